@@ -12,7 +12,6 @@ import (
 	"mrlocal/internal/machine"
 	"mrlocal/output"
 	"mrlocal/report"
-	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
 	"mrlocal/spill/runs"
@@ -215,9 +214,9 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	if err == nil {
 		err = task.ErrKilled
 	}
-	// A reduce that meets a damaged or lost map output has done nothing wrong.
+	// A reduce that meets a damaged map output has done nothing wrong.
 	lost := c.outputLost(j, err)
-	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || errors.Is(err, shuffle.ErrLost) || c.lostRace(a, err)
+	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || c.lostRace(a, err)
 	c.mayBeDone(j)
 	if !c.onLostTracker(a) { // the Ledger has forgotten attempts on lost trackers
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})

@@ -51,12 +51,10 @@ jobs:
 
 // roughWorkload is a workload in which things go wrong. It has a slow tracker, remote
 // maps that take three times as long, waits for local slots, a tracker that is lost
-// while it holds map outputs, and a pool that preempts. No reduce starts before all
-// maps are done. If a reduce had copied an output that is lost, the engine would
-// start the reduce again, and the simulator would copy the output again.
+// while it holds map outputs that reduces have copied, and a pool that preempts.
 const roughWorkload = `
 cluster: {trackers: 5, map_slots: 2, reduce_slots: 1}
-defaults: {slowstart: 1}
+defaults: {slowstart: 0.3}
 locality: {replicas: 2}
 pools:
   - {name: prod, min_maps: 4, preempt_after: 2s}
@@ -142,7 +140,6 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 		}
 		for _, tuned := range worldPolicies() {
 			t.Run(w.name+"/"+tuned.name, func(t *testing.T) {
-				file := withoutLosses(t, file, tuned.policy)
 				var simulated, real trace.Log
 				p := func() slots.Policy {
 					o := policy.DefaultOptions()
@@ -246,23 +243,6 @@ func worldPolicies() (all []tunedPolicy) {
 		tunedPolicy{"omo by count", "omo", func(o *policy.Options) { o.ContainerOrder = "count" }},
 		tunedPolicy{"ras with short cycle", "ras", func(o *policy.Options) { o.Cycle, o.ShuffleMemory = 700*time.Millisecond, true }},
 	)
-}
-
-// withoutLosses returns the file. If the policy starts reduces before all maps are
-// done, whatever the slowstart of the file, it returns the file without lost
-// trackers.
-func withoutLosses(t *testing.T, file *workload.File, name string) *workload.File {
-	t.Helper()
-	p, err := registry.New(name, policy.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := p.Traits(); !s.OwnSlowstart || s.Slowstart == slots.One {
-		return file
-	}
-	calm := *file
-	calm.Faults = slices.DeleteFunc(slices.Clone(file.Faults), func(f setup.Fault) bool { return f.Lost })
-	return &calm
 }
 
 // sleepThrough runs the file's jobs for real, each task sleeping its time.

@@ -26,9 +26,10 @@ type Fetch struct {
 func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
 
 // Copy calls fn with the output of each map, once, in the order in which the
-// maps committed. It returns nil when it has done so for all maps of a sealed
-// number, and else ErrLost, ErrClosed, the error of fn or the cause of ctx. fn
-// may be nil, and may take as long as a copy should take.
+// maps committed. An output that is lost meanwhile is given up; Copy waits for the
+// map to run again, and calls fn with its new output. It returns nil when it has
+// all maps of a sealed number, and else ErrClosed, the error of fn or the cause of
+// ctx. fn may be nil, and may take as long as a copy should take.
 func (f *Fetch) Copy(ctx context.Context, fn func(mapTask int, out *runs.MapOutput) error) error {
 	for {
 		e, changed, err := f.next()
@@ -66,9 +67,7 @@ func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 		return nil, nil, err
 	}
 	if f.losses != s.mu.losses {
-		if slices.ContainsFunc(f.held, func(e *committed) bool { return e.lost }) {
-			return nil, nil, ErrLost
-		}
+		f.held = slices.DeleteFunc(f.held, func(e *committed) bool { return e.lost && e.release() })
 		f.losses = s.mu.losses
 	}
 	for f.seen < len(s.mu.commits) {
@@ -85,6 +84,13 @@ func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 		return nil, nil, nil
 	}
 	return nil, s.mu.changed, nil
+}
+
+// Copied returns how many outputs it holds; lost ones no longer count once Copy goes on.
+func (f *Fetch) Copied() int {
+	f.shuffle.mu.Lock()
+	defer f.shuffle.mu.Unlock()
+	return len(f.held)
 }
 
 // Outputs lists what was copied, in map order: the order in which a merge
@@ -107,10 +113,16 @@ func (f *Fetch) Close() {
 	defer f.shuffle.mu.Unlock()
 	f.closed = true
 	for _, e := range f.held {
-		e.holders--
-		if e.unused && e.holders == 0 {
-			e.out.Release()
-		}
+		e.release()
 	}
 	f.held = nil
+}
+
+// release takes back one holder, and returns true. s.mu is held.
+func (e *committed) release() bool {
+	e.holders--
+	if e.unused && e.holders == 0 {
+		e.out.Release()
+	}
+	return true
 }

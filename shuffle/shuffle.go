@@ -22,10 +22,6 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// ErrLost ends a copy phase that has already got an output which is now lost.
-// The attempt starts again, with a new Fetch, when the map has run again.
-var ErrLost = errors.New("shuffle: a map output that was already copied is lost")
-
 // ErrClosed ends a copy phase because the job is over.
 var ErrClosed = errors.New("shuffle: closed")
 
@@ -92,8 +88,8 @@ func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.notify()
 }
 
-// Lost takes back the output of a map task: no Fetch gets it any more, and copy
-// phases that have it end with ErrLost.
+// Lost takes back the output of a map task: no Fetch gets it any more. Copy phases
+// that have it give it up, and wait until the map has run again.
 func (s *Shuffle) Lost(mapTask int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

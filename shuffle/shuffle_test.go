@@ -121,36 +121,66 @@ func TestAJobWithoutMapsHasNothingToCopy(t *testing.T) {
 	}
 }
 
-func TestALostOutputEndsTheCopyPhasesThatHaveItAndNoOthers(t *testing.T) {
+func TestALostOutputIsCopiedAgainByThoseWhoHaveIt(t *testing.T) {
 	k := newKit(t)
 	s := New(2, 2)
 	s.Seal()
 	lost := k.output("lost", 2)
 	s.Commit(0, lost)
 	has, hasNot := s.Fetch(0), s.Fetch(1)
+	defer has.Close()
 	defer hasNot.Close()
-	got := make(chan error)
-	handed := make(chan struct{})
+	got, handed := make(chan []string), make(chan struct{}, 3)
 	go func() {
-		got <- has.Copy(t.Context(), func(int, *runs.MapOutput) error { close(handed); return nil })
+		var names []string
+		if err := has.Copy(t.Context(), func(_ int, out *runs.MapOutput) error {
+			names = append(names, k.name(out))
+			handed <- struct{}{}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		got <- names
 	}()
 	<-handed
 	s.Lost(0)
-	if err := <-got; !errors.Is(err, ErrLost) {
-		t.Errorf("who has it: %v", err)
+	s.Commit(1, k.output("b", 2))
+	<-handed
+	s.Commit(0, k.output("again", 2))
+	if names := <-got; !slices.Equal(names, []string{"lost", "b", "again"}) {
+		t.Errorf("who has it copied %v", names)
 	}
-	if released(lost) {
-		t.Error("released while an open fetch holds it")
+	var kept []string
+	for _, out := range has.Outputs() {
+		kept = append(kept, k.name(out))
 	}
-	has.Close()
-	has.Close()
+	if !slices.Equal(kept, []string{"again", "b"}) || !released(lost) {
+		t.Errorf("kept %v, released the lost one: %v", kept, released(lost))
+	}
+	if names, err := k.collect(t, t.Context(), hasNot); err != nil || !slices.Equal(names, []string{"1:b", "0:again"}) {
+		t.Errorf("who has it not: %v, %v", names, err)
+	}
+}
+
+// A reduce that has copied all goes on with what it has, as it does in Hadoop.
+func TestAnOutputThatIsLostAfterTheCopyPhaseIsKept(t *testing.T) {
+	k := newKit(t)
+	s := New(1, 1)
+	s.Seal()
+	lost := k.output("lost", 1)
+	s.Commit(0, lost)
+	f := s.Fetch(0)
+	if _, err := k.collect(t, t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	s.Lost(0)
+	if outs := f.Outputs(); len(outs) != 1 || outs[0] != lost || released(lost) {
+		t.Errorf("%d outputs, released %v", len(outs), released(lost))
+	}
+	f.Close()
+	f.Close()
 	if !released(lost) {
 		t.Error("not released")
-	}
-	s.Commit(0, k.output("again", 2))
-	s.Commit(1, k.output("b", 2))
-	if names, err := k.collect(t, t.Context(), hasNot); err != nil || !slices.Equal(names, []string{"0:again", "1:b"}) {
-		t.Errorf("who has it not: %v, %v", names, err)
 	}
 }
 

@@ -36,11 +36,11 @@ func (a *SlotAttempt) Reduce() error {
 	if err := a.pass(); err != nil {
 		return err
 	}
-	records := a.Counters.ReduceInputRecords
+	records, bytes := a.input(fetch)
 	// Memory is reserved after the copy: a reduce that waits for maps leaves the
 	// memory to them.
 	return a.withRoom(func() error {
-		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, a.CopyBytes
+		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, bytes
 		a.phase(slots.PhaseSort)
 		begun := time.Now()
 		a.readSpills(fetch.Outputs())
@@ -63,18 +63,17 @@ func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
-	task, copied := int(a.ID.Task), 0
+	task := int(a.ID.Task)
 	told := fetched{every: 1 + (a.Job.Shuffle.Maps()-1)/mostFetchEvents}
 	err := fetch.Copy(a.ctx, func(mapTask int, out *runs.MapOutput) error {
 		begun := time.Now() // waiting for the next output does not count as copying
 		defer func() {
 			a.CopyTime += time.Since(begun)
-			copied++
+			copied := fetch.Copied()
 			a.PPM.Store(third * int64(copied) / int64(max(a.Job.Shuffle.Maps(), copied)))
 		}()
-		records, keyBytes, valueBytes := out.PartBytes(task)
+		_, keyBytes, valueBytes := out.PartBytes(task)
 		a.CopyBytes += keyBytes + valueBytes
-		a.Counters.ReduceInputRecords += records
 		told.add(a, mapTask, keyBytes+valueBytes)
 		return a.copied(keyBytes + valueBytes)
 	})
@@ -89,6 +88,16 @@ func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
 
 // mostFetchEvents bounds the events of copies that a reduce makes, roughly.
 const mostFetchEvents = 64
+
+// input returns how many records and bytes the copied outputs have for the reduce. Outputs
+// that were lost after their copy are not among them.
+func (a *SlotAttempt) input(fetch *shuffle.Fetch) (records, bytes int64) {
+	for _, out := range fetch.Outputs() {
+		n, keyBytes, valueBytes := out.PartBytes(int(a.ID.Task))
+		records, bytes = records+n, bytes+keyBytes+valueBytes
+	}
+	return records, bytes
+}
 
 // fetched collects copies of map outputs for one event. every is how many make an event.
 type fetched struct {
