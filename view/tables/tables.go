@@ -174,16 +174,22 @@ func Decisions(w io.Writer, m *view.Model) error {
 }
 
 // Counters writes a row for each pool and step: slots in use and fair share, in slots, as
-// averages over the step.
+// averages over the step; then Hadoop's counters of attempts as they stand at its end. The
+// last rows of all pools together are those of the report.
 func Counters(w io.Writer, m *view.Model) error {
-	t := newTable(w, "counters.csv", "time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces")
+	t := newTable(w, "counters.csv", append([]string{
+		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
+	}, hadoopColumns()...)...)
 	if m.Last > 0 {
 		step := view.Round(m.Last, counterSteps)
 		steps := int((m.Last + step - 1) / step)
 		c := m.Curves(0, step*time.Duration(steps), steps)
+		h := hadoopCounters{m: m, pools: make([][trace.Kinds]attempts, len(c.Pools))}
 		for i := range c.Steps {
-			for _, p := range c.Pools {
-				t.seconds(c.From + time.Duration(i)*c.Step)
+			at := c.From + time.Duration(i)*c.Step
+			h.until(at+c.Step, i == c.Steps-1)
+			for n, p := range c.Pools {
+				t.seconds(at)
 				name := "(others)"
 				if p.Pool >= 0 {
 					name = m.Pools[p.Pool].Name
@@ -192,6 +198,9 @@ func Counters(w io.Writer, m *view.Model) error {
 				for _, values := range [][trace.Kinds][]float64{p.Use, p.Share, p.Demand} {
 					t.decimal(values[trace.Map][i])
 					t.decimal(values[trace.Reduce][i])
+				}
+				for _, column := range attemptColumns() {
+					t.number(column.of(&h.pools[n][trace.Map], &h.pools[n][trace.Reduce]))
 				}
 				t.done()
 			}
