@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 		fmt.Printf("go build: %v\n%s", err, text)
 		return 1
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 800))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(patience))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	var cancel context.CancelFunc
@@ -81,8 +81,17 @@ func run(m *testing.M) int {
 // serve starts mrlocal with arguments and returns the address of its page.
 func serve(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	return serveReading(t, dir, nil, args...)
+}
+
+// serveReading is serve with a standard input.
+func serveReading(t *testing.T, dir string, stdin *os.File, args ...string) string {
+	t.Helper()
 	c := exec.Command(program, args...)
 	c.Dir = dir
+	if stdin != nil {
+		c.Stdin = stdin
+	}
 	stderr, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +135,7 @@ func open(t *testing.T, url string) context.Context {
 
 func do(t *testing.T, tab context.Context, actions ...chromedp.Action) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(tab, time.Minute)
+	ctx, cancel := context.WithTimeout(tab, patience)
 	defer cancel()
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		t.Fatal(err)
@@ -141,16 +150,25 @@ func eval(t *testing.T, tab context.Context, expression string) string {
 	return text
 }
 
+// patience is how long a page may take for anything, on a slow machine with much else to do.
+const (
+	patience = 2 * time.Minute
+	pause    = 50 * time.Millisecond
+)
+
 // until waits until the expression is true. While a page loads, elements may be missing: an
 // expression that throws is not true.
 func until(t *testing.T, tab context.Context, expression string) {
 	t.Helper()
-	expression = "(() => { try { return " + expression + " } catch (e) { return e.message } })()"
-	for deadline := time.Now().Add(time.Minute); eval(t, tab, expression) != "true"; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); eval(t, tab, truth(expression)) != "true"; time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never comes true: %s\nthe page: %.2000s", expression, eval(t, tab, "document.body.innerText"))
 		}
 	}
+}
+
+func truth(expression string) string {
+	return "(() => { try { return " + expression + " } catch (e) { return e.message } })()"
 }
 
 // push clicks an element wherever it stands. A click at a point can miss it while the page still
@@ -170,13 +188,24 @@ func press(t *testing.T, tab context.Context, key string) {
 	do(t, tab, chromedp.KeyEvent(key))
 }
 
-// click clicks the point of a canvas, in pixels from its left upper corner.
-func click(t *testing.T, tab context.Context, canvas string, x, y float64) {
+// click clicks the point of a canvas, in pixels from its left upper corner, until the expression is
+// true: while a page is laid out, a click may come to where the point was.
+func click(t *testing.T, tab context.Context, canvas string, x, y float64, expression string) {
 	t.Helper()
-	at := strings.Fields(eval(t, tab, fmt.Sprintf("(() => { const r = document.querySelector(%q).getBoundingClientRect(); return r.left + ' ' + r.top })()", canvas)))
-	left, _ := strconv.ParseFloat(at[0], 64)
-	top, _ := strconv.ParseFloat(at[1], 64)
-	do(t, tab, chromedp.MouseEvent(input.MouseMoved, left+x, top+y), chromedp.MouseClickXY(left+x, top+y))
+	for deadline := time.Now().Add(patience); ; {
+		at := strings.Fields(eval(t, tab, fmt.Sprintf("(() => { const r = document.querySelector(%q).getBoundingClientRect(); return r.left + ' ' + r.top })()", canvas)))
+		left, _ := strconv.ParseFloat(at[0], 64)
+		top, _ := strconv.ParseFloat(at[1], 64)
+		do(t, tab, chromedp.MouseEvent(input.MouseMoved, left+x, top+y), chromedp.MouseClickXY(left+x, top+y))
+		for again := time.Now().Add(2 * time.Second); time.Now().Before(again); time.Sleep(pause) {
+			if eval(t, tab, truth(expression)) == "true" {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("clicks at %v, %v do not make it true: %s\nthe page: %.2000s", x, y, expression, eval(t, tab, "document.body.innerText"))
+		}
+	}
 }
 
 // recorded simulates the workload under policies and returns the directory and the names of
@@ -244,15 +273,14 @@ func TestAClickShowsTheReason(t *testing.T) {
 	dir, names := recorded(t, borrow, "pi-dhfs")
 	tab := open(t, serve(t, dir, "ui", names[0]))
 	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
-	click(t, tab, canvas, gutter+6, axis+40+20) // the second row is the reduce slot, which is lent at once
-	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+	// The second row is the reduce slot, which is lent at once.
+	click(t, tab, canvas, gutter+6, axis+40+20, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 	for _, word := range []string{"This slot is lent", "reduceSlotsDemand", "map load factor"} {
 		if text := eval(t, tab, "document.querySelector('#inspector').innerText"); !strings.Contains(text, word) {
 			t.Errorf("the inspector does not say %q: %s", word, text)
 		}
 	}
 	until(t, tab, "document.querySelector('.decision[aria-selected=true]')?.innerText.includes('A/m/1')") // the list goes along
-	click(t, tab, canvas, 1100-330, axis+20)
 	press(t, tab, kb.Escape)
 	until(t, tab, "document.querySelector('#inspector h2').textContent.startsWith('Why did')")
 }
@@ -261,8 +289,8 @@ func TestAClickOnABlankSaysWhyItWasIdle(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair")
 	tab := open(t, serve(t, dir, "ui", names[0]))
 	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
-	click(t, tab, canvas, gutter+60, axis+40+20) // the reduce slot waits for the maps
-	until(t, tab, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+	// The reduce slot waits for the maps.
+	click(t, tab, canvas, gutter+60, axis+40+20, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
 }
 
 func TestTheFirstLoanIsOneClickAway(t *testing.T) {
@@ -354,7 +382,7 @@ func TestEachExampleIsDrawn(t *testing.T) {
 		if !ok {
 			t.Errorf("nothing is known of the example %q", name)
 		}
-		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#example'); e.value = %q; e.dispatchEvent(new Event('change')) })()", name), nil))
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#example'); e.value = %q; document.querySelector('#mistake').className = ''; e.dispatchEvent(new Event('change')) })()", name), nil))
 		until(t, tab, "document.querySelector('#mistake.good') !== null && document.querySelectorAll('#ticks input:checked').length === document.querySelectorAll('.lanes canvas').length")
 		until(t, tab, map[string]string{
 			"lent":     "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.lent > 0)",
@@ -385,19 +413,31 @@ func TestNamesAreText(t *testing.T) {
 	}
 }
 
-// The page follows a run to its end, also over a while without network.
+// The page follows a run to its end, also over a while without network. The run goes on for as long
+// as its standard input does.
 func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	dir := t.TempDir()
-	const workload = "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\ndefaults: {map_time: 400ms, reduce_time: 400ms}\njobs:\n  - {name: S, maps: 16, reduces: 2, job: sleep}\n"
-	if err := os.WriteFile(filepath.Join(dir, "w.yaml"), []byte(workload), 0o600); err != nil {
+	text, typed, err := os.Pipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, serve(t, dir, "batch", "w.yaml", "--ui=hold", "--events", "run.jsonl", "--progress", "none"))
-	until(t, tab, "document.querySelector('.lanes h2')?.textContent.includes('goes on')")
+	defer text.Close()
+	tab := open(t, serveReading(t, dir, text, "run", "wordcount", "-", "-o", "out.txt", "--block-size", "64KiB", "--ui=hold", "--events", "run.jsonl", "--progress", "none"))
+	more := func() {
+		if _, err := typed.WriteString(strings.Repeat("to be or not to be\n", 20_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	more()
+	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('goes on') && document.querySelector('.lanes canvas').dataset.bars > 0")
 	do(t, tab, chromedp.Evaluate("window.fetched = window.fetch; window.fetch = () => Promise.reject(new TypeError('no network')); 0", nil))
 	until(t, tab, "document.querySelector('#notice').textContent.startsWith('The server does not answer')")
+	more()
 	do(t, tab, chromedp.Evaluate("window.fetch = window.fetched; 0", nil))
-	until(t, tab, "document.querySelector('#notice').textContent === 'The server is there again.'")
+	until(t, tab, "document.querySelector('#notice').textContent === 'The server is there again.' && document.querySelector('.lanes h2').textContent.includes('goes on')")
+	if err := typed.Close(); err != nil {
+		t.Fatal(err)
+	}
 	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('makespan')")
 	want := count(t, filepath.Join(dir, "run.jsonl"), `"op":"start"`)
 	until(t, tab, fmt.Sprintf("document.querySelector('.lanes canvas').dataset.bars === '%d'", want))

@@ -1,29 +1,49 @@
 package e2e
 
 import (
-	"bytes"
+	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
-// exported writes a site and returns its address on a server that knows nothing but files.
-func exported(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	c := exec.Command(program, append([]string{"ui", "--export", "site"}, args...)...)
-	c.Dir = dir
-	if text, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
+// site is the playground without a server, in a directory that TestMain removes. It is compiled
+// once: for browsers, which takes long on a machine with much else to do.
+var site = sync.OnceValues(func() (dir string, err error) {
+	dir = filepath.Join(filepath.Dir(program), "site")
+	return dir, export(dir)
+})
+
+func export(dir string, args ...string) error {
+	if text, err := exec.Command(program, append([]string{"ui", "--export", dir}, args...)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, text)
 	}
-	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(dir, "site"))))
+	return nil
+}
+
+func playground(t *testing.T) (dir string) {
+	t.Helper()
+	dir, err := site()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// served returns the address of a site on a server that knows nothing but files.
+func served(t *testing.T, dir string) string {
+	t.Helper()
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
 	return server.URL + "/"
 }
@@ -39,12 +59,11 @@ func write(t *testing.T, tab context.Context, text string) {
 // TestASiteNeedsNoServer: the playground simulates in the browser, has reasons, and its link
 // shows the same to someone else.
 func TestASiteNeedsNoServer(t *testing.T) {
-	dir := t.TempDir()
-	url := exported(t, dir)
-	if info, err := os.Stat(filepath.Join(dir, "site", "lab.wasm.gz")); err != nil || info.Size() > mostModuleBytes {
+	dir := playground(t)
+	if info, err := os.Stat(filepath.Join(dir, "lab.wasm.gz")); err != nil || info.Size() > mostModuleBytes {
 		t.Errorf("the module has more than %d bytes: %v, %v", mostModuleBytes, info, err)
 	}
-	tab := open(t, url)
+	tab := open(t, served(t, dir))
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '16,16'")
 	write(t, tab, strings.Replace(borrow, "maps: 12", "mops: 12", 1))
@@ -60,8 +79,7 @@ func TestASiteNeedsNoServer(t *testing.T) {
 // TestAnEditCancelsTheSimulationOfASite: the worker ends with its simulation, and what is on
 // the screen has its reasons all the same.
 func TestAnEditCancelsTheSimulationOfASite(t *testing.T) {
-	url := exported(t, t.TempDir())
-	tab := open(t, url)
+	tab := open(t, served(t, playground(t)))
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 	long := "cluster: {trackers: 100, map_slots: 10, reduce_slots: 2}\ndefaults: {map_time: {uniform: [1s, 90s]}, reduce_time: 9s}\njobs:\n" + strings.Repeat("  - {name: J, maps: 40, reduces: 4}\n", 1000)
 	for i := range 1000 {
@@ -77,15 +95,20 @@ func TestAnEditCancelsTheSimulationOfASite(t *testing.T) {
 // TestRecordedRunsStandOnASite beside the playground.
 func TestRecordedRunsStandOnASite(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
-	url := exported(t, dir, names...)
-	tab := open(t, url)
+	for i := range names {
+		names[i] = filepath.Join(dir, names[i])
+	}
+	if err := export(filepath.Join(dir, "site"), names...); err != nil {
+		t.Fatal(err)
+	}
+	tab := open(t, served(t, filepath.Join(dir, "site")))
 	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '16,16'")
 	push(t, tab, "#inspector button")
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 	press(t, tab, kb.Escape)
 	press(t, tab, kb.End)
-	click(t, tab, canvas, gutter+60, axis+40+20) // the reduce slot under fair
-	until(t, tab, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+	// The reduce slot under fair.
+	click(t, tab, canvas, gutter+60, axis+40+20, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
 	push(t, tab, "#other")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 }
@@ -96,9 +119,7 @@ func TestASiteOfPython(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no Python here")
 	}
-	dir := t.TempDir()
-	exported(t, dir)
-	c := exec.Command(python, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", filepath.Join(dir, "site"), "0")
+	c := exec.Command(python, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", playground(t), "0")
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -110,10 +131,12 @@ func TestASiteOfPython(t *testing.T) {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
-	line := make([]byte, 200)
-	n, _ := out.Read(line)
-	_, rest, _ := bytes.Cut(line[:n], []byte("(http://"))
-	address, _, _ := bytes.Cut(rest, []byte("/)"))
-	tab := open(t, "http://"+string(address)+"/")
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, rest, _ := strings.Cut(line, "(http://")
+	address, _, ok := strings.Cut(rest, "/)")
+	if !ok {
+		t.Fatalf("python3 printed no address: %q, %v", line, err)
+	}
+	tab := open(t, "http://"+address+"/")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 }
