@@ -424,7 +424,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	defer text.Close()
 	tab := open(t, serveReading(t, dir, text, "run", "wordcount", "-", "-o", "out.txt", "--block-size", "64KiB", "--ui=hold", "--events", "run.jsonl", "--progress", "none"))
 	more := func() {
-		if _, err := typed.WriteString(strings.Repeat("to be or not to be\n", 20_000)); err != nil {
+		if _, err := typed.WriteString(strings.Repeat("to be or not to be\n", 200_000)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -415,7 +415,7 @@ export class Differences {
   }
 
   draw() {
-    const { page } = this, runs = page.shown(), key = runs.map((r) => r.id + ':' + r.seq).join();
+    const { page } = this, runs = page.shown().filter((r) => r.opNames), key = runs.map((r) => r.id + ':' + r.seq).join(); // that are loaded
     if (key === this.key) return;
     this.key = key;
     const all = runs.map((r) => ({ run: r, f: r.figures(), metrics: page.metrics?.get(r.id) }));
