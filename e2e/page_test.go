@@ -156,19 +156,24 @@ const (
 	pause    = 50 * time.Millisecond
 )
 
-// until waits until the expression is true. While a page loads, elements may be missing: an
-// expression that throws is not true.
+// until waits until the expression is true.
 func until(t *testing.T, tab context.Context, expression string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); eval(t, tab, truth(expression)) != "true"; time.Sleep(pause) {
+	for deadline := time.Now().Add(patience); !isTrue(tab, expression); time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never comes true: %s\nthe page: %.2000s", expression, eval(t, tab, "document.body.innerText"))
 		}
 	}
 }
 
-func truth(expression string) string {
-	return "(() => { try { return " + expression + " } catch (e) { return e.message } })()"
+// isTrue looks once. While a page loads, elements may be missing, and a page that goes away gives no
+// answer: neither is true.
+func isTrue(tab context.Context, expression string) bool {
+	ctx, cancel := context.WithTimeout(tab, patience)
+	defer cancel()
+	var yes bool
+	err := chromedp.Run(ctx, chromedp.Evaluate("(() => { try { return Boolean("+expression+") } catch { return false } })()", &yes))
+	return err == nil && yes
 }
 
 // push clicks an element wherever it stands. A click at a point can miss it while the page still
@@ -198,7 +203,7 @@ func click(t *testing.T, tab context.Context, canvas string, x, y float64, expre
 		top, _ := strconv.ParseFloat(at[1], 64)
 		do(t, tab, chromedp.MouseEvent(input.MouseMoved, left+x, top+y), chromedp.MouseClickXY(left+x, top+y))
 		for again := time.Now().Add(2 * time.Second); time.Now().Before(again); time.Sleep(pause) {
-			if eval(t, tab, truth(expression)) == "true" {
+			if isTrue(tab, expression) {
 				return
 			}
 		}
