@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mrlocal"
 	"mrlocal/hdfs"
@@ -21,6 +22,9 @@ import (
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"
 	"mrlocal/jobs/wordcount"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/replay"
 )
 
 // onHDFS returns options of a run with its input and output on a cluster.
@@ -102,6 +106,45 @@ func TestARunOnHDFSGivesTheBytesOfALocalOne(t *testing.T) {
 				t.Errorf("files %v", slices.Sorted(maps.Keys(files)))
 			}
 		})
+	}
+}
+
+// TestMapsRunWhereTheirBlocksAre has blocks on three hosts in turn. A policy that waits for the
+// right tracker finds it for each map, and a replay decides the same.
+func TestMapsRunWhereTheirBlocksAre(t *testing.T) {
+	c := &hdfstest.Cluster{BlockBytes: 64 << 10, Hosts: []string{"h3", "h1", "h2"}}
+	const blocks = 9
+	c.Put("/in", []byte(strings.Repeat("a line of some words that fill a block\n", blocks*64<<10/39)))
+	words, err := wordcount.New(wordcount.Options{})
+	count := chainOf(t, words, err)
+	o := onHDFS(t, c, "/out", "/in")
+	var events bytes.Buffer
+	var notes []string
+	o.Events, o.Note = &events, func(text string) { notes = append(notes, text) }
+	o.Trackers, o.MapSlots, o.LocalityDelay = 3, 1, time.Minute
+	o.Policy, err = registry.New("delay", policy.Options{LocalityDelay: o.LocalityDelay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := mrlocal.RunChain(context.Background(), count, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := report.Jobs[0].Counters.DataLocalMaps; got != blocks || report.Jobs[0].Maps != blocks {
+		t.Errorf("%d of %d maps are local", got, report.Jobs[0].Maps)
+	}
+	// h1, h2 and h3 are trackers 0, 1 and 2.
+	for i := range blocks {
+		if place := fmt.Sprintf(`"op":"place","job":0,"kind":"map","task":%d,"tracker":%d`, i, (i+2)%3); !strings.Contains(events.String(), place) {
+			t.Errorf("no event %s in\n%s", place, events.String())
+		}
+	}
+	if want := "blocks of the input are on h1 (tracker 0), h2 (tracker 1), h3 (tracker 2)"; !slices.Contains(notes, want) {
+		t.Errorf("notes %q", notes)
+	}
+	d, err := replay.Run(&events, registry.ForReplay, replay.Options{})
+	if d != nil || err != nil {
+		t.Error(d, err)
 	}
 }
 

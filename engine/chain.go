@@ -154,6 +154,7 @@ func (ch *chain) open() (*runningJob, error) {
 	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
+		j.hosts = ch.run.near.Hosts(j.plan, ch.job.HDFS, ch.note)
 		if err := source.MayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
 			return nil, err
 		}

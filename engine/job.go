@@ -31,6 +31,7 @@ type runningJob struct {
 	state  jobState
 	maps   []mapTask          // those known so far, by TaskID
 	feeder *source.Feeder     // nil: no input is a stream
+	hosts  [][]string         // that have the input of each map; nil: no host is known
 	before *task.Spools       // of the job before in the chain: its parts are the input
 	binary map[int32]struct{} // files that were left out
 

@@ -31,6 +31,7 @@ func (c *coordinator) submit(j *runningJob) {
 	}
 	j.seal()
 	j.updateReady()
+	c.run.near.Place(c.ledger, c.run.now(), j.id, j.hosts, j.chain.note)
 	j.restoreMaps()
 }
 

@@ -35,12 +35,14 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"mrlocal/engine/cores"
 	"mrlocal/engine/journal"
+	"mrlocal/engine/near"
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/errs"
@@ -70,8 +72,9 @@ type run struct {
 	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream
 	coordinator *coordinator
-	env         task.Env    // what attempts see
-	speed       []slots.PPM // of each tracker; nil: all are alike, and no input is remote
+	env         task.Env // what attempts see
+	near        near.Trackers
+	speed       []slots.PPM // of each tracker
 
 	runningMaps      atomic.Int64
 	pieces           *source.Pieces // of streams; nil: there are none
@@ -305,13 +308,7 @@ func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 func (r *run) setPace() {
 	o := &r.o
 	r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copies)
-	if len(o.Slow) == 0 && o.RemotePenalty == slots.One {
-		return
-	}
-	r.speed = make([]slots.PPM, o.Trackers)
-	for t := range r.speed {
-		r.speed[t] = slots.One
-	}
+	r.speed = slices.Repeat([]slots.PPM{slots.One}, o.Trackers)
 	for _, s := range o.Slow {
 		r.speed[s.Tracker] = s.Factor
 	}
@@ -320,12 +317,9 @@ func (r *run) setPace() {
 // stretch returns how many times as long an attempt is to take, because its
 // tracker is slow or a map's input is remote; 0: as long as it takes.
 func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
-	if r.speed == nil {
-		return 0
-	}
 	// Half the speed doubles the time.
 	factor := float64(slots.One) / float64(r.speed[a.Tracker])
-	if remote := a.ID.Kind == slots.Map && level < slots.LevelTracker; remote && r.o.Replicas > 0 && !a.job.spec().Unplaced {
+	if remote := a.ID.Kind == slots.Map && level < slots.LevelTracker; remote && r.coordinator.ledger.View().Placed(a.job.id) {
 		factor *= float64(r.o.RemotePenalty) / float64(slots.One)
 	}
 	if factor == 1 {
@@ -376,7 +370,7 @@ func (r *run) startSlots() error {
 	if r.o.Watch != nil {
 		r.o.Watch(r.stream)
 	}
-	r.coordinator = newCoordinator(r, ledger)
+	r.coordinator, r.near.Count = newCoordinator(r, ledger), r.o.Trackers
 	ledger.SetStream(r.stream)
 	var warnings []error
 	r.pool, warnings = pool.New(pool.Options{Cores: cores})

@@ -45,7 +45,7 @@ type Config struct {
 	MaxTrackerFailures int32 `json:"max_tracker_failures"`
 
 	// Replicas is the number of trackers that have the input of a map. The Ledger
-	// draws these trackers from Seed. 0: inputs have no place. GroupTrackers is
+	// draws these trackers from Seed. 0: inputs have no place but those of Place. GroupTrackers is
 	// the number of trackers in a group; 0: there are no groups.
 	Replicas      int32 `json:"replicas,omitempty"`
 	GroupTrackers int32 `json:"group_trackers,omitempty"`

@@ -97,15 +97,9 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	l.total.active++
 	e := jobEvent(trace.OpSubmit, j.id)
 	e.A, e.B, e.C, e.D, e.E, e.F = int64(s.Maps), int64(s.Reduces), int64(s.ReadyMaps), int64(s.Priority), int64(s.Weight), int64(s.Deadline)
-	if s.MapsSealed {
-		e.Flags |= trace.Sealed
-	}
-	if s.Unplaced {
-		e.Flags |= trace.Unplaced
-	}
-	if s.Single {
-		e.Flags |= trace.Single
-	}
+	e.Set(trace.Sealed, s.MapsSealed)
+	e.Set(trace.Unplaced, s.Unplaced)
+	e.Set(trace.Single, s.Single)
 	l.record(e, s.Name, s.Pool, s.User)
 	l.admit(j)
 	j.side[Map].raiseTotal(s.Maps)
@@ -128,9 +122,7 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	r.Total = max(r.Total, r.Maps)
 	e := jobEvent(trace.OpReady, id)
 	e.A, e.B = int64(r.Maps), int64(r.Total)
-	if r.Sealed {
-		e.Flags = trace.Sealed
-	}
+	e.Set(trace.Sealed, r.Sealed)
 	l.record(e)
 	j := l.job(id)
 	if j == nil || j.state != Running {
@@ -164,6 +156,20 @@ func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
 		j.spec.Profile = &demand.Profile{}
 	}
 	*j.spec.Profile.Of(p) = v
+	l.endFact(j)
+}
+
+// Place reports that a tracker has the input of a map, before the job's first map starts. The
+// other maps of the job then have no places but those that are reported, whatever
+// Config.Replicas is.
+func (l *Ledger) Place(now time.Duration, id JobID, t TaskID, at TrackerID) {
+	l.advance(now)
+	l.record(trace.Event{Op: trace.OpPlace, Kind: Map, Job: int32(id), Task: int32(t), A: int64(at)})
+	j := l.job(id)
+	if j == nil || j.state != Running {
+		return
+	}
+	j.places.Put(&l.placement, int32(t), int32(at))
 	l.endFact(j)
 }
 
@@ -267,12 +273,8 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	if s != nil {
 		e.Slot = int32(s.ID)
 	}
-	if o.OK {
-		e.Flags |= trace.OK
-	}
-	if o.Killed {
-		e.Flags |= trace.Killed
-	}
+	e.Set(trace.OK, o.OK)
+	e.Set(trace.Killed, o.Killed)
 	e.A, e.B, e.C, e.D, e.E = o.InBytes, o.OutBytes, int64(o.CPU), o.CopyBytes, int64(o.CopyTime)
 	l.record(e)
 	if s == nil {

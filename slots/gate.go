@@ -36,9 +36,7 @@ func (l *Ledger) setGate(j *ledgerJob) {
 	j.gate = gate
 	if j.side[Reduce].total > 0 && running {
 		e := jobEvent(trace.OpGate, j.id)
-		if gate {
-			e.Flags = trace.OK
-		}
+		e.Set(trace.OK, gate)
 		l.recordDecision(e, trace.RuleNone)
 	}
 }

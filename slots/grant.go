@@ -177,12 +177,8 @@ func (l *Ledger) start(g *Grant) {
 	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Rule: g.Rule, Locality: level})
 	e := attemptEvent(trace.OpStart, a, s.ID)
 	e.A = int64(level)
-	if g.Speculative {
-		e.Flags |= trace.Speculative
-	}
-	if s.lent {
-		e.Flags |= trace.Lent
-	}
+	e.Set(trace.Speculative, g.Speculative)
+	e.Set(trace.Lent, s.lent)
 	l.recordDecision(e, g.Rule)
 	if s.lent {
 		l.recordDecision(attemptEvent(trace.OpLend, a, s.ID), g.Rule)

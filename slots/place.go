@@ -16,7 +16,9 @@ func (s *jobSide) Startable(t int32) bool {
 }
 
 // placed reports whether the inputs of j's maps have places.
-func (l *Ledger) placed(j *ledgerJob) bool { return l.placement.Replicas > 0 && !j.spec.Unplaced }
+func (l *Ledger) placed(j *ledgerJob) bool {
+	return (l.placement.Replicas > 0 || j.places.Given()) && !j.spec.Unplaced
+}
 
 // indexed reports whether maps of j are found by place. On a single tracker all inputs
 // are there.
@@ -34,7 +36,7 @@ func (l *Ledger) levelOf(j *ledgerJob, t TaskID, at TrackerID) Level {
 	if !l.placed(j) {
 		return LevelAny
 	}
-	return l.placement.Level(int32(j.id), int32(t), int32(at))
+	return j.places.Level(&l.placement, int32(j.id), int32(t), int32(at))
 }
 
 // nearest returns the map of j that is nearest to a tracker, among those that never

@@ -19,6 +19,7 @@ const (
 	OpAbort       // a job is cancelled
 	OpDemand      // what a task of a job needs in a phase
 	OpRestore     // the output of a map is there from a killed run
+	OpPlace       // a tracker has the input of a map
 
 	// OpAssign is a driver's question for orders. The decisions up to the next
 	// fact are the Ledger's answer.
@@ -123,6 +124,7 @@ var shapes = [numOps]shape{
 	OpAbort:       {name: "abort", class: Fact, parts: hasJob},
 	OpDemand:      {name: "demand", class: Fact, parts: hasJob | hasPhase, values: []string{"cpu", "io", "mem"}},
 	OpRestore:     {name: "restore", class: Fact, parts: ofTask},
+	OpPlace:       {name: "place", class: Fact, parts: ofTask, values: []string{"tracker"}},
 
 	OpAssign: {name: "assign", class: Ask, values: []string{"tracker", "orders", "wake", "facts"}},
 

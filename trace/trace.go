@@ -119,6 +119,13 @@ type Event struct {
 // Has reports whether all of f are set.
 func (e *Event) Has(f Flags) bool { return e.Flags&f == f }
 
+// Set sets f if on is true. It never clears a flag.
+func (e *Event) Set(f Flags, on bool) {
+	if on {
+		e.Flags |= f
+	}
+}
+
 // nameOf returns "?" for a number that has no name.
 func nameOf(names []string, i uint8) string {
 	if int(i) < len(names) {

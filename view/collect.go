@@ -292,7 +292,7 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 		j.Finish, j.State = e.At, JobState(e.A)
 		m.change(e, e.Job, changeEnd, trace.Map, 0)
 		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, None, None, 0})
-	case trace.OpAbort, trace.OpDemand, trace.OpSample:
+	case trace.OpAbort, trace.OpDemand, trace.OpPlace, trace.OpSample:
 	default:
 		return false
 	}

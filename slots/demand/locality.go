@@ -18,9 +18,9 @@ const (
 
 func (l Level) String() string { return [...]string{"any", "group", "tracker"}[l] }
 
-// Placement decides where inputs are on a cluster. It is synthetic: a hash of seed, job
-// and task chooses the trackers that have a replica of the input. It needs no memory, and
-// each driver and each replay gets the same trackers.
+// Placement decides where inputs are on a cluster, where nobody says so (Index.Put). It is
+// synthetic: a hash of seed, job and task chooses the trackers that have a replica of the
+// input. It needs no memory, and each driver and each replay gets the same trackers.
 type Placement struct {
 	Seed          uint64
 	Trackers      int32
@@ -94,6 +94,7 @@ type Index struct {
 	known  int32
 	here   []list
 	groups []list
+	given  [][]int32 // by map: the trackers that Put named; nil: the Placement draws them
 }
 
 // list has maps in ascending order. The maps before index next are not startable, so
@@ -106,18 +107,72 @@ type list struct {
 
 // Add adds the maps below total that the index does not have yet.
 func (x *Index) Add(p *Placement, job, total int32) {
-	if x.known == total {
+	if x.known == total || x.given != nil {
 		return
 	}
-	if x.here == nil {
-		x.here = make([]list, p.Trackers)
-		if p.GroupTrackers > 0 {
-			x.groups = make([]list, p.Group(p.Trackers-1)+1)
-		}
-	}
+	x.make(p)
 	for ; x.known < total; x.known++ {
 		x.each(p, job, x.known, (*list).add)
 	}
+}
+
+// make makes the lists, unless they are there.
+func (x *Index) make(p *Placement) {
+	if x.here != nil {
+		return
+	}
+	x.here = make([]list, p.Trackers)
+	if p.GroupTrackers > 0 {
+		x.groups = make([]list, p.Group(p.Trackers-1)+1)
+	}
+}
+
+// Put says that a tracker has the input of a map. From the first call on, the maps of the job
+// have the places that Put named, and no others.
+func (x *Index) Put(p *Placement, task, tracker int32) {
+	if x.given == nil {
+		*x = Index{given: [][]int32{}}
+		x.make(p)
+	}
+	if more := int(task) + 1 - len(x.given); more > 0 {
+		x.given = append(x.given, make([][]int32, more)...)
+	}
+	if slices.Contains(x.given[task], tracker) {
+		return
+	}
+	x.given[task] = append(x.given[task], tracker)
+	x.here[tracker].add(task)
+	if x.groups != nil {
+		x.groups[p.Group(tracker)].add(task)
+	}
+}
+
+// Given reports whether Put was called.
+func (x *Index) Given() bool { return x.given != nil }
+
+// Level returns how near the input of a map of a job is to a tracker.
+func (x *Index) Level(p *Placement, job, task, tracker int32) Level {
+	if x.given == nil {
+		return p.Level(job, task, tracker)
+	}
+	level := LevelAny
+	for _, t := range x.givenTo(task) {
+		switch {
+		case t == tracker:
+			return LevelTracker
+		case p.GroupTrackers > 0 && p.Group(t) == p.Group(tracker):
+			level = LevelGroup
+		}
+	}
+	return level
+}
+
+// givenTo returns the trackers that Put named for a map.
+func (x *Index) givenTo(task int32) []int32 {
+	if int(task) >= len(x.given) {
+		return nil
+	}
+	return x.given[task]
 }
 
 // Again lets the index find a map that is pending again.
@@ -129,13 +184,21 @@ func (x *Index) Again(p *Placement, job, task int32) {
 
 // each calls do for all lists that a map is in.
 func (x *Index) each(p *Placement, job, task int32, do func(*list, int32)) {
-	at := p.replicasOf(job, task)
-	for range p.replicas() {
-		tracker := at.next()
+	in := func(tracker int32) {
 		do(&x.here[tracker], task)
 		if x.groups != nil {
 			do(&x.groups[p.Group(tracker)], task)
 		}
+	}
+	if x.given != nil {
+		for _, tracker := range x.givenTo(task) {
+			in(tracker)
+		}
+		return
+	}
+	at := p.replicasOf(job, task)
+	for range p.replicas() {
+		in(at.next())
 	}
 }
 
@@ -156,11 +219,17 @@ func (x *Index) Nearest(p *Placement, tracker int32, of PendingMaps) (task int32
 	return 0, LevelAny, false
 }
 
-// add appends a map, unless it is the last one already: a group may have several replicas.
+// add adds a map, unless it is there: a group may have several replicas.
 func (l *list) add(task int32) {
-	if n := len(l.tasks); n == 0 || l.tasks[n-1] != task {
-		l.tasks = append(l.tasks, task)
+	i := len(l.tasks)
+	if i > 0 && l.tasks[i-1] >= task { // mostly maps come in their order
+		var found bool
+		if i, found = slices.BinarySearch(l.tasks, task); found {
+			return
+		}
 	}
+	l.tasks = slices.Insert(l.tasks, i, task)
+	l.next = min(l.next, int32(i))
 }
 
 // again sets next back to a map.

@@ -271,6 +271,15 @@ func (r *replay) apply(e *trace.Event) error {
 		} else {
 			l.Drop(e.At, j, e.Kind, a.Task)
 		}
+	case trace.OpPlace:
+		t := l.View().Job(j)
+		switch {
+		case e.A < 0 || e.A >= int64(l.View().Trackers()):
+			return fmt.Errorf("a map has its place on tracker %d of %d", e.A, l.View().Trackers())
+		case e.Kind != slots.Map || e.Task < 0 || !t.Ended() && e.Task >= t.Total(e.Kind) || e.Task >= maxDrop:
+			return fmt.Errorf("job %d has no %v %d with a place", e.Job, e.Kind, e.Task)
+		}
+		l.Place(e.At, j, a.Task, slots.TrackerID(e.A))
 	case trace.OpPhase:
 		// An attempt that does not run is ignored by the Ledger, here and below.
 		l.Phase(e.At, a, e.Phase)

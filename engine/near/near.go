@@ -1,0 +1,98 @@
+// Package near finds which trackers have the input of maps. A tracker of one machine stands
+// for a host of HDFS that has blocks, so that a run shows the locality that a cluster has.
+//
+// Memory: the names of the hosts, and those of the blocks of one file at a time. Neighbours:
+// package input has the splits, hdfs knows the blocks, and slots.Ledger takes the places.
+package near
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/hdfs"
+	"mrlocal/input"
+	"mrlocal/slots"
+)
+
+// Trackers are the trackers of a run, and the hosts that they stand for.
+type Trackers struct {
+	Count int
+	hosts []string // host i is tracker i % Count
+}
+
+// Hosts returns, for each split of a plan, the hosts that have most of its bytes. It is nil if
+// there is one tracker only, if no input is on HDFS, or if parts of it are streams. It asks the
+// NameNode once for each file. A cluster that does not tell where blocks are gets a note.
+func (t *Trackers) Hosts(p *input.Plan, o hdfs.Options, note func(string)) [][]string {
+	if t.Count < 2 || len(p.Streams) > 0 || !slices.ContainsFunc(p.Files, func(f input.File) bool { return hdfs.Is(f.Path) }) {
+		return nil
+	}
+	fs := hdfs.New(o)
+	defer fs.Close()
+	hosts := make([][]string, len(p.Splits))
+	of, blocks := int32(-1), []hdfs.Block(nil)
+	for i := range p.Splits {
+		bytes := map[string]int64{} // of the split, by host
+		for _, piece := range p.Splits[i].Pieces {
+			path := p.Files[piece.File].Path
+			if !hdfs.Is(path) {
+				continue
+			}
+			if piece.File != of { // the splits of a file follow each other
+				var err error
+				if blocks, err = fs.Blocks(path); err != nil {
+					note(fmt.Sprintf("%s: the hosts of its blocks are not known, so no map is local: %s", path, errs.OneLine(err.Error())))
+					return nil
+				}
+				of = piece.File
+			}
+			for b := range blocks {
+				n := min(blocks[b].Offset+blocks[b].Length, piece.End) - max(blocks[b].Offset, piece.Start)
+				for _, host := range blocks[b].Hosts {
+					bytes[host] += max(n, 0)
+				}
+			}
+		}
+		most := slices.Max(append(slices.Collect(maps.Values(bytes)), 1))
+		for _, host := range slices.Sorted(maps.Keys(bytes)) {
+			if bytes[host] == most {
+				hosts[i] = append(hosts[i], host)
+			}
+		}
+	}
+	return hosts
+}
+
+// shown is how many hosts Place names.
+const shown = 8
+
+// Place tells the Ledger which trackers have the input of the maps of a job, by the hosts of
+// each. Hosts that it sees for the first time become trackers in the order of their names, and
+// note tells which.
+func (t *Trackers) Place(l *slots.Ledger, now time.Duration, id slots.JobID, hosts [][]string, note func(string)) {
+	known, text := len(t.hosts), ""
+	for _, host := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(hosts...)))) {
+		n := len(t.hosts)
+		switch {
+		case slices.Contains(t.hosts, host):
+			continue
+		case n-known < shown:
+			text += fmt.Sprintf(", %s (tracker %d)", host, n%t.Count)
+		}
+		t.hosts = append(t.hosts, host)
+	}
+	if more := len(t.hosts) - known - shown; more > 0 {
+		text += fmt.Sprintf(", %d more", more)
+	}
+	if text != "" {
+		note("blocks of the input are on " + text[2:])
+	}
+	for i, of := range hosts {
+		for _, host := range of {
+			l.Place(now, id, slots.TaskID(i), slots.TrackerID(slices.Index(t.hosts, host)%t.Count))
+		}
+	}
+}
