@@ -3,6 +3,7 @@ package stream
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,13 +24,20 @@ import (
 //	}
 //
 // args are the side, and then flags: --step N, --reduces N, --cuts FILE, --in-order, --input
-// PATH, --files N, --results text|typedbytes, as mrlocal stream has them. Main returns the
+// PATH, --files N, --results text|typedbytes, as mrlocal stream has them. The word describe
+// instead of a side prints the Description of the chain, for mrlocal submit. Main returns the
 // exit code: 0, or 2 for wrong arguments, or 3 where the job failed.
 func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
-	side, o, err := parse(args)
-	if err == nil {
-		o.Task = TaskOf(getenv)
-		err = Run(context.Background(), chain, side, o, stdin, stdout, stderr)
+	var err error
+	if len(args) == 1 && args[0] == DescribeWord {
+		err = json.NewEncoder(stdout).Encode(describe(chain))
+	} else {
+		var side Side
+		var o Options
+		if side, o, err = parse(args); err == nil {
+			o.Task = TaskOf(getenv)
+			err = Run(context.Background(), chain, side, o, stdin, stdout, stderr)
+		}
 	}
 	if err == nil {
 		return 0

@@ -8,7 +8,7 @@
 //	              └────Run────► hadoop ──what it prints──► progress, report
 //
 // The children of the jobs are mrlocal stream (package stream), which travels with each job as a
-// file. A total order over several reduces needs cuts; the caller samples them and names their
+// file, or a program with jobs of its own (Program). A total order over several reduces needs cuts; the caller samples them and names their
 // file.
 //
 // Memory: the last lines that Hadoop printed. Neighbours: package stream is the child; package
@@ -16,6 +16,7 @@
 package submit
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ import (
 // Spec says what is to be done. Chain, Job, Inputs and Output are required.
 type Spec struct {
 	Chain  jobs.Chain
-	Job    string   // the name by which mrlocal stream knows the chain
+	Job    string   // the name by which mrlocal stream knows the chain; "": Binary knows no other
 	Args   []string // flags of the job itself
 	Inputs []string // on HDFS
 	Output string   // a directory that does not exist yet
@@ -45,7 +46,7 @@ type Spec struct {
 
 	Hadoop string // the command; "": hadoop
 	Jar    string // hadoop-streaming
-	Binary string // the static mrlocal that children run
+	Binary string // the static mrlocal, or another program, that children run
 	Cuts   string // the file of cuts, where NeedsCuts; "": named cuts
 }
 
@@ -110,7 +111,7 @@ func (s *Spec) check() error {
 	case !hdfs.Is(s.Output):
 		return errs.Optionf("--output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", s.Output)
 	case s.Chain[0].NewReducer == nil && s.Reduces > 1:
-		return errs.Optionf("--reducers", "%d: %s has no reduce of its own; one puts its lines in order", s.Reduces, s.Job)
+		return errs.Optionf("--reducers", "%d: %s has no reduce of its own; one puts its lines in order", s.Reduces, s.Chain[0].Name)
 	case strings.ContainsAny(s.Binary, ",# %"):
 		return errs.Optionf("--binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", s.Binary)
 	}
@@ -141,7 +142,7 @@ func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
 	}
 	name := s.Name
 	if name == "" {
-		name = "mrlocal " + s.Job
+		name = "mrlocal " + cmp.Or(s.Job, s.Chain[0].Name)
 	}
 	if len(s.Chain) > 1 {
 		name += fmt.Sprintf(" %d of %d", i+1, len(s.Chain))
@@ -176,7 +177,11 @@ func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
 	child := s.child(i, reduces, cuts, inputs)
 	args = append(args, "-files", files)
 	for _, side := range [][2]string{{"map", "-mapper"}, {"reduce", "-reducer"}} {
-		line, err := splitLine(append([]string{childName, "stream", side[0], s.Job}, child...))
+		words := []string{childName, "stream", side[0]}
+		if s.Job != "" {
+			words = append(words, s.Job)
+		}
+		line, err := splitLine(append(words, child...))
 		if err != nil {
 			return nil, err
 		}

@@ -50,8 +50,7 @@ func runStreaming(ctx context.Context, args []string, e env) int {
 		return exitDone
 	}
 	kind := streamingKind()
-	flags := append(runFlags(""), verboseFlag(), quietFlag())
-	flags = append(flags, kind.flags...)
+	flags := append(append(runFlags(""), verboseFlag(), quietFlag()), kind.flags...)
 	ours, theirs := streamcmd.Divide(args, flags)
 	line, err := argv.ParseTool("streaming", ours, argvFlags(flags))
 	var job *parse.Job

@@ -1,6 +1,6 @@
 // Command job is a complete job of a user's own, an inverted index. For each
 // word in the files and directories that its arguments name, it prints the
-// names of the files that hold the word.
+// names of the files that hold the word. mrlocal submit runs it on a Hadoop cluster.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/jobs"
+	"mrlocal/stream"
 )
 
 // indexer maps a block of a file to records: a word, and the name of the file.
@@ -44,6 +45,9 @@ func main() {
 		Name: "index", Ordered: true, // the output is in the order of the words
 		NewMapper:  func() jobs.Mapper { return indexer{jobs.LettersAndDigits()} },
 		NewReducer: func() jobs.Reducer { return lister{} },
+	}
+	if len(os.Args) > 1 && os.Args[1] == "stream" { // a child on a cluster: mrlocal submit ./job
+		os.Exit(stream.Main(jobs.Chain{index}, os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	}
 	_, err := mrlocal.Run(context.Background(), index, mrlocal.Options{
 		JobOptions: mrlocal.JobOptions{Inputs: os.Args[1:], Stdout: os.Stdout},

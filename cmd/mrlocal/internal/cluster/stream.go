@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/hdfs"
 	"mrlocal/jobs"
 	"mrlocal/stream"
 )
@@ -31,8 +34,12 @@ func streamFlags() []argv.Spec {
 	}, HDFSFlags()...)
 }
 
-// SideLast turns "stream SIDE JOB" into "stream JOB SIDE", as the tree of commands has it.
+// SideLast turns "stream SIDE JOB" into "stream JOB SIDE", as the tree of commands has it, and
+// "submit ./PROGRAM" into "submit program --binary=./PROGRAM".
 func SideLast(args []string) []string {
+	if len(args) > 1 && args[0] == "submit" && strings.ContainsRune(args[1], filepath.Separator) && args[1][0] != '-' && !hdfs.Is(args[1]) {
+		return append([]string{args[0], programWord, "--binary=" + args[1]}, args[2:]...)
+	}
 	if len(args) < 3 || args[0] != "stream" || !slices.Contains(append(stream.Sides(), cutsSide), args[1]) {
 		return args
 	}

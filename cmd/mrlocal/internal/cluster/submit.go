@@ -39,13 +39,18 @@ type Command struct {
 	Flags                   []argv.Spec // beside those of the job
 	// Run runs it; build makes the job of the line.
 	Run func(ctx context.Context, e Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
+	// Other is the name of a command beside those for each job, which calls no build; "": none.
+	Other, OtherUsage string
 }
+
+// programWord stands for a job in a program of the user's own.
+const programWord = "program"
 
 // Commands returns submit and stream. The words of stream are SIDE JOB; SideLast turns them around.
 func Commands() []Command {
 	return []Command{
-		{"submit", "run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", submitFlags(), submitJob},
-		{"stream", "do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", streamFlags(), streamJob},
+		{"submit", "run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", submitFlags(), submitJob, programWord, "a program with a job of its own: mrlocal submit ./PROGRAM"},
+		{"stream", "do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", streamFlags(), streamJob, "", ""},
 	}
 }
 
@@ -53,7 +58,7 @@ func Commands() []Command {
 const MostReducers = 100_000
 
 // submitHelp is the help of mrlocal submit.
-const submitHelp = "The children are this mrlocal, which travels with the job. The parts of the output, one after the other, are what mrlocal run writes."
+const submitHelp = "The children are this mrlocal, which travels with the job, or a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are what mrlocal run writes."
 
 // submitFlags are the flags of submit beside those of the job.
 func submitFlags() []argv.Spec {
@@ -69,6 +74,7 @@ func submitFlags() []argv.Spec {
 		argv.ValueSpec("hadoop", "the command of Hadoop is `PATH`", "hadoop, in the search path"),
 		argv.ValueSpec("streaming-jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib beside the command"),
 		argv.ValueSpec("binary", "the children are `PATH`, a static mrlocal", "this one"),
+		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input; sort -s and -u do so without it"},
 		{Flag: argv.Flag{Name: "print"}, Help: "print the commands, and run nothing"},
 		argv.ValueSpec("report", "write the report of the jobs to `FILE` as JSON", ""),
 		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|none`", "auto"),
@@ -98,12 +104,18 @@ func ReadHDFS(r *argv.Reader, paths []string) hdfs.Options {
 // submitJob makes the plan and prints or runs it.
 func submitJob(ctx context.Context, e Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
+	if job == programWord {
+		program := r.Path("binary")
+		if job, build = "", func() (jobs.Chain, error) { return submit.Program(program) }; program == "" {
+			return errs.Optionf("submit", "name the program: mrlocal submit ./PROGRAM")
+		}
+	}
 	s := submit.Spec{
 		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
 		Reduces: r.Count("reducers", 1, MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
 		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
 		// Hadoop keeps no order among equal keys.
-		InOrder: job == "sort" && (line.Has("stable") || line.Has("unique")),
+		InOrder: line.Has("in-order") || job == "sort" && (line.Has("stable") || line.Has("unique")),
 	}
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)
@@ -201,6 +213,9 @@ func printPlan(e Env, s submit.Spec, line argv.Line) error {
 		return err
 	}
 	var cuts []string
+	if s.NeedsCuts() && s.Job == "" {
+		return errs.Optionf("--print", "a total order over %d reduces needs cuts, which only submit itself samples for another program", s.Reduces)
+	}
 	if s.NeedsCuts() {
 		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
 		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reduces))

@@ -1,0 +1,67 @@
+package stream
+
+import (
+	"bytes"
+	"io"
+
+	"mrlocal/jobs"
+)
+
+// DescribeWord is the argument of Main that prints a Description.
+const DescribeWord = "describe"
+
+// Description is what submit has to know of the jobs of another program.
+type Description struct {
+	Jobs []DescribedJob `json:"jobs"` // of the chain, in order
+}
+
+// DescribedJob is one job of a chain. Its fields are those of jobs.Job.
+type DescribedJob struct {
+	Name        string `json:"name"`
+	Reduces     int    `json:"reduces,omitempty"`
+	Ordered     bool   `json:"ordered,omitempty"`
+	Partitioned bool   `json:"partitioned,omitempty"` // it has a Partition
+	MapOnly     bool   `json:"map_only,omitempty"`    // it has no NewReducer
+	Refused     string `json:"refused,omitempty"`     // why it cannot run under Hadoop Streaming
+}
+
+func describe(chain jobs.Chain) Description {
+	d := Description{}
+	for i := range chain {
+		j := &chain[i]
+		if j.Begin != nil {
+			begun := j.Begin(1)
+			j = &begun
+		}
+		o := DescribedJob{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, Partitioned: j.Partition != nil, MapOnly: j.NewReducer == nil}
+		if _, err := newChild(chain, Options{Step: i}); err != nil {
+			o.Refused = err.Error()
+		}
+		d.Jobs = append(d.Jobs, o)
+	}
+	return d
+}
+
+// EachKey reads what a map with one reduce wrote, and calls do with the key of each record,
+// borrowed.
+func EachKey(wire io.Reader, do func(key []byte)) error {
+	lines := newLineReader(wire)
+	var key []byte
+	for {
+		line, err := lines.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		whole, _ := cutLine(line)
+		if whole, _, _ = bytes.Cut(whole, []byte{0}); err == nil { // a position follows NUL
+			key, err = appendUnescaped(key[:0], whole)
+		}
+		if err != nil {
+			return err
+		}
+		do(key)
+	}
+}

@@ -1,0 +1,84 @@
+package submit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/stream"
+)
+
+// Program asks a program with jobs of its own, whose main calls stream.Main, for its chain. The
+// mappers of the chain start the program, so that keys can be sampled; its reducers and
+// partitioners are only there to be counted. Errors are of kind errs.BadOptions.
+func Program(path string) (jobs.Chain, error) {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return nil, errs.Optionf(path, "%w", errs.Cause(err))
+	}
+	if found, err = filepath.Abs(found); err != nil {
+		return nil, err
+	}
+	text, err := exec.Command(found, "stream", stream.DescribeWord).Output()
+	var d stream.Description
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+	if err != nil || len(d.Jobs) == 0 {
+		return nil, errs.Optionf(path, "%s stream describe tells of no job (%s); begin main with stream.Main, or rebuild the program", filepath.Base(path), errs.OneLine(said(err)))
+	}
+	var chain jobs.Chain
+	for i, j := range d.Jobs {
+		if j.Refused != "" {
+			return nil, errs.Optionf(path, "%s", errs.OneLine(j.Refused))
+		}
+		job := jobs.Job{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, NewMapper: mapperOf(found, i)}
+		if j.Partitioned {
+			job.Partition = func([]byte, int) int { return 0 }
+		}
+		if !j.MapOnly {
+			job.NewReducer = func() jobs.Reducer { return jobs.ReducerFunc(elsewhere) }
+		}
+		chain = append(chain, job)
+	}
+	return chain, nil
+}
+
+// elsewhere is the reducer of a job that runs in another program.
+func elsewhere([]byte, *jobs.Values, jobs.Emitter) error {
+	return errors.New("the job runs on a cluster only")
+}
+
+// mapperOf returns mappers that start the program for each block, and emit its keys.
+func mapperOf(program string, step int) func() jobs.Mapper {
+	return func() jobs.Mapper {
+		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+			c := exec.Command(program, "stream", "map", fmt.Sprintf("--step=%d", step+1))
+			c.Env = append(os.Environ(), "mapreduce_map_input_file="+b.Path)
+			c.Stdin = bytes.NewReader(b.Data)
+			text, err := c.Output()
+			if err != nil {
+				return fmt.Errorf("%s stream map: %s", program, said(err))
+			}
+			return stream.EachKey(bytes.NewReader(text), func(key []byte) { out.Emit(key, nil) })
+		})
+	}
+}
+
+// said returns the last line of what a command has said, or the error.
+func said(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(bytes.TrimSpace(exit.Stderr)) > 0 {
+		return lastLine(string(exit.Stderr))
+	}
+	if err == nil {
+		return "nothing"
+	}
+	return err.Error()
+}
