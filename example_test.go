@@ -30,7 +30,7 @@ func count(letter []byte, vs *jobs.Values, out jobs.Emitter) error {
 	for vs.Next() {
 		n++
 	}
-	out.Emit(letter, []byte(fmt.Sprint(n)))
+	out.Emit(letter, fmt.Append(nil, n))
 	return nil
 }
 

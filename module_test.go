@@ -55,7 +55,7 @@ func readmeCommands(t *testing.T) string {
 	}
 	_, after, _ := strings.Cut(string(text), "module of its own")
 	var commands strings.Builder
-	for _, line := range strings.Split(after, "\n") {
+	for line := range strings.SplitSeq(after, "\n") {
 		command, indented := strings.CutPrefix(line, "    ")
 		if indented {
 			commands.WriteString(command + "\n")

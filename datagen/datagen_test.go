@@ -122,7 +122,7 @@ func TestWikiLooksLikeOne(t *testing.T) {
 		}
 	}
 	distinct := map[string]int{}
-	for _, w := range bytes.Fields(data) {
+	for w := range bytes.FieldsSeq(data) {
 		distinct[string(w)]++
 	}
 	if len(distinct) < 50_000 || distinct["the"] < 10_000 {

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -247,9 +248,7 @@ func (s *FS) address(name, op string, with url.Values) (string, error) {
 	if s.o.User != "" {
 		query.Set("user.name", s.o.User)
 	}
-	for key, values := range with {
-		query[key] = values
-	}
+	maps.Copy(query, with)
 	u := url.URL{Scheme: "http", Host: host, Path: "/webhdfs/v1" + path, RawQuery: query.Encode()}
 	return u.String(), nil
 }

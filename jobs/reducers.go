@@ -1,7 +1,9 @@
 package jobs
 
 import (
+	"bytes"
 	"encoding/binary"
+	"iter"
 	"strconv"
 )
 
@@ -94,4 +96,109 @@ func (r Identity) Reduce(key []byte, vs *Values, out Emitter) error {
 		}
 	}
 	return nil
+}
+
+// Values iterates over the values of one group.
+//
+//	for vs.Next() {
+//		use(vs.Value())
+//	}
+//
+// Values are streamed: a group may have more of them than memory holds. User
+// code gets a *Values from the engine, and calls only Next and Value. It is no
+// interface so that the compiler inlines both: the engine refills it with
+// windows of values that lie in one buffer.
+type Values struct {
+	base  []byte
+	spans []Span
+	i     int
+	more  Refiller
+	key   []byte // of the window; nil: that of the group
+}
+
+// Refiller supplies the values of a group to a Values. Refill calls vs.Window
+// with the next values, or returns false at the end of the group. Engines and
+// tests implement it.
+type Refiller interface {
+	Refill(vs *Values) bool
+}
+
+// Next moves to the next value and reports whether there is one.
+func (v *Values) Next() bool {
+	v.i++
+	if v.i < len(v.spans) {
+		return true
+	}
+	return v.refill()
+}
+
+// Value returns the current value, borrowed until the next call of Next. It may
+// be called only after Next returned true.
+func (v *Values) Value() []byte {
+	s := v.spans[v.i]
+	return v.base[s.Off : uint64(s.Off)+uint64(s.Len) : uint64(s.Off)+uint64(s.Len)]
+}
+
+// Key returns the whole key of the current value, if the job has GroupBytes, and nil if not.
+// It is borrowed until the next call of Next.
+func (v *Values) Key() []byte { return v.key }
+
+// SetKey sets what Key returns for the values of the window at hand. Refillers call it. The
+// key is borrowed until the next call of Refill.
+func (v *Values) SetKey(key []byte) { v.key = key }
+
+// refill gets the next values of the group, which replace those at hand. false: there are no
+// more.
+func (v *Values) refill() bool {
+	v.spans, v.i = v.spans[:0], 0
+	if v.more == nil || !v.more.Refill(v) {
+		v.i = -1
+		return false
+	}
+	return true
+}
+
+// Reset begins a new group, whose values r supplies. If r is nil, the group is
+// empty until Window is called.
+func (v *Values) Reset(r Refiller) { v.base, v.spans, v.i, v.more = nil, v.spans[:0], -1, r }
+
+// Window sets the next values: the spans of base, of which there must be at
+// least one. Both are borrowed until the next call of Refill.
+func (v *Values) Window(base []byte, spans []Span) { v.base, v.spans, v.i = base, spans, 0 }
+
+// Lines yields the lines of the block without their newlines. A carriage return
+// before the newline belongs to the line. The lines lie in b.Data, and are
+// borrowed as it is. Nothing is allocated.
+func (b Block) Lines() iter.Seq[[]byte] { return b.Records(Newline) }
+
+// Fixed yields the records of a block whose records have so many bytes each
+// (Job.RecordBytes). They are borrowed as those of Records.
+func (b Block) Fixed(bytes int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for rest := b.Data; len(rest) >= bytes; rest = rest[bytes:] {
+			if !yield(rest[:bytes:bytes]) {
+				return
+			}
+		}
+	}
+}
+
+// Records yields the records of the block without their delimiter. They lie in
+// b.Data, and are borrowed as it is; their capacity is their length, so that
+// append copies them.
+func (b Block) Records(delim Delim) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		rest, end := b.Data, delim.Byte()
+		for len(rest) > 0 {
+			n := bytes.IndexByte(rest, end)
+			if n < 0 {
+				yield(rest[:len(rest):len(rest)])
+				return
+			}
+			if !yield(rest[:n:n]) {
+				return
+			}
+			rest = rest[n+1:]
+		}
+	}
 }

@@ -218,7 +218,7 @@ func TestASuffixChoosesTheCompression(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", name, got, err, want)
 		}
 	}
-	for _, suffix := range strings.Fields(".bz2 .xz .XZ .lz4 .lzma .lz .lzo .br .Z .zip .7z .rar .s2 .zstd .tgz") {
+	for suffix := range strings.FieldsSeq(".bz2 .xz .XZ .lz4 .lzma .lz .lzo .br .Z .zip .7z .rar .s2 .zstd .tgz") {
 		if _, err := Open(Spec{File: t.TempDir() + "/r" + suffix}); !errs.IsUsage(err) || !strings.Contains(err.Error(), strings.ToLower(suffix)) {
 			t.Errorf("%s: %v", suffix, err)
 		}

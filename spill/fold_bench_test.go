@@ -198,7 +198,7 @@ func TestKeysOfOneHashCollideOnlyWithTheirSeed(t *testing.T) {
 			for i := range keys {
 				// The second half makes one factor of the product zero.
 				buf.Emit(jobs.AppendUint64(jobs.AppendUint64(nil, uint64(i)), mixB), one)
-				buf.Emit([]byte(fmt.Sprint("a key of more than 16 bytes: ", i)), one)
+				buf.Emit(fmt.Append(nil, "a key of more than 16 bytes: ", i), one)
 			}
 		}
 		out, err := buf.Close()

@@ -1,13 +1,19 @@
 package streaming
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"mrlocal/report"
+	"mrlocal/streaming/fields"
 )
 
 // Counter is one counter of a job.
@@ -76,4 +82,176 @@ func WriteCounters(out io.Writer, all []Counter) error {
 	}
 	_, err := out.Write(text)
 	return err
+}
+
+// taskID names a task of the job: its kind ("m", "r", or "c" for what combined in a
+// map) and its number.
+type taskID struct {
+	kind string
+	task int
+}
+
+// tally is what an attempt has counted beside the engine.
+type tally struct {
+	counters map[[2]string]int64 // by group and name
+	groups   int64               // where an order makes larger groups than keys
+	dropped  int64               // records of NullOutputFormat
+	status   string              // the last one
+}
+
+// count adds to a counter of the user.
+func (t *tally) count(group, name string, n int64) {
+	if t.counters == nil {
+		t.counters = map[[2]string]int64{}
+	}
+	t.counters[[2]string{group, name}] += n
+}
+
+// keep keeps what an attempt that has succeeded has counted. Of several attempts at a
+// task the last one counts.
+func (w *Work) keep(id taskID, t tally) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.counted[id] = t
+}
+
+// add adds to what was kept for a task: a map may combine several times.
+func (w *Work) add(id taskID, t tally) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	kept := w.counted[id]
+	for k, n := range t.counters {
+		kept.count(k[0], k[1], n)
+	}
+	w.counted[id] = kept
+}
+
+// Bounds on what is kept of standard error.
+const (
+	mostLine   = 64 << 10 // a longer line is cut
+	mostPassed = 1 << 20  // of an attempt, passed on to Options.Stderr
+	mostTail   = 2 << 10  // of an attempt, for the message of its failure
+)
+
+// stderr reads what a command writes to standard error (PipeMapRed.MRErrorThread):
+// lines of the reporter change counters and the status; the others are passed on.
+type stderr struct {
+	work   *Work
+	tally  *tally
+	prefix string
+	line   []byte
+	tail   []byte
+	file   *os.File // nil: none
+	passed int64
+}
+
+// newStderr makes one for an attempt. A file that cannot be made is warned of.
+func newStderr(w *Work, id taskID, n int, t *tally) *stderr {
+	e := &stderr{work: w, tally: t, prefix: w.conf.Get("stream.stderr.reporter.prefix", "reporter:")}
+	if w.o.ErrorDir != "" {
+		var err error
+		if err = os.MkdirAll(w.o.ErrorDir, 0o777); err == nil {
+			e.file, err = os.OpenFile(filepath.Join(w.o.ErrorDir, attemptName(id, n)+".stderr"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+		}
+		if err != nil {
+			w.o.Warn(err.Error())
+		}
+	}
+	return e
+}
+
+// take takes a piece of any length.
+func (e *stderr) take(p []byte) {
+	for len(p) > 0 {
+		end := bytes.IndexAny(p, "\n\r")
+		if end < 0 {
+			e.line = append(e.line, p...)
+			if len(e.line) > mostLine {
+				e.endLine()
+			}
+			return
+		}
+		e.line = append(e.line, p[:end]...)
+		// CR LF ends one line: the empty line between them is left out.
+		if len(e.line) > 0 || p[end] == '\n' && !(end == 0 && len(e.line) == 0) {
+			e.endLine()
+		}
+		p = p[end+1:]
+	}
+}
+
+// endLine handles a whole line.
+func (e *stderr) endLine() {
+	line := e.line
+	e.line = e.line[:0]
+	text, ours := strings.CutPrefix(string(line), e.prefix)
+	if !ours {
+		e.pass(line)
+		return
+	}
+	text = string(fields.ReplaceInvalid([]byte(text)))
+	if counter, ok := strings.CutPrefix(text, "counter:"); ok {
+		if !e.counter(strings.TrimSpace(counter)) {
+			e.work.o.Warn("Cannot parse counter line: " + e.prefix + text)
+		}
+	} else if status, ok := strings.CutPrefix(text, "status:"); ok {
+		e.tally.status = strings.TrimSpace(status)
+	} else {
+		e.work.o.Warn("Cannot parse reporter line: " + e.prefix + text)
+	}
+}
+
+// counter reads GROUP,NAME,NUMBER.
+func (e *stderr) counter(text string) bool {
+	columns := strings.Split(strings.TrimRight(text, ","), ",")
+	if len(columns) != 3 {
+		return false
+	}
+	n, err := strconv.ParseInt(columns[2], 10, 64)
+	if err != nil {
+		return false
+	}
+	e.tally.count(columns[0], columns[1], n)
+	return true
+}
+
+// pass passes a line on and remembers it for a message.
+func (e *stderr) pass(line []byte) {
+	if e.tail = append(append(e.tail, line...), '\n'); len(e.tail) > 2*mostTail {
+		e.tail = e.tail[:copy(e.tail, e.tail[len(e.tail)-mostTail:])]
+	}
+	if e.file != nil {
+		_, _ = e.file.Write(append(line, '\n')) // a full disk loses messages, not results
+	}
+	e.passed += int64(len(line)) + 1
+	if e.work.o.Stderr == nil || e.passed > mostPassed {
+		return
+	}
+	e.work.quiet.Lock()
+	defer e.work.quiet.Unlock()
+	_, _ = e.work.o.Stderr.Write(append(bytes.Clone(line), '\n'))
+}
+
+// close ends the last line.
+func (e *stderr) close() {
+	if len(e.line) > 0 {
+		e.endLine()
+	}
+	if e.file != nil {
+		_ = e.file.Close()
+		e.file = nil
+	}
+	if e.passed > mostPassed {
+		e.work.o.Warn(fmt.Sprintf("a command wrote %d bytes to standard error; %d were shown", e.passed, mostPassed))
+		e.passed = 0
+	}
+}
+
+// last returns the last line of standard error, for a message.
+func (e *stderr) last() string {
+	text := strings.TrimSpace(string(e.tail))
+	if text == "" {
+		return ""
+	}
+	return ": " + text[strings.LastIndexByte(text, '\n')+1:]
 }

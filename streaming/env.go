@@ -2,6 +2,7 @@ package streaming
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,9 +93,7 @@ func (w *Work) properties() parse.Conf {
 	} {
 		c[d[0]] = d[1]
 	}
-	for name, value := range w.conf {
-		c[name] = value
-	}
+	maps.Copy(c, w.conf)
 	c["mapreduce.job.maps"], c["mapreduce.job.reduces"] = strconv.Itoa(len(w.splits)), strconv.Itoa(w.Reducers)
 	var inputs []string
 	for _, in := range w.args.Inputs {
@@ -121,7 +120,7 @@ func (w *Work) added() []string {
 		return slices.DeleteFunc(slices.Clone(w.args.Env), func(v string) bool { return !strings.Contains(v, "=") })
 	}
 	env := []string{"HADOOP_ROOT_LOGGER="}
-	for _, v := range strings.Split(strings.Join(w.args.Env, " "), " ") {
+	for v := range strings.SplitSeq(strings.Join(w.args.Env, " "), " ") {
 		if strings.Contains(v, "=") {
 			env = append(env, v)
 		}

@@ -400,7 +400,7 @@ func TestGantt(t *testing.T) {
 		var line Timeline
 		_ = line.Open(&h) // never fails
 		o := GanttOptions{Width: 30}
-		for _, text := range strings.Split(strings.TrimSpace(c.Input), "\n") {
+		for text := range strings.SplitSeq(strings.TrimSpace(c.Input), "\n") {
 			if cell, ok := strings.CutPrefix(text, "cell "); ok {
 				o.Cell, _ = time.ParseDuration(cell)
 				continue

@@ -109,10 +109,7 @@ type average struct {
 
 func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
 	s := &sweep{m: m, out: &Curves{From: from, Step: step, Steps: steps}, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools))}
-	curves := len(m.Pools)
-	if curves > mostCurves {
-		curves = mostCurves
-	}
+	curves := min(len(m.Pools), mostCurves)
 	for i := range curves {
 		c := Curve{Pool: int32(i)}
 		if i == mostCurves-1 && len(m.Pools) > mostCurves {

@@ -60,7 +60,7 @@ func (m *Model) appendNames(w *writer) {
 	w.b = append(w.b, ']')
 	w.words("rules", m.Rules)
 	var ops []string
-	for op := trace.OpNone; op < trace.Ops; op++ {
+	for op := range trace.Ops {
 		ops = append(ops, op.String())
 	}
 	w.words("ops", ops)

@@ -156,7 +156,7 @@ func ofMetrics(t *testing.T, m *view.Model) counted {
 		t.Fatal(err)
 	}
 	c := counted{phases: map[string]float64{}}
-	for _, line := range strings.Split(b.String(), "\n") {
+	for line := range strings.SplitSeq(b.String(), "\n") {
 		name, value, _ := strings.Cut(line, " ")
 		v, _ := strconv.ParseFloat(value, 64)
 		if phase, ok := strings.CutPrefix(name, `mrlocal_phase_seconds_total{phase="`); ok {

@@ -83,7 +83,7 @@ func comparePhases(t *testing.T, s viewtest.Result) {
 	}
 	letters := map[trace.Phase]string{trace.PhaseCompute: "M", trace.PhaseIO: "I", trace.PhaseCopy: "C", trace.PhaseSort: "S", trace.PhaseReduce: "R", trace.PhaseHeld: "H"}
 	var rows []string
-	for _, line := range strings.Split(b.String(), "\n") {
+	for line := range strings.SplitSeq(b.String(), "\n") {
 		// The text of a row stands behind the label: the kind and the number of the slot.
 		if f := strings.Fields(line); len(f) == 3 && f[0] != "tracker" {
 			rows = append(rows, f[2])

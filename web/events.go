@@ -40,16 +40,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	gone := make(chan struct{})
 	finished := make(chan struct{})
 	defer close(finished)
-	s.done.Add(1)
-	go func() { // the reader of a live run waits for either end
-		defer s.done.Done()
+	s.done.Go(func() { // the reader of a live run waits for either end
 		defer close(gone)
 		select {
 		case <-r.Context().Done():
 		case <-s.stop:
 		case <-finished:
 		}
-	}()
+	})
 	in, err := run.Open(gone)
 	if err != nil {
 		s.answer(w, nil, err)

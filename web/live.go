@@ -43,11 +43,9 @@ func (s *Server) Live(name string) *Live {
 // Watch attaches the page to the stream of the run, and starts to read the events.
 func (l *Live) Watch(stream *trace.Stream) {
 	stream.Attach(l)
-	l.server.done.Add(1)
-	go func() {
-		defer l.server.done.Done()
+	l.server.done.Go(func() {
 		l.run.Follow(l.server.stop)
-	}()
+	})
 }
 
 // Open writes the header. It returns no error, as Record and Close.

@@ -99,11 +99,9 @@ func Listen(o Options) (*Server, error) {
 		MaxHeaderBytes:    mostHeader,
 		ErrorLog:          log.New(io.Discard, "", 0), // what a client does wrong is not our output
 	}
-	s.done.Add(1)
-	go func() {
-		defer s.done.Done()
+	s.done.Go(func() {
 		_ = s.http.Serve(l)
-	}()
+	})
 	return s, nil
 }
 

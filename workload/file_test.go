@@ -243,7 +243,7 @@ func TestPartsMeanWhatTheWholeMeans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range strings.Split(string(text), "\n\n") {
+	for c := range strings.SplitSeq(string(text), "\n\n") {
 		body, _, _ := strings.Cut(c, "\n----\n")
 		sameParts(t, body+"\n")
 	}
@@ -422,7 +422,7 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, c := range strings.Split(string(text), "\n\n") {
+	for c := range strings.SplitSeq(string(text), "\n\n") {
 		body, _, _ := strings.Cut(c, "\n----\n")
 		f.Add(body)
 	}

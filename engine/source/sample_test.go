@@ -25,7 +25,7 @@ func TestCutPointsAreQuantilesOfTheSample(t *testing.T) {
 		{"spread: a key of one share is one cut", "a b c d", 4, true, "b c d"},
 	} {
 		var keys [][]byte
-		for _, k := range strings.Fields(c.keys) {
+		for k := range strings.FieldsSeq(c.keys) {
 			keys = append(keys, []byte(k))
 		}
 		got := string(bytes.ReplaceAll(bytes.Join(cutPoints(keys, c.parts, c.spread), []byte(" ")), []byte{0}, []byte(`\0`)))

@@ -72,11 +72,9 @@ func (a *ahead) start(d demand, spare func(int64) (func(), bool), run func(work 
 // help starts one helper. close waits for it.
 func (a *ahead) help() {
 	a.helpers++
-	a.ended.Add(1)
-	go func() {
-		defer a.ended.Done()
+	a.ended.Go(func() {
 		a.run(a.work)
-	}()
+	})
 }
 
 // wants reports whether another unit should be handed out. Where all helpers are

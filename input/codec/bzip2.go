@@ -179,7 +179,7 @@ func (x *bzip2Reader) begin() {
 func (x *bzip2Reader) endBlock() error {
 	x.block = nil
 	wrong := error(bzip2.StructuralError("bad magic value found"))
-	for more := int64(0); more < 8; more++ {
+	for more := range int64(8) {
 		magic, err := x.bits(x.source.at-more, bzip2MagicBits)
 		if err != nil {
 			wrong = err

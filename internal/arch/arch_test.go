@@ -348,7 +348,7 @@ func TestHotLoopsAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	var measured []string
-	for _, word := range strings.Fields(string(script)) {
+	for word := range strings.FieldsSeq(string(script)) {
 		if pkg, ok := strings.CutPrefix(word, "./"); ok {
 			measured = append(measured, pkg)
 		}

@@ -27,7 +27,7 @@ func tracked(t *testing.T) map[string][]byte {
 		t.Skip("not in a repository: ", err)
 	}
 	texts := map[string][]byte{}
-	for _, name := range strings.Split(strings.TrimRight(string(list), "\x00"), "\x00") {
+	for name := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
 		text, err := os.ReadFile(path.Join(root, name))
 		if os.IsNotExist(err) {
 			continue // removed, and not yet committed
@@ -378,7 +378,7 @@ func TestFiguresOfDocsPapersAreExperiments(t *testing.T) {
 			case last == "figure":
 				figure = true
 			case figure && strings.Trim(last, "- ") != "" && strings.HasSuffix(line, "| "+last+" |"):
-				for _, e := range strings.Split(last, ", ") {
+				for e := range strings.SplitSeq(last, ", ") {
 					if !experiments[e] {
 						t.Errorf("%s:%s: no experiment %s in bench/workloads", page, strconv.Itoa(i+1), e)
 					}
@@ -403,7 +403,7 @@ func TestEveryRowOfThePapersIsListed(t *testing.T) {
 		}
 		section, _, _ = strings.Cut(section, "\n## ")
 		rows, finished := 0, 0
-		for _, line := range strings.Split(section, "\n") {
+		for line := range strings.SplitSeq(section, "\n") {
 			cells := strings.Split(strings.Trim(line, "|"), " | ")
 			if !strings.HasPrefix(line, "| ") || len(cells) != 6 || strings.HasPrefix(line, "| row ") || strings.HasPrefix(line, "| ---") {
 				continue

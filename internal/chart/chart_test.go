@@ -161,7 +161,7 @@ func TestNoSeriesCoversAnother(t *testing.T) {
 
 // markersOf returns the middle of each circle, square, triangle and diamond in the plot.
 func markersOf(text string) (places []string) {
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		var class int
 		var x, y float64
 		for format, shift := range map[string]float64{

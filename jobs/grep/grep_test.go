@@ -44,7 +44,8 @@ func cuts() []jobtest.Cut {
 	return all
 }
 
-func max_(n int64) *int64 { return &n }
+//go:fix inline
+func max_(n int64) *int64 { return new(n) }
 
 func TestForms(t *testing.T) {
 	e := func(p ...string) []string { return p }
@@ -216,7 +217,7 @@ func drawOptions(t *rapid.T) Options {
 	o.Lines, o.Whole = rare("lines"), rare("-x")
 	o.Names = Names(rapid.IntRange(0, 2).Draw(t, "names"))
 	if rare("-m") {
-		o.MaxCount = max_(int64(rapid.IntRange(-1, 4).Draw(t, "limit")))
+		o.MaxCount = new(int64(rapid.IntRange(-1, 4).Draw(t, "limit")))
 	}
 	return o
 }

@@ -3,6 +3,7 @@ package grep
 import (
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"unicode/utf8"
 
 	"mrlocal/jobs/grep/dfa"
@@ -141,12 +142,7 @@ func looksBack(re *syntax.Regexp) bool {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return true
 	}
-	for _, sub := range re.Sub {
-		if looksBack(sub) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(re.Sub, looksBack)
 }
 
 // match reports whether a line has a match.

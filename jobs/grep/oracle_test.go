@@ -17,7 +17,7 @@ import (
 func oracle(o Options, files []jobtest.File) (string, int64) {
 	parts := []string{}
 	for _, p := range o.Patterns {
-		for _, p := range strings.Split(p, "\n") {
+		for p := range strings.SplitSeq(p, "\n") {
 			if o.Fixed {
 				p = regexp.QuoteMeta(p)
 			}

@@ -163,17 +163,15 @@ func (k *Queue) start(text *spool.Spool, lease *membudget.Lease) error {
 	}
 	k.waiting = append(k.waiting, b)
 	k.blocks++
-	k.running.Add(1)
-	go func() {
+	k.running.Go(func() {
 		// Deferred calls run last to first: the lease is back before anybody goes on.
-		defer k.running.Done()
 		defer close(b.ready)
 		defer lease.Close()
 		if b.err = k.pack(b.text, b.packed); b.err == nil {
 			b.err = b.packed.Seal()
 		}
 		k.release(b.text)
-	}()
+	})
 	return nil
 }
 

@@ -47,8 +47,12 @@ import (
 	"iter"
 	"time"
 
+	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/spill/rule"
 	"mrlocal/trace"
+	"mrlocal/workload"
 )
 
 // Task is what runs on a slot. The driver owns it, one for each slot, and sets the
@@ -161,4 +165,163 @@ func doneWorking(all, left time.Duration) float64 {
 		return 1
 	}
 	return 1 - float64(left)/float64(all)
+}
+
+// needs holds what the tasks of a job need of a tracker.
+type needs struct {
+	cpu, disk [2]uint64    // by kind: the caps
+	cpuShare  [2]slots.PPM // by kind: the cap in cores; 0: none
+	io        [2]ioPart    // by kind
+	filling   Filling      // of a map
+	merged    rule.Merged  // by a reduce; nothing: it moves what it has copied once
+	copied    int64        // by a reduce, in bytes
+	memory    [3]uint64    // of a map, of a reduce while it copies, of a reduce that sorts or reduces
+}
+
+// ioPart says how much of a task's time is its I/O period: at most most, or the fraction
+// part/whole of it.
+type ioPart struct {
+	most        time.Duration
+	part, whole int64 // whole 0: not given
+}
+
+// of returns the I/O period of a task that takes took in total.
+func (p *ioPart) of(took time.Duration) time.Duration {
+	if p.whole > 0 {
+		return Scaled(int64(took), p.part, p.whole)
+	}
+	return min(took, p.most)
+}
+
+// newNeeds returns what a job needs of a tracker. copied is what each reduce copies, in
+// bytes. The job's cpu and disk say it. If the job has neither, its profile says it,
+// whose shares are averages over the whole task. Take a task that needs a share c of the
+// CPU and i of the disk on average, one after the other. It computes for c/(c+i) of its
+// time, and then needs c+i of the CPU. It writes for i/(c+i) of its time and then needs
+// c+i of the disk.
+func newNeeds(c *workload.Cluster, j *workload.ListedJob, copied int64) (n needs) {
+	cores, disk := uint64(c.Cores)*uint64(slots.One), uint64(c.DiskBytes)
+	profile := j.Profile
+	if profile == nil {
+		profile = &demand.Profile{}
+	}
+	n.memory = [3]uint64{uint64(profile.Map.Memory), uint64(profile.Shuffle.Memory), uint64(profile.Reduce.Memory)}
+	bytes := [2]int64{slots.Map: j.MapOutputBytes, slots.Reduce: copied}
+	for k, needs := range [2]demand.Vector{slots.Map: profile.Map, slots.Reduce: profile.Reduce} {
+		cpu, io, both := uint64(slots.One), uint64(0), uint64(needs.CPU)+uint64(needs.IO)
+		switch {
+		case j.CPU > 0 || j.DiskBytes > 0 || both == 0:
+			if j.CPU > 0 {
+				cpu = uint64(j.CPU)
+			}
+			if io = uint64(j.DiskBytes); io > 0 {
+				if disk > 0 {
+					io = min(io, disk)
+				}
+				n.io[k].most = Scaled(bytes[k], int64(time.Second), int64(io))
+			}
+		default:
+			cpu = shareOf(cores, both)
+			io = shareOf(disk, both)
+			n.io[k].part, n.io[k].whole = int64(needs.IO), int64(both)
+		}
+		if cores > 0 {
+			cpu = min(cpu, cores)
+		}
+		n.cpuShare[k] = slots.PPM(cpu)
+		_, n.cpu[k] = capacities(cores, cpu)
+		_, n.disk[k] = capacities(disk, io)
+	}
+	return n
+}
+
+// shareOf returns a share, at most the whole, of an amount.
+func shareOf(amount, share uint64) uint64 {
+	if amount == 0 {
+		return 0
+	}
+	return uint64(Scaled(int64(amount), int64(min(share, uint64(slots.One))), int64(slots.One)))
+}
+
+// partOf returns a share of a capacity. It is never 0, which would mean no limit.
+func partOf(capacity uint64, share slots.PPM) uint64 {
+	if capacity == 0 || share == slots.One {
+		return capacity
+	}
+	return max(1, uint64(Scaled(int64(capacity), int64(share), int64(slots.One))))
+}
+
+// usage is what the tasks of a tracker have used so far. Times are in nanoseconds of one
+// core. It is settled until at, and goes on at the rates that are set.
+type usage struct {
+	at                     time.Duration
+	user, waited           float64
+	diskBytes              float64
+	computing, io          int     // tasks now
+	diskBytesPerNanosecond float64 // now
+}
+
+// settle counts until now. A task that computes uses one core, as long as there is a free
+// one. A core that is idle while a task reads or writes waits for I/O.
+func (u *usage) settle(now time.Duration, cores int) {
+	if took := float64(now - u.at); took > 0 {
+		user := min(cores, u.computing)
+		u.user += float64(took * float64(user))
+		u.waited += float64(took * float64(min(cores-user, u.io)))
+		u.diskBytes += float64(took * u.diskBytesPerNanosecond)
+	}
+	u.at = now
+}
+
+// use settles the usage of a tracker, and sets the rates from now on.
+func (m *Shared) use(now time.Duration, n *node) {
+	cores := m.file.Cluster.Cores
+	if cores == 0 {
+		return
+	}
+	n.used.settle(now, cores)
+	n.used.computing, n.used.io = n.cpu.sharers, n.disk.sharers
+	if m.file.Cluster.KernelBytes > 0 {
+		n.used.diskBytesPerNanosecond = n.disk.perSecond() / float64(time.Second)
+	}
+}
+
+// Usage returns how the cores of the cluster have spent the time until now; false if the
+// file does not say how many there are.
+//
+// If it says how many bytes a core moves in a second of kernel time, moving the bytes of
+// disks and networks takes that time, of the cores that do not compute: kernel time does
+// not make computing slower.
+func (m *Shared) Usage(now time.Duration) (s report.CPUShares, ok bool) {
+	c := &m.file.Cluster
+	all := float64(c.Cores*len(m.nodes)) * float64(now)
+	if all == 0 {
+		return s, false
+	}
+	var user, waited, bytes, copied float64
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		n.used.settle(now, c.Cores)
+		user, waited, bytes = user+n.used.user, waited+n.used.waited, bytes+n.used.diskBytes
+		copied += n.net.movedNanoseconds()
+	}
+	copied = float64(copied * float64(c.CopyRate()) / float64(time.Second))
+	s = report.CPUShares{User: user / all, IOWait: waited / all, NetBytesPerSecond: copied / now.Seconds()}
+	free := max(0, 1-s.User)
+	if c.KernelBytes > 0 {
+		s.System = min(free, (bytes+copied)/float64(c.KernelBytes)*float64(time.Second)/all)
+	}
+	if free > 0 {
+		s.IOWait *= 1 - s.System/free
+	}
+	s.Idle = max(0, free-s.System-s.IOWait)
+	return s, true
+}
+
+// SettleCopies settles all networks, so that Usage counts what reduces have copied by now.
+func (m *Shared) SettleCopies(now time.Duration) {
+	for i := range m.nodes {
+		m.nodes[i].net.settle(now)
+		m.copiesEnd(now, slots.TrackerID(i))
+	}
 }

@@ -396,3 +396,235 @@ func efficiency(wanted, there uint64, loss slots.PPM) rate {
 	there, beyond := there<<finer, (wanted-there)<<finer
 	return fraction(there, there+uint64(Scaled(int64(beyond), int64(loss), int64(slots.One))))
 }
+
+// Flow is the shuffle of one job as if each reduce had the network for itself: when
+// has a reduce copied all map outputs? Outputs become available one after the other.
+// A reduce that started at s copies them in that order at B bytes per second, and
+// waits if the next one is not there yet. It is done at
+//
+//	max(s + D/B, max over outputs e of t_e + (D - D_before_e)/B)
+//
+// where t_e is when e became available, D is what one reduce copies in all, and
+// D_before_e is what became available before e. The second term does not depend on
+// the reduce, and
+//
+//	t_e + (D - D_before_e)/B = (t_e - D_before_e/B) + D/B
+//
+// so one number, the latest of t_e - D_before_e/B, answers for any reduce in O(1), and
+// an output is added in O(1).
+//
+// A lost output leaves its place in the order, and those behind it move up. Only a
+// loss costs as much as the job has outputs. The output comes back as the newest one.
+// Outputs of no bytes (L0) need no places.
+type Flow struct {
+	Maps      int32 // outputs that the job has when it is complete
+	There     int32 // outputs that are available now
+	MapBytes  int64 // output of one map, for all reduces together
+	Reduces   int64
+	PerSecond int64 // B, in bytes
+
+	latest  time.Duration // of t_e - D_before_e/B; of the first output it is t_e, so 0 means none
+	byPlace []Available   // if MapBytes > 0
+}
+
+// Available is an output and where it is.
+type Available struct {
+	At      time.Duration
+	Task    slots.TaskID
+	Tracker slots.TrackerID
+}
+
+// Copying returns how long a reduce copies its part of n outputs.
+func (f *Flow) Copying(n int32) time.Duration {
+	if f.MapBytes == 0 || n == 0 {
+		return 0
+	}
+	return Scaled(f.Bytes(n), int64(time.Second), f.PerSecond)
+}
+
+// Bytes returns the part of n outputs that is for one reduce, evenly divided.
+func (f *Flow) Bytes(n int32) int64 {
+	if f.Reduces == 0 {
+		return 0
+	}
+	return int64(Scaled(int64(n), f.MapBytes, f.Reduces))
+}
+
+// Add adds an output that became available.
+func (f *Flow) Add(at time.Duration, task slots.TaskID, t slots.TrackerID) {
+	f.latest = max(f.latest, at-f.Copying(f.There))
+	f.There++
+	if f.MapBytes > 0 {
+		f.byPlace = append(f.byPlace, Available{at, task, t})
+	}
+}
+
+// Drop removes the outputs for which lost returns true; left outputs remain.
+func (f *Flow) Drop(left int32, lost func(a *Available) bool) {
+	if f.MapBytes == 0 {
+		f.There = left
+		return
+	}
+	kept := f.byPlace
+	f.byPlace, f.There, f.latest = f.byPlace[:0], 0, 0
+	for i := range kept {
+		if a := kept[i]; !lost(&a) {
+			f.Add(a.At, a.Task, a.Tracker)
+		}
+	}
+}
+
+// Release frees the memory of a job that has ended.
+func (f *Flow) Release() { f.byPlace = nil }
+
+// Complete reports whether every output is there.
+func (f *Flow) Complete() bool { return f.There == f.Maps }
+
+// Copied returns when a reduce that started at s has copied everything. The flow is
+// complete.
+func (f *Flow) Copied(s time.Duration) time.Duration {
+	all := f.Copying(f.Maps)
+	if f.Maps == 0 {
+		return s
+	}
+	return max(Later(s, all), Later(f.latest, all))
+}
+
+// Reached returns how much of the available outputs a reduce that started at s has
+// copied by now, in the time that copying them takes.
+func (f *Flow) Reached(s, now time.Duration) time.Duration {
+	all := f.Copying(f.There)
+	return max(0, all-max(0, Later(max(s, f.latest), all)-now))
+}
+
+// Scaled returns floor(n·num/den) for numbers that are not negative and den > 0. It
+// returns the largest time there is if the result does not fit.
+func Scaled(n, num, den int64) time.Duration {
+	hi, lo := bits.Mul64(uint64(n), uint64(num))
+	if hi >= uint64(den) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(den))
+	return time.Duration(min(q, math.MaxInt64))
+}
+
+// Later returns at + d, or the largest time there is; d is not negative.
+func Later(at, d time.Duration) time.Duration {
+	if at > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return at + d
+}
+
+// work is an amount of work, or a moment of the virtual time in which work is done. It
+// has 128 bits, in units of 2^-63 ns of a task that is alone on its tracker. The product
+// of a time and a rate is exact, so nothing is lost however often the set of sharers
+// changes. Only rates are rounded down, to 63 bits.
+type work struct{ hi, lo uint64 }
+
+// rate is a speed between 0 and whole; whole is the speed of a task alone.
+type rate uint64
+
+const whole rate = 1 << 63
+
+// crumb is an amount of work that is too small to count: 2^-12 ns. The rounding of rates
+// stays below it for weeks of virtual time, so that an end on a whole nanosecond is not
+// taken for an end just after it.
+func crumb() work { return work{0, 1 << 51} }
+
+// alone returns the work that a task alone does in d, which is not negative.
+func alone(d time.Duration) work { return work{uint64(d) >> 1, uint64(d) << 63} }
+
+// during returns the work that is done in d at rate r.
+func (r rate) during(d time.Duration) work {
+	hi, lo := bits.Mul64(uint64(d), uint64(r))
+	return work{hi, lo}
+}
+
+func (w work) less(o work) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o.lo }
+
+// plus returns w + o, or the most there is if that does not fit.
+func (w work) plus(o work) work {
+	lo, carry := bits.Add64(w.lo, o.lo, 0)
+	hi, over := bits.Add64(w.hi, o.hi, carry)
+	if over > 0 {
+		return mostWork()
+	}
+	return work{hi, lo}
+}
+
+func mostWork() work { return work{math.MaxUint64, math.MaxUint64} }
+
+// minus returns w − o, or nothing if o is more.
+func (w work) minus(o work) work {
+	if w.less(o) {
+		return work{}
+	}
+	lo, borrow := bits.Sub64(w.lo, o.lo, 0)
+	hi, _ := bits.Sub64(w.hi, o.hi, borrow)
+	return work{hi, lo}
+}
+
+// times returns w·n, or the most there is if that does not fit.
+func (w work) times(n uint64) work {
+	carry, lo := bits.Mul64(w.lo, n)
+	over, hi := bits.Mul64(w.hi, n)
+	hi, c := bits.Add64(hi, carry, 0)
+	if over > 0 || c > 0 {
+		return mostWork()
+	}
+	return work{hi, lo}
+}
+
+// among returns w divided by n.
+func (w work) among(n uint64) work {
+	hi, rest := w.hi/n, w.hi%n
+	lo, _ := bits.Div64(rest, w.lo, n)
+	return work{hi, lo}
+}
+
+// floor returns the time that w takes alone, in whole nanoseconds, rounded down.
+func (w work) floor() time.Duration {
+	if w.hi >= 1<<62 {
+		return math.MaxInt64
+	}
+	return time.Duration(w.hi<<1 | w.lo>>63)
+}
+
+// ceil returns the first whole nanosecond at which no more than a crumb of w is left.
+func (w work) ceil() time.Duration { return w.lasts(whole) }
+
+// lasts returns how long w takes at rate r until no more than a crumb is left, in whole
+// nanoseconds.
+func (w work) lasts(r rate) time.Duration {
+	w = w.minus(crumb())
+	if w.hi >= uint64(r) {
+		if w.hi == 0 && w.lo == 0 {
+			return 0
+		}
+		return math.MaxInt64
+	}
+	q, rest := bits.Div64(w.hi, w.lo, uint64(r))
+	if rest > 0 {
+		q++
+	}
+	return time.Duration(min(q, math.MaxInt64))
+}
+
+// fraction returns num/den as a rate; whole if num is at least den.
+func fraction(num, den uint64) rate {
+	if num >= den {
+		return whole
+	}
+	q, _ := bits.Div64(num>>1, num<<63, den)
+	return rate(q)
+}
+
+// of returns the rate r at the speed s.
+func (r rate) of(s rate) rate {
+	if s == whole {
+		return r
+	}
+	hi, lo := bits.Mul64(uint64(r), uint64(s))
+	return rate(hi<<1 | lo>>63)
+}

@@ -423,7 +423,7 @@ func TestEveryQuestionHasAnAnswer(t *testing.T) {
 				if err := explain.Sentences(&out, bytes.NewReader(file), o); err != nil {
 					t.Errorf("%s %s %s: %v", info.Name, runName, q, err)
 				}
-				for _, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
+				for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\n"), "\n") {
 					if line == "" || len(line) > 120 || strings.Contains(line, "%!") || strings.Contains(line, "  .") || strings.Contains(line, "()") {
 						t.Errorf("%s %s %s: line %q", info.Name, runName, q, line)
 					}

@@ -152,7 +152,7 @@ func (s *stretch) add(at time.Duration, text string) {
 // The result is a key for comparison and is never shown.
 func withoutNumbers(text string) string {
 	var words []string
-	for _, w := range strings.Fields(strings.ReplaceAll(text, sticky, " ")) {
+	for w := range strings.FieldsSeq(strings.ReplaceAll(text, sticky, " ")) {
 		switch {
 		case strings.Trim(w, "0123456789.,;:()/s") == "", w == "was", w == "were", w == "is", w == "are":
 		default:

@@ -111,7 +111,7 @@ func wrap(b *strings.Builder, text, prefix string) {
 		return
 	}
 	column := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case column == 0:
 			b.WriteString(prefix)

@@ -272,3 +272,194 @@ func ShortPrefix(key []byte) uint64 {
 	}
 	return x
 }
+
+// A slot of the hash table of package spill holds one key and the accumulator
+// of its values:
+//
+//	byte  0        8        16       24       32
+//	     +--------+--------+--------+--------+
+//	     | key a  | key b  | acc    | meta   |     all little-endian
+//	     +--------+--------+--------+--------+
+//
+// meta is the length of the key + 1 (upper half) and its hash (lower half); a
+// meta of 0 marks an empty slot. A key of up to InlineKey bytes lies in the
+// slot, padded with zeros. Of a longer key, a holds the first 8 bytes and b the
+// address of the whole key. acc is the sum itself where the folder is jobs.Sum
+// (Arena.Sums). Else acc is the address of the accumulator: its capacity and its
+// length, 4 bytes each, then its bytes.
+//
+// The key of a sum that does not fit its slot lies in an emitted record, which
+// gets the sum when the table is sorted (EndSum). To read such a record takes one
+// cache miss, where a slot and its key take two.
+const (
+	SlotBytes = 32
+	SlotAcc   = 16 // offset of acc
+	SlotMeta  = 24 // offset of meta
+	InlineKey = 16
+
+	AccHeaderBytes = 8
+)
+
+// SlotKey returns the key of the slot that p begins with. It lies in the slot
+// or elsewhere in the arena.
+func (a *Arena) SlotKey(p []byte) []byte {
+	n := binary.LittleEndian.Uint64(p[SlotMeta:])>>32 - 1
+	if n <= InlineKey {
+		return p[:n:n]
+	}
+	return a.At(binary.LittleEndian.Uint64(p[8:]))[:n:n]
+}
+
+// SlotValue returns the accumulator of the slot that p begins with. It lies in
+// the slot or elsewhere in the arena.
+func (a *Arena) SlotValue(p []byte) []byte {
+	if a.Sums {
+		return p[SlotAcc : SlotAcc+8 : SlotAcc+8]
+	}
+	acc := a.At(binary.LittleEndian.Uint64(p[SlotAcc:]))
+	n := uint64(binary.LittleEndian.Uint32(acc[4:]))
+	return acc[AccHeaderBytes : AccHeaderBytes+n : AccHeaderBytes+n]
+}
+
+// EndSum writes the sum in a slot to the record that has the long key of the slot, and
+// returns the address of that record, which takes n bytes.
+func (a *Arena) EndSum(slot []byte, n int) (addr uint64) {
+	key := a.SlotKey(slot)
+	addr = binary.LittleEndian.Uint64(slot[8:])
+	copy(a.At(addr)[len(key):], slot[SlotAcc:SlotMeta])
+	return addr - uint64(n-len(key)-8)
+}
+
+// TouchSlotKey reads a byte of the key of the slot that p begins with, if the key lies
+// outside of the slot. The key is then in the cache when it is needed. The caller has
+// to use what TouchSlotKey returns, or the compiler removes the read.
+func (a *Arena) TouchSlotKey(p []byte) byte {
+	if binary.LittleEndian.Uint64(p[SlotMeta:])>>32-1 <= InlineKey {
+		return 0
+	}
+	return a.At(binary.LittleEndian.Uint64(p[8:]))[0]
+}
+
+// touchSlotKey is TouchSlotKey of the slot at ref.
+func (a *Arena) touchSlotKey(ref uint64) byte { return a.TouchSlotKey(a.At(ref >> CodeBits)) }
+
+// LookAhead is how many records a loop touches before it reads them, so that
+// their cache misses overlap.
+const LookAhead = 32
+
+// Slice is a sorted list of entries, divided by partition: partition p is
+// Entries[Ends[p-1]:Ends[p]]. The entries lie in memory of the maker of the
+// Slice.
+type Slice struct {
+	Entries []Entry
+	Ends    []int
+}
+
+// Part returns the entries of partition p, without a copy.
+func (s Slice) Part(p int) []Entry {
+	if p == 0 {
+		return s.Entries[:s.Ends[0]]
+	}
+	return s.Entries[s.Ends[p-1]:s.Ends[p]]
+}
+
+// Walk calls visit with the key and value of each entry, in order, until visit
+// returns false. It reports whether visit always returned true. Key and value
+// lie in the arena.
+//
+// It touches LookAhead records before it visits them: first the records, among
+// them the slots of a table, and then the keys that lie outside of their slots.
+//
+// hot: once a record that leaves memory.
+func Walk(a *Arena, entries []Entry, visit func(key, value []byte) bool) bool {
+	touched := byte(0)
+	for len(entries) > 0 {
+		batch := entries[:min(len(entries), LookAhead)]
+		entries = entries[len(batch):]
+		for _, e := range batch {
+			touched += a.Touch(e.Ref)
+		}
+		for _, e := range batch {
+			if e.Ref&KindMask == CodeSlot {
+				touched += a.touchSlotKey(e.Ref)
+			}
+		}
+		for _, e := range batch {
+			if !visit(a.Record(e.Ref)) {
+				return false
+			}
+		}
+	}
+	a.touched = touched
+	return true
+}
+
+// CopiedBytes returns how many bytes the records of slices take when they are
+// written with PutEmitted, all together, and the longest of them.
+func CopiedBytes(a *Arena, slices []Slice) (total, longest int) {
+	for _, s := range slices {
+		for i := range s.Entries {
+			n := EmittedBytes(a.Record(s.Entries[i].Ref))
+			total += n
+			longest = max(longest, n)
+		}
+	}
+	return total, longest
+}
+
+// PartStat counts what one partition holds.
+type PartStat struct{ Records, KeyBytes, ValueBytes int64 }
+
+// Count adds one record.
+func (s *PartStat) Count(key, value []byte) {
+	s.Records++
+	s.KeyBytes += int64(len(key))
+	s.ValueBytes += int64(len(value))
+}
+
+// Add adds the counts of t.
+func (s *PartStat) Add(t PartStat) {
+	s.Records += t.Records
+	s.KeyBytes += t.KeyBytes
+	s.ValueBytes += t.ValueBytes
+}
+
+// CountParts returns the counts of each of the parts partitions of slices.
+func CountParts(a *Arena, slices []Slice, parts int) []PartStat {
+	stats := make([]PartStat, parts)
+	for p := range stats {
+		for _, slice := range slices {
+			stats[p].countAll(a, slice.Part(p))
+		}
+	}
+	return stats
+}
+
+// countAll adds the records of entries. The ref of a taken record holds its
+// length; only the other records are read, after LookAhead of them were
+// touched.
+//
+// hot: once a record of a run.
+func (s *PartStat) countAll(a *Arena, entries []Entry) {
+	s.Records += int64(len(entries))
+	touched := byte(0)
+	for len(entries) > 0 {
+		batch := entries[:min(len(entries), LookAhead)]
+		entries = entries[len(batch):]
+		for i := range batch {
+			if ref := batch[i].Ref; ref&CodeMask >= CodeLongTaken {
+				touched += a.Touch(ref)
+			}
+		}
+		for i := range batch {
+			if code := batch[i].Ref & CodeMask; code < CodeLongTaken {
+				s.KeyBytes += int64(code)
+				continue
+			}
+			key, value := a.Record(batch[i].Ref)
+			s.KeyBytes += int64(len(key))
+			s.ValueBytes += int64(len(value))
+		}
+	}
+	a.touched = touched
+}

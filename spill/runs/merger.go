@@ -3,6 +3,8 @@ package runs
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"mrlocal/internal/membudget"
@@ -355,4 +357,119 @@ func (m *Merger) currentValue() (value []byte, ok bool) {
 		}
 	}
 	return c.disk.value, true
+}
+
+// Combine runs a combiner over the groups of m, which must be in memory, and
+// calls add with each record that it emits. It returns how many records went in
+// and came out. It fails where the combiner does, or emits a key other than the
+// one it was given. A combiner that is a jobs.Flusher may emit any keys in
+// ascending order, and is flushed at the end.
+// Keys and values given to add are borrowed from the combiner and valid during the
+// call.
+func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in, out int64, err error) {
+	// The merger has not started, so every entry is still to come.
+	for _, c := range m.tree.cursors {
+		in += int64(len(c.entries))
+	}
+	e := combined{add: add}
+	flusher, late := combiner.(jobs.Flusher)
+	e.late = late
+	for m.NextGroup() {
+		if !late {
+			e.key = m.Key
+		}
+		if err := combiner.Reduce(m.Key, &m.Values, &e); err != nil {
+			return in, e.records, fmt.Errorf("combiner: %w", err)
+		}
+		if e.err != nil {
+			return in, e.records, e.err
+		}
+	}
+	if late && in > 0 && m.tree.err == nil {
+		if err := flusher.Flush(&e); err != nil {
+			return in, e.records, fmt.Errorf("combiner: %w", err)
+		}
+	}
+	return in, e.records, errors.Join(m.tree.err, e.err)
+}
+
+// combined is the jobs.Emitter of a combiner: it checks keys and counts records.
+// It keeps the first error, because Emit returns none.
+type combined struct {
+	add     func(key, value []byte)
+	key     []byte // that was given or, of late ones, emitted last
+	late    bool   // records come after their groups
+	records int64
+	err     error
+}
+
+// Emit passes a record on. Another key would break the order of the run that is being
+// written.
+func (c *combined) Emit(key, value []byte) {
+	if c.late {
+		c.emitLate(key, value)
+		return
+	}
+	if string(key) != string(c.key) {
+		if c.err == nil {
+			c.err = errors.New("combiner: emitted a key other than the one it was given")
+		}
+		return
+	}
+	c.records++
+	c.add(key, value)
+}
+
+// emitLate passes on a record of a combiner that emits when it can.
+func (c *combined) emitLate(key, value []byte) {
+	if c.records > 0 && bytes.Compare(key, c.key) < 0 {
+		if c.err == nil {
+			c.err = errors.New("combiner: its keys do not ascend; a combiner must emit the keys in their order")
+		}
+		return
+	}
+	c.key = append(c.key[:0], key...)
+	c.records++
+	c.add(key, value)
+}
+
+// WriteSorted writes partitions 0 to parts-1 of sorted slices to the segment
+// that w has begun. combine, where it is not nil, reads each partition from the
+// Merger and adds what it makes of it to w. It returns the first error of
+// combine; w keeps its own.
+func WriteSorted(w *Writer, a *record.Arena, slices []record.Slice, parts int, combine func(*Merger) error) error {
+	var m Merger
+	for p := range parts {
+		m.OverSlices(a, slices, p)
+		switch {
+		case combine != nil:
+			if err := combine(&m); err != nil {
+				return err
+			}
+		// One slice needs no merge.
+		case len(slices) == 1:
+			record.Walk(a, slices[0].Part(p), func(key, value []byte) bool {
+				w.Add(key, value)
+				return true
+			})
+		default:
+			for m.Next() {
+				w.Add(m.Key, m.Value)
+			}
+		}
+		w.EndPart()
+	}
+	return nil
+}
+
+// OverSlices makes m merge partition p of slices that lie in memory. Equal keys
+// come in the order of the slices.
+func (m *Merger) OverSlices(a *record.Arena, slices []record.Slice, p int) {
+	m.tree.cursors = m.tree.cursors[:0]
+	for _, s := range slices {
+		if e := s.Part(p); len(e) > 0 {
+			m.tree.cursors = append(m.tree.cursors, cursor{entries: e, arena: a})
+		}
+	}
+	m.reset()
 }

@@ -126,7 +126,7 @@ func (j *Job) generic(name, value string) error {
 	case "jt":
 		j.Conf.Set("mapreduce.jobtracker.address", value)
 	case "files", "archives":
-		for _, one := range strings.Split(value, ",") {
+		for one := range strings.SplitSeq(value, ",") {
 			if err := j.ship(one, name == "archives"); err != nil {
 				return err
 			}

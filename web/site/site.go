@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -125,9 +126,7 @@ func fill(dir string, m *module, o *Options) error {
 	}
 	files := web.Files()
 	files["index.html"] = []byte(web.SiteIndex())
-	for name, text := range m.files() {
-		files[name] = text
-	}
+	maps.Copy(files, m.files())
 	if o.Notices != nil {
 		files["THIRD_PARTY.txt"] = o.Notices
 	}

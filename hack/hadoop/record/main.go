@@ -127,7 +127,7 @@ func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 		top, _, _ := strings.Cut(f.Name, "/")
 		switch top {
 		case "args":
-			for _, line := range strings.Split(strings.TrimSuffix(string(f.Data), "\n"), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSuffix(string(f.Data), "\n"), "\n") {
 				c.args = append(c.args, c.places().Replace(line))
 			}
 		case "in", "work":

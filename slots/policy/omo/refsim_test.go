@@ -18,9 +18,9 @@ import (
 // of 80 outputs of as many MB, at 20 MB a second.
 func oneJob(t testing.TB, shuffle int, mapTime string) *workload.File {
 	t.Helper()
-	f, err := workload.Parse("refsim1.yaml", []byte(fmt.Sprintf(
+	f, err := workload.Parse("refsim1.yaml", fmt.Appendf(nil,
 		`{cluster: {trackers: 1, map_slots: 6, reduce_slots: 2, net: 20MB}, jobs: [{name: J, maps: 80, reduces: 4, map_time: %s, reduce_time: 20s, map_output: %dMB}]}`,
-		mapTime, shuffle)))
+		mapTime, shuffle))
 	if err != nil {
 		t.Fatal(err)
 	}
