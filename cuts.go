@@ -9,9 +9,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// Cuts samples the inputs and returns parts-1 ascending keys of job that divide its records into
-// about equal ranges; a key that equals a cut belongs to the range behind it. Run does this for
-// itself. Cuts is for a job that runs elsewhere, such as under package stream. Of o it reads
+// Cuts samples the inputs and returns parts-1 ascending keys of job. They divide the records
+// into about equal ranges. A key that equals a cut belongs to the range behind it. Run does this
+// for itself. Cuts is for a job that runs elsewhere, such as under package stream. Of o it reads
 // Inputs, Stdin, All, NoDecode and HDFS. Inputs must be files, not streams.
 func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
 	plan, err := input.NewPlan(o.Inputs, input.Options{

@@ -98,8 +98,8 @@ const (
 	ErrInterrupted = errs.Interrupted // the context ended before the job did
 )
 
-// Run runs one job and returns when its result is complete and durable, or
-// when it has failed and all of its partial output is removed. See RunChain.
+// Run runs one job. It returns when the result is complete and durable, or when
+// the job has failed and all of its partial output is removed. See RunChain.
 func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 	return RunChain(ctx, jobs.Chain{job}, o)
 }

@@ -88,8 +88,8 @@ func (m *measures) finish(e *trace.Event) {
 	}
 }
 
-// running are the attempts of a kind that run for a pool at an instant; what
-// ends just then is not counted, what starts then is.
+// running counts the attempts of a kind that run for a pool at an instant. An
+// attempt that ends at that instant does not count. One that starts then does.
 func (m *measures) running(pool string, kind trace.Kind, at time.Duration) (n int) {
 	for _, s := range m.pools[pool][kind] {
 		if s.from <= at && (s.to < 0 || at < s.to) {

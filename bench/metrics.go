@@ -195,9 +195,9 @@ func (d *done) releasesOf(name string) (v value) {
 	return v
 }
 
-// Errors are how far the estimates of release rates are from what was released, as means
-// over the windows of a run but the first, of which nothing can be expected. All are in
-// containers a window.
+// Errors say how far the estimates of release rates are from the releases, as means over
+// the windows of a run. The first window does not count, because nothing can be expected
+// of it. All are in containers a window.
 type Errors struct {
 	Estimate float64 // of the monitor's estimate
 	Constant float64 // of the mean of all windows, which only the whole run tells

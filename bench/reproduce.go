@@ -137,8 +137,8 @@ type seed struct {
 }
 
 // Run makes the runs of e, one after the other, and judges its figures by all seeds of the
-// file; most bounds their number if it is above 0. Run fails where ctx ends, a run fails or
-// a figure's expression is wrong.
+// file. A value of most above 0 bounds the number of runs. Run fails where ctx ends, a run
+// fails or a figure's expression is wrong.
 func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
 	r := &Result{Experiment: e}
 	seeds := max(e.Seeds, 1)

@@ -180,8 +180,8 @@ func band(f *workload.Figure, paper *quantity) (least, most float64, err error) 
 }
 
 // judge compares the results of a figure's expression, one for each seed, with the paper's
-// figure. mean is the result with the means of all metrics over the seeds; computed tells
-// that a run is behind it, and not only the workload file.
+// figure. mean is the result with the means of all metrics over the seeds. computed says
+// that the result comes from a run, and not from the workload file alone.
 func judge(f *workload.Figure, all []relation, mean *relation, computed bool) (Line, error) {
 	// The line keeps the words of the file; the verdict is added.
 	l := Line{What: f.What, Claim: f.Target, Paper: f.Paper, Fitted: f.Fitted, Withdrawn: f.Withdrawn, Because: f.Because, Seeds: len(all)}

@@ -84,10 +84,11 @@ func (ch *chain) named(err error) error {
 // messages.
 func (r *run) single() bool { return r.kind == "run" }
 
-// mostKept bounds the batches that keep every plan and output from the check
-// until the job is submitted, and begin every output when its job is submitted.
-// A larger batch may be very large. There an input is planned again when its job
-// is submitted and when it starts, so that few plans and files exist at a time.
+// mostKept is the largest batch that keeps all plans and outputs from the check
+// until the job is submitted. Each output of it begins when its job is
+// submitted. A larger batch may be very large. There an input is planned again
+// when its job is submitted and when it starts, so that few plans and files
+// exist at a time.
 const mostKept = 64
 
 // keeps reports whether the run keeps plans and outputs.

@@ -105,8 +105,8 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 }
 
 // RunBatch runs many jobs at once. They share slots, memory and temporary space
-// as o says. A job is submitted at its time and after the jobs that it waits for
-// have ended; if one of those has failed, it is not started. When a job fails,
+// as o says. A job is submitted at its time, after the jobs that it waits for
+// have ended. If one of those has failed, it is not started. When a job fails,
 // all others run to their end, and the error names the jobs that failed. A job
 // whose result is empty has succeeded.
 //

@@ -17,10 +17,10 @@ import (
 // the run began: it was replaced, truncated or written to.
 var ErrChanged = errors.New("changed while it was being read")
 
-// handle is an open input. A regular file is read through its descriptor. An
-// os.File would be registered with the poller of the runtime, which cannot
-// watch files, and would have a finalizer; with 50,000 small files both cost a
-// third of the time.
+// handle is an open input. A regular file is read through its descriptor. The
+// runtime would register an os.File with its poller, which cannot watch files,
+// and give it a finalizer. With 50,000 small files both cost a third of the
+// time.
 type handle struct {
 	path   string
 	raw    rawFile

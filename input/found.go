@@ -78,8 +78,9 @@ type batch struct {
 	except identity // of search.Except
 }
 
-// Each plan is the work of one map. Large plans cost less. Small ones come first, so that all
-// slots begin soon, and a plan is at most a part of what came before, so that they end together.
+// Each plan is the work of one map. Large plans cost less. Small plans come first, so that all
+// slots begin soon. A plan is at most a part of what came before, so that the plans end
+// together.
 const (
 	leastBatchFiles = 8
 	mostBatchFiles  = 1024    // doubled from plan to plan up to here
@@ -131,9 +132,9 @@ func (b *batch) add(path string) error {
 	return nil
 }
 
-// Missed reports whether the plan is one of Found and err says that a file cannot be read, or
-// is not the planned one any more. missing was called then, and the reader goes on with the next
-// file. Other errors, such as one about memory, end the run.
+// Missed reports whether err says that a file of a plan of Found cannot be read, or has changed
+// since it was planned. missing was called then, and the reader goes on with the next file.
+// Other errors, such as one about memory, end the run.
 func (p *Plan) Missed(file int32, err error) bool {
 	if p.missing == nil {
 		return false

@@ -120,14 +120,14 @@ type Options struct {
 
 	HDFS hdfs.Options // how files of HDFS are reached
 
-	// Warn is told, in one line and on any goroutine, what is odd about an input that is read
-	// to its end all the same; it may be nil.
+	// Warn gets one line on what is odd about an input that is nevertheless read to its end.
+	// Any goroutine may call it. It may be nil.
 	Warn func(string)
 
-	// CreateTemp makes a temporary file for a long record of unknown length, as
-	// streams and compressed files have them, if it is longer than GatherBytes
-	// (default 8 MiB). nil: such a record is gathered in memory, whatever its
-	// length.
+	// CreateTemp makes a temporary file for a long record of unknown length.
+	// Streams and compressed files have such records. It is called if the
+	// record is longer than GatherBytes (default 8 MiB). nil: such a record is
+	// gathered in memory, whatever its length.
 	CreateTemp  func() (*tempdir.File, error)
 	GatherBytes int64
 }

@@ -19,9 +19,10 @@
 // So mappers and reducers may keep scratch memory in their fields, and need no
 // locks. Functions of a Job that several goroutines call say so.
 //
-// Memory: every []byte that user code gets, and every []byte that user code
-// passes to an Emitter, is borrowed until the call returns, unless the method
-// says otherwise. Copy what must live longer.
+// Memory: user code borrows every []byte that it gets, until its call returns.
+// The engine borrows every []byte that user code passes to an Emitter, until
+// that call returns. Methods say where this differs. Copy what must live
+// longer.
 //
 // Errors: an error that a method returns, and a panic, fails the attempt. The
 // engine starts the task again, up to a number of attempts.
@@ -187,8 +188,8 @@ type Folder interface {
 // either: the method is a statement.
 //
 // Sum does not have the method. So a type that embeds Sum and changes Fold is
-// not taken for a sum by mistake; a type that embeds Sum and keeps Fold adds the
-// method to be fast.
+// not taken for a sum by mistake. A type that embeds Sum and keeps Fold adds the
+// method, to be fast.
 type Summer interface {
 	Folder
 	Sums()
@@ -273,10 +274,10 @@ type Job struct {
 	RecordBytes int
 	Bare        bool // output is key and value side by side, without TAB and delimiter: binary records
 
-	// Ordered makes each reduce task responsible for a range of keys, so that
-	// the parts of the output, one after the other, are sorted as a whole. The
-	// engine samples the input for the bounds of the ranges. If Ordered is
-	// false, keys are divided by hash.
+	// Ordered gives each reduce task a range of keys. The parts of the output,
+	// one after the other, are then sorted as a whole. The engine samples the
+	// input for the bounds of the ranges. If Ordered is false, keys are divided
+	// by hash.
 	Ordered bool
 
 	// NoInput is set for a job that reads nothing: it has Maps map tasks, and

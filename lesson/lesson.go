@@ -1,6 +1,6 @@
-// Package lesson holds the lessons of mrlocal demo: a workload, the policies to compare, notes
-// for the moments that matter, questions to answer before a decision is shown, and claims
-// about what comes out. All of it is data, in data/NAME.json and data/NAME.yaml.
+// Package lesson holds the lessons of mrlocal demo: a workload and the policies to compare. It
+// has notes for the moments that matter, questions to answer before a decision is shown, and
+// claims about the result. All of it is data, in data/NAME.json and data/NAME.yaml.
 //
 // A note is tied to an event by a Moment. Items finds the moments in the models of runs,
 // whether these were simulated or took place, have ended or go on. A claim compares two

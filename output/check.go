@@ -62,8 +62,8 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkPlace refuses a result whose parent directory is missing or may not be written to,
-// and one that would be an input or lie inside an input.
+// checkPlace refuses a result whose parent directory is missing or not writable. It also
+// refuses one that would be an input or lie inside an input.
 func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	parent := filepath.Dir(path)
 	parentInfo, err := os.Stat(parent)

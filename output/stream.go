@@ -155,7 +155,7 @@ type device struct {
 const readerPoll = 10 * time.Millisecond
 
 // start opens a device. A FIFO is opened at its first write, because opening waits for a
-// reader, and neither the start nor the end of the run may wait for it.
+// reader. Neither the start nor the end of the run may wait for that.
 func (d *device) start() error {
 	if d.fifo {
 		return nil

@@ -562,9 +562,9 @@ func (c *Counters) add(d *Counters, sign int64) {
 	c.OutputBytes += sign * d.OutputBytes
 }
 
-// WriteCounters writes the counters of each report, of all its jobs together, a line each,
-// by the names of the report file; those that are 0 are left out. The policies stand above
-// if there are several reports. It fails if w does.
+// WriteCounters writes the counters of each report, summed over all of its jobs, one on a
+// line. Their names are those of the report file. Counters that are 0 are left out. The
+// policies stand above if there are several reports. It fails if w does.
 func WriteCounters(w io.Writer, reports ...*Report) error {
 	var b bytes.Buffer
 	for _, r := range reports {

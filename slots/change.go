@@ -324,8 +324,8 @@ func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
 	l.recordDecision(e, trace.RuleResize)
 }
 
-// resize opens and closes slots of a tracker so that the given number is open in each
-// list, those with the lowest ids, by rule r.
+// resize opens and closes slots of a tracker by rule r, until the given number is
+// open in each list. The slots with the lowest ids are open.
 func (l *Ledger) resize(id TrackerID, want [slotLists]int, r Rule) {
 	t := &l.trackers[id]
 	var open [slotLists]int

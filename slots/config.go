@@ -74,8 +74,9 @@ type Pool struct {
 	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
 
 	// Preemption timeouts (Hadoop 1.0.3, FairScheduler.tasksToPreempt). A pool may
-	// have tasks of other pools killed once it has been below its min share for
-	// PreemptAfter, or below half of its fair share for FairPreemptAfter. 0: never.
+	// have tasks of other pools killed in two cases. It has been below its min
+	// share for PreemptAfter, or below half of its fair share for FairPreemptAfter.
+	// 0: never.
 	PreemptAfter     time.Duration `json:"preempt_after_ns,omitempty"`
 	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
 }

@@ -82,8 +82,8 @@ func (l *Ledger) whyNoTask(j *ledgerJob, g *Grant) Refusal {
 }
 
 // overAllowance reports whether one more task of kind k on the visited tracker would
-// lend more slots of the other kind than the policy's percentage allows
-// [DHFS13, "lent by tracker"], [DHFS13, "borrow allowance"].
+// exceed the policy's percentage of lent slots [DHFS13, "lent by tracker"], [DHFS13,
+// "borrow allowance"].
 func (l *Ledger) overAllowance(k Kind) bool {
 	t, other := &l.trackers[l.visited], k.Other()
 	if !l.traits.Borrows || t.running[k] < t.cap[k] {
@@ -97,9 +97,9 @@ func (l *Ledger) overAllowance(k Kind) bool {
 }
 
 // slotFor returns the free slot that g asks for, or nil. If the policy left it open, a
-// slot of the task's own kind comes first, then an extra slot, then one of the other
-// kind; the lowest id first. Under slot weights extra slots come last, because they are
-// for light tasks that use the weight left over by heavy ones.
+// slot of the task's own kind comes first. Then comes an extra slot, then one of the
+// other kind. Of several the lowest id comes first. Under slot weights extra slots come
+// last, because they are for light tasks that use the weight left over by heavy ones.
 func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	t := &l.trackers[l.visited]
 	if g.Slot == NoSlot {

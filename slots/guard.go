@@ -21,8 +21,8 @@ import "mrlocal/trace"
 // counts tasks lets a map start once the reduce is gone.
 //
 // Under slot weights a slot can be free while its tracker is full. Part 1 then limits
-// the weight of all waiting reduces, so that at least one tracker has room for a map;
-// part 2 applies if no tracker has.
+// the weight of all waiting reduces, so that at least one tracker has room for a map.
+// Part 2 applies if no tracker has room.
 //
 // MapReduce's allocator on YARN has the same rule (Hadoop 2.6,
 // RMContainerAllocator.preemptReducesIfNeeded). The guard wastes no reducing: a waiting

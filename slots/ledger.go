@@ -214,10 +214,10 @@ func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
 }
 
 // AssignAll visits all trackers in the order of ids, beginning after the last one that
-// got something, until a whole round grants nothing. It visits the first tracker
-// always, so that the policy sees every call, and others only if they have a free slot
-// for a pending task. It returns at once if nothing has changed since the last time and
-// no wake-up is due. The orders are valid until the next Assign.
+// got something, until a whole round grants nothing. It always visits the first
+// tracker, so that the policy sees every call. It visits others only if they have a
+// free slot for a pending task. It returns at once if nothing has changed since the
+// last time and no wake-up is due. The orders are valid until the next Assign.
 func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	if !l.Due(now) {
 		l.orders.clear()
@@ -260,7 +260,7 @@ func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 }
 
 // servable returns the first tracker from t on that has a free slot for a kind of task
-// that may start; -1 if there is none.
+// that may start. It returns -1 if there is none.
 func (l *Ledger) servable(t TrackerID) TrackerID {
 	m, r := l.mayStart(Map), l.mayStart(Reduce)
 	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {

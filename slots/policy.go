@@ -244,9 +244,10 @@ func (d *Decision) WakeAt(t time.Duration) {
 	}
 }
 
-// Probe asks the driver to report the progress of all running attempts once, before
-// the first Assign at or after time t that something else leads to: a fact or a wake-up.
-// Drivers report progress only when asked; with heartbeats, from then on at each.
+// Probe asks the driver to report the progress of all running attempts once. That
+// happens before the first Assign at or after time t that something else leads to: a
+// fact or a wake-up. Drivers report progress only when asked; with heartbeats, from then
+// on at each.
 func (d *Decision) Probe(t time.Duration) {
 	if o := &d.l.orders; o.Probe < 0 || t < o.Probe {
 		o.Probe = t

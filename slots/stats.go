@@ -32,7 +32,7 @@ func (l *Ledger) Stats() Stats {
 }
 
 // Refused says how many grants the Ledger refused for a reason that only a bug in the
-// policy gives, and the reason of the first one. It returns "" if there were none.
+// policy gives. It has the reason of the first one. It returns "" if there were none.
 func (l *Ledger) Refused() string {
 	if l.stats.Refused == 0 {
 		return ""

@@ -47,7 +47,7 @@ func (v *View) Weights() demand.Weights { return v.l.traits.Weights }
 func (v *View) Used(k Kind) int32 { return v.l.total.tally.Used[k] }
 
 // LentBy returns the papers' count of slots of kind k that tasks of the other kind
-// use, added up over all trackers, in weight [DHFS13, "lent by tracker"].
+// use, in weight. It adds up all trackers [DHFS13, "lent by tracker"].
 func (v *View) LentBy(k Kind) int32 { return v.l.total.tally.Lent[k] }
 
 // RunningAt returns how many attempts of kind k run on tracker t.

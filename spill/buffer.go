@@ -30,9 +30,10 @@
 //	rotate: the load goes to a spill, which frees it; a new, empty load follows
 //	Close:  the load goes to the MapOutput, under a lease of the MapOutput's own
 //
-// Neighbours: package record holds records in memory and sorts their entries;
-// package runs writes, keeps and merges sorted runs; package rule says when a buffer
-// spills and grows; shuffle passes MapOutputs to reduces; engine/task drives.
+// Neighbours: package record holds records in memory and sorts their entries.
+// Package runs writes, keeps and merges sorted runs. Package rule says when a buffer
+// spills and grows. Package shuffle passes MapOutputs to reduces, and engine/task
+// drives all of them.
 package spill
 
 import (

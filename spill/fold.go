@@ -252,8 +252,9 @@ func (b *Buffer) foldSlot(key, slot, value []byte) {
 	b.moveOut(key, slot, acc)
 }
 
-// moveOut marks the slot of a key whose accumulator has no room as dead, spills
-// everything else that was collected, and adds the key to the next load.
+// moveOut handles a key whose accumulator has no room. It marks the slot of the
+// key as dead, spills all else that was collected, and adds the key to the next
+// load.
 func (b *Buffer) moveOut(key, slot, acc []byte) {
 	acc = append([]byte(nil), acc...) // it may lie in the load that is spilled
 	binary.LittleEndian.PutUint64(slot[slotMeta:], binary.LittleEndian.Uint64(slot[slotMeta:])|deadSlot)

@@ -259,8 +259,8 @@ func (s *sorting) byPart(a *record.Arena, e []record.Entry, lo, hi, at int, ends
 	s.byPart(a, e[i:], mid, hi, at+i, ends)
 }
 
-// slotEntries writes to out the entries of the first len(out) slots of c, which
-// are compacted, and adds up what their records take when they are copied.
+// slotEntries writes to out the entries of the first len(out) slots of c, which are
+// compacted. It also adds up what their records take when they are copied.
 func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry) error {
 	for i := range out {
 		slot := c.slots[i*slotBytes : (i+1)*slotBytes]
@@ -325,8 +325,8 @@ func (b *Buffer) newDivider() *record.Divider {
 	return record.NewDivider(b.o.Parts, nil, b.sorting.partOf)
 }
 
-// divide divides the index chunks that are full, and at the end the last one,
-// while the records that they stand for are in the cache.
+// divide divides the index chunks that are full, and at the end the last one.
+// The records that they stand for are then still in the cache.
 func (b *Buffer) divide() {
 	l := b.load
 	for i := len(l.ends); i < len(l.full) && b.err == nil; i++ {

@@ -19,9 +19,9 @@
 // Results are text. Hadoop ends a record of text at a carriage return too, so a result with one
 // is an error; typed bytes carry it (Options.Results).
 //
-// Memory: a block of the input and a window of values, both of about 1 MiB or of the longest
-// record, and a table of folded values (Options.TableBytes). Slices that user code gets are
-// borrowed, as package jobs says.
+// Memory: a block of the input and a window of values. Both are about 1 MiB, or as long as
+// the longest record. There is also a table of folded values (Options.TableBytes). Slices
+// that user code gets are borrowed, as package jobs says.
 //
 // Neighbours: package jobs defines jobs; package submit starts Hadoop.
 package stream

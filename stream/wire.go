@@ -17,9 +17,9 @@ import (
 //
 // Key and value are escaped: a byte below 14 becomes the byte 1 and the byte plus '0'. So
 // neither TAB, newline nor carriage return is left, which Hadoop takes for ends of fields and
-// records. The order of escaped keys is that of the keys, because all escapes begin with 1, the
-// second byte orders them, and all other bytes are above. NUL ends a key: it is less than
-// any byte of a longer key.
+// records. Escaped keys have the order of the keys. All escapes begin with 1, the second byte
+// orders them, and all other bytes are above. NUL ends a key: it is less than any byte of a
+// longer key.
 //
 // The value of a sum is in decimal. The position is that of the record in the input, where the
 // order of values counts. The label leads the record to its reduce.

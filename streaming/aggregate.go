@@ -134,8 +134,9 @@ func (s *sums) end(emit func(key, value []byte)) error {
 	return nil
 }
 
-// histogram emits the counts of the values themselves, or the number of distinct
-// values with the least, median, greatest, mean and standard deviation of the counts.
+// histogram emits the counts of the values themselves. Otherwise it emits the number
+// of distinct values, and the least, median, greatest, mean and standard deviation of
+// the counts.
 func (s *sums) histogram(key []byte, emit func(key, value []byte)) {
 	if s.combine {
 		slices.Sort(s.distinct)

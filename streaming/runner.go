@@ -117,8 +117,8 @@ func (r *runner) write(key, value []byte) error {
 }
 
 // send writes to the command. Hadoop fails the task if a command stops reading while
-// there is more than a buffer for it; friendly jobs take it as a choice of the command,
-// as a shell does.
+// there is more than a buffer for it. A friendly job takes this as a choice of the
+// command, as a shell does.
 func (r *runner) send(p []byte) error {
 	if r.closed {
 		return nil
@@ -229,9 +229,9 @@ func (m *mapper) emitter() func(key, value []byte) {
 	return m.sorter(m.out)
 }
 
-// sorter returns what emits a record for reduces. With an order of its own, the
-// key of the engine is the reduce, then what the order makes of the key; the value
-// holds both key and value.
+// sorter returns what emits a record for reduces. If the job has an order of its
+// own, the engine's key is the reduce, then what the order makes of the key. The
+// value holds both key and value.
 func (r *runner) sorter(out jobs.Emitter) func(key, value []byte) {
 	if !r.work.paired() {
 		return out.Emit

@@ -36,18 +36,18 @@ const (
 	leastGanttColumns = 10 // of the chart itself, however narrow the line
 )
 
-// Gantt draws one row per slot and one column per cell of time. A cell has the letter
-// of the job, pool or phase that used the slot longest in it; of two attempts with equal
-// times, that of the earlier one. The letter is in lower case if the task was of the other kind than the
-// row's, because the slot was lent or had changed its home kind. A cell is `.` if the
-// slot was idle longer than any job used it. An attempt that has not ended is drawn up
-// to the last event.
+// Gantt draws one row per slot and one column per cell of time. A cell has the letter of the job,
+// pool or phase that used the slot longest in it. Of two attempts with equal times, the earlier one
+// counts. The letter is in lower case if the task was of the other kind than the row's, because the
+// slot was lent or had changed its home kind. A cell is `.` if the slot was idle longer than any
+// job used it. An attempt that has not ended is drawn up to the last event.
 //
-// Jobs have the letters A to Z in the order of their numbers, then the digits 0 to 9,
-// and then start again; so have pools in the order of their first jobs. The lower case of
-// a digit is the sign above it on a keyboard. Phases have letters of their own: M for a map
-// that computes, I for one in an I/O period, C, S and R for a reduce that copies, sorts and
-// reduces, H for a reduce that is held. The legend names what is drawn, and no more. If there are several trackers, each has a heading above its slots.
+// Jobs have the letters A to Z in the order of their numbers, then the digits 0 to 9, and then A
+// again. Pools have letters in the order of their first jobs. The lower case of a digit is the sign
+// above it on a keyboard. Phases have letters of their own: M for a map that computes, I for one in
+// an I/O period, C, S and R for a reduce that copies, sorts and reduces, H for a reduce that is
+// held. The legend names what is drawn, and no more. If there are several trackers, each has a
+// heading above its slots.
 //
 //	         0s        10s       20s
 //	map    0 AAAAAAAAAABBBBBBBBBBaaaaa

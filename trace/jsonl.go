@@ -21,8 +21,8 @@ const (
 
 // JSONL is a Sink that writes an event file, one JSON object per line, with times in
 // nanoseconds. The first line is the header. The last line has the number of events
-// and a hash of all lines before it, so that readers notice a file that was cut or
-// changed.
+// and a hash of all lines before it. By these a reader notices a file that was cut
+// or changed.
 type JSONL struct {
 	w    *bufio.Writer
 	hash *xxhash.Digest

@@ -34,7 +34,7 @@ const (
 
 // Curves returns the curves from one time to another in the given number of steps. It passes
 // over all rows once. A job that waits for a limit on running jobs has no demand before it
-// is admitted, unless it still waits at the end of the model.
+// is admitted. The exception is a job that still waits at the end of the model.
 func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 	steps = min(max(1, steps), mostCurveSteps)
 	step := max(1, (to-from+time.Duration(steps)-1)/time.Duration(steps))

@@ -24,8 +24,8 @@ type Cell struct {
 
 // Shuffle returns the matrix of a job at a time, with at most the given numbers of rows and
 // columns. The attempt of a reduce that started last counts. Without events of copies it
-// assumes that a reduce in its copy phase has everything that maps have committed, and that
-// each map sends the same to each reduce.
+// assumes two things. A reduce in its copy phase has everything that maps have committed,
+// and each map sends the same to each reduce.
 func (m *Model) Shuffle(job int32, at time.Duration, most int) *Matrix {
 	j := &m.Jobs[job]
 	x := &Matrix{Job: job, Maps: j.Maps, Reduces: j.Reduces}

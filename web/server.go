@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // Limits of requests. A page sends headers of some hundred bytes and needs an answer in
-// seconds; a stream of events may stay open, but each write has a limit.
+// seconds. A stream of events may stay open, but each write has a limit.
 const (
 	headerTime     = 5 * time.Second
 	requestTime    = 15 * time.Second

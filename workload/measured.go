@@ -43,8 +43,8 @@ type Size struct {
 	InputBytes    int64 // of all maps
 }
 
-// TaskTimes is the time of one task that runs alone on the machine, as a function of its input,
-// and what other tasks make of it.
+// TaskTimes is the time of one task that runs alone on the machine, as a function of its input.
+// It also says by how much other tasks slow it down.
 type TaskTimes struct {
 	Fixed    time.Duration // for no bytes
 	PerMiB   time.Duration // more for each MiB of input

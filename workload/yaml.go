@@ -168,9 +168,9 @@ func clean(message string) string {
 }
 
 // tooMuch returns the first token at which a file nests deeper, or has a longer
-// mapping, than any workload needs, and what is wrong; nil if there is none. The parser
-// calls itself for every level, for every key of a mapping in block style and for every
-// document. Go cannot recover from a full stack.
+// mapping, than any workload needs. It also says what is wrong. It returns nil if there
+// is no such token. The parser calls itself for every level, for every key of a mapping
+// in block style and for every document. Go cannot recover from a full stack.
 func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 	const (
 		mostFlow   = 50   // brackets in brackets

@@ -206,8 +206,8 @@ const mapPrefix = "map-"
 func (j *Journal) Create() (*tempdir.File, error) { return j.kept.Create(mapPrefix + "*") }
 
 // Commit records the output of a map. When it returns nil, the map does not run again after a
-// kill; it does not run again after a power cut once Sync has returned. Commit does not wait
-// for the disk.
+// kill. After a power cut this holds only once Sync has returned. Commit does not wait for
+// the disk.
 func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 	r := record{Task: task, Stored: out, Counters: *c}
 	if out.Path != "" {

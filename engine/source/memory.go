@@ -109,7 +109,7 @@ type Room struct {
 const mostShrink = 4
 
 // Check returns an options error for a job whose map outputs cannot fit in memory and in the
-// temporary directories, and notes one whose outputs may not. ratio is what Sample has
+// temporary directories. It notes a job whose outputs may not fit. ratio is what Sample has
 // returned; 0: there was no sample yet.
 func (r *Room) Check(ctx context.Context, ratio float64) error {
 	// How much a combiner leaves depends on all of the input.

@@ -84,9 +84,8 @@ func (s *sampler) add(key []byte) {
 }
 
 // cutPoints makes at most parts-1 ascending cut points. They are distinct, except
-// with spread. Then a key with a share of several parts is the cut point of all of
-// them, and the next key that is possible follows it. CutsOf divides such a key
-// among maps.
+// with spread. A key with a share of several parts is then the cut point of all of
+// them. The next possible key follows it. CutsOf divides such a key among maps.
 func cutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 	slices.SortFunc(keys, bytes.Compare)
 	cuts = [][]byte{}

@@ -9,7 +9,7 @@ type demand struct{ first, more int64 }
 // demands are what each codec asks for. Codecs without a demand are not decoded
 // ahead.
 //
-// A unit of bzip2 is one block, of 1 MiB as stored and 2 MiB as text at most; its
+// A unit of bzip2 is one block: at most 1 MiB as stored and 2 MiB as text. Its
 // decoder has a table of 3.6 MB. A unit of members or frames has 4 MiB as stored and
 // 8 MiB as text at most, which is what pzstd makes by default.
 var demands = [codecs]demand{Bzip2: {16 << 20, 8 << 20}, Gzip: {48 << 20, 16 << 20}, Zstd: {48 << 20, 16 << 20}}

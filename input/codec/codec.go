@@ -148,8 +148,8 @@ func isCompress(head []byte) bool {
 }
 
 // isLZMA reports whether head begins an .lzma file, which has no magic. As xz
-// does, it accepts the usual properties, a dictionary of 2^n or 2^n + 2^(n-1)
-// bytes, and a length below 256 GiB or an unknown one.
+// does, it accepts the usual properties and a dictionary of 2^n or 2^n +
+// 2^(n-1) bytes. The length is below 256 GiB or unknown.
 func isLZMA(head []byte) bool {
 	if len(head) < 14 || head[0] != 0x5d || head[13] != 0 {
 		return false

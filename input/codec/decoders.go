@@ -36,8 +36,8 @@ type Decoders struct {
 	// it is granted, goroutines decode parts of the file; the Decoders call release when
 	// they have ended. It never waits. If Spare is nil, no goroutine is started.
 	Spare func(bytes int64) (release func(), ok bool)
-	// Garbage is told that something else than zeros follows the data of a gzip or bzip2 file
-	// and is ignored, as gzip and bzip2 do it. If Garbage is nil, nobody is told.
+	// Garbage is called if something else than zeros follows the data of a gzip or bzip2
+	// file. The decoder ignores it, as gzip and bzip2 do. If Garbage is nil, nobody is told.
 	Garbage func(Codec)
 
 	// One buffer for all files. It may hold bytes behind the end of what a decoder has read.

@@ -95,8 +95,9 @@ func (x *xzReader) reset(src *bufio.Reader) {
 	*x = xzReader{src: counting{Reader: src}, window: x.window}
 }
 
-// Read implements io.Reader. Text of a block is handed out before its check is known; a
-// bad check is the error of the call that comes to the end of the block.
+// Read implements io.Reader. The reader hands out the text of a block before it knows
+// the block's check. The call that comes to the end of the block returns the error of a
+// bad check.
 func (x *xzReader) Read(p []byte) (int, error) {
 	for x.err == nil {
 		if x.block == nil {

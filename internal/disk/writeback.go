@@ -15,7 +15,7 @@ const (
 // finds most of the data on the disk already. Where it was measured, writing and syncing 1 GiB
 // took 0.3 s less on a disk, and as long as without it on a tmpfs.
 //
-// Inside a memory control group, which is charged for the pages of files, it also bounds how
+// A memory control group is charged for the pages of files. Inside of one it also bounds how
 // many pages of the file wait for the disk. It waits for the window before the last one, and
 // drops its pages. Elsewhere that would only cost time.
 //

@@ -1,8 +1,8 @@
 // Package golden compares the output of a test with a text file. Check compares one text
 // with one file. Script reads a file of cases. Each has input above a line "----" and
 // the expected output below it. So such a file reads as a specification. `go test
-// ./package -rewrite` writes the output into the files, and the "----" of a new case
-// that has none; review the change as a diff.
+// ./package -rewrite` writes the output into the files, and adds the "----" that a new
+// case lacks. Review the change as a diff.
 //
 // Only tests import this package. It keeps no memory between calls. Neighbours: the
 // scripts of slots/policy, whose outputs are gantts, have this form.

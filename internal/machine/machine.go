@@ -5,8 +5,8 @@
 // A slot of a real run is a thread on a core. How many threads a core has is what the
 // papers vary in their experiments. So reports must show what the kernel does, not what
 // was asked of it. ThreadCore therefore reads the binding back. On systems other than
-// Linux threads cannot be bound, and a run goes on without; figures that the system does
-// not give are 0 or a modest assumption.
+// Linux threads cannot be bound, and a run goes on without that. Figures that the system
+// does not give are 0 or a modest assumption.
 //
 // A binding belongs to a thread. The caller locks its goroutine to the thread
 // (runtime.LockOSThread) and never unlocks it. The thread then ends with the goroutine,

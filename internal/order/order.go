@@ -11,8 +11,8 @@ import "math/bits"
 
 // Ranking keeps ids in the order of their keys, the least key first. If keys are equal,
 // the smaller id comes first. A key is a copy of the numbers that the order depends on,
-// so it stays valid when they change; the caller sets it anew then. The zero value with
-// Less set is an empty ranking.
+// so it stays valid when they change. The caller then sets the key anew. The zero value
+// with Less set is an empty ranking.
 type Ranking[K any] struct {
 	Less func(a, b *K) bool // a strict weak order of keys
 

@@ -124,8 +124,8 @@ func (b *batch) addInput(i int, name string) error {
 	return nil
 }
 
-// checkOutput refuses the output of job i at path if it lies inside another
-// output, or inside the input of a job that may run at the same time.
+// checkOutput refuses the output of job i at path in two cases. It lies inside
+// another output, or inside the input of a job that may run at the same time.
 func (b *batch) checkOutput(path string, i int) error {
 	name := b.jobs[i].Output
 	for at := path; ; at = filepath.Dir(at) {

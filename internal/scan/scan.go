@@ -4,9 +4,9 @@
 // word w stands for place 64w+i.
 //
 // Words of marks make the search of lines fast. A step of the loop costs the
-// same if it finds nothing or a place in each line, so common literals cost as
-// little as rare ones. A hit costs no call and no mispredicted branch. One
-// addition finds the lines of 64 places.
+// same whether it finds nothing or a place in each line. So common literals
+// cost as little as rare ones. A hit costs no call and no mispredicted branch.
+// One addition finds the lines of 64 places.
 //
 // Bytes.Edges works in another way: it lists where runs of bytes begin and end,
 // because a caller that wants words wants all of them.

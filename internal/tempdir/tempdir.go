@@ -1,10 +1,10 @@
 // Package tempdir keeps the temporary files of a run: they are private, made at the first use, and
 // removed at the end.
 //
-// In each directory that the user has named, a run that has to write makes a directory of its own,
-// `mrlocal-<pid>-<random>`, mode 0700, with a file `lock` in it. The file stays locked (flock) as
-// long as the process lives. A run that was killed leaves its directory behind, with the lock free;
-// Sweep of a later run removes it.
+// A run that has to write makes a directory of its own in each directory that the user has named.
+// Its name is `mrlocal-<pid>-<random>`, its mode is 0700, and it holds a file `lock`. The file
+// stays locked (flock) as long as the process lives. A run that was killed leaves its directory
+// behind, with the lock free; Sweep of a later run removes it.
 //
 // Keep makes such a directory for a run that may go on after a kill. A file `journal` in it keeps
 // Sweep away.

@@ -123,8 +123,8 @@ func (f *finder) span() (first, last int) {
 // for its text.
 func (f *finder) slow() bool { return f.many != nil && f.many.Compared() > slowPlaces*f.words }
 
-// slowPlaces is how many places of a word can be compared one by one, at 5 ns
-// each, in the time that an automaton needs for the word at 1.4 GB/s.
+// slowPlaces is a number of places of a word. Comparing them one by one, at 5
+// ns each, takes as long as an automaton takes for the word at 1.4 GB/s.
 const slowPlaces = 8
 
 // length returns the length of the literal at start, 0 if there is none. If

@@ -252,8 +252,8 @@ func cheaper(a, b []literal) []literal {
 }
 
 // cost estimates the time for each byte of text, in nanoseconds. It adds up
-// the search for the rarest byte of each literal, the stops at its places, and
-// a look at the lines that hold it.
+// three costs: the search for the rarest byte of each literal, the stops at its
+// places, and a look at the lines that hold it.
 func cost(set []literal) float64 {
 	const stream, stop, verify = 0.05, 6, 400
 	sum := verify * chance(set)

@@ -104,8 +104,8 @@ func (m *lineMapper) part(match []byte) []byte {
 }
 
 // exchange appends data with NUL and newline exchanged. So a search for lines
-// that end with newlines finds lines that end with NUL, and a newline inside of
-// them is a byte like others.
+// that end with newlines also finds lines that end with NUL. A newline inside
+// of those is a byte like others.
 func exchange(dst, data []byte) []byte {
 	from := len(dst)
 	dst = append(dst, data...)

@@ -52,8 +52,8 @@ func newReleaser(f *form) *releaser {
 // Records returns the number of lines selected or, with -l, of files.
 func (r *releaser) Records() int64 { return r.records }
 
-// Release implements jobs.Releaser. It reads the frames of one split to their end, or to
-// the verdict that nothing more of the file or the job is of use.
+// Release implements jobs.Releaser. It reads the frames of one split to their end. It
+// stops early when nothing more of the file or of the job is of use.
 func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	// With -m 0 nothing is selected, as in GNU grep.
 	if r.limit == 0 {

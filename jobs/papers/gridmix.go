@@ -48,10 +48,10 @@ type SelectOptions struct {
 	Stages     int     // jobs of the chain; 0: 3
 }
 
-// Select makes the job Select of Gridmix, also called monsterQuery. It is a chain of three jobs,
-// each of which keeps a tenth of its records in the map, sorts them, and keeps two fifths of these
-// in the reduce (Gridmix2, GridMixRunner: -keepmap 10 -keepred 40, three times). The result is the
-// lines that are left, in byte order. RAS runs it with one reduce (--reducers 1).
+// Select makes the job Select of Gridmix, also called monsterQuery. It is a chain of three jobs.
+// Each keeps a tenth of its records in the map and sorts them. It keeps two fifths of these in the
+// reduce (Gridmix2, GridMixRunner: -keepmap 10 -keepred 40, three times). The result is the lines
+// that are left, in byte order. RAS runs it with one reduce (--reducers 1).
 //
 // Whether a line is kept depends on its hash, so the result does not depend on how the input is
 // divided. Gridmix counts records instead.

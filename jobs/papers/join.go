@@ -11,9 +11,10 @@ import (
 const JoinInputs = 2
 
 // Join makes a job that joins two inputs by the first field of their lines (Hadoop's
-// contrib/data_join, and the join of its examples). Fields end at a TAB; empty lines are left out. The result is
-// "key TAB rest TAB rest" for each pair of a line of the first input and a line of the second one
-// that have the same key: by key, then in the order of the second input, then of the first.
+// contrib/data_join, and the join of its examples). Fields end at a TAB; empty lines are left out.
+// The result has a line "key TAB rest TAB rest" for each line of the first input and each line of
+// the second one with the same key. The lines stand in this order: by key, then in the order of the
+// second input, then of the first.
 //
 // The mapper knows from Block.Input to which input a line belongs. The key is "key TAB input", and
 // the group is the key, so the lines of the first input come first (secondary sort). A reduce keeps
@@ -74,10 +75,10 @@ func (r *joinReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) erro
 	return nil
 }
 
-// SelfJoin makes a job that makes candidates of k+1 items of sorted lists of k items, as the
-// a priori algorithm of data mining does (Self-Join of PUMA, Purdue's MapReduce benchmarks). A
-// line of input is "item,item,…". The result is "item,…,item TAB last,last…" for each prefix of
-// k−1 items: all their last items in byte order, each once. Any two of the last items, behind the
+// SelfJoin makes a job that joins sorted lists of k items to candidates of k+1 items, like the a
+// priori algorithm of data mining (Self-Join of PUMA, Purdue's MapReduce benchmarks). A line of
+// input is "item,item,…". The result is "item,…,item TAB last,last…" for each prefix of k−1
+// items: all their last items in byte order, each once. Any two of the last items, behind the
 // prefix, make a candidate.
 //
 // A line is its own key, so it is never copied in a map. Its group is the prefix, and the last

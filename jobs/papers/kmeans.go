@@ -25,7 +25,7 @@ type KMeansOptions struct {
 // "cluster TAB centroid", by cluster.
 //
 // It is a chain of three jobs. The first one draws K different points. The second one reads the
-// points again in rounds: the centroids of a round are its side data, each point is added to the
+// points again in rounds. The centroids of a round are its side data. Each point is added to the
 // nearest one, and the averages are the centroids of the next round. Rounds end when no
 // coordinate moves by more than Options.Tolerance. The third job prints the centroids.
 //

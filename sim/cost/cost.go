@@ -289,9 +289,9 @@ func (m *Shared) use(now time.Duration, n *node) {
 // Usage returns how the cores of the cluster have spent the time until now; false if the
 // file does not say how many there are.
 //
-// If it says how many bytes a core moves in a second of kernel time, moving the bytes of
-// disks and networks takes that time, of the cores that do not compute: kernel time does
-// not make computing slower.
+// Usage may say how many bytes a core moves in a second of kernel time. Then the bytes
+// of disks and networks take that time from the cores that do not compute: kernel time
+// does not make computing slower.
 func (m *Shared) Usage(now time.Duration) (s report.CPUShares, ok bool) {
 	c := &m.file.Cluster
 	all := float64(c.Cores*len(m.nodes)) * float64(now)

@@ -26,7 +26,7 @@ import (
 // when served is from plus what is available.
 //
 // If the copies of a reduce are bounded, work is the time that copying takes at that
-// bound, and a reduce gets no more of the link than share.
+// bound. A reduce gets no more of the link than share.
 type link struct {
 	share   uint64 // of the link that a reduce may use, in units of 1/shareUnit; 0: all of it
 	moved   work   // by all reduces together
@@ -153,9 +153,10 @@ func (l *link) complete(job int32, id slots.SlotID) bool {
 	return j.whole() && j.waits && k < j.together
 }
 
-// cut follows a loss of outputs, which were just taken out of the job's flow. Each
-// reduce has copied no more than if the outputs that are left had been the only ones,
-// and it had had the link for itself. started returns when a reduce began.
+// cut follows a loss of outputs, which were just taken out of the job's flow. Suppose
+// that the outputs that are left had been the only ones, and that each reduce had had
+// the link for itself. No reduce has copied more than that. started returns when a
+// reduce began.
 func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time.Duration) {
 	i := l.find(job)
 	if i < 0 {
@@ -262,8 +263,8 @@ func (l *link) take(j *copyJob) {
 	j.there = there
 }
 
-// front returns how much each reduce must be served until the first ones of a job have
-// caught up, and whether any reduce of the job copies.
+// front returns how much each reduce must be served until the first reduces of a job
+// have caught up. It also returns whether any reduce of the job copies.
 func (l *link) front(j *copyJob) (left work, copies bool) {
 	from := j.from
 	if j.together == 0 || j.waits {

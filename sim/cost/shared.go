@@ -263,8 +263,9 @@ func (m *Shared) lookAt(t slots.TrackerID, resource int, at time.Duration, busy 
 	}
 }
 
-// Look handles a Look event. The attempts whose period is over get an EndPeriod event
-// each, in the order in which they began their work, after all Looks of this instant.
+// Look handles a Look event. Each attempt whose period is over gets an EndPeriod
+// event, after all Looks of this instant. The events come in the order in which the
+// attempts began their work.
 func (m *Shared) Look(now time.Duration, id int32, gen uint32) {
 	t := slots.TrackerID(id / resources)
 	n := &m.nodes[t]
@@ -399,7 +400,7 @@ func efficiency(wanted, there uint64, loss slots.PPM) rate {
 
 // Flow is the shuffle of one job as if each reduce had the network for itself: when
 // has a reduce copied all map outputs? Outputs become available one after the other.
-// A reduce that started at s copies them in that order at B bytes per second, and
+// A reduce that started at s copies them in that order at B bytes per second. It
 // waits if the next one is not there yet. It is done at
 //
 //	max(s + D/B, max over outputs e of t_e + (D - D_before_e)/B)
@@ -528,8 +529,8 @@ type rate uint64
 const whole rate = 1 << 63
 
 // crumb is an amount of work that is too small to count: 2^-12 ns. The rounding of rates
-// stays below it for weeks of virtual time, so that an end on a whole nanosecond is not
-// taken for an end just after it.
+// stays below it for weeks of virtual time. So an end on a whole nanosecond is not taken
+// for an end just after it.
 func crumb() work { return work{0, 1 << 51} }
 
 // alone returns the work that a task alone does in d, which is not negative.

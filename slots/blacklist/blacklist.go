@@ -1,12 +1,12 @@
 // Package blacklist keeps where attempts failed, and says which trackers a job avoids for
 // that reason, and which trackers all jobs avoid.
 //
-// A tracker on which too many attempts of a job failed gets no more tasks of the job, as
-// long as such trackers are less than a quarter of the cluster (Hadoop 1.0.3,
-// JobInProgress.addTrackerTaskFailure). A tracker that several jobs blacklisted is on the
-// graylist (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo). There it still gets tasks in
-// Hadoop 1.0.3; Hadoop 0.20.2 takes it out of service, and so does the Ledger [Hadoop,
-// "graylist out of service"].
+// A tracker on which too many attempts of a job failed gets no more tasks of the job.
+// This holds as long as such trackers are less than a quarter of the cluster (Hadoop
+// 1.0.3, JobInProgress.addTrackerTaskFailure). A tracker that several jobs blacklisted is
+// on the graylist (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo). There it still gets
+// tasks in Hadoop 1.0.3; Hadoop 0.20.2 takes it out of service, and so does the Ledger
+// [Hadoop, "graylist out of service"].
 //
 // The package is pure; a Job and a Cluster own a few words for each failure. Trackers and
 // tasks are numbers from 0. Neighbours: package slots asks it.

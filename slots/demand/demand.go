@@ -1,18 +1,18 @@
-// Package demand says what tasks need of a tracker: resources, in two measures that
-// never mix, and for maps the nearness of their input. A Vector counts CPU, I/O and memory as shares of what a tracker of
-// capacity 1 has; a job's Profile holds the vectors of its tasks, phase by phase,
-// and policies that know resources keep the sum of them within a tracker's
-// capacity [RAS11, section 3.4]. Weights count a task in whole numbers, so that
-// map and reduce slots may stand for unequal parts of a tracker.
+// Package demand says what tasks need of a tracker: resources, in two measures that never mix, and
+// for maps the nearness of their input. A Vector counts CPU, I/O and memory as shares of what a
+// tracker of capacity 1 has. A job's Profile holds the vectors of its tasks, phase by phase.
+// Policies that know resources keep the sum of them within a tracker's capacity [RAS11, section
+// 3.4]. Weights count a task in whole numbers, so that map and reduce slots may stand for unequal
+// parts of a tracker.
 //
-// A Placement knows on which trackers the input of a map is, and an Index finds the
+// A Placement knows on which trackers the input of a map is. An Index finds the
 // pending map whose input is nearest to a tracker. Their ids are plain numbers.
 //
 // The package is pure: all its types but Index are values, and own no memory.
 //
-// Neighbours: package slots records profiles and capacities, keeps a Tally of
-// weights for each tracker, and has a Placement and an Index per job; slots/setup reads all of them from a workload file;
-// slots/policy/ras places tasks by vectors, dynamicmr grants by weights.
+// Neighbours: package slots records profiles and capacities, and keeps a Tally of weights for each
+// tracker. It has a Placement and an Index per job. slots/setup reads all of them from a workload
+// file. slots/policy/ras places tasks by vectors, and dynamicmr grants by weights.
 package demand
 
 import (
@@ -115,16 +115,16 @@ func (c Capacities) Validate(last int32) error {
 
 // Default returns the profile of a job that has none, on trackers with the given
 // number of slots. A map or reduce takes an equal part of the tracker's CPU, so that
-// as many tasks run as the tracker has slots; a reduce that copies takes nothing.
+// as many tasks run as the tracker has slots. A reduce that copies takes nothing.
 func Default(slotsOfTracker int32) Profile {
 	part := Vector{CPU: ppm.One / ppm.Share(max(slotsOfTracker, 1))}
 	return Profile{Map: part, Reduce: part}
 }
 
-// Weights are what a task of each kind weighs, in whole numbers. A task weighs
-// what a home slot of its kind weighs, whatever slot it is on, and a tracker runs no
-// more than its home slots weigh together. With 8 map slots of weight 1 and 4
-// reduce slots of weight 2 a tracker runs 16 maps, or 8 reduces, or 10 maps and 3
+// Weights are what a task of each kind weighs, in whole numbers. A task weighs as
+// much as a home slot of its kind, whatever slot it is on. A tracker runs no more
+// than its home slots weigh together. Take 8 map slots of weight 1 and 4 reduce
+// slots of weight 2. The tracker runs 16 maps, or 8 reduces, or 10 maps and 3
 // reduces. The zero value sets no bound: each task then weighs 1, and weights are
 // counts of slots. Source: [DynamicMR14, "slot weights"].
 type Weights struct {
@@ -173,8 +173,8 @@ func (w Weights) Sum(counts [2]int32) int32 {
 // Lightest returns what the lighter kind of task weighs.
 func (w Weights) Lightest() int32 { return min(w.Of(trace.Map), w.Of(trace.Reduce)) }
 
-// Slots returns how many slots a tracker with the given home slots needs, so that
-// tasks of any mix of kinds can use its whole weight.
+// Slots returns how many slots a tracker with the given home slots needs. With so
+// many, tasks of any mix of kinds can use its whole weight.
 func (w Weights) Slots(home [2]int32) int32 {
 	if !w.Bound() {
 		return home[trace.Map] + home[trace.Reduce]

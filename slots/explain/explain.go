@@ -69,8 +69,8 @@ type Options struct {
 
 // Sentences reads an event file from r and writes the answer to w. It fails if the file
 // is cut short, was changed or is no event file, or if the run has no such task or slot.
-// errs.IsUsage is true for such an error. Decisions are written as they are read, so that
-// a file that is cut short is explained up to its end; other answers are written only if
+// errs.IsUsage is true for such an error. Decisions are written as they are read, so a
+// file that is cut short is explained up to its end. Other answers are written only if
 // there is no error.
 func Sentences(w io.Writer, r io.Reader, o Options) error {
 	t := newExplainer(w, o)
@@ -111,7 +111,7 @@ func (t *explainer) run(r io.Reader) error {
 }
 
 // mode is one kind of answer. While the run is replayed it gets the paragraphs that it
-// wants; end comes at the end of the file or at the time in the question.
+// wants. end comes at the end of the file, or at the time in the question.
 type mode interface {
 	// Flushed at the end, also after an error.
 	wants(a about) bool // asked first, because wording a paragraph takes time

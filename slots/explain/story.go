@@ -306,9 +306,9 @@ func (m *moment) slot(id slots.SlotID) string {
 	return fmt.Sprintf("%s%s: %s\n", indent, m.t.slotName(id), holds)
 }
 
-// demand returns the paragraph on the slots demand of kind k, which is pending tasks and
-// used slots, and on the load factor, which is the demand divided by the capacity
-// [DHFS13, Alg. 1, l. 1].
+// demand returns the paragraph on the slots demand of kind k and on the load factor. The
+// demand is pending tasks and used slots. The factor is the demand divided by the
+// capacity [DHFS13, Alg. 1, l. 1].
 func (m *moment) demand(k slots.Kind) string {
 	v := m.t.v
 	w := v.Weights()

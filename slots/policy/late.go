@@ -16,10 +16,10 @@ import (
 // The formulas are here; speculation.go keeps what was measured of running and
 // finished attempts, Look finds the candidates, and Copies starts the copies.
 //
-// Of the running tasks that are slow, the one that will end last gets a copy, on a
-// tracker that is not slow, while few copies run [LATE08]. LATE's constants are for
-// tasks of minutes. Those of them that are times grow here with what a job's tasks
-// take, so that they suit tasks of less than a second too.
+// Of the slow running tasks, the one that will end last gets a copy [LATE08]. The
+// copy runs on a tracker that is not slow, and only while few copies run. LATE's
+// constants are for tasks of minutes. Those of them that are times grow here with
+// what a job's tasks take, so that they suit tasks of less than a second too.
 const (
 	speculativeCap = slots.One / 10 // SpeculativeCap: copies that may run, as a share of the slots
 	slowTask       = slots.One / 4  // SlowTaskThreshold: the percentile of progress rates at which a task is slow

@@ -11,8 +11,8 @@ import (
 // Speculation keeps which running tasks are worth a copy. Look looks at all running
 // attempts together; between two looks only those that ended are dropped.
 //
-// It owns 8 bytes a slot, 16 bytes a tracker, and for each running job the times of its
-// last finished attempts, at most half a KiB. It keeps no View.
+// It owns 8 bytes a slot and 16 bytes a tracker. For each running job it owns the times
+// of its last finished attempts, at most half a KiB. It keeps no View.
 type Speculation struct {
 	least time.Duration // that an attempt has run before it is copied
 	given bool          // the user gave least

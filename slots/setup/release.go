@@ -88,8 +88,8 @@ func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []D
 	return dropped
 }
 
-// Cycle returns the jobs of a circle, each of which waits for the next one and the
-// last one for the first; nil if there is no circle.
+// Cycle returns the jobs of a circle: each waits for the next one, and the last
+// one waits for the first. It returns nil if there is no circle.
 func Cycle(n int, job func(i int) *Submission) (circle []int) {
 	r := NewRelease(n, job)
 	for i, _, ok := r.Next(); ok; i, _, ok = r.Next() {

@@ -87,8 +87,8 @@ const (
 
 // Arena maps addresses to memory: the chunks that a buffer collects into. An
 // address is a piece number and an offset in that piece. Memory longer than a piece
-// gets several neighbouring pieces, each of which reaches to the end of the memory,
-// so that a record is always one slice.
+// gets several neighbouring pieces. Each of them reaches to the end of the memory,
+// so a record is always one slice.
 //
 // An Arena owns no memory. Several goroutines may read records at the same time;
 // Walk and CountParts, which write touched, belong to one at a time.
@@ -321,8 +321,8 @@ func (a *Arena) SlotValue(p []byte) []byte {
 	return acc[AccHeaderBytes : AccHeaderBytes+n : AccHeaderBytes+n]
 }
 
-// EndSum writes the sum in a slot to the record that has the long key of the slot, and
-// returns the address of that record, which takes n bytes.
+// EndSum handles a slot whose key is long. It writes the sum to the record that holds
+// this key, and returns the record's address and its length n in bytes.
 func (a *Arena) EndSum(slot []byte, n int) (addr uint64) {
 	key := a.SlotKey(slot)
 	addr = binary.LittleEndian.Uint64(slot[8:])

@@ -7,8 +7,8 @@ import (
 )
 
 // cuts finds the range of keys that an entry belongs to, mostly by its prefix alone.
-// It searches among the prefixes of the cuts and, where a prefix is equal, among the
-// next 8 bytes in which the cuts with that prefix differ.
+// It searches among the prefixes of the cuts. Where a prefix is equal, it searches
+// among the next 8 bytes in which the cuts with that prefix differ.
 type cuts struct {
 	root  cutNode
 	depth []int    // for each range: bytes that all of its keys have in common

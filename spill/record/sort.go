@@ -21,7 +21,7 @@ import (
 //	    v
 //	[..][...][.][....]   few: insertion sort
 //
-// Every step divides a group into smaller ones in time linear in the group, and reads each
+// Every step divides a group into smaller ones, in time linear in the group. It reads each
 // byte of a key a bounded number of times. So no order of the input, no common prefix and
 // no number of equal keys makes the sort quadratic.
 type Sorter struct {
@@ -41,7 +41,7 @@ const (
 
 // Sort sorts entries whose prefixes hold the 8 bytes of their keys from depth on; all
 // keys agree before depth. After a division that left most entries on one side, the next
-// one halves the range of the prefixes, so that no input needs more than a few dozen
+// one halves the range of the prefixes. So no input needs more than a few dozen
 // divisions.
 func (s *Sorter) Sort(a []Entry, depth int) {
 	halve := false
@@ -292,7 +292,7 @@ func (s *Sorter) byKey(a []Entry, depth int) {
 	}
 }
 
-// less compares the records at x and y, whose keys agree in the bytes before depth and, as
+// less compares the records at x and y. Their keys agree in the bytes before depth and, as
 // far as they are that long, in the 8 bytes after it. Equal keys are compared by address.
 func (s *Sorter) less(x, y uint64, depth int) bool {
 	if x&CodeMask < CodeLongTaken && x&CodeMask == y&CodeMask && int(x&CodeMask) <= depth+8 {

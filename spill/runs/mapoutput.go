@@ -59,10 +59,10 @@ type MemoryRun struct {
 // file. The last one is in memory until it is evicted.
 //
 // Any number of merges may read a MapOutput at the same time. An eviction sets
-// the evicted flag of each merge that reads the memory; such a merge goes over
-// to the disk when it can, and the last one that leaves frees the memory. The
-// methods may be called from any goroutine.
-// mu is held during an eviction, so calls wait until the run is written.
+// the evicted flag of each merge that reads the memory. Such a merge goes over
+// to the disk when it can. The last one that leaves frees the memory. The
+// methods may be called from any goroutine. mu is held during an eviction, so
+// calls wait until the run is written.
 type MapOutput struct {
 	// By partition; complete before the output is shared, and only read from then on.
 	stats      []record.PartStat

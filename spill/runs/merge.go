@@ -312,8 +312,8 @@ func (m *Merge) Close() error {
 }
 
 // passes merges runs on disk into longer ones until no more than fanIn are left. As in
-// Hadoop's Merger, the first pass takes so many runs that all later ones can take fanIn, and
-// each pass takes the runs of the fewest bytes. Unlike there, a pass takes only neighbours,
+// Hadoop's Merger, the first pass takes so many runs that all later ones can take fanIn.
+// Each pass takes the runs of the fewest bytes. Unlike there, a pass takes only neighbours,
 // because equal keys have to keep the order of their runs. Runs in memory between them are
 // merged too.
 func (m *Merge) passes(onDisk, fanIn int) error {

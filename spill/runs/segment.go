@@ -316,10 +316,10 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// tempFile is a temporary file of segments, known by its name. It is open only
-// while it is written or read, so that the number of descriptors depends on
-// what is under way and not on how many files there are.
-// bytes counts whole segments only, so a failed segment is written over by the next.
+// tempFile is a temporary file of segments, known by its name. It is open only while
+// it is written or read. So the number of descriptors depends on what is under way,
+// and not on the number of files. bytes counts whole segments only, so a failed
+// segment is written over by the next.
 type tempFile struct {
 	temp  *tempdir.File // nil: not made yet, or an earlier run has made it
 	path  string        // of a file that an earlier run has made

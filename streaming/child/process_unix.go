@@ -188,8 +188,8 @@ func (p *Process) serve() {
 	if p.err >= 0 {
 		polled = append(polled, unix.PollFd{Fd: int32(p.err), Events: unix.POLLIN})
 	}
-	// A kill ends the command, and with it the wait; a process that has left the group may
-	// hold a pipe, so the context is looked at too.
+	// A kill ends the command, and with it the wait. A process that has left the group may
+	// hold a pipe, so the wait ends with the context too.
 	const waitMillis = 200
 	n, err := unix.Poll(polled, waitMillis)
 	switch {

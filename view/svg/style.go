@@ -63,8 +63,8 @@ func mix(hue string, share float64) string {
 	return out
 }
 
-// patterns are the hatches of loans at 45 degrees, up to the right for a map, down for a
-// reduce, and the dots of a reduce that is held back.
+// patterns are the hatches of loans at 45 degrees: up to the right for a map, down for a
+// reduce. Dots are for a reduce that is held back.
 const patterns = `<defs>
 <pattern id="lentmap" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M-2 2L2 -2M0 8L8 0M6 10L10 6" stroke="#ffffff" stroke-width="3.2"/><path d="M-2 2L2 -2M0 8L8 0M6 10L10 6" stroke="#000000" stroke-width="1.6"/></pattern>
 <pattern id="lentreduce" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M-2 6L2 10M0 0L8 8M6 -2L10 2" stroke="#ffffff" stroke-width="3.2"/><path d="M-2 6L2 10M0 0L8 8M6 -2L10 2" stroke="#000000" stroke-width="1.6"/></pattern>

@@ -1,9 +1,9 @@
 // Package svg draws the slots of a run as SVG: one row a slot, time from left to right.
 //
 // Hue and letter are the job, or the pool where there are more jobs than letters. Tone is
-// the phase. A hatch is a loan, and its direction says to which kind; a dashed outline is
-// a copy, a hollow bar with a cross was killed, a notch is a failure, dots are a reduce
-// that is held back, a blank is idle. Nothing is said by colour alone, so that a
+// the phase. A hatch is a loan, and its direction says to which kind. A dashed outline is
+// a copy. A hollow bar with a cross was killed, and a notch is a failure. Dots are a
+// reduce that is held back. A blank is idle. Nothing is said by colour alone, so that a
 // black-and-white print says the same.
 //
 // The same model gives the same bytes. Bars narrower than a pixel are drawn together, so

@@ -56,7 +56,7 @@ const (
 
 // Write writes a site to dir, which must be missing, empty, or a site that Write has made.
 // It fails with an error of kind errs.BadOptions or errs.BadInput if dir or a run cannot be
-// used, or if there is neither a module nor Go with the sources.
+// used. It also fails if there is neither a module nor Go with the sources.
 func Write(ctx context.Context, dir string, o Options) error {
 	if o.Note == nil {
 		o.Note = func(string) {}

@@ -2,11 +2,11 @@
 //
 //	go run ./hack/hadoop/record [-check] HADOOP_HOME DIR [NAME...]
 //
-// DIR holds the cases as NAME.txtar; without names all of them run. A case has a comment that says what it shows,
-// the section args with one argument of hadoop-streaming a line, inputs as in/…, and files of the working directory as
-// work/…. $IN, $OUT and $WORK stand for directories. What follows is recorded: exit, out/…, counters, message. A
-// section whose name ends in .b64 holds base64; an output that ends in .gz, .bz2 or .deflate stands there
-// decompressed.
+// DIR holds the cases as NAME.txtar; without names all of them run. A case has a comment that says
+// what it shows. The section args has one argument of hadoop-streaming a line. Inputs are in/…, and
+// files of the working directory are work/…. $IN, $OUT and $WORK stand for directories. What
+// follows is recorded: exit, out/…, counters, message. A section whose name ends in .b64 holds
+// base64; an output that ends in .gz, .bz2 or .deflate stands there decompressed.
 //
 // With -check no case is written: the command names those that Hadoop does not repeat, and ends with 1. Each case runs
 // on Hadoop's local runner in a process of its own, which takes some seconds. hack/hadoop/get fills HADOOP_HOME.

@@ -40,7 +40,7 @@ type Phase struct {
 // Lending is what a phase lends to the other one, in slots.
 //
 // It is a struct of its own, because the compiler keeps a struct of up to four fields in
-// registers, and Algorithm 1 runs before each grant.
+// registers. Algorithm 1 runs before each grant.
 type Lending struct {
 	Borrowed int32 // currentBorrowed…Slots: slots of this phase that the other phase uses
 	Most     int32 // floor(cluster…Capacity · percentageOfBorrowed…Slots)

@@ -2,8 +2,8 @@ package dynsplit
 
 // This file has the guideline for the number of slots [Split11, guideline] and the
 // measures of the paper's evaluation [Split11, evaluation]. P is the number of tasks
-// [Split11, "number of tasks"], Avg_k the mean time of a task when k run at a time, in
-// seconds or any other unit.
+// [Split11, "number of tasks"]. Avg_k is the mean time of a task when k run at a time,
+// in seconds or any other unit.
 
 // Gain is Gain_m = (Avg_n - Avg_m) · P/n, what m slots gain over n > m: each task is
 // shorter [Split11, guideline].

@@ -68,8 +68,8 @@ func split(r float64, w *want) share {
 
 // fill appends to dst the shares of all jobs in so many slots: by weight, but none more
 // than its demand. What one phase leaves goes to the job's other phase first, then to
-// the other jobs by weight, until all slots are used or all jobs have enough [Split11,
-// "redistribution"].
+// the other jobs by weight. This ends when all slots are used or all jobs have enough
+// [Split11, "redistribution"].
 func fill(dst []share, wants []want, slots float64) []share {
 	first := len(dst)
 	var weights float64
@@ -116,7 +116,7 @@ func totals(shares []share) (r share) {
 func below(share, carried float64, running int32) float64 { return share + carried - float64(running) }
 
 // carry returns what is left of a share for the next allocation, between -1 and 1. With
-// it a share below one slot has a slot now and then, and every job that wants a slot
+// it a share below one slot has a slot now and then. So every job that wants a slot
 // gets one in time [Split11, "largest remainder"].
 func carry(share, carried float64, running int32) float64 {
 	return min(max(below(share, carried, running), -1), 1)
@@ -125,8 +125,8 @@ func carry(share, carried float64, running int32) float64 {
 // earlyReduces returns how many reduces of a job want a slot while its maps are not all
 // done: as many as its share has room for, or w_r of all. Otherwise the slots that maps
 // leave unused would go to reduces that hold them and wait [Split11, reduce slot hoarding
-// problem]. A share has room for whole slots; exact leaves it as the slides print it, and
-// then a fraction of a slot is enough to start one more reduce.
+// problem]. A share has room for whole slots. exact leaves it as the slides print it: a
+// fraction of a slot is then enough to start one more reduce.
 func earlyReduces(reduceWeight, jobShare float64, reduces int32, exact bool) float64 {
 	early := max(float64(reduceWeight*jobShare), float64(reduceWeight*float64(reduces)))
 	if exact {

@@ -123,7 +123,7 @@ func (s *Split) NothingToGrant(v *slots.View) bool {
 }
 
 // start gives a slot of the tracker to the kind of a job that is farthest below its
-// share, of those that may run here [Split11, "changing home kinds"].
+// share. Only kinds that may run here count [Split11, "changing home kinds"].
 func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 	t := v.Tracker()
 	for {
@@ -283,8 +283,8 @@ func (s *Split) want(j slots.JobView, jobShare float64) want {
 	return w
 }
 
-// weightOf returns w_r of a job. It is 0 if the job has no reduces, or while the number
-// of its maps is not final and x is not known [Split11, "which x"].
+// weightOf returns w_r of a job. It is 0 if the job has no reduces. It is 0 also while
+// the number of maps is not final, because x is not known then [Split11, "which x"].
 func (s *Split) weightOf(j slots.JobView) float64 {
 	if !j.Sealed() || j.Total(slots.Reduce) == 0 {
 		return 0

@@ -56,8 +56,8 @@ type poolAccount struct {
 
 // owed holds what the order of jobs depends on (Hadoop 0.20.2,
 // FairScheduler.DeficitComparator). Hadoop leaves a tie to the order of a hash
-// table; here the job with the fewest running tasks for its weight comes first, then
-// the one that was submitted earlier, which has the lower id.
+// table. Here the job with the fewest running tasks for its weight comes first. Then
+// comes the job that was submitted earlier, which has the lower id.
 type owed struct {
 	needy           bool // runs less than its min slots
 	deficit         float64

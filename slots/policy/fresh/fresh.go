@@ -15,8 +15,8 @@ import (
 // Fresh is a FRESH-like baseline, reconstructed from the abstracts of FRESH and TuMM
 // and from [OMO21, section V-D]. It has containers of any kind, and starts reduces
 // once all maps of the job are done. A free container goes to the kind that has too
-// few containers for its remaining work, and to the job with the fewest containers
-// for its weight [FRESH14, "remaining work"].
+// few containers for its remaining work. Of that kind, the job with the fewest
+// containers for its weight gets it [FRESH14, "remaining work"].
 type Fresh struct {
 	yarn.Base
 	jobs   [trace.Kinds]slots.Ranking[yarn.Fewest]

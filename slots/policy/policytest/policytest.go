@@ -1,6 +1,5 @@
-// Package policytest tests policies: Run is the suite that every policy passes, Scripts
-// compares gantts with golden files, and Drive is the small driver in virtual time that
-// both use.
+// Package policytest tests policies: Run is the suite that every policy passes. Scripts
+// compares gantts with golden files. Both use Drive, the small driver in virtual time.
 //
 // Run checks what no policy may break. Every job ends, whatever fails or is lost and
 // however few slots there are. No task starts twice. The same facts give the same

@@ -7,9 +7,9 @@ import (
 	"mrlocal/trace"
 )
 
-// Nodes count what the containers of each tracker hold, if a container is a request for
-// CPU and memory and not a slot [OMO21, "containers of resources"]. A task requests what
-// its job's profile needs, for as long as it runs: a map its map part, a reduce its
+// Nodes count what the containers of each tracker hold. A container is here a request
+// for CPU and memory, and not a slot [OMO21, "containers of resources"]. A task requests
+// what its job's profile needs, for as long as it runs: a map its map part, a reduce its
 // reduce part. The zero value counts nothing.
 type Nodes struct {
 	on   bool
@@ -97,9 +97,9 @@ func (n *Nodes) fits(v *slots.View, j slots.JobView, k slots.Kind) bool {
 	return k == slots.Map || policy.MapsDone(j) || n.leavesRoom(v, j)
 }
 
-// leavesRoom reports whether reduces that wait for maps keep no map of theirs from running
-// for ever, with one more reduce of j on the visited tracker: some tracker has room for
-// the largest of these maps beside the reduces that wait there.
+// leavesRoom reports whether one more reduce of j may start on the visited tracker.
+// Reduces that wait for maps must not keep these maps from running for ever: some tracker
+// has room for the largest of these maps beside the reduces that wait there.
 func (n *Nodes) leavesRoom(v *slots.View, j slots.JobView) bool {
 	waiting, count, largest := n.waiting(v)
 	t := v.Tracker()
@@ -115,8 +115,8 @@ func (n *Nodes) leavesRoom(v *slots.View, j slots.JobView) bool {
 	return false
 }
 
-// waiting returns by tracker what reduces that wait for maps hold, and how many they are,
-// and the largest request of a map that one of them waits for.
+// waiting looks at the reduces that wait for maps. It returns by tracker what they hold
+// and how many they are, and the largest request of a map that one of them waits for.
 func (n *Nodes) waiting(v *slots.View) (held []demand.Vector, count []int32, largest demand.Vector) {
 	held, count = make([]demand.Vector, len(n.all)), make([]int32, len(n.all))
 	for id := range slots.SlotID(v.Slots()) {
