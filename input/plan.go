@@ -279,9 +279,9 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 // BlockBytes returns the length of a split that NewPlan chose.
 func (p *Plan) BlockBytes() int64 { return p.block }
 
-// AheadBytes returns what so many goroutines ask of a Sparer to decode the streams
-// ahead, one stream at a time. 0: no stream is decoded ahead. There are two
-// goroutines at least.
+// AheadBytes returns how many bytes the given number of goroutines, but at least
+// two, ask of a Sparer to decode streams ahead, one stream at a time. It returns 0
+// if no stream is decoded ahead.
 func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 	for _, i := range p.Streams {
 		bytes = max(bytes, p.Files[i].Codec.AheadBytes(goroutines))

@@ -59,9 +59,9 @@ func NewPieces(limitBytes, blockBytes, aheadBytes int64, slots, streamJobs int) 
 // TotalBytes returns what all pieces may take together.
 func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
 
-// AllowWindows is called once, before any feeder serves: decoders that need larger
-// windows than usual may take so many bytes together of a budget of limitBytes. What
-// they leave must be enough for a map.
+// AllowWindows sets how many bytes decoders with larger windows than usual may take
+// together, of a budget of limitBytes. It is called once, before any feeder serves.
+// The bytes that are left must be enough for a map.
 func (p *Pieces) AllowWindows(bytes func(limitBytes int64) int64) { p.windowsBytes = bytes }
 
 // DecoderBytes returns what decoders hold, or may take to decode ahead, as long as

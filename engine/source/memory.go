@@ -24,10 +24,10 @@ func (e *RoomError) Error() string {
 	return fmt.Sprintf("%s needs %d bytes of memory at once; raise Options.MemoryBytes", e.What, e.Bytes)
 }
 
-// Enough returns err, which wraps room, with the bound that would do, where a
-// bound of limitBytes has only room for roomBytes. Room grows at least as fast
-// as the bound, because what tasks keep for themselves grows more slowly. Where room
-// is missing although there seems to be enough, what else was held is added.
+// Enough returns err, which wraps room, with the bound that would be enough. A bound
+// of limitBytes has room for roomBytes only. Room grows at least as fast as the
+// bound, because what tasks keep for themselves grows more slowly. If there seems to
+// be enough room, Enough adds what else was held.
 func (e *RoomError) Enough(err error, limitBytes, roomBytes int64) error {
 	if roomBytes <= 0 {
 		return err

@@ -255,11 +255,11 @@ func (a *SlotAttempt) lasts(total time.Duration) {
 	a.timed.Store(&timedWork{time.Now(), total})
 }
 
-// Done returns the progress of the attempt, from any goroutine. maps of all maps of its job
-// are done. Work that takes a known time is done in proportion to it: all of a map, and of
-// a reduce what comes after its copy phase, as in the simulator. A reduce has copied what
-// the maps have committed, because within one machine a copy moves references; where
-// bandwidth is bounded it counts by itself.
+// Done returns the progress of the attempt, from any goroutine. Of the job's maps, which
+// are all in number, maps are done. Work that takes a known time is done in proportion to
+// it: all of a map, and of a reduce what comes after its copy phase, as in the simulator. A
+// reduce has copied what the maps have committed, because within one machine a copy moves
+// references; where bandwidth is bounded it counts by itself.
 func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
 	const whole = float64(slots.One)
 	w, done := a.timed.Load(), slots.PPM(a.PPM.Load())

@@ -14,8 +14,9 @@ type demand struct{ first, more int64 }
 // 8 MiB as text at most, which is what pzstd makes by default.
 var demands = [codecs]demand{Bzip2: {16 << 20, 8 << 20}, Gzip: {48 << 20, 16 << 20}, Zstd: {48 << 20, 16 << 20}}
 
-// AheadBytes returns what so many goroutines that decode a file of the codec ahead
-// ask of Spare together, at least two of them; 0: the codec is not decoded ahead.
+// AheadBytes returns how many bytes the given number of goroutines, but at least
+// two, ask of Spare together to decode a file ahead. It returns 0 if the codec is
+// not decoded ahead.
 func (c Codec) AheadBytes(goroutines int) int64 {
 	if c >= codecs || demands[c].first == 0 {
 		return 0

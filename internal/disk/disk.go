@@ -4,8 +4,8 @@
 //
 // A build with the tag faults counts the calls by kind (Op) and lets the n-th one fail, once or
 // from then on (Inject). It also tells a watcher of each sync and rename that has succeeded, so
-// that a test can copy what a power cut would leave. Tests of that tag run whole jobs so; a normal
-// build has none of it.
+// that a test can copy what a power cut would leave. Tests with that tag run whole jobs in this
+// way. A normal build has none of it.
 //
 // The package keeps no memory of the caller's. Neighbours: tempdir, output, spill/runs and input
 // make every call that can fail through it; attributes (stat) and locks are not covered.

@@ -145,9 +145,9 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	return b.ReserveMost(ctx, bytes, func() int64 { return bytes })
 }
 
-// ReserveMost is Reserve of most() bytes where that is less than bytes. It calls most when
-// the caller has its place in the queue. So what another goroutine subtracts from most
-// before it reserves is known here, or it waits behind the caller. most must not call b.
+// ReserveMost reserves the smaller of bytes and most(). It calls most when the caller has
+// its place in the queue. Another goroutine may lower most and then reserve: it is counted
+// here, or it waits behind the caller. most must not call b.
 func (b *Budget) ReserveMost(ctx context.Context, bytes int64, most func() int64) (*Lease, error) {
 	l := &Lease{budget: b}
 	if err := b.wait(ctx, l, bytes, most); err != nil {

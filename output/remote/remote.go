@@ -48,7 +48,7 @@ type Directory struct {
 	}
 }
 
-// Open returns a result that nothing was done for yet.
+// Open returns a result for which nothing is done yet.
 func Open(name string, f *hdfs.FS) *Directory {
 	d := &Directory{name: strings.TrimRight(name, "/"), fs: f}
 	d.mu.tasks, d.mu.open = map[int]string{}, map[*Part]struct{}{}

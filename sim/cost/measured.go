@@ -9,7 +9,7 @@ import (
 	"mrlocal/workload"
 )
 
-// Measured is the cost of a real machine: All tasks of all trackers run on it. Each is the
+// Measured is the cost of a real machine: all tasks of all trackers run on it. Each is the
 // slower the more of them run at a time, as mrlocal profile has measured it. The first
 // attempt on each slot takes longer, because it touches memory that nobody has used.
 // Copying takes no time, as on one machine.

@@ -56,7 +56,7 @@ import (
 //	code                 at the address
 //	0 to 0xBF_FFFE       taken: the key, as many bytes as the code; no value
 //	CodeLongTaken        address and length of a longer taken record, 8 bytes each
-//	CodeSlot + p         a slot of the hash table (slot.go)
+//	CodeSlot + p         a slot of the hash table (SlotKey)
 //	CodeKeyed + p        uvarint length of the key, key; address and length of the
 //	                     value, 8 bytes each
 //	CodeEmitted + p      uvarint length of key and of value, key, value

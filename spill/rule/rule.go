@@ -69,8 +69,8 @@ func FirstPass(n, fanIn int) int {
 }
 
 // Lightest returns the first of take neighbouring runs that have the fewest bytes
-// together; of equals the first ones. Only neighbours are merged, because equal keys keep
-// the order of their runs.
+// together. If several have as few, it returns the first. Only neighbours are merged,
+// because equal keys keep the order of their runs.
 func Lightest(runBytes []int64, take int) (from int) {
 	sum, least := int64(0), int64(-1)
 	for i, n := range runBytes {
@@ -158,9 +158,9 @@ type Merged struct {
 	Files                   int // that the last pass reads
 }
 
-// Merge returns what a reduce moves that copies so many segments of one size each. In the
-// end what is in memory goes to a file too (mapred.job.reduce.input.buffer.percent 0), and
-// the reduce reads all files.
+// Merge returns what a reduce moves if it copies the given number of segments, all of one
+// size. At the end the segments in memory go to a file too
+// (mapred.job.reduce.input.buffer.percent 0), and the reduce reads all files.
 func (c Copies) Merge(segments int, segmentBytes int64) (m Merged) {
 	c = c.withDefaults()
 	var files []int64

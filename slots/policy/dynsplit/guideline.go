@@ -24,7 +24,7 @@ func Fewer(avgM, avgN float64, m, n int) bool {
 }
 
 // Best returns the number of slots k that the guideline leads to: the k with the least
-// Avg_k/k, of equals the least k. avg[k-1] is Avg_k.
+// Avg_k/k. If several have it, it returns the least k. avg[k-1] is Avg_k.
 func Best(avg []float64) int {
 	best := 1
 	for k := 2; k <= len(avg); k++ {

@@ -82,8 +82,8 @@ func copying(v *slots.View, t slots.TrackerID) int32 {
 // Extra implements slots.Opener: the additional map slots.
 func (s *Split) Extra(_ [2]int32, most int) int { return min(int(s.options.AdditionalMapSlots), most) }
 
-// HoldsCopy implements slots.PhaseGate: if it is bounded how many reduces sort and
-// compute, they wait for leave.
+// HoldsCopy implements slots.PhaseGate. If an option bounds the reduces that sort
+// and compute, reduces wait in their copy phase.
 func (s *Split) HoldsCopy() bool { return s.options.ReduceCompute > 0 }
 
 // advance lets reduces of a tracker that have copied everything sort and compute, those

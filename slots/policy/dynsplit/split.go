@@ -33,8 +33,8 @@ import (
 // Split is the policy dynsplit.
 //
 // Shares depend on all jobs. They are computed again when an eighth of the jobs have
-// changed, so that a decision costs what changed, however many jobs there are. Between
-// that a job that changes is ranked by its old share.
+// changed, so that a decision costs what changed, however many jobs there are. Until
+// then a job that changes is ranked by its old share.
 type Split struct {
 	options policy.Options
 

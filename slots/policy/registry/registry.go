@@ -112,8 +112,8 @@ func OwnSlowstart() []string {
 	return names
 }
 
-// New returns a policy for one Ledger. An unknown name is a errs.Error that gives
-// the nearest name, or all names.
+// New returns a policy for one Ledger. An unknown name is an errs.Error that
+// gives the nearest name, or all names.
 func New(name string, o policy.Options) (slots.Policy, error) {
 	for _, e := range All() {
 		// Each call makes a new value, because a policy keeps the state of its run.
