@@ -51,6 +51,31 @@ func TestFoundFilesComeInSmallPlansFirstAndInOrder(t *testing.T) {
 	}
 }
 
+// A map costs as much as some small files, so most plans of small files are one split.
+func TestAPlanOfSmallFoundFilesIsFewSplits(t *testing.T) {
+	var names []string
+	for i := range 1200 {
+		names = append(names, fmt.Sprintf("d/%04d", i))
+	}
+	tree(t, names...)
+	for _, n := range names {
+		if err := os.Truncate(n, 16<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plans, splits := 0, 0
+	for p, err := range input.Found(&input.Search{Paths: slices.Values(names), Missing: func(string, error) {}}, input.Options{MapSlots: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans++
+		splits += len(p.Splits)
+	}
+	if splits > 2*plans {
+		t.Errorf("%d plans have %d splits", plans, splits)
+	}
+}
+
 // GNU grep prints a line for a file that vanishes or changes after it was found, and goes on.
 func TestAFoundFileThatVanishesOrChangesIsMissing(t *testing.T) {
 	var names []string

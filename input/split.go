@@ -129,8 +129,11 @@ func (p *Plan) settleBlock() {
 	workBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	p.block = p.o.BlockBytes
 	if p.block <= 0 {
-		per := workBytes/int64(p.o.SplitsPerSlot*p.o.MapSlots) + 1
-		p.block = (min(max(per, minBlockBytes), maxBlockBytes) + 64<<10 - 1) &^ (64<<10 - 1)
+		per, least := workBytes/int64(p.o.SplitsPerSlot*p.o.MapSlots)+1, int64(minBlockBytes)
+		if p.missing != nil { // other plans follow, so that slots end together all the same
+			least = leastBatchBytes
+		}
+		p.block = (min(max(per, least), maxBlockBytes) + 64<<10 - 1) &^ (64<<10 - 1)
 	}
 	// Each split costs memory in the plan and in the Ledger, however small its block is.
 	if least := p.Bytes / maxSplits; p.block < least {

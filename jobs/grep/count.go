@@ -77,11 +77,7 @@ func (m *matchMapper) Flush(jobs.Emitter) error {
 
 // byLine emits the matches of lines that hold a literal.
 func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
-	for {
-		start, end, _ := m.search.candidate()
-		if start == none {
-			return
-		}
+	for start, end, _ := m.search.candidate(); start != none; start, end, _ = m.search.candidate() {
 		m.walker.reset(m.search, data[start:end])
 		m.emit(data[start:end], out)
 	}
@@ -91,11 +87,7 @@ func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
 func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
 	// Emit borrows the value until it returns, so that all matches share one.
 	value := jobs.AppendUint64(m.count[:0], 1)
-	for {
-		start, end := m.walker.next()
-		if start == none {
-			return
-		}
+	for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
 		out.Emit(text[start:end], value)
 	}
 }

@@ -123,7 +123,7 @@ type lineMapper struct {
 
 func newLineMapper(p *program, f *form) *lineMapper {
 	m := &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames(), most: f.limit}
-	m.frames.eol = f.eol
+	m.frames.eol, m.frames.buf = f.eol, m.search.spare[:0]
 	if f.context != nil && f.limited() { // selected lines beyond the limit are context
 		// The difference keeps the sum from overflowing where there is no limit.
 		m.most += min(f.context.After, math.MaxInt64-m.most)
@@ -205,8 +205,11 @@ func (m *lineMapper) leave() {
 
 // Flush ends the split.
 func (m *lineMapper) Flush(out jobs.Emitter) error {
-	m.search.end()
-	m.inner.end()
+	defer func() {
+		m.search.spare = m.frames.buf
+		m.search.end()
+		m.inner.end()
+	}()
 	if !m.open {
 		return nil
 	}

@@ -22,6 +22,7 @@ type search struct {
 	finder *finder     // nil if there are no literals
 	sure   bool        // each hit of the finder in this block is a match
 	tuned  int         // length of the sample to which the finder is adapted
+	spare  []byte      // of the frames of the mapper before; its own frames take it
 
 	data    []byte
 	at      int // the lineMatcher gets the text from here
