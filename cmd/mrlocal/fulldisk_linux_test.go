@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // A disk gets full under spills, results and a journal: the command fails with the cause and leaves
@@ -35,7 +37,7 @@ func TestAFullDisk(t *testing.T) {
 	command := func(code int, says string, words ...string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		if got := run(t.Context(), words, env{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}); got != code || !strings.Contains(stderr.String(), says) || stdout.Len() > 0 {
+		if got := run(t.Context(), words, command.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: os.Getenv}); got != code || !strings.Contains(stderr.String(), says) || stdout.Len() > 0 {
 			t.Errorf("%q: code %d, want %d and %q: %s", words, got, code, says, &stderr)
 		}
 		_, err := os.Stat(out)

@@ -14,7 +14,7 @@ import (
 // A flag that batch and sim share stands below a heading.
 func TestEachSharedFlagHasAHeading(t *testing.T) {
 	in := map[string]int{}
-	for _, c := range guided() {
+	for _, c := range guide.List(all()) {
 		if name := strings.Join(c.Path, " "); name == "batch" || name == "sim" || name == "run sort" {
 			for _, f := range c.Flags {
 				in[f.Name]++
@@ -31,7 +31,7 @@ func TestEachSharedFlagHasAHeading(t *testing.T) {
 // Every example of the help is a command line that the parser takes.
 func TestExamplesAreCommandLines(t *testing.T) {
 	some := 0
-	for _, c := range guided() {
+	for _, c := range guide.List(all()) {
 		for _, example := range guide.Examples(c.Path) {
 			words, ok := strings.CutPrefix(example, "mrlocal ")
 			if !ok || strings.ContainsAny(words, "|>") {
@@ -39,7 +39,7 @@ func TestExamplesAreCommandLines(t *testing.T) {
 			}
 			some++
 			words = strings.ReplaceAll(words, "'== .* =='", "x")
-			if _, err := argv.Parse(strings.Fields(words), leaves(commands())); err != nil {
+			if _, err := argv.Parse(strings.Fields(words), leaves(all())); err != nil {
 				t.Errorf("%s: %v", example, err)
 			}
 		}
@@ -55,7 +55,7 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	script, err := guide.Completion([]string{"bash"}, guided(), registry.Names())
+	script, err := guide.Completion([]string{"bash"}, guide.List(all()), registry.Names())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 // fish and zsh read their scripts without a complaint, where they are installed.
 func TestOtherShellsReadTheirScripts(t *testing.T) {
 	for _, shell := range []string{"zsh", "fish"} {
-		script, err := guide.Completion([]string{shell}, guided(), registry.Names())
+		script, err := guide.Completion([]string{shell}, guide.List(all()), registry.Names())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestOtherShellsReadTheirScripts(t *testing.T) {
 // groff formats each page without a warning, where it is installed.
 func TestManualPagesAreWellFormed(t *testing.T) {
 	groff, err := exec.LookPath("groff")
-	pages := guide.Pages(guided(), appHelp)
+	pages := guide.Pages(guide.List(all()), appHelp)
 	if len(pages) < 20 {
 		t.Fatalf("%d pages", len(pages))
 	}

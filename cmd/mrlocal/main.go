@@ -1,26 +1,28 @@
 // Command mrlocal runs MapReduce jobs on the files and cores of one machine, and
 // shows how the slots are handed out.
 //
-// Each command has a file: run.go, batch.go, sim.go, sweep.go, measure.go (tune
-// and profile), reproduce.go, replay.go, explain.go (and ui), compare.go, gen.go (and demo), clean.go,
-// policies.go, cluster.go (submit and stream). tree.go lists the commands and calls them. flags.go and sched.go
-// hold the flags that several commands share; jobs.go has the jobs, and
-// batchjobs.go reads the jobs of a workload file as run reads its flags. tools.go
-// calls the tools, such as mrlocal sort.
-//
-// The packages below internal:
+// table lists the commands; tree.go finds and calls the one that a line names. The commands are in
+// the packages below internal:
 //
 //	argv         reads the command line, words errors
-//	cluster      mrlocal submit and mrlocal stream; the flags of HDFS
-//	engineflags  flags of real runs alone: memory, spills, bandwidths
-//	guide        groups and examples of the help, completion scripts, manual pages
-//	measure      runs of a job or a workload with several numbers of slots; mrlocal demo
-//	page         --ui and mrlocal ui
+//	cluster      submit and stream
+//	command      what commands share: their type, streams, exit codes
+//	experiments  reproduce
+//	files        gen and clean
+//	guide        completion, man, policies, version; groups and examples of the help
+//	jobflags     the jobs of run, with their flags
+//	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
+//	page         --ui
 //	pictures     --svg, --trace, --csv and --metrics
+//	predict      profile and validate
 //	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result
+//	recorded     replay, explain, compare, convert, ui
+//	runjob       run, streaming, lint, tune
+//	settings     flags that several commands share
 //	show         progress, tables and gantts
+//	teach        demo
 //	tools        the commands that work as GNU tools do
-//	virtual      flags of virtual time alone
+//	workloads    batch, sim, sweep, validate, profile, workload
 //
 // Results go to standard output, everything else to standard error. The exit
 // codes are: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
@@ -31,32 +33,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/cluster"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/experiments"
+	"mrlocal/cmd/mrlocal/internal/files"
+	"mrlocal/cmd/mrlocal/internal/guide"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/streamcmd"
+	"mrlocal/cmd/mrlocal/internal/recorded"
+	"mrlocal/cmd/mrlocal/internal/runjob"
+	"mrlocal/cmd/mrlocal/internal/teach"
+	"mrlocal/cmd/mrlocal/internal/tools"
+	"mrlocal/cmd/mrlocal/internal/workloads"
 	"mrlocal/errs"
 )
 
-// Exit codes. process.Interrupted has those of signals.
-const (
-	exitDone    = 0
-	exitNoMatch = 1
-	exitUsage   = 2
-	exitFailed  = 3
-)
+// entry is a command of the table.
+type entry struct {
+	name string
+	make func() command.Command
+}
 
-// env holds the standard streams, which tests replace.
-type env struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-
-	page *page.Page // of --ui; nil: none
+// table lists the commands in the order of the help. A new command gets a line here. Only the
+// commands that a line needs are made: the flags of all take more than a millisecond.
+func table() []entry {
+	return []entry{
+		{"count", tools.Count}, {"grep", tools.Grep}, {"sort", tools.Sort},
+		{"run", runjob.Command}, {"streaming", runjob.Streaming}, {"lint", runjob.Lint},
+		{"batch", workloads.Batch}, {"submit", cluster.Submit}, {"stream", cluster.Stream},
+		{"sim", workloads.Sim}, {"sweep", workloads.Sweep}, {"workload", workloads.Workload},
+		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", experiments.Command},
+		{"replay", recorded.Replay}, {"explain", recorded.Explain}, {"compare", recorded.Compare},
+		{"validate", workloads.Validate}, {"convert", recorded.Convert}, {"ui", recorded.UI},
+		{"gen", files.Gen}, {"clean", files.Clean}, {"demo", teach.Command}, {"policies", guide.Policies},
+		{"completion", func() command.Command { return guide.Complete(all) }},
+		{"man", func() command.Command { return guide.Manual(appHelp, all) }},
+		{"version", guide.Version},
+	}
 }
 
 // main is the only function that sees the process: its streams, its arguments, its
@@ -68,13 +84,13 @@ func main() {
 	process.CollectLate()
 	// The first signal cancels ctx. Its number decides the exit code.
 	ctx, stop := process.Watch(context.Background(), os.Exit)
-	code := run(ctx, os.Args[1:], env{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
+	code := run(ctx, os.Args[1:], command.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv})
 	stop()
 	os.Exit(code)
 }
 
 // run is the whole program. It writes every error, and returns the exit code.
-func run(ctx context.Context, args []string, e env) (code int) {
+func run(ctx context.Context, args []string, e command.Env) (code int) {
 	// what is the command for error lines. It is empty until the line has been read.
 	what := ""
 	defer func() { // user code never panics here: the engine catches that inside attempts
@@ -82,21 +98,20 @@ func run(ctx context.Context, args []string, e env) (code int) {
 			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
-	// Tools come first, because their flags are not those of the tree.
-	if code, done := tool(ctx, args, e); done {
-		return code
-	}
-	if len(args) > 0 && args[0] == "streaming" {
-		return runStreaming(ctx, args[1:], e)
-	}
-	if len(args) > 0 && args[0] == "lint" && !(len(args) > 1 && isHelp(args[len(args)-1])) {
-		return streamcmd.Lint(ctx, args[1:], e.stdout, e.stderr)
+	if c, rest := raw(args); c != nil {
+		if code, done := c.Raw(ctx, rest, e); done {
+			return code
+		}
 	}
 	// Help and version need no command, so the parser would refuse them.
 	if code, done := shortcut(args, e); done {
 		return code
 	}
-	tree := commands()
+	// A command that stands first is the only one that the line can mean.
+	tree := commands(args[0])
+	if len(tree) == 0 {
+		tree = commands()
+	}
 	line, err := argv.Parse(cluster.SideLast(args), leaves(tree))
 	if err != nil {
 		return fail(ctx, e, "", err)
@@ -111,11 +126,11 @@ func run(ctx context.Context, args []string, e env) (code int) {
 
 // fail writes err in one line and returns its exit code, which follows from the
 // kind of the error.
-func fail(ctx context.Context, e env, what string, err error) int {
+func fail(ctx context.Context, e command.Env, what string, err error) int {
 	// A signal explains every error that follows from it, so it is the one that is reported.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
-		fmt.Fprint(e.stderr, argv.ErrorLine(what, s))
+		fmt.Fprint(e.Stderr, argv.ErrorLine(what, s))
 		return s.ExitCode()
 	}
 	// All errors that are not wrong usage or wrong input are failures of the job.
@@ -124,11 +139,11 @@ func fail(ctx context.Context, e env, what string, err error) int {
 	if usage && missingWiki.MatchString(err.Error()) {
 		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
 	}
-	fmt.Fprint(e.stderr, argv.ErrorLine(what, err))
+	fmt.Fprint(e.Stderr, argv.ErrorLine(what, err))
 	if usage {
-		return exitUsage
+		return command.Usage
 	}
-	return exitFailed
+	return command.Failed
 }
 
 // missingWiki matches the error of an input that the examples in the documents use and

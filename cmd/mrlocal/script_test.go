@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 func TestMain(m *testing.M) {
@@ -60,8 +62,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"code":        code,
-			"bad":         func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, exitUsage, args) },
-			"fails":       func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, exitFailed, args) },
+			"bad":         func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, command.Usage, args) },
+			"fails":       func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, command.Failed, args) },
 			"sh":          shell,
 			"socket":      socket,
 			"interrupted": signalled,
@@ -114,7 +116,7 @@ func refused(ts *testscript.TestScript, want int, args []string) {
 	if last[1] != "" || !message.MatchString(last[0]) {
 		ts.Fatalf("standard error %q does not end with a line like %q", stderr, args[0])
 	}
-	if want == exitUsage && len(errorLines) > 2 && !strings.Contains(stderr, "note") && !strings.Contains(stderr, "no -e PATTERN") {
+	if want == command.Usage && len(errorLines) > 2 && !strings.Contains(stderr, "note") && !strings.Contains(stderr, "no -e PATTERN") {
 		ts.Fatalf("more than one line on standard error: %q", stderr)
 	}
 	if stdout != "" {

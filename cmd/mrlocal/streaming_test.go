@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 var goldenDir = flag.String("golden", "../../streaming/testdata/golden", "directory of recorded cases")
@@ -32,8 +34,8 @@ func differs() map[string]string {
 	}
 }
 
-// recorded is one case of Hadoop: what goes in, and what came out of Hadoop 3.4.2.
-type recorded struct {
+// hadoopCase is one case of Hadoop: what goes in, and what came out of Hadoop 3.4.2.
+type hadoopCase struct {
 	args          []string
 	exit          string
 	files         map[string]string // of the output, decompressed
@@ -43,12 +45,12 @@ type recorded struct {
 }
 
 // read lays out the case below dir.
-func read(t *testing.T, path, dir string) *recorded {
+func read(t *testing.T, path, dir string) *hadoopCase {
 	a, err := txtar.ParseFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &recorded{files: map[string]string{}, in: filepath.Join(dir, "in"), out: filepath.Join(dir, "out"), work: filepath.Join(dir, "work")}
+	c := &hadoopCase{files: map[string]string{}, in: filepath.Join(dir, "in"), out: filepath.Join(dir, "out"), work: filepath.Join(dir, "work")}
 	place := strings.NewReplacer("$IN", c.in, "$OUT", c.out, "$WORK", c.work)
 	for _, d := range []string{c.in, c.work} {
 		if err := os.Mkdir(d, 0o777); err != nil {
@@ -91,7 +93,7 @@ func read(t *testing.T, path, dir string) *recorded {
 }
 
 // outputs reads the result, decompressed, with placeholders for the directories.
-func (c *recorded) outputs(t *testing.T) map[string]string {
+func (c *hadoopCase) outputs(t *testing.T) map[string]string {
 	files := map[string]string{}
 	err := filepath.WalkDir(c.out, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -114,7 +116,7 @@ func (c *recorded) outputs(t *testing.T) map[string]string {
 	return files
 }
 
-func (c *recorded) placeless(text string) string {
+func (c *hadoopCase) placeless(text string) string {
 	return strings.NewReplacer(c.in, "$IN", c.out, "$OUT", c.work, "$WORK").Replace(text)
 }
 
@@ -177,7 +179,7 @@ func compareRecorded(t *testing.T, path string) string {
 	}
 	t.Chdir(c.work)
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), append([]string{"streaming", "--attempts", "1", "--progress", "none"}, c.args...), env{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr})
+	code := run(t.Context(), append([]string{"streaming", "--attempts", "1", "--progress", "none"}, c.args...), command.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: os.Getenv})
 	var all strings.Builder
 	if got := fmt.Sprint(code); got != c.exit {
 		fmt.Fprintf(&all, "exit code %s, want %s\n", got, c.exit)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
+
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // terminalWorkload runs for about a second on any machine; its task fails for good if
@@ -113,7 +115,7 @@ func TestABatchOnATerminalShowsABlockAndRemovesIt(t *testing.T) {
 	}
 	code, screen, written := s.end()
 	// The table of a run of more than two seconds may stay.
-	if code != exitDone || strings.Contains(screen, "slots  ") || strings.Contains(screen, "[#") {
+	if code != command.Done || strings.Contains(screen, "slots  ") || strings.Contains(screen, "[#") {
 		t.Errorf("exit code %d:\n%s", code, screen)
 	}
 	if !strings.Contains(written, "\x1b[7mm\x1b[0m") || strings.Contains(written, "\x1b[?") {
@@ -139,7 +141,7 @@ func TestAFailingJobRemovesTheBlock(t *testing.T) {
 	s := onTerminal(t, terminalWorkload+"faults: [{task: alpha/m/5, fail: 9}]\n", []string{"NO_COLOR=1"})
 	s.wait("slots  MMm")
 	code, screen, written := s.end()
-	if code != exitFailed || !strings.HasPrefix(screen, "mrlocal: batch: pi-dhfs: 1 of 2 jobs failed: alpha") || strings.Contains(screen, "slots  ") {
+	if code != command.Failed || !strings.HasPrefix(screen, "mrlocal: batch: pi-dhfs: 1 of 2 jobs failed: alpha") || strings.Contains(screen, "slots  ") {
 		t.Errorf("exit code %d:\n%s", code, screen)
 	}
 	if strings.Contains(written, "\x1b[7m") {
@@ -150,7 +152,7 @@ func TestAFailingJobRemovesTheBlock(t *testing.T) {
 func TestADumbTerminalGetsNoEscapes(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, terminalWorkload, []string{"TERM=dumb"})
-	if code, screen, written := s.end(); code != exitDone || strings.Contains(written, "\x1b") {
+	if code, screen, written := s.end(); code != command.Done || strings.Contains(written, "\x1b") {
 		t.Errorf("exit code %d, %q:\n%s", code, written, screen)
 	}
 }

@@ -9,64 +9,68 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/guide"
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/errs"
 )
 
-// flagSpec is a flag with its help, for the parser and for the flag library.
-type flagSpec = argv.Spec
-
-// command is a node of the tree of commands: a leaf that runs, or an inner node
-// with subcommands.
-type command struct {
-	name  string
-	usage string // one line of help
-	args  string // the words behind the flags, for the help
-	long  string // more help
-	flags []flagSpec
-	sub   []command
-	run   func(ctx context.Context, e env, line argv.Line) (code int, err error)
+// commands makes the commands of these names, or all of them.
+func commands(names ...string) (made []command.Command) {
+	for _, e := range table() {
+		if len(names) == 0 || slices.Contains(names, e.name) {
+			c := e.make()
+			c.Name = e.name
+			made = append(made, c)
+		}
+	}
+	return made
 }
 
-// commands returns the tree of commands, in the order of the help. To make it costs
-// less than a millisecond; run makes it once.
-func commands() []command {
-	return append(append(append(toolCommands(), runCommand(), namedFirst("streaming", "run a job of Hadoop Streaming with the arguments of hadoop-streaming", "[FLAGS OF run] ARGS…"), namedFirst("lint", "say what of a streaming job will differ on a cluster", "streaming [--no-run] ARGS…"), batchCommand()), clusterCommands()...), simCommand(), sweepCommand(), workloadCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), validateCommand(), convertCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), completionCommand(), manCommand(), versionCommand())
+// all makes all commands.
+func all() []command.Command { return commands() }
+
+// raw returns the command that reads its own arguments, and these; nil for any other line.
+func raw(args []string) (*command.Command, []string) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	asked := len(args) == 2 && (args[0] == "help" || args[0] == "--help")
+	if asked { // "mrlocal help sort" is the same as "mrlocal sort --help"
+		args = []string{args[1], "--help"}
+	}
+	if c := commands(args[0]); len(c) == 1 && args[0] != "" && c[0].Raw != nil && (c[0].Tool || !asked) {
+		return &c[0], args[1:]
+	}
+	return nil, nil
 }
 
 // join returns the name of a command as the user writes it.
 func join(path []string) string { return strings.Join(path, " ") }
 
 // leaves lists the commands that run, with their flags, for argv.
-func leaves(tree []command) []argv.Command {
+func leaves(tree []command.Command) []argv.Command {
 	var all []argv.Command
 	for _, c := range tree {
 		// The tree has two levels at most: a command, and a job below it. profile takes a job or a
 		// file.
-		if c.run != nil {
-			all = append(all, argv.Command{Path: []string{c.name}, Flags: argvFlags(c.flags)})
+		if c.Run != nil {
+			all = append(all, argv.Command{Path: []string{c.Name}, Flags: argv.Flags(c.Flags)})
+		}
+		if c.Raw != nil { // it reads its flags by itself
+			all = append(all, argv.Command{Path: []string{c.Name}})
 		}
 		// The path of a job has two words: the command and the job.
-		for _, s := range c.sub {
-			all = append(all, argv.Command{Path: []string{c.name, s.name}, Flags: argvFlags(s.flags)})
+		for _, s := range c.Sub {
+			all = append(all, argv.Command{Path: []string{c.Name, s.Name}, Flags: argv.Flags(s.Flags)})
 		}
 	}
 	return all
 }
 
-// argvFlags returns what the parser needs to know of the flags.
-func argvFlags(specs []flagSpec) []argv.Flag {
-	flags := make([]argv.Flag, len(specs))
-	for i := range specs {
-		flags[i] = specs[i].Flag
-	}
-	return flags
-}
-
 // shortcut handles command lines that name no leaf: help, --version, and the
 // empty one. It reports whether it did.
-func shortcut(args []string, e env) (code int, done bool) {
+func shortcut(args []string, e command.Env) (code int, done bool) {
 	first := ""
 	if len(args) > 0 {
 		first = args[0]
@@ -74,20 +78,20 @@ func shortcut(args []string, e env) (code int, done bool) {
 	switch {
 	// An empty word is treated as none. The message is the first thing that a new user reads.
 	case first == "":
-		fmt.Fprint(e.stderr, argv.ErrorLine("", errs.Optionf("", "name a command: mrlocal --help lists them, mrlocal demo shows what mrlocal does")))
-		return exitUsage, true
+		fmt.Fprint(e.Stderr, argv.ErrorLine("", errs.Optionf("", "name a command: mrlocal --help lists them, mrlocal demo shows what mrlocal does")))
+		return command.Usage, true
 	case first == "--version" || first == "-v":
-		if _, err := printVersion(e, nil); err != nil {
+		if _, err := guide.PrintVersion(e, nil); err != nil {
 			return fail(context.Background(), e, "version", err), true
 		}
-		return exitDone, true
-	case first == "help" || isHelp(first) && len(args) == 1:
+		return command.Done, true
+	case first == "help" || command.IsHelp(first) && len(args) == 1:
 		// The path behind help may name an inner command or a leaf.
 		return help(args[1:], e), true
 	// A leaf answers --help by itself, after its flags have been read.
-	case len(args) == 2 && isInner(first) && isHelp(args[1]):
+	case len(args) == 2 && isInner(first) && command.IsHelp(args[1]):
 		return help(args[:1], e), true
-	case len(args) == 2 && isHelp(first) && isInner(args[1]):
+	case len(args) == 2 && command.IsHelp(first) && isInner(args[1]):
 		return help(args[1:], e), true
 	}
 	return 0, false
@@ -95,25 +99,22 @@ func shortcut(args []string, e env) (code int, done bool) {
 
 // isInner reports whether the command of that name has subcommands.
 func isInner(name string) bool {
-	return slices.ContainsFunc(commands(), func(c command) bool { return c.name == name && len(c.sub) > 0 })
+	return slices.ContainsFunc(commands(), func(c command.Command) bool { return c.Name == name && len(c.Sub) > 0 })
 }
 
-// isHelp reports whether word asks for help.
-func isHelp(word string) bool { return word == "--help" || word == "-h" }
-
 // help writes the help of the command at path.
-func help(path []string, e env) int {
+func help(path []string, e command.Env) int {
 	if _, err := dispatch(context.Background(), commands(), argv.Line{Path: path, Help: true}, e); err != nil {
-		fmt.Fprint(e.stderr, argv.ErrorLine("help", err))
-		return exitUsage
+		fmt.Fprint(e.Stderr, argv.ErrorLine("help", err))
+		return command.Usage
 	}
-	return exitDone
+	return command.Done
 }
 
 // dispatch calls the command that line names, or writes its help. The flag
 // library finds the command and lays out the help. It sees no flag: line has the
 // values already (docs/adr/0001).
-func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
+func dispatch(ctx context.Context, tree []command.Command, line argv.Line, e command.Env) (code int, err error) {
 	app := newApp(tree, line, e, &code)
 	app.CommandNotFound = func(_ *cli.Context, name string) { err = errs.Optionf(argv.Quote(name), "no such command") }
 	// err may be set by CommandNotFound without an error of RunContext.
@@ -124,7 +125,7 @@ func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code 
 }
 
 // newApp lowers the tree for the flag library. The exit code of the command goes to code.
-func newApp(tree []command, line argv.Line, e env, code *int) *cli.App {
+func newApp(tree []command.Command, line argv.Line, e command.Env, code *int) *cli.App {
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help", DefaultText: "off"} // the library's own takes -h too
 	// The library gets fresh commands with each call, so it keeps no state between calls of the
 	// tests.
@@ -133,14 +134,14 @@ func newApp(tree []command, line argv.Line, e env, code *int) *cli.App {
 		Usage:       "MapReduce on the files and cores of one machine",
 		UsageText:   "mrlocal COMMAND [FLAGS] [PATH…]",
 		Description: appHelp,
-		Writer:      e.stdout, ErrWriter: e.stderr,
+		Writer:      e.Stdout, ErrWriter: e.Stderr,
 		// The library's own help command and version flag are hidden: shortcut does their work.
 		HideHelpCommand: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		// The library would call os.Exit. Errors are worded in one place instead, by fail.
 		ExitErrHandler: func(*cli.Context, error) {},
 	}
 	for i := range tree {
-		app.Commands = append(app.Commands, tree[i].lower(nil, line, e, code))
+		app.Commands = append(app.Commands, lower(&tree[i], nil, line, e, code))
 	}
 	return app
 }
@@ -166,21 +167,24 @@ func libraryArgs(line argv.Line) []string {
 
 // lower turns c into a command of the flag library. The exit code of c goes to
 // code. above is the path of the command above c.
-func (c *command) lower(above []string, line argv.Line, e env, code *int) *cli.Command {
-	l := &cli.Command{Name: c.name, Usage: c.usage, ArgsUsage: c.args, Description: c.long, HideHelpCommand: true}
-	for i := range c.sub {
-		l.Subcommands = append(l.Subcommands, c.sub[i].lower([]string{c.name}, line, e, code))
+func lower(c *command.Command, above []string, line argv.Line, e command.Env, code *int) *cli.Command {
+	l := &cli.Command{Name: c.Name, Usage: c.Usage, ArgsUsage: c.Args, Description: c.Long, HideHelpCommand: true}
+	for i := range c.Sub {
+		l.Subcommands = append(l.Subcommands, lower(&c.Sub[i], []string{c.Name}, line, e, code))
 	}
 	// The library knows texts and flags for the help only; each start would pay for them.
-	if line.Help {
-		c.explain(append(slices.Clone(above), c.name), line.HelpAll, l)
+	if line.Help && c.Raw == nil {
+		explain(c, append(slices.Clone(above), c.Name), line.HelpAll, l)
+	}
+	if c.Raw != nil {
+		l.Action = func(*cli.Context) error { return errs.Optionf(c.Name, "the name stands first: mrlocal %s", c.Name) }
 	}
 	// An inner node has no action; the library prints its help.
-	if c.run != nil {
+	if c.Run != nil {
 		l.Action = func(ctx *cli.Context) (err error) {
-			*code, err = page.With(ctx.Context, line, e.stderr, func(p *page.Page) (int, error) {
-				e.page = p // nil without --ui
-				return c.run(ctx.Context, e, line)
+			*code, err = page.With(ctx.Context, line, e.Stderr, func(p *page.Page) (int, error) {
+				e.Page = p // nil without --ui
+				return c.Run(ctx.Context, e, line)
 			})
 			return err
 		}
@@ -189,21 +193,21 @@ func (c *command) lower(above []string, line argv.Line, e env, code *int) *cli.C
 }
 
 // explain adds to l what the help shows of the command at path; all takes all flags.
-func (c *command) explain(path []string, all bool, l *cli.Command) {
-	if len(c.sub) == 0 && guide.Short(c.flags) && !all {
+func explain(c *command.Command, path []string, all bool, l *cli.Command) {
+	if len(c.Sub) == 0 && guide.Short(c.Flags) && !all {
 		l.Description += "\n\n--help-all shows all flags, in groups."
 	}
 	if len(guide.Examples(path)) > 0 {
 		l.CustomHelpTemplate = cli.CommandHelpTemplate + "\nEXAMPLES:\n   " + strings.Join(guide.Examples(path), "\n   ") + "\n"
 	}
-	for _, f := range guide.Shown(c.flags, all) {
-		l.Flags = append(l.Flags, lowerFlag(&f, guide.Heading(f.Name, c.flags)))
+	for _, f := range guide.Shown(c.Flags, all) {
+		l.Flags = append(l.Flags, lowerFlag(&f, guide.Heading(f.Name, c.Flags)))
 	}
 }
 
 // lowerFlag turns f into a flag of the flag library, for the help alone. It stands below
 // heading.
-func lowerFlag(f *flagSpec, heading string) cli.Flag {
+func lowerFlag(f *argv.Spec, heading string) cli.Flag {
 	var aliases []string
 	// A flag of one letter is its own short form.
 	if f.Short != "" && f.Short != f.Name {

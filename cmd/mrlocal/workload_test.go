@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
@@ -60,7 +61,7 @@ type submittedJob struct {
 func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
 	events, rep := filepath.Join(dir, "events"), filepath.Join(dir, "report")
 	var stderr bytes.Buffer
-	if code := run(t.Context(), append(args, "--events", events, "--report", rep), env{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &stderr}); code != exitDone {
+	if code := run(t.Context(), append(args, "--events", events, "--report", rep), command.Env{Stdin: strings.NewReader(""), Stdout: &bytes.Buffer{}, Stderr: &stderr, Getenv: os.Getenv}); code != command.Done {
 		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
 	}
 	var r report.Report

@@ -47,6 +47,25 @@ func ToggleSpec(name, short, help string) Spec {
 	return Spec{Flag: Flag{Name: name, Short: short}, Help: help}
 }
 
+// Flags returns what the parser needs to know of the flags.
+func Flags(specs []Spec) []Flag {
+	flags := make([]Flag, len(specs))
+	for i := range specs {
+		flags[i] = specs[i].Flag
+	}
+	return flags
+}
+
+// Named finds a flag by its long name or its letter.
+func Named(name string, specs []Spec) *Spec {
+	for i := range specs {
+		if name == specs[i].Name || name != "" && name == specs[i].Short {
+			return &specs[i]
+		}
+	}
+	return nil
+}
+
 // Command is a leaf of the tree of commands: the words that name it, and its
 // flags.
 type Command struct {

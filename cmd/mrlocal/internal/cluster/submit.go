@@ -17,7 +17,9 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/jobs"
@@ -26,36 +28,8 @@ import (
 	"mrlocal/submit"
 )
 
-// Env holds the standard streams of the process.
-type Env struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Getenv         func(string) string // of a child, to which Hadoop speaks so
-}
-
-// Command is a command for each job.
-type Command struct {
-	Name, Usage, Help, Args string
-	Flags                   []argv.Spec // beside those of the job
-	// Run runs it; build makes the job of the line.
-	Run func(ctx context.Context, e Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
-	// Other is the name of a command beside those for each job, which calls no build; "": none.
-	Other, OtherUsage string
-}
-
 // programWord stands for a job in a program of the user's own.
 const programWord = "program"
-
-// Commands returns submit and stream. The words of stream are SIDE JOB; SideLast turns them around.
-func Commands() []Command {
-	return []Command{
-		{"submit", "run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", submitFlags(), submitJob, programWord, "a program with a job of its own: mrlocal submit ./PROGRAM"},
-		{"stream", "do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", streamFlags(), streamJob, "", ""},
-	}
-}
-
-// MostReducers bounds the reduces of a job.
-const MostReducers = 100_000
 
 // submitHelp is the help of mrlocal submit.
 const submitHelp = "The children are this mrlocal, which travels with the job, or a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are what mrlocal run writes."
@@ -79,30 +53,11 @@ func submitFlags() []argv.Spec {
 		argv.ValueSpec("report", "write the report of the jobs to `FILE` as JSON", ""),
 		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|none`", "auto"),
 		argv.ValueSpec("results", "pass results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
-	}, HDFSFlags()...)
-}
-
-// HDFSFlags say how HDFS is reached.
-func HDFSFlags() []argv.Spec {
-	return []argv.Spec{
-		argv.ValueSpec("webhdfs", "the web interface of the NameNode is at `HOST:PORT`", "the host of the path, port 9870"),
-		argv.ValueSpec("hdfs-user", "read and write HDFS as the user `NAME`", "who runs mrlocal"),
-	}
-}
-
-// ReadHDFS reads HDFSFlags, for a command that has these paths.
-func ReadHDFS(r *argv.Reader, paths []string) hdfs.Options {
-	o := hdfs.Options{Web: r.Path("webhdfs"), User: r.Path("hdfs-user")}
-	for _, p := range paths {
-		if hdfs.Is(p) && o.User == "" {
-			o.User = process.UserName()
-		}
-	}
-	return o
+	}, settings.HDFSFlags()...)
 }
 
 // submitJob makes the plan and prints or runs it.
-func submitJob(ctx context.Context, e Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
+func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
 	if job == programWord {
 		program := r.Path("binary")
@@ -112,7 +67,7 @@ func submitJob(ctx context.Context, e Env, line argv.Line, job string, build fun
 	}
 	s := submit.Spec{
 		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
-		Reduces: r.Count("reducers", 1, MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
+		Reduces: r.Count("reducers", 1, settings.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
 		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
 		// Hadoop keeps no order among equal keys.
 		InOrder: line.Has("in-order") || job == "sort" && (line.Has("stable") || line.Has("unique")),
@@ -120,7 +75,7 @@ func submitJob(ctx context.Context, e Env, line argv.Line, job string, build fun
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)
 	s.Results = results
-	mode, reportPath, at := r.Choice("progress", "auto", "plain", "none"), r.Path("report"), ReadHDFS(r, s.Inputs)
+	mode, reportPath, at := r.Choice("progress", "auto", "plain", "none"), r.Path("report"), settings.ReadHDFS(r, s.Inputs)
 	if r.Err != nil {
 		return r.Err
 	}
@@ -193,7 +148,7 @@ func jobArgs(line argv.Line) (args []string) {
 }
 
 // tellSubmit writes how the jobs get on to standard error.
-func tellSubmit(e Env, mode string) submit.Listener {
+func tellSubmit(e command.Env, mode string) submit.Listener {
 	if mode == "none" {
 		return submit.Listener{Progress: func(string, int, int) {}, Note: func(string) {}}
 	}
@@ -206,7 +161,7 @@ func tellSubmit(e Env, mode string) submit.Listener {
 }
 
 // printPlan prints the commands.
-func printPlan(e Env, s submit.Spec, line argv.Line) error {
+func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
 	s.Jar = cmp.Or(s.Jar, submit.HomeJar)
 	plan, err := submit.New(s)
 	if err != nil {
@@ -219,7 +174,7 @@ func printPlan(e Env, s submit.Spec, line argv.Line) error {
 	if s.NeedsCuts() {
 		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
 		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reduces))
-		for _, flag := range HDFSFlags() {
+		for _, flag := range settings.HDFSFlags() {
 			if v, ok := line.Value(flag.Name); ok {
 				cuts = append(cuts, "--"+flag.Name+"="+v)
 			}

@@ -8,7 +8,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/page"
-	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/web/lab"
 )
 
@@ -22,7 +21,7 @@ func (c *class) onPage(ctx context.Context, line argv.Line) error {
 		} else {
 			fmt.Fprintf(c.Stderr, "mrlocal: demo: %s runs for real\n", c.lesson.Runs[i].Title())
 			t = newTaught()
-			err = c.forReal(ctx, i, t, show.NewScreen(c.Stderr, "auto", c.Terminal, nil))
+			err = c.forReal(ctx, i, t, c.Screen("auto", nil))
 		}
 		if err != nil {
 			return err

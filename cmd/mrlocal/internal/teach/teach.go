@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -27,13 +28,13 @@ import (
 	"mrlocal/view"
 )
 
-// Help is the help of mrlocal demo.
-const Help = `Without a NAME: makes wiki/ unless it exists, then runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.
+// help is the help of mrlocal demo.
+const help = `Without a NAME: makes wiki/ unless it exists, then runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.
 
 With the NAME of a lesson: runs its workload under two policies, says what happens at the moments that matter, and checks what the lesson claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes nothing but temporary files.`
 
-// Flags returns the flags of mrlocal demo.
-func Flags() []argv.Spec {
+// flags returns the flags of mrlocal demo.
+func flags() []argv.Spec {
 	return append([]argv.Spec{
 		{Flag: argv.Flag{Name: "list"}, Help: "list the lessons"},
 		argv.ValueSpec("speed", "run a lesson for `real`, which takes 20 s to 40 s, or fast: in virtual time, and for real without slow disks where files are read: `real|fast`", "real; fast with --ui"),
@@ -42,16 +43,22 @@ func Flags() []argv.Spec {
 	}, page.AddrFlags()...)
 }
 
-// Env holds what a lesson reads and writes.
-type Env struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Terminal       show.Terminal
+// Command is the first thing that a new user runs: alone it needs no input and no flag.
+func Command() command.Command {
+	return command.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help, Flags: flags(),
+		Run: func(ctx context.Context, e command.Env, line argv.Line) (_ int, err error) {
+			err = demo(ctx, e, line)
+			// As in: mrlocal demo | head.
+			if command.Gone(err) {
+				err = nil
+			}
+			return command.Done, err
+		}}
 }
 
 // class is one lesson that goes on.
 type class struct {
-	Env
+	command.Env
 	lesson *lesson.Lesson
 	fast   bool
 	width  int      // columns of the text
@@ -60,9 +67,9 @@ type class struct {
 	runs   []*taught
 }
 
-// Main runs the lesson that the line names, or lists them. An empty line is the demo of package
+// demo runs the lesson that the line names, or lists them. An empty line is the demo of package
 // measure.
-func Main(ctx context.Context, e Env, line argv.Line) error {
+func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if len(line.Words) == 0 && len(line.Flags) == 0 {
 		return measure.Demo(ctx, e.Stdout, e.Stderr)
 	}
@@ -152,7 +159,7 @@ func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
 		c.runs = append(c.runs, t)
 		tell(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
 	} else {
-		screen := show.NewScreen(c.Stderr, "auto", c.Terminal, nil)
+		screen := c.Screen("auto", nil)
 		t := newTaught()
 		c.runs = append(c.runs, t)
 		// The note stands on the screen above the block.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/lesson"
 )
 
@@ -22,7 +23,7 @@ func lessonOf(t *testing.T, name string) (*class, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	out := &bytes.Buffer{}
-	c := &class{Env: Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
+	c := &class{Env: command.Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
 	cleanUp, err := c.prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestMistakesOfTheLine(t *testing.T) {
 		"no such lesson":    {Words: []string{"lending"}},
 		"one of real, fast": {Words: []string{"borrow"}, Flags: []argv.Setting{{Flag: &argv.Flag{Name: "speed", Value: true}, Value: "slow"}}},
 	} {
-		if err := Main(t.Context(), Env{Stdout: io.Discard, Stderr: io.Discard}, line); err == nil || !strings.Contains(err.Error(), want) {
+		if err := demo(t.Context(), command.Env{Stdout: io.Discard, Stderr: io.Discard}, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

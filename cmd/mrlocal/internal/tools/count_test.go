@@ -14,19 +14,17 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/jobs/jobtest"
 )
 
 // callCount runs mrlocal count with splits and a memory of so many bytes.
 func callCount(blockBytes, memoryBytes int64, tmp, stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, trouble bytes.Buffer
-	code = Main(context.Background(), countTool(), args, Env{
-		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble,
-		EngineOptions: func(argv.Line) (mrlocal.Options, error) {
-			o := mrlocal.Options{MemoryBytes: memoryBytes, NoPin: true, TempDirs: []string{tmp}}
-			o.MapSlots, o.ReduceSlots, o.BlockBytes, o.NoDecode = 1, 1, blockBytes, true // bytes may look like an archive
-			return o, nil
-		},
+	code = runTool(context.Background(), countTool(), args, command.Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, func(argv.Line) (mrlocal.Options, error) {
+		o := mrlocal.Options{MemoryBytes: memoryBytes, NoPin: true, TempDirs: []string{tmp}}
+		o.MapSlots, o.ReduceSlots, o.BlockBytes, o.NoDecode = 1, 1, blockBytes, true // bytes may look like an archive
+		return o, nil
 	})
 	return out.String(), trouble.String(), code
 }

@@ -243,7 +243,7 @@ func (c *Call) grepOptions() grep.Options {
 			o.Color = true
 		case !on("color") || name == "color":
 			file, ok := c.Stdout.(*os.File)
-			o.Color = ok && !c.Dumb && term.IsTerminal(int(file.Fd()))
+			o.Color = ok && c.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 		}
 	}
 	for _, name := range []string{"count", "files-with-matches", "files-without-match"} {

@@ -17,6 +17,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // runGrepTool runs mrlocal grep with splits of so many bytes.
@@ -27,13 +28,10 @@ func runGrepTool(blockBytes int64, stdin string, args ...string) (stdout, stderr
 // runGrepOn is runGrepTool with a reader as standard input.
 func runGrepOn(blockBytes int64, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
 	var out, trouble bytes.Buffer
-	code = Main(context.Background(), grepTool(), args, Env{
-		Stdin: stdin, Stdout: &out, Stderr: &trouble,
-		EngineOptions: func(argv.Line) (mrlocal.Options, error) {
-			o := mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}
-			o.MapSlots, o.ReduceSlots, o.BlockBytes = 2, 1, blockBytes
-			return o, nil
-		},
+	code = runTool(context.Background(), grepTool(), args, command.Env{Stdin: stdin, Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, func(argv.Line) (mrlocal.Options, error) {
+		o := mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}
+		o.MapSlots, o.ReduceSlots, o.BlockBytes = 2, 1, blockBytes
+		return o, nil
 	})
 	return out.String(), trouble.String(), code
 }
@@ -179,13 +177,13 @@ func TestGrepOfRegularStandardInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		var written, trouble bytes.Buffer
-		e := Env{Stdin: in, Stdout: &written, Stderr: &trouble, EngineOptions: func(argv.Line) (mrlocal.Options, error) {
-			return mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}, nil
-		}}
+		e := command.Env{Stdin: in, Stdout: &written, Stderr: &trouble, Getenv: os.Getenv}
 		if c.append {
 			e.Stdout = out
 		}
-		code := Main(context.Background(), grepTool(), strings.Fields(c.args), e)
+		code := runTool(context.Background(), grepTool(), strings.Fields(c.args), e, func(argv.Line) (mrlocal.Options, error) {
+			return mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}, nil
+		})
 		got, err := os.ReadFile("f")
 		if stdout := strings.TrimPrefix(string(got), text) + written.String(); err != nil || stdout != c.stdout || trouble.String() != c.stderr || code != c.code {
 			t.Errorf("grep %s: got %d %q %q, %v; want %d %q %q", c.args, code, stdout, trouble.String(), err, c.code, c.stdout, c.stderr)

@@ -4,7 +4,7 @@
 // result and its errors. mrlocal run has the same jobs with the meaning of
 // MapReduce.
 //
-// A tool is a value of type Tool, in a file of its own. All lists the tools. Main
+// A tool is a value of type Tool, in a file of its own. runTool
 // reads the command line, writes the help and maps errors to exit codes.
 //
 // Exit codes: what Tool.Run returns; 2 for every error; 128 plus the number of the
@@ -22,6 +22,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/jobs"
@@ -44,51 +45,43 @@ type Tool struct {
 	Run func(ctx context.Context, c *Call) (code int, err error)
 }
 
-// Env is what a tool gets from the command.
-type Env struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Dumb           bool // the terminal cannot erase a line
-
-	// EngineFlags are the flags of the engine that every tool takes, and
-	// EngineOptions reads them.
-	EngineFlags   []argv.Spec
-	EngineOptions func(argv.Line) (mrlocal.Options, error)
-}
-
 // Call is one call of a tool: its streams, and its flags, which the Reader reads.
 type Call struct {
 	argv.Reader
-	Env
+	command.Env
 	Options mrlocal.Options // those of the flags of the engine; Run completes them
 
 	name        string      // of the tool, for messages
 	complaining *sync.Mutex // guards Stderr while the engine runs
 }
 
-// All lists the tools in the order of the help. A new tool gets a line here.
-func All() []Tool { return []Tool{countTool(), grepTool(), sortTool()} }
+// Count counts lines.
+func Count() command.Command { return countTool().command() }
 
-// Named returns the tool of that name.
-func Named(name string) (Tool, bool) {
-	for _, t := range All() {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return Tool{}, false
+// Grep searches files.
+func Grep() command.Command { return grepTool().command() }
+
+// Sort sorts lines.
+func Sort() command.Command { return sortTool().command() }
+
+// command returns the tool as a command, with all its flags.
+func (t Tool) command() command.Command {
+	return command.Command{Usage: t.Usage, Flags: append(t.Flags, engineFlags()...), Tool: true,
+		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
+			return runTool(ctx, t, args, e, engineOptions), true
+		}}
 }
 
-// Main runs a tool with the words behind its name. It writes every error in one
+// runTool runs a tool with the words behind its name; options reads engineFlags. It writes every error in one
 // line and returns the exit code.
-func Main(ctx context.Context, t Tool, args []string, e Env) (code int) {
+func runTool(ctx context.Context, t Tool, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (code int) {
 	defer func() { // user code never panics here: the engine catches that inside attempts
 		if r := recover(); r != nil {
 			code = fail(ctx, t, e, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
 	// An error means that code is not valid; fail chooses the code.
-	code, err := t.main(ctx, args, e)
+	code, err := t.main(ctx, args, e, options)
 	if err != nil {
 		return fail(ctx, t, e, err)
 	}
@@ -96,7 +89,7 @@ func Main(ctx context.Context, t Tool, args []string, e Env) (code int) {
 }
 
 // fail writes err in one line and returns its exit code.
-func fail(ctx context.Context, t Tool, e Env, err error) int {
+func fail(ctx context.Context, t Tool, e command.Env, err error) int {
 	code := exitTrouble
 	// A signal hides the error that it causes. The exit code is then 128 plus the number of the
 	// signal.
@@ -109,7 +102,7 @@ func fail(ctx context.Context, t Tool, e Env, err error) int {
 }
 
 // main reads the command line and runs the tool.
-func (t Tool) main(ctx context.Context, args []string, e Env) (int, error) {
+func (t Tool) main(ctx context.Context, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (int, error) {
 	if t.Rewrite != nil {
 		var err error
 		if args, err = t.Rewrite(args); err != nil {
@@ -119,8 +112,8 @@ func (t Tool) main(ctx context.Context, args []string, e Env) (int, error) {
 	// A flag of the tool wins over a flag of the engine with the same name or letter: GNU's
 	// meaning comes first.
 	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help-all"}, Help: "this help, with the flags of the engine"}}, t.Flags...)
-	engine := without(e.EngineFlags, own)
-	line, err := argv.ParseTool(t.Name, args, flagsOf(append(own, engine...)))
+	engine := without(engineFlags(), own)
+	line, err := argv.ParseTool(t.Name, args, argv.Flags(append(own, engine...)))
 	switch {
 	// The help appears even if the line has mistakes. A line with a mistake gets no
 	// --help-all.
@@ -132,7 +125,7 @@ func (t Tool) main(ctx context.Context, args []string, e Env) (int, error) {
 	c := &Call{name: t.Name, Reader: argv.Reader{Line: line}, Env: e, complaining: &sync.Mutex{}}
 	// The options of the engine come before Run, so that Run can raise or replace them by its
 	// own flags.
-	if c.Options, err = e.EngineOptions(line); err != nil {
+	if c.Options, err = options(line); err != nil {
 		return 0, err
 	}
 	return t.Run(ctx, c)
@@ -158,15 +151,6 @@ func without(specs, own []argv.Spec) []argv.Spec {
 		rest = append(rest, f)
 	}
 	return rest
-}
-
-// flagsOf drops the help texts, which the parser does not need.
-func flagsOf(specs []argv.Spec) []argv.Flag {
-	flags := make([]argv.Flag, len(specs))
-	for i := range specs {
-		flags[i] = specs[i].Flag
-	}
-	return flags
 }
 
 // help writes the one screen and, if all is set, the flags of the engine.
@@ -198,7 +182,7 @@ func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
 // terminal when the run takes long.
 func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
 	o := c.Options
-	screen := show.NewQuietScreen(c.Stderr, c.Dumb)
+	screen := show.NewQuietScreen(c.Stderr, c.Getenv("TERM") == "dumb")
 	defer screen.Stop()
 	o.Stdin = c.Stdin
 	if o.OutputFile == "" {

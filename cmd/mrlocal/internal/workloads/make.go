@@ -1,12 +1,13 @@
-// Package workloads holds the flags of mrlocal workload, and calls package workload/source
-// with them: it makes workload files at random, or of traces from elsewhere.
+// Package workloads has the commands of workload files: batch, sim, sweep, validate and profile run
+// one, workload makes one at random or of a trace from elsewhere.
 //
-// Generate and Import return the text of a file that package workload accepts, and Write
-// writes it.
+// Neighbours: package workload reads the files, workload/source makes them; measure and predict
+// have the tables of sweep and validate.
 package workloads
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"math"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/internal/ppm"
@@ -22,8 +24,23 @@ import (
 	"mrlocal/workload/source"
 )
 
-// GenerateFlags returns the flags of mrlocal workload generate.
-func GenerateFlags() []argv.Spec {
+const workloadHelp = `Writes a workload file for sim, sweep and batch, with comments that say how it was made. docs/workloads.md describes the file.`
+
+// Workload makes workload files.
+func Workload() command.Command {
+	make := func(text maker) func(context.Context, command.Env, argv.Line) (int, error) {
+		return func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+			return command.Done, write(line, e.Stdin, e.Stdout, text)
+		}
+	}
+	return command.Command{Usage: "make a workload file: generate one at random, or import a trace", Args: "generate|import", Long: workloadHelp, Sub: []command.Command{
+		{Name: "generate", Usage: "draw the jobs of a workload at random", Long: workloadHelp, Flags: generateFlags(), Run: make(generate)},
+		{Name: "import", Usage: "make a workload of a trace of SWIM, SLS or Hadoop", Args: "[FILE…]", Long: workloadHelp, Flags: importFlags(), Run: make(importTraces)},
+	}}
+}
+
+// generateFlags returns the flags of mrlocal workload generate.
+func generateFlags() []argv.Spec {
 	return append([]argv.Spec{
 		argv.ValueSpec("jobs", "draw `N` jobs", "100"),
 		argv.ValueSpec("seed", "seed `N`: the same flags and seed give the same bytes", "1"),
@@ -40,8 +57,8 @@ func GenerateFlags() []argv.Spec {
 	}, common()...)
 }
 
-// ImportFlags returns the flags of mrlocal workload import.
-func ImportFlags() []argv.Spec {
+// importFlags returns the flags of mrlocal workload import.
+func importFlags() []argv.Spec {
 	history := argv.ValueSpec("history", "read `FILE`, a job history of Hadoop (.jhist, in JSON); may be repeated, and plain FILEs are read too", "")
 	history.Repeat = true
 	return append([]argv.Spec{
@@ -140,12 +157,12 @@ func (r reader) sizes() (s source.Sizes) {
 	return s
 }
 
-// Maker returns the text of a workload file.
-type Maker = func(flags *argv.Reader, stdin io.Reader) ([]byte, error)
+// maker returns the text of a workload file.
+type maker = func(flags *argv.Reader, stdin io.Reader) ([]byte, error)
 
-// Write writes the file that the flags of line ask for, whole or not at all. A reader of
+// write writes the file that the flags of line ask for, whole or not at all. A reader of
 // stdout that has gone is no failure.
-func Write(line argv.Line, stdin io.Reader, stdout io.Writer, text Maker) error {
+func write(line argv.Line, stdin io.Reader, stdout io.Writer, text maker) error {
 	r := argv.Reader{Line: line}
 	path := r.Path("output-file")
 	// The traces are read, so that none of them is replaced.
@@ -161,8 +178,8 @@ func Write(line argv.Line, stdin io.Reader, stdout io.Writer, text Maker) error 
 	return out.Replace(made)
 }
 
-// Generate draws a workload and returns its file. It is a Maker.
-func Generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
+// generate draws a workload and returns its file. It is a maker.
+func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 	r := reader{flags}
 	o := source.Options{
 		Jobs: r.Count("jobs", 1, 1_000_000), Seed: r.Seed(),
@@ -211,8 +228,8 @@ func made(line argv.Line, sub string) string {
 	return "made by: " + strings.Join(words, " ")
 }
 
-// Import reads traces and returns a file with their jobs. A path - is stdin. It is a Maker.
-func Import(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
+// importTraces reads traces and returns a file with their jobs. A path - is stdin. It is a maker.
+func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	r := reader{flags}
 	by := source.Scaling{Bytes: r.factor("bytes", 0, false), Time: r.factor("time", 0, false), Jobs: r.Count("jobs", 1, 1_000_000_000)}
 	cluster, tasks := r.common()

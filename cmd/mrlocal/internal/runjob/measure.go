@@ -1,4 +1,4 @@
-package main
+package runjob
 
 import (
 	"cmp"
@@ -10,10 +10,11 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/measure"
-	"mrlocal/cmd/mrlocal/internal/predict"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
@@ -26,37 +27,37 @@ All runs use the policy fair, which lends no slots, and have the same P tasks. T
 // defaultRounds is the number of runs with each number of slots.
 const defaultRounds = 3
 
-// tuneCommand has a subcommand for each job, as run has.
-func tuneCommand() command {
+// Tune has a subcommand for each job, as run has.
+func Tune() command.Command {
 	flags := tuneFlags()
-	return forEachJob(command{name: "tune", usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", long: tuneHelp},
-		func(jobKind) []flagSpec { return flags }, tuneJob)
+	return jobflags.ForEach(command.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp},
+		func(jobflags.Kind) []argv.Spec { return flags }, tuneJob)
 }
 
 // tuneFlags are measuringFlags with those that tune reads differently.
-func tuneFlags() []flagSpec {
-	rounds := value("rounds", "make `N` runs with each number of slots and take the median", fmt.Sprint(defaultRounds))
-	return append([]flagSpec{rounds}, measuringFlags(
-		value("map-slots", "try up to `N` home map slots on each tracker", "its cores, at least 2"),
-		value("reduce-slots", "try up to `N` home reduce slots on each tracker", "its cores, at least 2"),
-		value("report", "write the measurements to `FILE` as JSON", ""),
-		value("progress", "print a line for each run on standard error: `auto|plain|none`", "auto"),
+func tuneFlags() []argv.Spec {
+	rounds := argv.ValueSpec("rounds", "make `N` runs with each number of slots and take the median", fmt.Sprint(defaultRounds))
+	return append([]argv.Spec{rounds}, measuringFlags(
+		argv.ValueSpec("map-slots", "try up to `N` home map slots on each tracker", "its cores, at least 2"),
+		argv.ValueSpec("reduce-slots", "try up to `N` home reduce slots on each tracker", "its cores, at least 2"),
+		argv.ValueSpec("report", "write the measurements to `FILE` as JSON", ""),
+		argv.ValueSpec("progress", "print a line for each run on standard error: `auto|plain|none`", "auto"),
 	)...)
 }
 
 // measuringFlags are the flags of a run without those of results, policies and
 // displays. A flag among others replaces the one of its name.
-func measuringFlags(others ...flagSpec) []flagSpec {
+func measuringFlags(others ...argv.Spec) []argv.Spec {
 	// These flags make no sense in runs whose results are thrown away, and which fix the policy.
 	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile", "fault"}
-	for _, f := range append(policyFlags(), ganttFlags("")...) {
+	for _, f := range append(settings.PolicyFlags(), settings.GanttFlags("")...) {
 		leave = append(leave, f.Name)
 	}
-	var flags []flagSpec
-	for _, f := range runFlags("") { // without -o: there is no output to name
+	var flags []argv.Spec
+	for _, f := range settings.RunFlags("") { // without -o: there is no output to name
 		// A flag of the command replaces the one of run with the same name, at the same place of
 		// the help.
-		same := func(o flagSpec) bool { return o.Name == f.Name }
+		same := func(o argv.Spec) bool { return o.Name == f.Name }
 		// A flag that is read differently here keeps its place in the help.
 		if i := slices.IndexFunc(others, same); i >= 0 {
 			flags = append(flags, others[i])
@@ -68,30 +69,30 @@ func measuringFlags(others ...flagSpec) []flagSpec {
 }
 
 // tuneJob measures the job and prints the tables of slot counts.
-func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
-	r := newReader(line)
-	rounds := cmp.Or(r.Count("rounds", 1, mostAttempts), defaultRounds)
+func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
+	r := settings.NewReader(line)
+	rounds := cmp.Or(r.Count("rounds", 1, settings.MostAttempts), defaultRounds)
 	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
 	reportPath := r.Path("report")
 	// With --progress none the notes are dropped too: the table is all that is asked for.
 	note := func(text string) {
 		if !quiet {
-			fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text)))
+			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
 		}
 	}
-	chain, o, err := r.measured(name, build, note)
+	chain, o, err := measured(r, name, build, note)
 	if err != nil {
 		return 0, err
 	}
 	// The report is checked before the runs, which may take minutes.
-	beside := process.Work{Inputs: o.Inputs, Stdout: e.stdout}
+	beside := process.Work{Inputs: o.Inputs, Stdout: e.Stdout}
 	file, err := beside.Open("report", reportPath)
 	if err != nil {
 		return 0, err
 	}
 	// The JSON has standard output for itself, so the table moves to standard error.
 	if file.OnStdout() { // alone
-		e.stdout = e.stderr
+		e.Stdout = e.Stderr
 	}
 	found, err := (&measure.MeasuredJob{Chain: chain, Options: o, Rounds: rounds, Note: note}).Tune(ctx)
 	if err != nil {
@@ -103,29 +104,29 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 			return 0, err
 		}
 	}
-	return exitDone, write(e, found.Text())
+	return command.Done, e.Write(found.Text())
 }
 
 // measured reads the job and the options, for commands that run a job several
 // times. Notes go to note.
-func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
+func measured(r *settings.Reader, name string, build func(*settings.Reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
 	if name == "grep" { // as run does
 		r.Keep(jobflags.MissingWord(r.Line))
 	}
-	o, err := runOptions(r.Line, "")
+	o, err := settings.RunOptions(r.Line, "")
 	r.Keep(err)
-	r.readAgain(o.Inputs)
+	readAgain(r, o.Inputs)
 	if r.Err != nil {
 		return nil, o, r.Err
 	}
 	chain, err := build(r)
 	if err == nil {
-		err = checkReduces(name, chain, o)
+		err = jobflags.CheckReduces(name, chain, o)
 	}
 	if err != nil {
 		return nil, o, err
 	}
-	streamcmd.Apply(r.stream, &o)
+	streamcmd.Apply(r.Stream, &o)
 	for _, n := range jobflags.GrepNotes(r.Line, name, chain, &o) {
 		note(n)
 	}
@@ -133,7 +134,7 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 }
 
 // readAgain refuses inputs that can be read only once, such as pipes.
-func (r *reader) readAgain(inputs []string) {
+func readAgain(r *settings.Reader, inputs []string) {
 	for _, path := range inputs {
 		// A glob or a missing file passes here; the run has a message for both.
 		info, err := os.Stat(path)
@@ -145,21 +146,19 @@ func (r *reader) readAgain(inputs []string) {
 
 const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it: the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
 
-// profileCommand has a subcommand for each job. It is not --profile, which records
+// Profile has a subcommand for each job. It is not --profile, which records
 // where the time of a run went.
-func profileCommand() command {
+func Profile() command.Command {
 	// All jobs share the flags of profile; --report and --progress are not among them.
-	flags := measuringFlags(value("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
-	c := forEachJob(command{name: "profile", usage: "measure what the tasks of a job need, for workload files", long: profileHelp},
-		func(jobKind) []flagSpec { return flags }, profileJob)
-	c.args, c.long, c.flags, c.run = "JOB [FLAGS] [PATH…] | WORKLOAD", predict.ProfileHelp, profileWorkloadFlags(), profileWorkload
-	return c
+	flags := measuringFlags(argv.ValueSpec("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
+	return jobflags.ForEach(command.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp},
+		func(jobflags.Kind) []argv.Spec { return flags }, profileJob)
 }
 
 // profileJob measures the job and prints its profile.
-func profileJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
-	note := func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) }
-	chain, o, err := newReader(line).measured(name, build, note)
+func profileJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
+	note := func(text string) { fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text))) }
+	chain, o, err := measured(settings.NewReader(line), name, build, note)
 	if err != nil {
 		return 0, err
 	}
@@ -167,5 +166,5 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 	if err != nil {
 		return 0, err
 	}
-	return exitDone, write(e, text)
+	return command.Done, e.Write(text)
 }

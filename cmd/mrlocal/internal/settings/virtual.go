@@ -1,9 +1,4 @@
-// Package virtual holds the flags of virtual time: how a workload file is simulated, beyond
-// what real runs have too.
-//
-// Flags lists them, and Read turns them into options of package sim. The package keeps
-// nothing. Neighbours: the commands sim and sweep take the flags; argv reads them.
-package virtual
+package settings
 
 import (
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -11,8 +6,9 @@ import (
 	"mrlocal/sim"
 )
 
-// Flags returns the flags of all commands that simulate.
-func Flags() []argv.Spec {
+// VirtualFlags returns the flags of virtual time: how a workload file is simulated, beyond what real
+// runs have too.
+func VirtualFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0"),
 		argv.ValueSpec("cost", "what takes time, `l0|l1|l2|measured`. l0: the times of the tasks; l1: also copying over the network; l2: also sharing the CPU, disk and network of a tracker; measured: what mrlocal profile has measured of real jobs on this machine", "l0"),
@@ -30,14 +26,14 @@ func BufferFlags() []argv.Spec {
 	}
 }
 
-// Read reads Flags.
-func Read(r *argv.Reader) sim.Options {
+// ReadVirtual reads VirtualFlags.
+func ReadVirtual(r *argv.Reader) sim.Options {
 	return sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2", "measured")}
 }
 
-// ReadBuffers reads BufferFlags, whose sizes have at least so many bytes.
-func ReadBuffers(r *argv.Reader, o *sim.Options, leastBytes int64) {
-	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBytes), r.Size("task-memory", leastBytes)
+// ReadBuffers reads BufferFlags.
+func ReadBuffers(r *argv.Reader, o *sim.Options) {
+	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", LeastBufferBytes), r.Size("task-memory", LeastBufferBytes)
 	if r.Line.Has("buffer-growth") {
 		o.BufferGrowth = r.Choice("buffer-growth", "on", "off")
 	}

@@ -1,4 +1,4 @@
-package main
+package recorded
 
 import (
 	"bytes"
@@ -6,8 +6,10 @@ import (
 	"math"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
 )
@@ -16,28 +18,28 @@ const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, 
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
 
-// explainCommand answers questions about a run from its events alone. The run may
+// Explain answers questions about a run from its events alone. The run may
 // have been real or simulated.
-func explainCommand() command {
-	return command{name: "explain", usage: "explain in sentences why a recorded run decided as it did", args: "EVENTS", long: explainHelp,
-		flags: []flagSpec{
-			value("at", "the state at `TIME` after the start of the run, and the last decision before it; with --slot, what the slot held and why", ""),
-			value("slot", "the decisions about slot `N`, numbered as in --gantt; with --at the last one before, or why the slot was idle", ""),
-			toggle("lent", "", "all loans of slots, one line each"),
-			value("job", "what was decided about `JOB`, a name or a number", ""),
-			value("task", "the story of `TASK`, written J01/m/7: name or number of the job, m or r, number of the task", ""),
-			value("why-idle", "why nothing ran on `SLOT` at the time of --at, or in its longest idle period", ""),
-			value("releases", "containers released in windows of `TIME`, a bar each, and with + how many omo would have expected", ""),
-			value("limit", "print at most `N` decisions", "all"),
+func Explain() command.Command {
+	return command.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: explainHelp,
+		Flags: []argv.Spec{
+			argv.ValueSpec("at", "the state at `TIME` after the start of the run, and the last decision before it; with --slot, what the slot held and why", ""),
+			argv.ValueSpec("slot", "the decisions about slot `N`, numbered as in --gantt; with --at the last one before, or why the slot was idle", ""),
+			argv.ToggleSpec("lent", "", "all loans of slots, one line each"),
+			argv.ValueSpec("job", "what was decided about `JOB`, a name or a number", ""),
+			argv.ValueSpec("task", "the story of `TASK`, written J01/m/7: name or number of the job, m or r, number of the task", ""),
+			argv.ValueSpec("why-idle", "why nothing ran on `SLOT` at the time of --at, or in its longest idle period", ""),
+			argv.ValueSpec("releases", "containers released in windows of `TIME`, a bar each, and with + how many omo would have expected", ""),
+			argv.ValueSpec("limit", "print at most `N` decisions", "all"),
 		},
-		run: runExplain}
+		Run: runExplain}
 }
 
 // runExplain prints the answer to one question, or all decisions of the run as it
 // reads the events.
-func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
+func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// Every flag is read before the first mistake is reported.
-	r := newReader(line)
+	r := settings.NewReader(line)
 	o := explain.Options{
 		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"),
 		WhyIdle: -1, // no slot is asked for; slots count from 0
@@ -74,22 +76,22 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err := explain.Sentences(&b, read, o); err != nil {
 			return 0, err
 		}
-		return exitDone, write(e, b.Bytes())
+		return command.Done, e.Write(b.Bytes())
 	}
 	if line.Has("releases") {
-		return exitDone, explain.Releases(e.stdout, read, o.Name, windows)
+		return command.Done, explain.Releases(e.Stdout, read, o.Name, windows)
 	}
 	// All decisions are printed as they are read, because there may be millions of them.
-	if err = explain.Sentences(e.stdout, read, o); gone(err) { // as in: explain run.jsonl | head
+	if err = explain.Sentences(e.Stdout, read, o); command.Gone(err) { // as in: explain run.jsonl | head
 		err = nil
 	}
-	return exitDone, err
+	return command.Done, err
 }
 
-// uiCommand shows recorded runs, or the playground, on a page.
-func uiCommand() command {
-	return command{name: "ui", usage: "show recorded runs, or a playground, on a page in the browser", args: "[RUN…]", long: page.Help, flags: page.UIFlags(),
-		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
-			return exitDone, page.Show(ctx, e.stderr, line)
+// UI shows recorded runs, or the playground, on a page.
+func UI() command.Command {
+	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: page.Help, Flags: page.UIFlags(),
+		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+			return command.Done, page.Show(ctx, e.Stderr, line)
 		}}
 }

@@ -1,15 +1,15 @@
-package main
+package workloads
 
 import (
 	"context"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/engineflags"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -27,26 +27,26 @@ const sweepHelp = `Runs WORKLOAD once for every combination of the values, under
 
 The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
 
-// sweepCommand runs a workload file over the product of lists of values.
-func sweepCommand() command {
-	return command{name: "sweep", usage: "run a workload file over slot configurations, shares and policies", args: "WORKLOAD", long: sweepHelp, run: runSweep, flags: sweepFlags()}
+// Sweep runs a workload file over the product of lists of values.
+func Sweep() command.Command {
+	return command.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: sweepHelp, Run: runSweep, Flags: sweepFlags()}
 }
 
 // mostSwept bounds --seeds of sim and sweep.
 const mostSwept = 100_000
 
 // seedsFlag is --seeds.
-func seedsFlag() flagSpec {
-	return value("seeds", "make `N` runs with the seeds from --seed on; show means with 95 % intervals", "one run")
+func seedsFlag() argv.Spec {
+	return argv.ValueSpec("seeds", "make `N` runs with the seeds from --seed on; show means with 95 % intervals", "one run")
 }
 
 // sweepFlags are those of sim and of batch, of which four take lists.
-func sweepFlags() []flagSpec {
+func sweepFlags() []argv.Spec {
 	swept := measure.SweptFlags()
-	var flags []flagSpec
+	var flags []argv.Spec
 	// Both kinds of flags are known, so that a flag of the other kind gets a message of its own.
-	for _, f := range workloadFlags(append(append(virtual.Flags(), engineflags.BandwidthFlags()...), engineflags.Flags()...), "") {
-		if s := flagNamed(f.Name, swept); s != nil {
+	for _, f := range workloadFlags(append(append(settings.VirtualFlags(), settings.BandwidthFlags()...), settings.EngineFlags()...), "") {
+		if s := argv.Named(f.Name, swept); s != nil {
 			f = *s
 		}
 		// Many runs have no gantt.
@@ -54,19 +54,19 @@ func sweepFlags() []flagSpec {
 			flags = append(flags, f)
 		}
 	}
-	flags = append(flags, toggle("real", "", "make real runs, as batch does; their results are thrown away"),
-		value("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""), seedsFlag())
+	flags = append(flags, argv.ToggleSpec("real", "", "make real runs, as batch does; their results are thrown away"),
+		argv.ValueSpec("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""), seedsFlag())
 	return append(flags, measure.SideFlags()...)
 }
 
-// sweep reads the flags that say what is swept.
-func (r *reader) sweep() *measure.Plan {
+// readSweep reads the flags that say what is swept.
+func readSweep(r *settings.Reader) *measure.Plan {
 	o := measure.SweepOptions{
-		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
-		TotalSlots: r.Count("total-slots", 2, 2*r.sweptSlots()), Policies: r.policies(),
+		MapSlots: counts(r, "map-slots"), ReduceSlots: counts(r, "reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
+		TotalSlots: r.Count("total-slots", 2, 2*sweptSlots(r)), Policies: r.Policies(),
 		Sets: r.Sweeps("set"), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed(),
 	}
-	if r.study() {
+	if isStudy(r) {
 		o.Seeds = max(1, o.Seeds)
 	}
 	if r.Err != nil {
@@ -78,26 +78,26 @@ func (r *reader) sweep() *measure.Plan {
 	return p
 }
 
-// study reports whether runs are summed up by package measure's Study.
-func (r *reader) study() bool {
+// isStudy reports whether runs are summed up by package measure's Study.
+func isStudy(r *settings.Reader) bool {
 	return r.Line.Has("set") || r.Line.Has("seeds") || r.Line.Has("results") || r.Line.Has("json")
 }
 
 // counts reads a list or range of slots; nil if the flag was not given.
-func (r *reader) counts(flag string) []int64 {
-	return argv.Value(&r.Reader, flag, func(flag, text string) ([]int64, error) { return argv.Counts(flag, text, 1, r.sweptSlots()) })
+func counts(r *settings.Reader, flag string) []int64 {
+	return argv.Value(&r.Reader, flag, func(flag, text string) ([]int64, error) { return argv.Counts(flag, text, 1, sweptSlots(r)) })
 }
 
 // sweptSlots returns the bound of the slots of each tracker.
-func (r *reader) sweptSlots() int {
+func sweptSlots(r *settings.Reader) int {
 	if r.Line.Has("real") {
-		return mostSlots
+		return settings.MostSlots
 	}
-	return mostNodeSlots
+	return settings.MostNodeSlots
 }
 
 // apply replaces flags by a configuration of a sweep.
-func (s *scheduling) apply(c measure.Configuration) {
+func apply(s *settings.Scheduling, c measure.Configuration) {
 	// 0 slots and a negative share stand for what is not swept: the flag or file decides.
 	if c.MapSlots > 0 {
 		s.MapSlots = int(c.MapSlots)
@@ -106,10 +106,10 @@ func (s *scheduling) apply(c measure.Configuration) {
 		s.ReduceSlots = int(c.ReduceSlots)
 	}
 	if c.BorrowMap >= 0 {
-		s.policy.BorrowMap = slots.PPM(c.BorrowMap)
+		s.PolicyOptions.BorrowMap = slots.PPM(c.BorrowMap)
 	}
 	if c.BorrowReduce >= 0 {
-		s.policy.BorrowReduce = slots.PPM(c.BorrowReduce)
+		s.PolicyOptions.BorrowReduce = slots.PPM(c.BorrowReduce)
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *scheduling) apply(c measure.Configuration) {
 func withoutSwept(line argv.Line) argv.Line {
 	var kept []argv.Setting
 	for _, s := range line.Flags {
-		if flagNamed(s.Flag.Name, measure.SweptFlags()) == nil {
+		if argv.Named(s.Flag.Name, measure.SweptFlags()) == nil {
 			kept = append(kept, s)
 		}
 	}
@@ -128,10 +128,10 @@ func withoutSwept(line argv.Line) argv.Line {
 
 // runSweep runs the plan and prints its table. A run that fails ends the sweep with the error of
 // that run.
-func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
-	r := newReader(line)
-	p := r.sweep()
-	sides := measure.ReadSides(&r.Reader, r.study())
+func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+	r := settings.NewReader(line)
+	p := readSweep(r)
+	sides := measure.ReadSides(&r.Reader, isStudy(r))
 	for _, flag := range []string{"set", "seeds", "results", "json"} {
 		if line.Has("real") && line.Has(flag) {
 			r.Keep(errs.Optionf("--"+flag, "goes without --real"))
@@ -144,32 +144,32 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	if line.Has("real") {
 		run, f, err := sweepReal(ctx, e, withoutSwept(line), p)
 		if err == nil {
-			err = sides.Table(p, f.Name, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout}, e.stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
+			err = sides.Table(p, f.Name, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
 		}
-		return exitDone, err
+		return command.Done, err
 	}
 	simulate, files, jobs, err := sweepSimulated(e, withoutSwept(line), p)
 	if err != nil {
 		return 0, err
 	}
-	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.stdout}, show.NewNotes(e.stderr).Note
-	if r.study() {
-		except := append(append(measure.SweptFlags(), measure.SideFlags()...), seedsFlag(), value("seed", "", ""), value("sched", "", ""))
+	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}, show.NewNotes(e.Stderr).Note
+	if isStudy(r) {
+		except := append(append(measure.SweptFlags(), measure.SideFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
 		key := files.Key(append(line.Except(except), mrlocal.Version))
-		return exitDone, sides.Study(ctx, p, files.Name, key, jobs, beside, e.stderr, simulate, note)
+		return command.Done, sides.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
 	}
-	return exitDone, sides.Table(p, files.Name, beside, e.stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
+	return command.Done, sides.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
 }
 
 // runner makes one run of a sweep.
 type runner = func(c measure.Configuration, policyName string) (*report.Report, error)
 
 // sweepSimulated prepares runs in virtual time of a file with so many jobs.
-func sweepSimulated(e env, line argv.Line, p *measure.Plan) (simulate measure.Simulate, files *measure.Files, jobs int, err error) {
-	r := newReader(line)
-	base := r.simulation()
+func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate measure.Simulate, files *measure.Files, jobs int, err error) {
+	r := settings.NewReader(line)
+	base := readSimulation(r)
 	// A flag of the engine would have no effect on a simulation, so it is refused.
-	if only := onlyOf(line, append(engineflags.Flags(), engineflags.BandwidthFlags()...)); only != "" {
+	if only := onlyOf(line, append(settings.EngineFlags(), settings.BandwidthFlags()...)); only != "" {
 		r.Keep(errs.Optionf("--"+only, "goes with --real"))
 	}
 	name, err := workloadName(line)
@@ -177,7 +177,7 @@ func sweepSimulated(e env, line argv.Line, p *measure.Plan) (simulate measure.Si
 	if r.Err != nil {
 		return nil, nil, 0, r.Err
 	}
-	files, f, err := measure.ReadFiles(name, e.stdin)
+	files, f, err := measure.ReadFiles(name, e.Stdin)
 	if err == nil {
 		err = files.Check(p)
 	}
@@ -195,8 +195,8 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 			return nil, nil, err
 		}
 		run := *s // each run starts from the flags, not from the run before
-		run.apply(t.Configuration)
-		if err := run.complete(f); err != nil {
+		apply(&run.Scheduling, t.Configuration)
+		if err := run.Complete(f); err != nil {
 			return nil, nil, err
 		}
 		run.Seed = t.Seed
@@ -215,9 +215,9 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 }
 
 // sweepReal prepares real runs, whose results are thrown away.
-func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (runner, *workload.File, error) {
-	r := newReader(line)
-	b := r.batch()
+func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Plan) (runner, *workload.File, error) {
+	r := settings.NewReader(line)
+	b := readBatch(r)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	// These are the flags of virtual time, without --seed, which real runs have too.
 	for _, flag := range []string{"heartbeat", "cost"} {
@@ -236,19 +236,19 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (run
 		return nil, nil, err
 	}
 	// b is shared by all runs, which follow one another, and base restores it before each.
-	base := b.scheduling
+	base := b.Scheduling
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
-		b.scheduling = base
-		b.apply(c)
+		b.Scheduling = base
+		apply(&b.Scheduling, c)
 		// The suffix discard throws the results away. No event file is written.
-		return b.run(ctx, e, newScreen(e, mode, nil), policyName, discard, nil)
+		return b.run(ctx, e, e.Screen(mode, nil), policyName, discard, nil)
 	}, b.file, nil
 }
 
 // onlyOf returns the first flag of the line that is one of specs; "" if there is none.
-func onlyOf(line argv.Line, specs []flagSpec) string {
+func onlyOf(line argv.Line, specs []argv.Spec) string {
 	for _, s := range line.Flags {
-		if flagNamed(s.Flag.Name, specs) != nil {
+		if argv.Named(s.Flag.Name, specs) != nil {
 			return s.Flag.Name
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package workloads
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/jobflags"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
@@ -18,7 +20,7 @@ import (
 type batchJob struct {
 	*workload.ListedJob
 	chain   jobs.Chain
-	options mrlocal.Options // of jobFlags only
+	options mrlocal.Options // of settings.JobFlags only
 	stdout  bool            // the result goes to standard output
 }
 
@@ -29,7 +31,7 @@ const sleepJob = "sleep"
 // that is wrong.
 type batchReader struct {
 	file  *workload.File
-	kinds []jobKind
+	kinds []jobflags.Kind
 	seed  uint64
 
 	stdout string // the job whose result goes to standard output; "": none
@@ -69,7 +71,7 @@ func (b *batchReader) job(i int) (batchJob, error) {
 	}
 	// The kinds are those of mrlocal run, so a new job there is one here.
 	for n := range b.kinds {
-		if k := &b.kinds[n]; k.name == j.Job {
+		if k := &b.kinds[n]; k.Name == j.Job {
 			err := b.lower(&job, k)
 			return job, err
 		}
@@ -103,11 +105,11 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 }
 
 // lower reads the args of a job as run reads its flags.
-func (b *batchReader) lower(job *batchJob, k *jobKind) error {
-	specs := append(jobFlags(k.shortOutput), k.flags...)
+func (b *batchReader) lower(job *batchJob, k *jobflags.Kind) error {
+	specs := append(settings.JobFlags(k.ShortOutput), k.Flags...)
 	// The args become a command line, so that a value means the same here and there and has
 	// the same bounds.
-	line := argv.Line{Path: []string{"run", k.name}}
+	line := argv.Line{Path: []string{"run", k.Name}}
 	for i := range job.Args {
 		settings, err := b.settings(job.ListedJob, &job.Args[i], k, specs)
 		if err != nil {
@@ -116,10 +118,10 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 		line.Flags = append(line.Flags, settings...)
 	}
 	// The reader sees the args as flags of mrlocal run, with the same bounds and messages.
-	r := newReader(line)
+	r := settings.NewReader(line)
 	// The reader checks the values before the job is built, so build sees flags without
 	// mistakes.
-	r.jobOptions(&job.options)
+	r.JobOptions(&job.options)
 	if r.Err != nil {
 		return b.at(job.ListedJob, r.Err)
 	}
@@ -130,19 +132,19 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	if err != nil {
 		return b.at(job.ListedJob, err)
 	}
-	if job.chain, err = k.build(r); err != nil {
+	if job.chain, err = k.Build(r); err != nil {
 		return b.at(job.ListedJob, err)
 	}
-	if err := checkReduces(k.name, job.chain, job.options); err != nil {
+	if err := jobflags.CheckReduces(k.Name, job.chain, job.options); err != nil {
 		return b.at(job.ListedJob, err)
 	}
-	streamcmd.Apply(r.stream, &job.options)
+	streamcmd.Apply(r.Stream, &job.options)
 	return b.result(job)
 }
 
 // settings returns the flags that an arg stands for.
-func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *jobKind, specs []flagSpec) ([]argv.Setting, error) {
-	f := flagNamed(a.Name, specs)
+func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *jobflags.Kind, specs []argv.Spec) ([]argv.Setting, error) {
+	f := argv.Named(a.Name, specs)
 	if f == nil {
 		return nil, b.unknown(j, a, k, specs)
 	}
@@ -167,25 +169,15 @@ func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *jobKin
 	return all, nil
 }
 
-// flagNamed finds a flag by its long name or its letter.
-func flagNamed(name string, specs []flagSpec) *flagSpec {
-	for i := range specs {
-		if name == specs[i].Name || name != "" && name == specs[i].Short {
-			return &specs[i]
-		}
-	}
-	return nil
-}
-
 // unknown words an arg that the job does not have: a flag of the whole run, a name with
 // dashes, or a misspelt name.
-func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *jobKind, specs []flagSpec) error {
+func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *jobflags.Kind, specs []argv.Spec) error {
 	// Slots, memory and policy belong to the batch as a whole: all jobs share them.
-	if flagNamed(a.Name, runFlags(k.shortOutput)) != nil {
+	if argv.Named(a.Name, settings.RunFlags(k.ShortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
 	}
 	// Users copy flags from a command line.
-	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && flagNamed(bare, specs) != nil {
+	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && argv.Named(bare, specs) != nil {
 		return b.errorf(a.Pos, j, a.Name, "write it without dashes: %s", bare)
 	}
 	// The nearest name is sought among the flags of the job, because most wrong args are
@@ -195,9 +187,9 @@ func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *jobKind
 		known = append(known, specs[i].Name)
 	}
 	if near := errs.Nearest(a.Name, known); near != "" {
-		return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; did you mean %s?", k.name, near)
+		return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; did you mean %s?", k.Name, near)
 	}
-	return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.name, k.name)
+	return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.Name, k.Name)
 }
 
 // result checks that the job says where its result goes.
@@ -221,10 +213,10 @@ func (b *batchReader) at(j *workload.ListedJob, err error) error {
 	for i := range j.Args {
 		a := &j.Args[i]
 		for _, k := range b.kinds {
-			if k.name != j.Job {
+			if k.Name != j.Job {
 				continue
 			}
-			f := flagNamed(a.Name, append(jobFlags(k.shortOutput), k.flags...))
+			f := argv.Named(a.Name, append(settings.JobFlags(k.ShortOutput), k.Flags...))
 			// word has dashes and name has not, so that an object that is no flag finds no arg.
 			if f != nil && word != name && (f.Name == name || f.Short == name) {
 				return b.errorf(a.Pos, j, strings.TrimSpace(a.Name+" "+rest), "%s", u.Cause)

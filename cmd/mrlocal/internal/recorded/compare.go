@@ -1,4 +1,4 @@
-package main
+package recorded
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"context"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
@@ -15,17 +17,17 @@ const compareHelp = `FIRST and SECOND are files that --events of run, batch or s
 
 Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
-// compareCommand says where two recorded runs differ, and why.
-func compareCommand() command {
-	return command{name: "compare", usage: "tell how two recorded runs differ, and why", args: "FIRST SECOND", long: compareHelp, run: runCompare,
-		flags: []flagSpec{
-			value("gantt", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters"),
-			value("width", "draw the gantts in lines of `N` columns", "the width of the terminal, else 100"),
+// Compare says where two recorded runs differ, and why.
+func Compare() command.Command {
+	return command.Command{Usage: "tell how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Run: runCompare,
+		Flags: []argv.Spec{
+			argv.ValueSpec("gantt", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters"),
+			argv.ValueSpec("width", "draw the gantts in lines of `N` columns", "the width of the terminal, else 100"),
 		}}
 }
 
-// runCompare compares two event files. The exit code is 0 or exitDiffers.
-func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
+// runCompare compares two event files. The exit code is 0 or command.Differs.
+func runCompare(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if len(line.Words) != 2 {
 		return 0, errs.Optionf("", "name two files that --events FILE of run, batch or sim wrote")
 	}
@@ -33,8 +35,8 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 	if line.Words[0] == "-" && line.Words[1] == "-" {
 		return 0, errs.Optionf("-", "standard input can be only one of the two runs")
 	}
-	r := newReader(line)
-	picture := r.picture(true)
+	r := settings.NewReader(line)
+	picture := r.Picture(true)
 	if r.Err != nil {
 		return 0, r.Err
 	}
@@ -54,20 +56,20 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}
 	}
-	return compareRuns(e, picture, both[0], both[1])
+	return CompareRuns(e, picture, both[0], both[1])
 }
 
-// compareRuns writes a comparison, with the letters and the width of p. The exit code says whether
+// CompareRuns writes a comparison, with the letters and the width of p. The exit code says whether
 // the runs differ.
-func compareRuns(e env, p *show.Picture, a, b explain.Recorded) (int, error) {
+func CompareRuns(e command.Env, p *show.Picture, a, b explain.Recorded) (int, error) {
 	var text bytes.Buffer // a comparison that ends in an error is not printed
-	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, show.Width(e.stdout)))
+	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, show.Width(e.Stdout)))
 	if err != nil {
 		return 0, err
 	}
-	code := exitDone
+	code := command.Done
 	if differ {
-		code = exitDiffers
+		code = command.Differs
 	}
-	return code, write(e, text.Bytes())
+	return code, e.Write(text.Bytes())
 }

@@ -1,10 +1,4 @@
-// Package engineflags holds the flags of real runs that no simulation has: memory, spills,
-// temporary files, and the bandwidths that show effects of a cluster.
-//
-// Flags and BandwidthFlags list them, Read and ReadBandwidths turn them into options of a run.
-// The package keeps nothing. Neighbours: the commands that run jobs, and the tools, take the
-// flags; argv reads them.
-package engineflags
+package settings
 
 import (
 	"mrlocal"
@@ -13,8 +7,9 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Flags returns the flags of all commands that run jobs.
-func Flags() []argv.Spec {
+// EngineFlags returns the flags of real runs that no simulation has: memory, spills, temporary
+// files. All commands that run jobs take them, and the tools.
+func EngineFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("pin", "bind the thread of each slot to a core: `core|none`", "core"),
 		argv.ValueSpec("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
@@ -59,8 +54,8 @@ func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
 	o.Copies.Parallel, o.Copies.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
 }
 
-// Read reads Flags, except --progress, which belongs to what is shown.
-func Read(r *argv.Reader, o *mrlocal.Options) {
+// ReadEngine reads EngineFlags, except --progress, which belongs to what is shown.
+func ReadEngine(r *argv.Reader, o *mrlocal.Options) {
 	// Options whose zero value must be the default are worded as negations: NoPin, NoGrowth,
 	// NoDecode.
 	o.NoPin = r.Choice("pin", "core", "none") == "none"

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"cmp"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
@@ -17,17 +17,17 @@ import (
 	"mrlocal/workload"
 )
 
-// scheduling holds the flags that say which task may run where. Runs, batches and
+// Scheduling holds the flags that say which task may run where. Runs, batches and
 // simulations have the same ones. A flag that was not given is 0, or nil.
-type scheduling struct {
+type Scheduling struct {
 	setup.Config
-	policy policy.Options
+	PolicyOptions policy.Options
 }
 
-// schedulingFlags returns the flags that say which task may run where. elsewhere says where
+// SchedulingFlags returns the flags that say which task may run where. elsewhere says where
 // the value of a flag that is not given comes from; it is empty if there is no workload file,
 // and then the run is real.
-func schedulingFlags(elsewhere string) []flagSpec {
+func SchedulingFlags(elsewhere string) []argv.Spec {
 	// All commands share these flags, so that a flag means the same in a run, a batch and a
 	// simulation.
 	simulated := func(slots string) string {
@@ -36,35 +36,35 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		}
 		return ", simulated " + slots
 	}
-	return append([]flagSpec{
-		value("map-slots", "`N` home map slots on each tracker", elsewhere+"its cores minus the reduce slots"+simulated("2")),
-		value("reduce-slots", "`N` home reduce slots on each tracker", elsewhere+"a sixth of its cores, at least 1"+simulated("1")),
-		value("trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", elsewhere+"1"),
-		value("max-slots", maxSlotsHelp, "twice the home slots"),
+	return append([]argv.Spec{
+		argv.ValueSpec("map-slots", "`N` home map slots on each tracker", elsewhere+"its cores minus the reduce slots"+simulated("2")),
+		argv.ValueSpec("reduce-slots", "`N` home reduce slots on each tracker", elsewhere+"a sixth of its cores, at least 1"+simulated("1")),
+		argv.ValueSpec("trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", elsewhere+"1"),
+		argv.ValueSpec("max-slots", maxSlotsHelp, "twice the home slots"),
 		slowstartFlag(elsewhere),
-		value("attempts", "`N` attempts at each task", "4"),
-	}, append(policyFlags(), virtual.PlacementFlags(elsewhere)...)...)
+		argv.ValueSpec("attempts", "`N` attempts at each task", "4"),
+	}, append(PolicyFlags(), placementFlags(elsewhere)...)...)
 }
 
 // slowstartFlag names the policies that have a slowstart of their own in its help. elsewhere is
-// as in schedulingFlags.
-func slowstartFlag(elsewhere string) flagSpec {
-	return value("slowstart", "`SHARE` of maps finished before reduces are ready; "+strings.Join(registry.OwnSlowstart(), ", ")+" have their own", elsewhere+"1.0")
+// as in SchedulingFlags.
+func slowstartFlag(elsewhere string) argv.Spec {
+	return argv.ValueSpec("slowstart", "`SHARE` of maps finished before reduces are ready; "+strings.Join(registry.OwnSlowstart(), ", ")+" have their own", elsewhere+"1.0")
 }
 
-// policyFlags returns the flags of slot policies. All commands that run something
+// PolicyFlags returns the flags of slot policies. All commands that run something
 // under a policy take them.
-func policyFlags() (flags []flagSpec) {
+func PolicyFlags() (flags []argv.Spec) {
 	// The options describe their own flags, so a new option needs no line here.
 	for _, f := range new(policy.Options).Fields() {
-		flags = append(flags, value(f.Name, f.Help, f.Default))
+		flags = append(flags, argv.ValueSpec(f.Name, f.Help, f.Default))
 	}
 	return flags
 }
 
-// policyOptions reads policyFlags. A flag that was not given leaves its field as
+// policyOptions reads PolicyFlags. A flag that was not given leaves its field as
 // policy.DefaultOptions has it.
-func (r *reader) policyOptions() policy.Options {
+func (r *Reader) policyOptions() policy.Options {
 	const most = 1_000_000 // slots a tracker
 	o := policy.DefaultOptions()
 	for _, f := range o.Fields() {
@@ -98,39 +98,39 @@ func (r *reader) policyOptions() policy.Options {
 
 // Bounds of a simulated cluster. Its slots are no threads.
 const (
-	mostNodes     = 100_000
-	mostNodeSlots = 1_000_000
+	MostNodes     = 100_000
+	MostNodeSlots = 1_000_000
 
-	mostSimulatedSlots = 4_000_000 // on all trackers, extra slots included; they take 1.5 GiB
+	MostSimulatedSlots = 4_000_000 // on all trackers, extra slots included; they take 1.5 GiB
 )
 
-// scheduling reads schedulingFlags. trackers and slotsEach bound the trackers, and the
+// Scheduling reads SchedulingFlags. trackers and slotsEach bound the trackers, and the
 // slots of each. leastReduces is the least --reduce-slots: only a single run can do without.
-func (r *reader) scheduling(trackers, slotsEach, leastReduces int) scheduling {
-	return scheduling{
-		policy: r.policyOptions(),
+func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
+	return Scheduling{
+		PolicyOptions: r.policyOptions(),
 		Config: setup.Config{
 			Trackers:    r.Count("trackers", 1, trackers),
 			MapSlots:    r.Count("map-slots", 1, slotsEach),
 			ReduceSlots: r.Count("reduce-slots", leastReduces, slotsEach),
 			// Twice the bound of one kind, because it counts the slots of both.
 			MaxSlots:      r.Count("max-slots", 1, 2*slotsEach),
-			Attempts:      r.Count("attempts", 1, mostAttempts),
+			Attempts:      r.Count("attempts", 1, MostAttempts),
 			Replicas:      r.Count("replicas", 1, trackers),
 			Slowstart:     r.Share("slowstart"),
 			LocalityDelay: r.Time("locality-delay", true),
-			RemotePenalty: virtual.Penalty(&r.Reader),
-			Slow:          virtual.Slow(&r.Reader),
+			RemotePenalty: penalty(&r.Reader),
+			Slow:          slow(&r.Reader),
 			Seed:          r.Seed(),
 		},
 	}
 }
 
-// complete takes the slot weights from the file if no flag sets them, and checks that
+// Complete takes the slot weights from the file if no flag sets them, and checks that
 // --slow names trackers that are there.
-func (s *scheduling) complete(f *workload.File) error {
-	if !s.policy.SlotWeights.Bound() {
-		s.policy.SlotWeights = f.SlotWeights()
+func (s *Scheduling) Complete(f *workload.File) error {
+	if !s.PolicyOptions.SlotWeights.Bound() {
+		s.PolicyOptions.SlotWeights = f.SlotWeights()
 	}
 	trackers := cmp.Or(s.Trackers, f.Trackers, 1)
 	for _, slow := range s.Slow {
@@ -141,11 +141,11 @@ func (s *scheduling) complete(f *workload.File) error {
 	return nil
 }
 
-// policies returns the names that --sched lists: one, several with commas, or all.
-func (r *reader) policies() []string {
+// Policies returns the names that --sched lists: one, several with commas, or all.
+func (r *Reader) Policies() []string {
 	text, ok := r.Line.Value("sched")
 	if !ok {
-		return []string{defaultPolicy}
+		return []string{mrlocal.DefaultPolicy}
 	}
 	known := registry.Names()
 	// The order is that of mrlocal policies: simplest first.
@@ -166,7 +166,7 @@ func (r *reader) policies() []string {
 }
 
 // checkPolicy refuses a name that no policy has.
-func (r *reader) checkPolicy(name string, known []string) {
+func (r *Reader) checkPolicy(name string, known []string) {
 	if slices.Contains(known, name) {
 		return
 	}
@@ -184,7 +184,7 @@ func (r *reader) checkPolicy(name string, known []string) {
 	r.Keep(err)
 }
 
-// newPolicy makes a policy for one run. Its name has been checked.
-func (s *scheduling) newPolicy(name string) (slots.Policy, error) {
-	return registry.New(name, s.policy)
+// NewPolicy makes a policy for one run. Its name has been checked.
+func (s *Scheduling) NewPolicy(name string) (slots.Policy, error) {
+	return registry.New(name, s.PolicyOptions)
 }

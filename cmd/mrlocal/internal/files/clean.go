@@ -1,6 +1,7 @@
-package process
+package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,16 +11,35 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/errs"
 	"mrlocal/internal/tempdir"
 	"mrlocal/output"
 )
 
-// Clean removes what killed runs have left in directories: temporary files, journals and
+const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished; a DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
+
+// Clean removes what killed runs have left.
+func Clean() command.Command {
+	return command.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp,
+		Flags: []argv.Spec{argv.ToggleSpec("dry-run", "n", "list what would be removed, and remove nothing")},
+		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+			// Without words, the places where a killed run leaves files by default.
+			dirs := line.Words
+			if len(dirs) == 0 {
+				dirs = []string{os.TempDir(), "."}
+			}
+			// The list is printed even if something could not be removed.
+			text, err := clean(dirs, line.Has("dry-run"), len(line.Words) > 0)
+			return command.Done, errors.Join(err, e.Write(text))
+		}}
+}
+
+// clean removes what killed runs have left in directories: temporary files, journals and
 // unfinished results; if itself is set, a directory too that is an unfinished result. If dry is
 // set, it removes nothing. It returns a line for each thing, and the sum. What cannot be removed
 // is an error, after all else was removed.
-func Clean(dirs []string, dry, itself bool) ([]byte, error) {
+func clean(dirs []string, dry, itself bool) ([]byte, error) {
 	// A mistake in a later word must not leave half of the work done.
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)

@@ -1,4 +1,4 @@
-package main
+package workloads
 
 import (
 	"bytes"
@@ -8,13 +8,15 @@ import (
 	"io"
 	"slices"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/engineflags"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/recorded"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -27,38 +29,38 @@ const simHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard in
 
 Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
 
-// simCommand runs a workload file in virtual time. Its flags are those of batch without the
+// Sim runs a workload file in virtual time. Its flags are those of batch without the
 // engine, and with the cost model.
-func simCommand() command {
-	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
-		flags: workloadFlags(append(slices.Concat(virtual.Flags(), virtual.BufferFlags(), pictures.Flags()),
+func Sim() command.Command {
+	return command.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: runSim,
+		Flags: workloadFlags(append(slices.Concat(settings.VirtualFlags(), settings.BufferFlags(), pictures.Flags()),
 			seedsFlag(),
-			toggle("verbose", "", "show the counters of each run, of all jobs together"),
-			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
-			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
-			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
+			argv.ToggleSpec("verbose", "", "show the counters of each run, of all jobs together"),
+			argv.ToggleSpec("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
+			argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
+			argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
 	}
 }
 
 // workloadFlags returns the flags of all commands that run a workload file.
-func workloadFlags(own []flagSpec, ganttWhere string) []flagSpec {
-	flags := append([]flagSpec{value("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", defaultPolicy)},
-		schedulingFlags("the file's, else ")...)
-	return append(append(flags, own...), ganttFlags(ganttWhere)...)
+func workloadFlags(own []argv.Spec, ganttWhere string) []argv.Spec {
+	flags := append([]argv.Spec{argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", mrlocal.DefaultPolicy)},
+		settings.SchedulingFlags("the file's, else ")...)
+	return append(append(flags, own...), settings.GanttFlags(ganttWhere)...)
 }
 
 // simulation says how files are simulated.
 type simulation struct {
-	scheduling
+	settings.Scheduling
 	// base has the options that are the same for all policies.
 	base sim.Options
 }
 
-// simulation reads the flags of sim. It notes the first mistake in r.Err.
-func (r *reader) simulation() simulation {
+// readSimulation reads the flags of sim. It notes the first mistake in r.Err.
+func readSimulation(r *settings.Reader) simulation {
 	return simulation{
-		scheduling: r.scheduling(mostNodes, mostNodeSlots, 1),
-		base:       virtual.Read(&r.Reader),
+		Scheduling: r.Scheduling(settings.MostNodes, settings.MostNodeSlots, 1),
+		base:       settings.ReadVirtual(&r.Reader),
 	}
 }
 
@@ -68,11 +70,11 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	// The product may be too large although each flag is within its bounds.
 	c := s.Config.Or(f.Config)
 	// MaxSlots of 0 stands for twice the home slots, as in the engine.
-	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > mostSimulatedSlots {
-		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
+	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > settings.MostSimulatedSlots {
+		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, settings.MostSimulatedSlots)
 	}
 	// The caller adds the sinks: Events, Note and Watch.
-	p, err := s.newPolicy(policyName)
+	p, err := s.NewPolicy(policyName)
 	o := s.base
 	o.Config, o.Policy = s.Config, p
 	return o, err
@@ -80,17 +82,17 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 
 // runSim simulates the file once for each policy, and prints the gantts and the table. A failed
 // job gives exit code 3.
-func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
+func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if line.Has("seeds") {
 		return simSeeds(ctx, e, line)
 	}
-	r := newReader(line)
+	r := settings.NewReader(line)
 	compare := line.Has("compare")
-	s, names, picture := r.simulation(), r.policies(), r.picture(compare)
+	s, names, picture := readSimulation(r), r.Policies(), r.Picture(compare)
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
-	virtual.ReadBuffers(&r.Reader, &s.base, engineflags.LeastBufferBytes)
+	settings.ReadBuffers(&r.Reader, &s.base)
 	if compare {
-		r.checkCompare(names, picture)
+		checkCompare(r, names, picture)
 	}
 	if r.Err != nil {
 		return 0, r.Err
@@ -99,57 +101,57 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := s.complete(f); err != nil {
+	if err := s.Complete(f); err != nil {
 		return 0, err
 	}
 	// No file is created yet. A run that is refused leaves none.
-	files, err := pictures.Open(line, names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout})
+	files, err := pictures.Open(line, names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout})
 	if err != nil {
 		return 0, err
 	}
 	if files.OnStdout() { // alone
-		e.stdout = e.stderr
+		e.Stdout = e.Stderr
 	}
-	notes, code := show.NewNotes(e.stderr), exitDone
+	notes, code := show.NewNotes(e.Stderr), command.Done
 	var reports []*report.Report
-	var recorded [2]bytes.Buffer // for --compare
+	var kept [2]bytes.Buffer // for --compare
 	for i, name := range names {
 		o, err := s.options(f, name)
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, e.page.Watch(name, picture.Watch))
+		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, e.Page.Watch(name, picture.Watch))
 		switch {
 		// The comparison reads the events from memory. The event file gets the same bytes.
 		case compare && o.Events != nil:
-			o.Events = io.MultiWriter(o.Events, &recorded[i])
+			o.Events = io.MultiWriter(o.Events, &kept[i])
 		case compare:
-			o.Events = &recorded[i]
+			o.Events = &kept[i]
 		}
 		done, err := sim.Run(ctx, f, o)
 		// If the reader of the events has closed its pipe, the run is complete all the same.
-		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(gone(err) && done != nil) {
+		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(command.Gone(err) && done != nil) {
 			return 0, err
 		}
 		// A report is kept for failed jobs too: it says which ones failed.
 		reports = append(reports, done)
 		if notes.Failures(done) > 0 {
-			code = exitFailed
+			code = command.Failed
 		}
-		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), true)); err != nil {
+		if err := e.Write(picture.Of(name, len(names), show.Width(e.Stdout), true)); err != nil {
 			return 0, err
 		}
 	}
 	if compare {
-		differs, err := compareRuns(e, picture, explain.Recorded{Name: names[0], Events: bytes.NewReader(recorded[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(recorded[1].Bytes())})
+		differs, err := recorded.CompareRuns(e, picture, explain.Recorded{Name: names[0], Events: bytes.NewReader(kept[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(kept[1].Bytes())})
 		if err != nil {
 			return 0, err
 		}
 		// A failed job wins over a difference: exit code 3 before 1.
-		if code == exitDone {
+		if code == command.Done {
 			code = differs
 		}
-		if err := write(e, []byte("\n")); err != nil {
+		if err := e.Write([]byte("\n")); err != nil {
 			return 0, err
 		}
 	}
@@ -157,7 +159,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 }
 
 // checkCompare checks what goes with --compare, which draws both gantts itself.
-func (r *reader) checkCompare(names []string, picture *show.Picture) {
+func checkCompare(r *settings.Reader, names []string, picture *show.Picture) {
 	switch {
 	case len(names) != 2:
 		r.Keep(errs.Optionf("--compare", "needs --sched with two policies"))
@@ -169,38 +171,38 @@ func (r *reader) checkCompare(names []string, picture *show.Picture) {
 
 // simSeeds simulates the file with several seeds under each policy. It prints means with their
 // intervals, and how the policies differ on the same seeds.
-func simSeeds(ctx context.Context, e env, line argv.Line) (int, error) {
-	r := newReader(line)
+func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+	r := settings.NewReader(line)
 	// Pictures and events are those of one run.
-	kept := append(schedulingFlags(""), append(virtual.Flags(), append(virtual.BufferFlags(), seedsFlag(), value("sched", "", ""), value("report", "", ""))...)...)
+	kept := append(settings.SchedulingFlags(""), append(settings.VirtualFlags(), append(settings.BufferFlags(), seedsFlag(), argv.ValueSpec("sched", "", ""), argv.ValueSpec("report", "", ""))...)...)
 	for _, f := range line.Flags {
-		if flagNamed(f.Flag.Name, kept) == nil {
+		if argv.Named(f.Flag.Name, kept) == nil {
 			r.Keep(errs.Optionf("--"+f.Flag.Name, "goes with one seed; leave out --seeds"))
 		}
 	}
-	s := r.simulation()
-	virtual.ReadBuffers(&r.Reader, &s.base, engineflags.LeastBufferBytes)
-	p, err := measure.NewPlan(measure.SweepOptions{Policies: r.policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
+	s := readSimulation(r)
+	settings.ReadBuffers(&r.Reader, &s.base)
+	p, err := measure.NewPlan(measure.SweepOptions{Policies: r.Policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
 	r.Keep(err)
 	path := r.Path("report")
 	name, err := workloadName(line)
 	if r.Keep(err); r.Err != nil {
 		return 0, r.Err
 	}
-	files, _, err := measure.ReadFiles(name, e.stdin)
+	files, _, err := measure.ReadFiles(name, e.Stdin)
 	if err != nil {
 		return 0, err
 	}
-	beside := process.Work{Inputs: []string{files.Name}, Stdout: e.stdout}
+	beside := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}
 	out, err := beside.Open("report", path)
 	if err != nil {
 		return 0, err
 	}
-	code := exitDone
+	code := command.Done
 	var reports []*report.Report
-	study, err := p.Study(ctx, nil, s.simulate(p, files), show.NewNotes(e.stderr).Note, func(r *report.Report) {
+	study, err := p.Study(ctx, nil, s.simulate(p, files), show.NewNotes(e.Stderr).Note, func(r *report.Report) {
 		if len(show.Failures(r)) > 0 {
-			code = exitFailed
+			code = command.Failed
 		}
 		if out != nil {
 			reports = append(reports, r)
@@ -212,17 +214,17 @@ func simSeeds(ctx context.Context, e env, line argv.Line) (int, error) {
 	if out != nil {
 		return code, errors.Join(report.WriteJSON(out, reports), out.Close())
 	}
-	return code, write(e, study.Table())
+	return code, e.Write(study.Table())
 }
 
 // loadWorkload reads the one workload file that a command line names; - is standard
 // input.
-func loadWorkload(e env, line argv.Line) (*workload.File, error) {
+func loadWorkload(e command.Env, line argv.Line) (*workload.File, error) {
 	name, err := workloadName(line)
 	if err != nil {
 		return nil, err
 	}
-	return readWorkload(e, name)
+	return e.Workload(name)
 }
 
 // workloadName returns the WORKLOAD of a line.
@@ -240,22 +242,13 @@ func workloadName(line argv.Line) (string, error) {
 	return line.Words[0], nil
 }
 
-// readWorkload reads a workload file, or standard input if the name is -.
-func readWorkload(e env, name string) (*workload.File, error) {
-	// The name of standard input appears in the errors of the parser.
-	if name == "-" {
-		return workload.Read("standard input", e.stdin)
-	}
-	return workload.Load(name)
-}
-
 // tell writes the report file, or the table to standard output, with the counters above it
 // if verbose is set.
-func tell(e env, files *pictures.Files, reports []*report.Report, verbose bool) error {
+func tell(e command.Env, files *pictures.Files, reports []*report.Report, verbose bool) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 		// A reader that has closed its pipe has what it wanted.
-		if gone(err) {
+		if command.Gone(err) {
 			err = nil
 		}
 		return err
@@ -268,5 +261,5 @@ func tell(e env, files *pictures.Files, reports []*report.Report, verbose bool) 
 	if err := report.WriteTable(&b, reports); err != nil {
 		return err
 	}
-	return write(e, b.Bytes())
+	return e.Write(b.Bytes())
 }

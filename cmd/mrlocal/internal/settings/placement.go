@@ -1,4 +1,4 @@
-package virtual
+package settings
 
 import (
 	"strconv"
@@ -13,8 +13,8 @@ import (
 // mostPenalty bounds --remote-penalty and the factors of --slow.
 const mostPenalty = 1000
 
-// PlacementFlags returns the flags that say where inputs are, and how fast trackers are.
-func PlacementFlags(elsewhere string) []argv.Spec {
+// placementFlags returns the flags that say where inputs are, and how fast trackers are.
+func placementFlags(elsewhere string) []argv.Spec {
 	slow := argv.ValueSpec("slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5; may be repeated", elsewhere+"none")
 	slow.Repeat = true
 	return []argv.Spec{
@@ -24,9 +24,9 @@ func PlacementFlags(elsewhere string) []argv.Spec {
 	}
 }
 
-// Penalty reads --remote-penalty, a number of at least 1. It returns 0 if the flag was not
+// penalty reads --remote-penalty, a number of at least 1. It returns 0 if the flag was not
 // given.
-func Penalty(r *argv.Reader) ppm.Share {
+func penalty(r *argv.Reader) ppm.Share {
 	const flag = "remote-penalty"
 	text, ok := r.Line.Value(flag)
 	if !ok {
@@ -43,8 +43,8 @@ func Penalty(r *argv.Reader) ppm.Share {
 	return p
 }
 
-// Slow reads --slow TRACKER=FACTOR.
-func Slow(r *argv.Reader) []setup.Slow {
+// slow reads --slow TRACKER=FACTOR.
+func slow(r *argv.Reader) []setup.Slow {
 	var all []setup.Slow
 	// Two factors for one tracker contradict each other.
 	seen := map[int]bool{}

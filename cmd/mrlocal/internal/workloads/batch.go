@@ -1,4 +1,4 @@
-package main
+package workloads
 
 import (
 	"context"
@@ -11,9 +11,11 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/engineflags"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/report"
@@ -26,24 +28,24 @@ const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard 
 
 Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
 
-// batchCommand declares mrlocal batch.
-func batchCommand() command {
+// Batch runs a workload file for real.
+func Batch() command.Command {
 	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
 	// those of sim alone.
-	own := append(engineflags.Flags(), engineflags.BandwidthFlags()...)
-	own = append(append(own, pictures.Flags()...), verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
-		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
-		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
-		value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
-	return command{name: "batch", usage: "run a workload file for real: many jobs in pools", args: "WORKLOAD", long: batchHelp, run: runBatch, flags: workloadFlags(own, "")}
+	own := append(settings.EngineFlags(), settings.BandwidthFlags()...)
+	own = append(append(own, pictures.Flags()...), settings.VerboseFlag(), settings.QuietFlag(), settings.ProfileFlag("; with several policies, into DIR.POLICY"),
+		argv.ValueSpec("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
+		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
+		argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
+	return command.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: runBatch, Flags: workloadFlags(own, "")}
 }
 
 // batch is a workload file that is run for real.
 type batch struct {
-	scheduling
+	settings.Scheduling
 	file   *workload.File
 	jobs   []batchJob
-	engine mrlocal.Options // of engineflags
+	engine mrlocal.Options // of settings.EngineFlags
 	reader *batchReader
 	stdout io.Writer // of the job that writes to standard output; nil: none does
 	// warned is true once the warnings about the configuration have been written. They are the
@@ -51,36 +53,36 @@ type batch struct {
 	warned bool
 }
 
-// batch reads the flags. load reads the file.
-func (r *reader) batch() *batch {
-	b := &batch{scheduling: r.scheduling(mostTrackers, mostSlots, 1)}
-	engineflags.Read(&r.Reader, &b.engine)
-	engineflags.ReadBandwidths(&r.Reader, &b.engine)
+// readBatch reads the flags. load reads the file.
+func readBatch(r *settings.Reader) *batch {
+	b := &batch{Scheduling: r.Scheduling(settings.MostTrackers, settings.MostSlots, 1)}
+	settings.ReadEngine(&r.Reader, &b.engine)
+	settings.ReadBandwidths(&r.Reader, &b.engine)
 	return b
 }
 
 // load reads the workload file that the line names, and the args of its jobs. It runs after all
 // flags are read, because a flag replaces a value of the file.
-func (b *batch) load(e env, line argv.Line) (err error) {
+func (b *batch) load(e command.Env, line argv.Line) (err error) {
 	if b.file, err = loadWorkload(e, line); err != nil {
 		return err
 	}
-	if err := b.complete(b.file); err != nil {
+	if err := b.Complete(b.file); err != nil {
 		return err
 	}
 	// Sleep jobs draw their times from the seed, as the simulator does. Seed 0 stands for 1.
-	b.reader = &batchReader{file: b.file, kinds: jobKinds(), seed: max(1, b.Seed)}
+	b.reader = &batchReader{file: b.file, kinds: jobflags.Kinds(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()
 	return err
 }
 
 // runBatch runs the file once for each policy. A job that fails gives exit code 3, and the other
 // policies run all the same.
-func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
+func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// All flags are read before the first mistake is reported, and no file is opened for a line
 	// with a mistake.
-	r := newReader(line)
-	b, names, picture := r.batch(), r.policies(), r.picture(false)
+	r := settings.NewReader(line)
+	b, names, picture := readBatch(r), r.Policies(), r.Picture(false)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
 	if r.Err != nil {
@@ -95,8 +97,8 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	// No auxiliary file may be an input or output of any of the runs, nor the workload file.
 	places := b.places(names)
-	if places.Stdout = e.stdout; b.reader.stdout != "" {
-		places.Stdout, b.stdout = nil, e.stdout
+	if places.Stdout = e.Stdout; b.reader.stdout != "" {
+		places.Stdout, b.stdout = nil, e.Stdout
 	}
 	files, err := pictures.Open(line, names, eventsPath, reportPath, places)
 	if err != nil {
@@ -105,7 +107,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	// One auxiliary file or result at most may be standard output; tables and gantts then go to
 	// standard error.
 	if files.OnStdout() || b.stdout != nil { // alone
-		e.stdout = e.stderr
+		e.Stdout = e.Stderr
 	}
 	// The results of all runs are checked now: the third policy must not fail after hours
 	// because its directory exists.
@@ -122,11 +124,11 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 	}
 	var reports []*report.Report
-	code := exitDone
+	code := command.Done
 	for i, name := range names {
 		// Each run has a screen of its own, because a screen follows one stream of events.
-		s := newScreen(e, mode, picture)
-		s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet"), files.Watch(i, e.page.Watch(name, nil))
+		s := e.Screen(mode, picture)
+		s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet"), files.Watch(i, e.Page.Watch(name, nil))
 		var done *report.Report
 		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
 			// on is false without --profile. Then the function runs as it is.
@@ -140,11 +142,11 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 		if err != nil {
-			code = exitFailed
+			code = command.Failed
 			s.Note(fmt.Sprintf("batch: %s: %v", name, err))
 		}
 		reports = append(reports, done)
-		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), false)); err != nil {
+		if err := e.Write(picture.Of(name, len(names), show.Width(e.Stdout), false)); err != nil {
 			return 0, err
 		}
 		// The table follows the picture, and both follow the run that they describe.
@@ -224,14 +226,14 @@ func (b *batch) warn(s *show.Screen, o mrlocal.Options) {
 }
 
 // run runs all jobs under a policy. suffix is that of work.
-func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
+func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
 	defer s.Stop()
 	// A copy: a run sets fields that the next run must not see.
 	o := b.engine
 	var jobs []setup.Submission
 	// Lower is the one way from a workload file to jobs; sim uses it as well.
 	o.Config, jobs = b.file.Lower(b.Config)
-	if o.Policy, err = b.newPolicy(policyName); err != nil {
+	if o.Policy, err = b.NewPolicy(policyName); err != nil {
 		return nil, err
 	}
 	if events != nil {
@@ -244,7 +246,7 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 		b.warn(s, o)
 		watch(stream)
 	}
-	work := b.work(jobs, e.stdin, suffix)
+	work := b.work(jobs, e.Stdin, suffix)
 	b.onStdout(work, s, suffix)
 	var outputs []string
 	for i := range work { // a job has one of the two at most

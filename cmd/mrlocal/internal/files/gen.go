@@ -1,16 +1,16 @@
-package main
+// Package files has the commands that make files and remove them: gen writes generated input, clean
+// removes what killed runs have left. It keeps nothing; datagen has the kinds of data.
+package files
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os"
-	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/teach"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/datagen"
 	"mrlocal/errs"
 )
@@ -23,18 +23,18 @@ const (
 
 const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf), corpus (short technical lines, many of them equal), movies (ratings), edges (of a graph), points (around ten centres) or candidates (lists of four items, for self-join). teragen is another name of records. The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
-// genCommand makes input for the examples and the benchmarks.
-func genCommand() command {
-	return command{name: "gen", usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", args: "KIND DIR_OR_FILE", long: genHelp,
-		flags: []flagSpec{
-			value("size", "make `SIZE` bytes", "64MiB"),
-			value("seed", "seed `N`, a whole number", "1"),
+// Gen makes input for the examples and the benchmarks.
+func Gen() command.Command {
+	return command.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp,
+		Flags: []argv.Spec{
+			argv.ValueSpec("size", "make `SIZE` bytes", "64MiB"),
+			argv.ValueSpec("seed", "seed `N`, a whole number", "1"),
 		},
-		run: runGen}
+		Run: runGen}
 }
 
 // runGen writes the data of one kind to a file, a directory or standard output.
-func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
+func runGen(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if len(line.Words) == 0 {
 		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus|movies|edges|points|candidates --size SIZE DIR_OR_FILE")
 	}
@@ -50,7 +50,7 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, errs.Optionf(argv.Quote(line.Words[2]), "one word too many")
 	}
 	place := line.Words[1]
-	r := newReader(line)
+	r := settings.NewReader(line)
 	bytes, seed := cmp.Or(r.Size("size", 1), genDefaultBytes), uint64(genDefaultSeed)
 	if line.Has("seed") { // 0 is a seed too
 		seed = argv.Value(&r.Reader, "seed", argv.Seed)
@@ -59,10 +59,10 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, r.Err
 	}
 	// A stream is written in order and never replaced. Generate replaces a file by renaming.
-	if place == "-" || kind != datagen.Wiki && isOpen(place, e.stdout) {
-		return exitDone, genStream(ctx, e, kind, bytes, seed)
+	if place == "-" || kind != datagen.Wiki && isOpen(place, e.Stdout) {
+		return command.Done, genStream(ctx, e, kind, bytes, seed)
 	}
-	return exitDone, datagen.Generate(ctx, kind, place, bytes, seed)
+	return command.Done, datagen.Generate(ctx, kind, place, bytes, seed)
 }
 
 // kindOf reads a KIND. A misspelt one gets the nearest name.
@@ -81,11 +81,11 @@ func kindOf(name string) (datagen.Kind, error) {
 
 // genStream writes data to standard output. A reader that closes the pipe has enough; that
 // is no failure.
-func genStream(ctx context.Context, e env, kind datagen.Kind, bytes int64, seed uint64) error {
+func genStream(ctx context.Context, e command.Env, kind datagen.Kind, bytes int64, seed uint64) error {
 	if kind == datagen.Wiki {
 		return errs.Optionf("-", "a wiki is a directory; name one")
 	}
-	if err := datagen.Write(ctx, kind, e.stdout, bytes, seed); !gone(err) {
+	if err := datagen.Write(ctx, kind, e.Stdout, bytes, seed); !command.Gone(err) {
 		return err
 	}
 	return nil
@@ -106,22 +106,4 @@ func isOpen(name string, w io.Writer) bool {
 	}
 	b, err := f.Stat()
 	return err == nil && os.SameFile(a, b)
-}
-
-// gone reports whether err says that the reader has closed the pipe.
-func gone(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
-}
-
-// demoCommand is the first thing that a new user runs: alone it needs no input and no flag.
-func demoCommand() command {
-	return command{name: "demo", usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", args: "[NAME]", long: teach.Help, flags: teach.Flags(),
-		run: func(ctx context.Context, e env, line argv.Line) (_ int, err error) {
-			err = teach.Main(ctx, teach.Env{Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Terminal: show.TerminalOf(os.Getenv)}, line)
-			// As in: mrlocal demo | head.
-			if gone(err) {
-				err = nil
-			}
-			return exitDone, err
-		}}
 }

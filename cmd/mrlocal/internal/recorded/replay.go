@@ -1,4 +1,7 @@
-package main
+// Package recorded has the commands that read event files: replay, explain, compare, convert and ui.
+//
+// Neighbours: packages slots/replay, slots/explain and trace do the work; page shows the page.
+package recorded
 
 import (
 	"context"
@@ -6,6 +9,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
@@ -17,18 +21,14 @@ const replayHelp = `EVENTS is a file that --events wrote, or - for standard inpu
 
 Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
 
-// exitDiffers is the exit code of replay if a decision differs from the recorded
-// one, and of a comparison of runs that differ.
-const exitDiffers = 1
-
-// replayCommand shows that decisions depend on the recorded facts alone.
-func replayCommand() command {
-	return command{name: "replay", usage: "decide a recorded run again and compare", args: "EVENTS", long: replayHelp, run: runReplay}
+// Replay shows that decisions depend on the recorded facts alone.
+func Replay() command.Command {
+	return command.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Run: runReplay}
 }
 
 // runReplay decides every decision of the recorded run again. It counts the decisions
 // as it goes, and stops when ctx ends.
-func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
+func runReplay(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	path, events, err := openEvents(e, line)
 	if err != nil {
 		return 0, err
@@ -51,35 +51,35 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, notEvents(path, err)
 	case diff != nil:
 		// Names of jobs come from the file and may hold control characters.
-		return exitDiffers, write(e, []byte(errs.OneLine(diff.String())+"\n"))
+		return command.Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))
 	}
-	return exitDone, write(e, fmt.Appendf(nil, "the same %d decisions\n", decisions))
+	return command.Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }
 
-// convertCommand writes recorded runs of older versions as this one writes them.
-func convertCommand() command {
-	return command{name: "convert", usage: "write an event file of an older schema in the newest one, to standard output", args: "EVENTS", long: "Exit codes: 0 done; 2 the file is cut short, was changed or was not written by mrlocal.",
-		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+// Convert writes recorded runs of older versions as this one writes them.
+func Convert() command.Command {
+	return command.Command{Usage: "write an event file of an older schema in the newest one, to standard output", Args: "EVENTS", Long: "Exit codes: 0 done; 2 the file is cut short, was changed or was not written by mrlocal.",
+		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			path, events, err := openEvents(e, line)
 			if err != nil {
 				return 0, err
 			}
 			defer events.Close()
-			if err = trace.Convert(e.stdout, process.Until(ctx, events)); err != nil && !gone(err) {
+			if err = trace.Convert(e.Stdout, process.Until(ctx, events)); err != nil && !command.Gone(err) {
 				return 0, notEvents(path, err)
 			}
-			return exitDone, nil
+			return command.Done, nil
 		}}
 }
 
 // openEvents opens the event file that the command line names, or standard input. What is
 // compressed is decoded. The name is for messages. The caller closes the events.
-func openEvents(e env, line argv.Line) (path string, events *process.EventFile, err error) {
+func openEvents(e command.Env, line argv.Line) (path string, events *process.EventFile, err error) {
 	if len(line.Words) != 1 {
 		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
 	}
 	path = line.Words[0]
-	if events, err = process.OpenEvents(path, e.stdin); err != nil {
+	if events, err = process.OpenEvents(path, e.Stdin); err != nil {
 		return "", nil, errs.Inputf(argv.Quote(path), "%v", errs.Cause(err))
 	}
 	if path == "-" {

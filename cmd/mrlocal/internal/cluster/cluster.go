@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"context"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/jobflags"
+	"mrlocal/cmd/mrlocal/internal/runjob"
+	"mrlocal/cmd/mrlocal/internal/settings"
+	"mrlocal/jobs"
+)
+
+// runJob runs a job that build makes of the line.
+type runJob = func(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
+
+// Submit runs a job on a cluster.
+func Submit() command.Command {
+	c := forEachJob("run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", submitFlags(), submitJob)
+	c.Sub = append(c.Sub, command.Command{Name: programWord, Usage: "a program with a job of its own: mrlocal submit ./PROGRAM", Args: c.Args, Long: c.Long, Flags: submitFlags(),
+		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+			return command.Done, submitJob(ctx, e, line, programWord, nil)
+		}})
+	return c
+}
+
+// Stream is a child of Hadoop Streaming. Its words are SIDE JOB; SideLast turns them around.
+func Stream() command.Command {
+	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", streamFlags(), streamJob)
+}
+
+// forEachJob returns a command for the jobs that run on a cluster. flags are those beside the flags
+// of the job.
+func forEachJob(usage, help, args string, flags []argv.Spec, run runJob) command.Command {
+	c := jobflags.ForEach(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(jobflags.Kind) []argv.Spec { return flags },
+		func(ctx context.Context, e command.Env, line argv.Line, job string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
+			return command.Done, run(ctx, e, line, job, func() (jobs.Chain, error) { return build(settings.NewReader(line)) })
+		})
+	c.Args, c.Sub = args, c.Sub[:3] // wordcount, sort, grep
+	return c
+}

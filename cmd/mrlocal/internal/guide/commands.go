@@ -1,0 +1,94 @@
+package guide
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/licenses"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/slots/policy/registry"
+)
+
+// Policies lists the table of policies, in its order: simplest first.
+func Policies() command.Command {
+	return command.Command{Usage: "list the slot policies, each with one line and its paper",
+		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+			if err := command.NoWords(line); err != nil {
+				return 0, err
+			}
+			var text bytes.Buffer
+			// A second line, below the description, has the reference.
+			width := 0 // of the first column: the longest name
+			for _, p := range registry.All() {
+				width = max(width, len(p.Name))
+			}
+			for _, p := range registry.All() {
+				fmt.Fprintf(&text, "%-*s  %s\n%*s  %s\n", width, p.Name, p.Line, width, "", p.Paper)
+			}
+			return command.Done, e.Write(text.Bytes())
+		}}
+}
+
+// Version prints the same as --version.
+func Version() command.Command {
+	all := argv.ToggleSpec("licenses", "", "print the notices of the modules and files in this program that others wrote")
+	return command.Command{Usage: "print the version", Flags: []argv.Spec{all},
+		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+			if err := command.NoWords(line); err != nil || !line.Has("licenses") {
+				return PrintVersion(e, err)
+			}
+			text, err := licenses.Text()
+			return command.Done, errors.Join(err, e.Write(text))
+		}}
+}
+
+// PrintVersion writes the version with commit, Go release and platform, unless there is an
+// error already.
+func PrintVersion(e command.Env, err error) (code int, _ error) {
+	if err != nil {
+		return command.Usage, err
+	}
+	return command.Done, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
+}
+
+// List lists all commands with their flags, those of tools too.
+func List(all []command.Command) (list []Command) {
+	for _, c := range all {
+		list = append(list, Command{Path: []string{c.Name}, Usage: c.Usage, Flags: c.Flags})
+		for _, s := range c.Sub {
+			list = append(list, Command{Path: []string{c.Name, s.Name}, Usage: s.Usage, Flags: s.Flags})
+		}
+	}
+	return list
+}
+
+// Complete prints a script for a shell. all makes the table of commands.
+func Complete(all func() []command.Command) command.Command {
+	return command.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
+		Long: "The script completes commands, flags, policies, other choices, and files.",
+		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+			script, err := Completion(line.Words, List(all()), append(registry.Names(), "all"))
+			if err != nil {
+				return 0, err
+			}
+			return command.Done, e.Write([]byte(script))
+		}}
+}
+
+// Manual prints manual pages; about stands at the top of the first. all makes the table of commands.
+func Manual(about string, all func() []command.Command) command.Command {
+	return command.Command{Usage: "print the manual page, or write a page a command", Args: "[DIR]",
+		Long: "Without DIR the page of mrlocal goes to standard output. With DIR, which is made if it is missing, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there.",
+		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+			pages := Pages(List(all()), about)
+			if len(line.Words) == 0 {
+				return command.Done, e.Write([]byte(pages["mrlocal"]))
+			}
+			return command.Done, WritePages(line.Words, pages)
+		}}
+}

@@ -1,0 +1,130 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/predict"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/runjob"
+	"mrlocal/cmd/mrlocal/internal/settings"
+	"mrlocal/errs"
+	"mrlocal/report"
+	"mrlocal/sim"
+)
+
+// Validate compares the simulator with this machine.
+func Validate() command.Command {
+	flags := append([]argv.Spec{
+		argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, or all; see mrlocal policies", mrlocal.DefaultPolicy),
+		argv.ValueSpec("runs", "make `N` real runs under each policy", "3"),
+		argv.ValueSpec("measured", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD"),
+		argv.ValueSpec("report", "write the comparison to `FILE` as JSON", "a table on standard output"),
+	}, append(settings.SchedulingFlags("the file's, else "), settings.EngineFlags()...)...)
+	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: predict.ValidateHelp, Run: runValidate, Flags: flags}
+}
+
+// runValidate makes the runs and prints the comparison.
+func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+	r := settings.NewReader(line)
+	b, names := readBatch(r), r.Policies()
+	runs := cmp.Or(r.Count("runs", 1, predict.MostRuns), 3)
+	mode := r.Choice("progress", "auto", "plain", "json", "none")
+	reportPath, measuredPath := r.Path("report"), r.Path("measured")
+	if r.Err != nil {
+		return 0, r.Err
+	}
+	if err := b.load(e, line); err != nil {
+		return 0, err
+	}
+	if err := b.checkRuns(runs*len(names), nil); err != nil {
+		return 0, err
+	}
+	measured, err := predict.Load(b.file, measuredPath)
+	if err != nil {
+		return 0, err
+	}
+	beside := process.Work{Inputs: []string{b.file.Name, cmp.Or(measuredPath, b.file.Name)}, Stdout: e.Stdout}
+	file, err := beside.Open("report", reportPath)
+	if err != nil {
+		return 0, err
+	}
+	if file.OnStdout() { // alone
+		e.Stdout = e.Stderr
+	}
+	real := func(name string) (*report.Report, error) {
+		return b.run(ctx, e, e.Screen(mode, nil), name, discard, nil)
+	}
+	simulated := func(name string, real *report.Report, seed uint64) (*report.Report, error) {
+		s := simulation{Scheduling: b.Scheduling, base: sim.Options{Cost: "measured", Measured: measured, Sizes: predict.Sizes(real)}}
+		o, err := s.options(b.file, name)
+		if err != nil {
+			return nil, err
+		}
+		// The slots of a real run depend on the cores, those of a simulation do not.
+		c := &real.Config
+		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed
+		return sim.Run(ctx, b.file, o)
+	}
+	v, err := predict.Compare(b.file, names, runs, real, simulated)
+	if err != nil {
+		return 0, err
+	}
+	if file != nil {
+		err = errors.Join(v.WriteJSON(file), file.Close())
+	}
+	return command.Done, errors.Join(err, e.Write(v.Text()))
+}
+
+// Profile measures the jobs of a workload file, or one job.
+func Profile() command.Command {
+	c := runjob.Profile()
+	c.Args, c.Long, c.Flags, c.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", predict.ProfileHelp, profileWorkloadFlags(), profileWorkload
+	return c
+}
+
+// profileWorkloadFlags are those of profile with a WORKLOAD.
+func profileWorkloadFlags() []argv.Spec {
+	out := argv.ValueSpec("output-file", "write the file, with what was measured, to `FILE`", "standard output")
+	out.Short = "o"
+	return append([]argv.Spec{out}, settings.EngineFlags()...)
+}
+
+// profileWorkload measures each job of a workload file.
+func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+	r := settings.NewReader(line)
+	b, path := readBatch(r), r.Path("output-file")
+	quiet := r.Choice("progress", "auto", "plain", "json", "none") == "none"
+	if r.Err != nil {
+		return 0, r.Err
+	}
+	if len(line.Words) > 0 && line.Words[0] == "-" {
+		return 0, errs.Optionf("WORKLOAD", "-: what was measured is written behind the text of a file; name one")
+	}
+	if err := errors.Join(b.load(e, line), b.checkRuns(2, nil)); err != nil {
+		return 0, err
+	}
+	beside := process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}
+	file, err := beside.Open("output-file", cmp.Or(path, "-"))
+	if err != nil {
+		return 0, err
+	}
+	_, submissions := b.file.Lower(b.Config)
+	p := predict.Profiler{File: b.file, Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: func(text string) {
+		if !quiet {
+			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
+		}
+	}}
+	text, err := p.Profile(ctx)
+	if err != nil {
+		return 0, b.reader.named(err)
+	}
+	_, err = io.WriteString(file, text)
+	return command.Done, errors.Join(err, file.Close())
+}
