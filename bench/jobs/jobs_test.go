@@ -14,8 +14,23 @@ import (
 	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/jobs"
+	"mrlocal/jobs/adjacencylist"
+	"mrlocal/jobs/classification"
+	"mrlocal/jobs/combine"
+	"mrlocal/jobs/histogrammovies"
+	"mrlocal/jobs/histogramratings"
+	"mrlocal/jobs/invertedindex"
 	"mrlocal/jobs/jobtest"
-	"mrlocal/jobs/papers"
+	"mrlocal/jobs/join"
+	"mrlocal/jobs/kmeans"
+	"mrlocal/jobs/randomtext"
+	"mrlocal/jobs/rankedinvertedindex"
+	"mrlocal/jobs/selection"
+	"mrlocal/jobs/selfjoin"
+	"mrlocal/jobs/sequencecount"
+	"mrlocal/jobs/terasort"
+	"mrlocal/jobs/teravalidate"
+	"mrlocal/jobs/termvector"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
@@ -37,25 +52,25 @@ type paperJob struct {
 // select keeps so many percent in its maps and reduces.
 func paperJobs(keepMap, keepReduce float64) []paperJob {
 	return []paperJob{
-		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: papers.InvertedIndex},
-		{name: "sequence-count", kind: datagen.Words, files: 3, part: 8, straight: straightSequenceCount, chain: papers.SequenceCount},
-		{name: "ranked-inverted-index", made: "sequence-count", straight: straightRanked, chain: papers.RankedInvertedIndex},
-		{name: "term-vector", kind: datagen.Words, files: 3, straight: straightTermVector, chain: of(papers.TermVector)},
-		{name: "self-join", kind: datagen.Candidates, straight: straightSelfJoin, chain: papers.SelfJoin},
-		{name: "adjacency-list", kind: datagen.Edges, part: 4, straight: straightAdjacency, chain: papers.AdjacencyList},
-		{name: "histogram-movies", kind: datagen.Movies, straight: straightHistogramMovies, chain: papers.HistogramMovies},
-		{name: "histogram-ratings", kind: datagen.Movies, straight: straightHistogramRatings, chain: papers.HistogramRatings},
-		{name: "kmeans", kind: datagen.Points, files: 2, straight: straightKMeans, chain: func() (jobs.Chain, error) { return papers.KMeans(papers.KMeansOptions{Rounds: 5}) }},
-		{name: "classification", kind: datagen.Points, files: 2, side: true, straight: straightClassification, chain: papers.Classification},
-		{name: "terasort", kind: datagen.Records, files: 2, straight: straightTeraSort, chain: of(papers.TeraSort)},
+		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: invertedindex.New},
+		{name: "sequence-count", kind: datagen.Words, files: 3, part: 8, straight: straightSequenceCount, chain: sequencecount.New},
+		{name: "ranked-inverted-index", made: "sequence-count", straight: straightRanked, chain: rankedinvertedindex.New},
+		{name: "term-vector", kind: datagen.Words, files: 3, straight: straightTermVector, chain: of(termvector.New)},
+		{name: "self-join", kind: datagen.Candidates, straight: straightSelfJoin, chain: selfjoin.New},
+		{name: "adjacency-list", kind: datagen.Edges, part: 4, straight: straightAdjacency, chain: adjacencylist.New},
+		{name: "histogram-movies", kind: datagen.Movies, straight: straightHistogramMovies, chain: histogrammovies.New},
+		{name: "histogram-ratings", kind: datagen.Movies, straight: straightHistogramRatings, chain: histogramratings.New},
+		{name: "kmeans", kind: datagen.Points, files: 2, straight: straightKMeans, chain: func() (jobs.Chain, error) { return kmeans.New(kmeans.Options{Rounds: 5}) }},
+		{name: "classification", kind: datagen.Points, files: 2, side: true, straight: straightClassification, chain: classification.New},
+		{name: "terasort", kind: datagen.Records, files: 2, straight: straightTeraSort, chain: of(terasort.New)},
 		{name: "teravalidate", made: "terasort", straight: straightTeraValidate, chain: func() (jobs.Chain, error) {
-			return papers.TeraValidate(papers.TeraValidateOptions{RecordBytes: 100, KeyBytes: 10})
+			return teravalidate.New(teravalidate.Options{RecordBytes: 100, KeyBytes: 10})
 		}},
-		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: papers.Combine},
+		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: combine.New},
 		{name: "select", kind: datagen.Lines, chain: func() (jobs.Chain, error) {
-			return papers.Select(papers.SelectOptions{KeepMap: keepMap, KeepReduce: keepReduce})
+			return selection.New(selection.Options{KeepMap: keepMap, KeepReduce: keepReduce})
 		}, straight: func(docs []doc, _ []byte) []byte { return straightSelect(docs, keepMap, keepReduce) }},
-		{name: "join", kind: datagen.Edges, files: 2, part: 4, straight: straightJoin, chain: papers.Join},
+		{name: "join", kind: datagen.Edges, files: 2, part: 4, straight: straightJoin, chain: join.New},
 	}
 }
 
@@ -167,8 +182,8 @@ func difference(got, want []byte) string {
 
 func TestRandomTextHasItsFormAndDependsOnItsSeed(t *testing.T) {
 	texts := map[string]bool{}
-	for _, o := range []papers.RandomTextOptions{{Bytes: 100_000, Maps: 3}, {Bytes: 100_000, Maps: 3, Seed: 1}, {Bytes: 100_000, Maps: 3, Seed: 2}} {
-		chain, err := papers.RandomText(o)
+	for _, o := range []randomtext.Options{{Bytes: 100_000, Maps: 3}, {Bytes: 100_000, Maps: 3, Seed: 1}, {Bytes: 100_000, Maps: 3, Seed: 2}} {
+		chain, err := randomtext.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}

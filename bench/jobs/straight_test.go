@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"mrlocal/jobs/papers"
+	"mrlocal/jobs/selection"
 )
 
 // This file has a straightforward program with two threads for each job of the papers, written
@@ -521,7 +521,7 @@ func straightTeraSort(docs []doc, _ []byte) []byte {
 func straightSelect(docs []doc, keepMap, keepReduce float64) []byte {
 	var out []byte
 	for stage := range 3 {
-		inMap, inReduce := papers.NewKeep(2*stage, keepMap), papers.NewKeep(2*stage+1, keepReduce)
+		inMap, inReduce := selection.NewKeep(2*stage, keepMap), selection.NewKeep(2*stage+1, keepReduce)
 		var kept [2][]string
 		twice(docs, func(t int, d doc) {
 			for line := range bytes.Lines(d.data) {

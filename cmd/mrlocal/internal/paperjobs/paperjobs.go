@@ -12,7 +12,22 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/papers"
+	"mrlocal/jobs/adjacencylist"
+	"mrlocal/jobs/classification"
+	"mrlocal/jobs/combine"
+	"mrlocal/jobs/histogrammovies"
+	"mrlocal/jobs/histogramratings"
+	"mrlocal/jobs/invertedindex"
+	"mrlocal/jobs/join"
+	"mrlocal/jobs/kmeans"
+	"mrlocal/jobs/randomtext"
+	"mrlocal/jobs/rankedinvertedindex"
+	"mrlocal/jobs/selection"
+	"mrlocal/jobs/selfjoin"
+	"mrlocal/jobs/sequencecount"
+	"mrlocal/jobs/terasort"
+	"mrlocal/jobs/teravalidate"
+	"mrlocal/jobs/termvector"
 )
 
 // Kind is a job.
@@ -33,22 +48,22 @@ const CentroidsFlag = "centroids"
 // Kinds lists the jobs in the order of the help. A new job gets a line here.
 func Kinds() []Kind {
 	return []Kind{
-		{"inverted-index", "list the files that have each word", "wiki/ -o index.txt", 0, nil, plain(papers.InvertedIndex)},
-		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "sequences.txt -o ranked.txt", 0, nil, plain(papers.RankedInvertedIndex)},
+		{"inverted-index", "list the files that have each word", "wiki/ -o index.txt", 0, nil, plain(invertedindex.New)},
+		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "sequences.txt -o ranked.txt", 0, nil, plain(rankedinvertedindex.New)},
 		{"term-vector", "list the frequent words of each file", "wiki/ --min 100", 0, termFlags(), termVector},
-		{"sequence-count", "count sequences of three words in each file", "wiki/ -o sequences.txt", 0, nil, plain(papers.SequenceCount)},
-		{"self-join", "join sorted lists of k items to candidates of k+1 items", "candidates.txt -o joined.txt", 0, nil, plain(papers.SelfJoin)},
-		{"adjacency-list", "list the neighbours of each node of a graph of edges", "edges.txt -o lists.txt", 0, nil, plain(papers.AdjacencyList)},
-		{"histogram-movies", "count movies by average rating", "movies.txt", 0, nil, plain(papers.HistogramMovies)},
-		{"histogram-ratings", "count ratings of movies", "movies.txt", 0, nil, plain(papers.HistogramRatings)},
+		{"sequence-count", "count sequences of three words in each file", "wiki/ -o sequences.txt", 0, nil, plain(sequencecount.New)},
+		{"self-join", "join sorted lists of k items to candidates of k+1 items", "candidates.txt -o joined.txt", 0, nil, plain(selfjoin.New)},
+		{"adjacency-list", "list the neighbours of each node of a graph of edges", "edges.txt -o lists.txt", 0, nil, plain(adjacencylist.New)},
+		{"histogram-movies", "count movies by average rating", "movies.txt", 0, nil, plain(histogrammovies.New)},
+		{"histogram-ratings", "count ratings of movies", "movies.txt", 0, nil, plain(histogramratings.New)},
 		{"kmeans", "find the centres of K clusters of points", "points.txt --clusters 8 -o centroids.txt", 0, kmeansFlags(), kMeans},
 		{"classification", "put points into the clusters of centroids", "points.txt --centroids centroids.txt -o clusters.txt", 0, []argv.Spec{centroids("read the centroids from `FILE`, as kmeans writes them", "required")}, classify},
 		{"terasort", "sort binary records by their first bytes", "records.bin -o sorted.bin", 0, recordFlags(), teraSort},
 		{"teravalidate", "check the order of binary records, and add up their checksums", "sorted.bin", 0, recordFlags(), teraValidate},
 		{"randomtext", "write random text; reads no input", "--bytes 64MiB --output text/", NoInput, randomFlags(), randomText},
-		{"combine", "count words, combined in the maps (Gridmix)", "wiki/ --reducers 1 -o counts.txt", 0, nil, plain(papers.Combine)},
+		{"combine", "count words, combined in the maps (Gridmix)", "wiki/ --reducers 1 -o counts.txt", 0, nil, plain(combine.New)},
 		{"select", "keep a tenth, then two fifths of all lines, three times (Gridmix, monsterQuery)", "lines.txt -o kept.txt", 0, selectFlags(), selectLines},
-		{"join", "join two inputs by the first field of their lines", "users.tsv visits.tsv -o joined.tsv", papers.JoinInputs, nil, plain(papers.Join)},
+		{"join", "join two inputs by the first field of their lines", "users.tsv visits.tsv -o joined.tsv", join.Inputs, nil, plain(join.New)},
 	}
 }
 
@@ -83,15 +98,15 @@ func plain(build func() (jobs.Chain, error)) func(*argv.Reader) (jobs.Chain, err
 }
 
 func termFlags() []argv.Spec {
-	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(papers.DefaultTermMin))}
+	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(termvector.DefaultMin))}
 }
 
 func termVector(r *argv.Reader) (jobs.Chain, error) {
-	o := papers.TermVectorOptions{Min: int64(r.Count("min", 1, math.MaxInt32))}
+	o := termvector.Options{Min: int64(r.Count("min", 1, math.MaxInt32))}
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return papers.TermVector(o)
+	return termvector.New(o)
 }
 
 // centroids is the flag of side data. The command reads the file.
@@ -107,7 +122,7 @@ func kmeansFlags() []argv.Spec {
 }
 
 func kMeans(r *argv.Reader) (jobs.Chain, error) {
-	o := papers.KMeansOptions{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(CentroidsFlag)}
+	o := kmeans.Options{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(CentroidsFlag)}
 	o.Tolerance = argv.Value(r, "tolerance", number)
 	if r.Err == nil && o.Given && o.K > 0 {
 		return nil, errs.Optionf("--clusters, --centroids", "give one of them, not both")
@@ -115,7 +130,7 @@ func kMeans(r *argv.Reader) (jobs.Chain, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return papers.KMeans(o)
+	return kmeans.New(o)
 }
 
 // number reads a number above 0.
@@ -131,25 +146,25 @@ func classify(r *argv.Reader) (jobs.Chain, error) {
 	if !r.Line.Has(CentroidsFlag) {
 		return nil, errs.Optionf("--"+CentroidsFlag, "name the file of the centroids")
 	}
-	return papers.Classification()
+	return classification.New()
 }
 
 func recordFlags() []argv.Spec {
-	return []argv.Spec{argv.ValueSpec("record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", papers.DefaultRecord)}
+	return []argv.Spec{argv.ValueSpec("record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", terasort.DefaultRecord)}
 }
 
 func teraSort(r *argv.Reader) (jobs.Chain, error) {
 	record, _ := r.Line.Value("record")
-	return papers.TeraSort(papers.TeraSortOptions{Record: record})
+	return terasort.New(terasort.Options{Record: record})
 }
 
 func teraValidate(r *argv.Reader) (jobs.Chain, error) {
 	record, _ := r.Line.Value("record")
-	recordBytes, keyBytes, err := papers.ParseRecord(record)
+	recordBytes, keyBytes, err := terasort.ParseRecord(record)
 	if err != nil {
 		return nil, err
 	}
-	return papers.TeraValidate(papers.TeraValidateOptions{RecordBytes: recordBytes, KeyBytes: keyBytes})
+	return teravalidate.New(teravalidate.Options{RecordBytes: recordBytes, KeyBytes: keyBytes})
 }
 
 func randomFlags() []argv.Spec {
@@ -161,14 +176,14 @@ func randomFlags() []argv.Spec {
 }
 
 func randomText(r *argv.Reader) (jobs.Chain, error) {
-	o := papers.RandomTextOptions{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
+	o := randomtext.Options{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
 	if r.Line.Has("seed") {
 		o.Seed = argv.Value(r, "seed", argv.Seed)
 	}
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return papers.RandomText(o)
+	return randomtext.New(o)
 }
 
 func selectFlags() []argv.Spec {
@@ -180,10 +195,10 @@ func selectFlags() []argv.Spec {
 }
 
 func selectLines(r *argv.Reader) (jobs.Chain, error) {
-	o := papers.SelectOptions{Stages: r.Count("stages", 1, 100)}
+	o := selection.Options{Stages: r.Count("stages", 1, 100)}
 	o.KeepMap, o.KeepReduce = argv.Value(r, "keep-map", number), argv.Value(r, "keep-reduce", number)
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return papers.Select(o)
+	return selection.New(o)
 }

@@ -1,4 +1,9 @@
-package papers
+// Package randomtext is a job without input that writes random text (Hadoop's example
+// RandomTextWriter): records of "words TAB words", with 5 to 10 words in the key and 20 to 100 in the
+// value, drawn from 1,000. Text from a map depends on the seed and the number of the map only.
+//
+// Memory: the words, once for each attempt, and a record. Neighbours: package jobs.
+package randomtext
 
 import (
 	"cmp"
@@ -8,8 +13,8 @@ import (
 	"mrlocal/jobs"
 )
 
-// RandomTextOptions say how much text there is. The zero value works.
-type RandomTextOptions struct {
+// Options say how much text there is. The zero value works.
+type Options struct {
 	Bytes int64  // of all maps together, at least; 0: 64 MiB
 	Maps  int    // map tasks; 0: one for each 8 MiB
 	Seed  uint64 // 0 means 1
@@ -17,19 +22,15 @@ type RandomTextOptions struct {
 
 // Numbers of words, as Hadoop has them.
 const (
-	vocabulary = 1000
-	leastKey   = 5
-	mostKey    = 10
-	leastRest  = 20
-	mostRest   = 100
+	words     = 1000
+	leastKey  = 5
+	mostKey   = 10
+	leastRest = 20
+	mostRest  = 100
 )
 
-// RandomText makes a job without input that writes random text (Hadoop's example
-// RandomTextWriter): records of "words TAB words", with 5 to 10 words in the key and 20 to 100 in the
-// value, drawn from 1,000. Text from a map depends on the seed and the number of the map only.
-//
-// Memory: the words, once for each attempt, and a record.
-func RandomText(o RandomTextOptions) (jobs.Chain, error) {
+// New makes the job.
+func New(o Options) (jobs.Chain, error) {
 	o.Bytes, o.Seed = cmp.Or(o.Bytes, 64<<20), max(o.Seed, 1)
 	switch {
 	case o.Bytes < 0:
@@ -40,25 +41,25 @@ func RandomText(o RandomTextOptions) (jobs.Chain, error) {
 	o.Maps = int(cmp.Or(int64(o.Maps), min(max(o.Bytes>>23, 1), 1<<20)))
 	return jobs.Chain{{
 		Name: "randomtext", NoInput: true, Maps: o.Maps, BuiltIn: true,
-		NewMapper: func() jobs.Mapper { return &textMapper{o: o} },
+		NewMapper: func() jobs.Mapper { return &mapper{o: o} },
 	}}, nil
 }
 
-type textMapper struct {
-	o          RandomTextOptions
-	attempt    jobs.OwnAttempt
-	random     uint64
-	vocabulary []string
+type mapper struct {
+	o       Options
+	attempt jobs.OwnAttempt
+	random  uint64
+	words   []string
 }
 
 // Begin notes which map this is.
-func (m *textMapper) Begin(a jobs.OwnAttempt) { m.attempt = a }
+func (m *mapper) Begin(a jobs.OwnAttempt) { m.attempt = a }
 
 // Map writes the text of a task. The first tasks write what is left over.
-func (m *textMapper) Map(_ jobs.Block, out jobs.Emitter) error {
+func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	m.random = 42
-	for range vocabulary { // the words are those of every seed
-		m.vocabulary = append(m.vocabulary, m.invent())
+	for range words { // the words are those of every seed
+		m.words = append(m.words, m.invent())
 	}
 	m.random = m.o.Seed*0xd1342543de82ef95 + uint64(m.attempt.Task)*0xa0761d6478bd642f
 	want := m.o.Bytes / int64(m.o.Maps)
@@ -82,18 +83,18 @@ func (m *textMapper) Map(_ jobs.Block, out jobs.Emitter) error {
 }
 
 // sentence appends n words to dst.
-func (m *textMapper) sentence(dst []byte, n int) []byte {
+func (m *mapper) sentence(dst []byte, n int) []byte {
 	for i := range n {
 		if i > 0 {
 			dst = append(dst, ' ')
 		}
-		dst = append(dst, m.vocabulary[m.below(vocabulary)]...)
+		dst = append(dst, m.words[m.below(words)]...)
 	}
 	return dst
 }
 
 // invent makes a word of 2 to 5 syllables.
-func (m *textMapper) invent() string {
+func (m *mapper) invent() string {
 	var w []byte
 	for range 2 + m.below(4) {
 		w = append(w, "bcdfghklmnprstvz"[m.below(16)], "aeiou"[m.below(5)])
@@ -102,7 +103,10 @@ func (m *textMapper) invent() string {
 }
 
 // below returns a random number below n, by SplitMix64.
-func (m *textMapper) below(n int) int {
+func (m *mapper) below(n int) int {
 	m.random += 0x9e3779b97f4a7c15
-	return int(mix64(m.random) >> 33 % uint64(n))
+	z := m.random
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int((z ^ z>>31) >> 33 % uint64(n))
 }

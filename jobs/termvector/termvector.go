@@ -1,4 +1,15 @@
-package papers
+// Package termvector is a job that lists the most frequent words of each host (Term-Vector of
+// PUMA, Purdue's MapReduce benchmarks). A host is a file here. The result is
+// "file TAB word:count,word:count…", in the order of the input: by falling count, then by word.
+// Words that are rarer than Options.Min are left out.
+//
+// The key is the number of the file and a word, and the group is the file. So one reduce sees all
+// words of a file in order, and need not collect the values of each. The name of the file is a key
+// as well, which comes before the words.
+//
+// Memory: a reduce collects the words of one file that are frequent enough, and charges them
+// to the bound of the run. Neighbours: package jobs finds words and adds counts.
+package termvector
 
 import (
 	"bytes"
@@ -10,38 +21,29 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/list"
 )
 
-// DefaultTermMin is Options.Min if that is 0.
-const DefaultTermMin = 10
+// DefaultMin is Options.Min if that is 0.
+const DefaultMin = 10
 
-// TermVectorOptions say which words are frequent.
-type TermVectorOptions struct {
+// Options say which words are frequent.
+type Options struct {
 	Min int64 // least count of a word in a file; 0: DefaultMin
 }
 
-// TermVector makes a job that lists the most frequent words of each host (Term-Vector of
-// PUMA, Purdue's MapReduce benchmarks). A host is a file here. The result is
-// "file TAB word:count,word:count…", in the order of the input: by falling count, then by word.
-// Words that are rarer than Options.Min are left out.
-//
-// The key is the number of the file and a word, and the group is the file. So one reduce sees all
-// words of a file in order, and need not collect the values of each. The name of the file is a key
-// as well, which comes before the words.
-//
-// Memory: a reduce collects the words of one file that are frequent enough, and charges them
-// to the bound of the run.
-func TermVector(o TermVectorOptions) (jobs.Chain, error) {
+// New makes the job.
+func New(o Options) (jobs.Chain, error) {
 	if o.Min < 0 {
 		return nil, errs.Optionf("Options.Min "+strconv.FormatInt(o.Min, 10), "must not be negative")
 	}
-	least := uint64(cmp.Or(o.Min, DefaultTermMin))
+	least := uint64(cmp.Or(o.Min, DefaultMin))
 	return jobs.Chain{{
 		Name: "term-vector", Ordered: true, BuiltIn: true,
 		GroupBytes: func([]byte) int { return fileBytes },
-		NewMapper:  func() jobs.Mapper { return &termMapper{words: jobs.BlankSeparated(), file: -1} },
+		NewMapper:  func() jobs.Mapper { return &mapper{words: jobs.BlankSeparated(), file: -1} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
-		NewReducer: func() jobs.Reducer { return &termReducer{min: least} },
+		NewReducer: func() jobs.Reducer { return &reducer{min: least} },
 	}}, nil
 }
 
@@ -52,7 +54,7 @@ const (
 	isWord    = 1
 )
 
-type termMapper struct {
+type mapper struct {
 	words *jobs.Words
 	file  int32  // of head
 	head  []byte // of the keys of words
@@ -62,10 +64,10 @@ type termMapper struct {
 }
 
 // Map emits each word behind its file.
-func (m *termMapper) Map(b jobs.Block, out jobs.Emitter) error {
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if b.File != m.file {
 		m.file, m.head = b.File, binary.BigEndian.AppendUint32(m.head[:0], uint32(b.File))
-		out.Emit(appendDocument(append(m.head, isName), b.Path), jobs.AppendUint64(nil, 0))
+		out.Emit(list.Document(append(m.head, isName), b.Path), jobs.AppendUint64(nil, 0))
 		m.head = append(m.head, isWord)
 		jobs.AppendUint64(m.one[:0], 1)
 	}
@@ -86,8 +88,8 @@ type term struct {
 	count uint64
 }
 
-type termReducer struct {
-	line
+type reducer struct {
+	list.Line
 	min    uint64
 	terms  []term
 	word   []byte
@@ -96,13 +98,13 @@ type termReducer struct {
 }
 
 // Begin implements jobs.Attempter.
-func (r *termReducer) Begin(a jobs.OwnAttempt) {
-	r.line.Begin(a)
+func (r *reducer) Begin(a jobs.OwnAttempt) {
+	r.Line.Begin(a)
 	r.charge = a.Charge
 }
 
 // Reduce writes the frequent words of a file. Counts of one word come from several maps.
-func (r *termReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	const n = fileBytes + 1
 	name := key[n:]
 	r.terms, r.word, r.count = r.terms[:0], r.word[:0], 0
@@ -141,7 +143,7 @@ func (r *termReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) erro
 }
 
 // keep keeps the word at hand if it is frequent enough.
-func (r *termReducer) keep() error {
+func (r *reducer) keep() error {
 	const termBytes = 40 // beside the word
 	if r.count < r.min {
 		return nil

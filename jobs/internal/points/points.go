@@ -1,10 +1,14 @@
-package papers
+// Package points reads points of any dimension and finds the nearest of some. A point is a line
+// of decimal numbers between blanks or commas. Coordinates are whole millionths, so that sums of
+// them do not depend on their order. A result that is made of sums is then the same however the
+// input is divided.
+//
+// Memory: slices of the caller. Neighbours: jobs/kmeans and jobs/classification use it.
+package points
 
 import (
 	"bytes"
 	"fmt"
-	"hash/crc32"
-	"slices"
 	"strconv"
 )
 
@@ -15,9 +19,9 @@ const (
 	most = 1_000_000
 )
 
-// parsePoint appends the coordinates of a point to dst. It fails if text has something else than
+// Parse appends the coordinates of a point to dst. It fails if text has something else than
 // numbers with at most 6 decimals, at most a million.
-func parsePoint(dst []int64, text []byte) ([]int64, error) {
+func Parse(dst []int64, text []byte) ([]int64, error) {
 	for at := 0; ; {
 		for at < len(text) && separates(text[at]) {
 			at++
@@ -60,8 +64,8 @@ func parsePoint(dst []int64, text []byte) ([]int64, error) {
 // separates reports whether c stands between coordinates.
 func separates(c byte) bool { return c == ' ' || c == ',' || c == '\t' || c == '\r' }
 
-// appendPoint appends a point as Parse reads it.
-func appendPoint(dst []byte, point []int64) []byte {
+// Append appends a point as Parse reads it.
+func Append(dst []byte, point []int64) []byte {
 	for i, n := range point {
 		if i > 0 {
 			dst = append(dst, ' ')
@@ -78,17 +82,17 @@ func appendPoint(dst []byte, point []int64) []byte {
 	return dst
 }
 
-// pointSet is a number of points of one dimension.
-type pointSet struct {
+// Set is a number of points of one dimension.
+type Set struct {
 	Dimension int
 	Number    int
 	values    []float64 // in millionths, point by point
 }
 
-// parsePoints reads a point from each line of text. What stands before a TAB is the name of the
+// ParseSet reads a point from each line of text. What stands before a TAB is the name of the
 // point, and is left out. It fails if there is none, or if dimensions differ.
-func parsePoints(text []byte) (*pointSet, error) {
-	s := &pointSet{}
+func ParseSet(text []byte) (*Set, error) {
+	s := &Set{}
 	var point []int64
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)
@@ -96,7 +100,7 @@ func parsePoints(text []byte) (*pointSet, error) {
 			line = line[tab+1:]
 		}
 		var err error
-		if point, err = parsePoint(point[:0], line); err != nil {
+		if point, err = Parse(point[:0], line); err != nil {
 			return nil, err
 		}
 		if s.Number > 0 && len(point) != s.Dimension {
@@ -115,7 +119,7 @@ func parsePoints(text []byte) (*pointSet, error) {
 
 // Nearest returns the index of the point of the set that is nearest to p, the first one of
 // several. p has the dimension of the set.
-func (s *pointSet) Nearest(p []int64) int {
+func (s *Set) Nearest(p []int64) int {
 	best, index := 0.0, 0
 	for i := range s.Number {
 		sum := 0.0
@@ -130,11 +134,11 @@ func (s *pointSet) Nearest(p []int64) int {
 	return index
 }
 
-// pointsWithin reports whether no coordinate of two texts of centroids differs by more than tolerance.
+// Within reports whether no coordinate of two texts of centroids differs by more than tolerance.
 // It is false if one of the texts is none.
-func pointsWithin(before, after []byte, tolerance float64) bool {
-	s, err := parsePoints(before)
-	other, errAfter := parsePoints(after)
+func Within(before, after []byte, tolerance float64) bool {
+	s, err := ParseSet(before)
+	other, errAfter := ParseSet(after)
 	if err != nil || errAfter != nil || s.Number != other.Number || s.Dimension != other.Dimension {
 		return false
 	}
@@ -144,33 +148,4 @@ func pointsWithin(before, after []byte, tolerance float64) bool {
 		}
 	}
 	return true
-}
-
-// draw draws Most different lines: those with the least CRC-32C, and of equal ones those that
-// sort first. So a draw does not depend on how the input is divided, and draws from parts can be
-// drawn from again. It copies the lines that it keeps.
-type draw struct {
-	Most  int
-	Lines [][]byte // by CRC-32C, then by their bytes
-
-	sums []uint32 // of Lines
-}
-
-// Add offers a line, which is borrowed. Empty lines are not taken.
-func (d *draw) Add(line []byte) {
-	sum := crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli))
-	if len(line) == 0 || len(d.Lines) >= d.Most && sum > d.sums[d.Most-1] {
-		return
-	}
-	at, _ := slices.BinarySearch(d.sums, sum)
-	for ; at < len(d.sums) && d.sums[at] == sum; at++ {
-		if order := bytes.Compare(d.Lines[at], line); order == 0 {
-			return
-		} else if order > 0 {
-			break
-		}
-	}
-	d.Lines, d.sums = slices.Insert(d.Lines, at, bytes.Clone(line)), slices.Insert(d.sums, at, sum)
-	n := min(len(d.Lines), d.Most)
-	d.Lines, d.sums = d.Lines[:n], d.sums[:n]
 }

@@ -1,4 +1,16 @@
-package papers
+// Package kmeans is a job that finds the centres of K clusters by Lloyd's iteration (K-Means of
+// PUMA, Purdue's MapReduce benchmarks, which clusters movies; this job clusters points). A line of
+// input is a point: numbers of at most 6 decimals between blanks or commas. The result is
+// "cluster TAB centroid", by cluster.
+//
+// It is a chain of three jobs. The first one draws K different points. The second one reads the
+// points again in rounds: the centroids of a round are its side data, each point is added to the
+// nearest one, and the averages are the centroids of the next round. Rounds end when no
+// coordinate moves by more than Options.Tolerance. The third job prints the centroids.
+//
+// Memory: K points and sums in each attempt. Neighbours: jobs/internal/points computes;
+// jobs/classification puts points into clusters.
+package kmeans
 
 import (
 	"bytes"
@@ -9,28 +21,19 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/points"
 )
 
-// KMeansOptions say how many clusters there are and when the iteration ends.
-type KMeansOptions struct {
+// Options say how many clusters there are and when the iteration ends.
+type Options struct {
 	K         int     // clusters, if the run has no side data with centroids; 0: 10
 	Rounds    int     // bound of the iteration; 0: 20
 	Tolerance float64 // no coordinate moves by more in the last round; 0: 0.001
 	Given     bool    // the side data of the run are the first centroids, a point on each line
 }
 
-// KMeans makes a job that finds the centres of K clusters by Lloyd's iteration (K-Means of
-// PUMA, Purdue's MapReduce benchmarks, which clusters movies; this job clusters points). A line of
-// input is a point: numbers of at most 6 decimals between blanks or commas. The result is
-// "cluster TAB centroid", by cluster.
-//
-// It is a chain of three jobs. The first one draws K different points. The second one reads the
-// points again in rounds. The centroids of a round are its side data. Each point is added to the
-// nearest one, and the averages are the centroids of the next round. Rounds end when no
-// coordinate moves by more than Options.Tolerance. The third job prints the centroids.
-//
-// Memory: K points and sums in each attempt.
-func KMeans(o KMeansOptions) (jobs.Chain, error) {
+// New makes the jobs.
+func New(o Options) (jobs.Chain, error) {
 	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, 0.001)
 	switch {
 	case o.K < 1 || o.K > 10_000:
@@ -43,14 +46,14 @@ func KMeans(o KMeansOptions) (jobs.Chain, error) {
 	chain := jobs.Chain{
 		{
 			Name: "kmeans-draw", Reduces: 1, BuiltIn: true,
-			NewMapper:  func() jobs.Mapper { return &drawMapper{draw{Most: o.K}} },
+			NewMapper:  func() jobs.Mapper { return &drawMapper{points.Draw{Most: o.K}} },
 			NewReducer: func() jobs.Reducer { return drawReducer{o.K} },
 		},
 		{
 			Name: "kmeans", Reduces: 1, BuiltIn: true, Rereads: true, Rounds: o.Rounds,
-			Converged:  func(before, after []byte) bool { return pointsWithin(before, after, o.Tolerance) },
-			NewMapper:  func() jobs.Mapper { return &centroidMapper{} },
-			NewReducer: func() jobs.Reducer { return &centroidReducer{} },
+			Converged:  func(before, after []byte) bool { return points.Within(before, after, o.Tolerance) },
+			NewMapper:  func() jobs.Mapper { return &mapper{} },
+			NewReducer: func() jobs.Reducer { return &reducer{} },
 		},
 		{
 			Name: "kmeans-print", BuiltIn: true,
@@ -64,7 +67,7 @@ func KMeans(o KMeansOptions) (jobs.Chain, error) {
 }
 
 // drawMapper draws the first centroids.
-type drawMapper struct{ draw }
+type drawMapper struct{ points.Draw }
 
 // Map draws from a block.
 func (m *drawMapper) Map(b jobs.Block, _ jobs.Emitter) error {
@@ -86,7 +89,7 @@ type drawReducer struct{ k int }
 
 // Reduce draws from what the maps have drawn.
 func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
-	d := draw{Most: r.k}
+	d := points.Draw{Most: r.k}
 	for vs.Next() {
 		d.Add(vs.Value())
 	}
@@ -96,9 +99,9 @@ func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// centroidMapper adds the points of a block to the sums of their clusters.
-type centroidMapper struct {
-	centroids *pointSet
+// mapper adds the points of a block to the sums of their clusters.
+type mapper struct {
+	centroids *points.Set
 	err       error
 	point     []int64
 	sums      []int64 // for each cluster: the number of its points, and the sum of each coordinate
@@ -106,10 +109,10 @@ type centroidMapper struct {
 }
 
 // Begin reads the centroids.
-func (m *centroidMapper) Begin(a jobs.OwnAttempt) { m.centroids, m.err = parsePoints(a.Side) }
+func (m *mapper) Begin(a jobs.OwnAttempt) { m.centroids, m.err = points.ParseSet(a.Side) }
 
 // Map emits a sum for each cluster. A block has so few points that no sum overflows.
-func (m *centroidMapper) Map(b jobs.Block, out jobs.Emitter) error {
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.err != nil {
 		return errs.Inputf("centroids", "%w", m.err)
 	}
@@ -117,7 +120,7 @@ func (m *centroidMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	m.sums = append(m.sums[:0], make([]int64, m.centroids.Number*(d+1))...)
 	for line := range b.Lines() {
 		var err error
-		if m.point, err = parsePoint(m.point[:0], line); err != nil {
+		if m.point, err = points.Parse(m.point[:0], line); err != nil {
 			return errs.Inputf(b.Path, "%w", err)
 		}
 		if len(m.point) == 0 {
@@ -143,16 +146,16 @@ func (m *centroidMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// centroidReducer makes the averages. A cluster without points keeps its centroid.
-type centroidReducer struct{ before [][]byte }
+// reducer makes the averages. A cluster without points keeps its centroid.
+type reducer struct{ before [][]byte }
 
 // Begin notes the centroids of the round.
-func (r *centroidReducer) Begin(a jobs.OwnAttempt) {
+func (r *reducer) Begin(a jobs.OwnAttempt) {
 	r.before = bytes.Split(bytes.TrimSpace(a.Side), []byte("\n"))
 }
 
 // Reduce adds the sums of a cluster, and writes its number and centroid.
-func (r *centroidReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	cluster := int(binary.BigEndian.Uint32(key))
 	var totals []big.Int
 	for vs.Next() {
@@ -174,7 +177,7 @@ func (r *centroidReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) 
 	for i := range centroid {
 		centroid[i] = new(big.Int).Quo(&totals[i+1], &totals[0]).Int64()
 	}
-	out.Emit(name, appendPoint(nil, centroid))
+	out.Emit(name, points.Append(nil, centroid))
 	return nil
 }
 
@@ -182,62 +185,6 @@ func (r *centroidReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) 
 func printLines(b jobs.Block, out jobs.Emitter) error {
 	for line := range b.Lines() {
 		out.Emit(nil, line)
-	}
-	return nil
-}
-
-// Classification makes a job that puts points into the clusters of given centroids
-// (Classification of PUMA, Purdue's MapReduce benchmarks, which classifies movies). The centroids
-// are the side data of the run, as KMeans writes them. A line of input is a point: numbers
-// of at most 6 decimals between blanks or commas. The result is "cluster TAB point", by cluster,
-// then in the order of the input.
-//
-// Memory: the centroids in each attempt.
-func Classification() (jobs.Chain, error) {
-	return jobs.Chain{{
-		Name: "classification", Ordered: true, BuiltIn: true,
-		NewMapper:  func() jobs.Mapper { return &classifier{} },
-		NewReducer: func() jobs.Reducer { return jobs.ReducerFunc(writeCluster) },
-	}}, nil
-}
-
-type classifier struct {
-	centroids *pointSet
-	err       error
-	point     []int64
-	key       []byte
-}
-
-// Begin reads the centroids.
-func (m *classifier) Begin(a jobs.OwnAttempt) { m.centroids, m.err = parsePoints(a.Side) }
-
-// Map emits each point with the number of its cluster.
-func (m *classifier) Map(b jobs.Block, out jobs.Emitter) error {
-	if m.err != nil {
-		return errs.Inputf("centroids", "%w", m.err)
-	}
-	for line := range b.Lines() {
-		var err error
-		if m.point, err = parsePoint(m.point[:0], line); err != nil {
-			return errs.Inputf(b.Path, "%w", err)
-		}
-		if len(m.point) == 0 {
-			continue
-		}
-		if len(m.point) != m.centroids.Dimension {
-			return errs.Inputf(b.Path, "a point has %d coordinates and the centroids have %d", len(m.point), m.centroids.Dimension)
-		}
-		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(m.centroids.Nearest(m.point)))
-		out.Emit(m.key, line)
-	}
-	return nil
-}
-
-// writeCluster writes the points of a cluster behind its number.
-func writeCluster(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	name := strconv.AppendUint(nil, uint64(binary.BigEndian.Uint32(key)), 10)
-	for vs.Next() {
-		out.Emit(name, vs.Value())
 	}
 	return nil
 }

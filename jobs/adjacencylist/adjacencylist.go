@@ -1,0 +1,92 @@
+// Package adjacencylist is a job that makes lists of neighbours of a directed graph, as PageRank
+// needs them (Adjacency-List of PUMA, Purdue's MapReduce benchmarks). A line of input is an edge,
+// "p TAB q". The result is "node TAB from,from… TAB to,to…": the nodes with an edge to it, and
+// those to which it has one, in byte order, each once.
+//
+// A map emits each edge twice, with the keys "q TAB f p" and "p TAB t q". The group is the node,
+// and its neighbours come sorted (secondary sort).
+//
+// Memory: one key, and in a reduce one line (jobs/internal/list). Neighbours: package jobs.
+package adjacencylist
+
+import (
+	"bytes"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/list"
+)
+
+// New makes the job.
+func New() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "adjacency-list", Ordered: true, BuiltIn: true,
+		GroupBytes: nodeBytes,
+		NewMapper:  func() jobs.Mapper { return &mapper{} },
+		NewReducer: func() jobs.Reducer { return &reducer{} },
+	}}, nil
+}
+
+// nodeBytes returns the length of a node's name and its TAB.
+func nodeBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
+
+// The byte between a node and its neighbour: the neighbour's edge leads to the node, or away
+// from it.
+const (
+	from = 'f'
+	to   = 't'
+)
+
+type mapper struct{ key []byte }
+
+// Map emits each edge from both ends.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		tab := bytes.IndexByte(line, '\t')
+		if tab <= 0 || tab+1 == len(line) || bytes.IndexByte(line[tab+1:], '\t') >= 0 {
+			if len(line) == 0 {
+				continue
+			}
+			return errs.Inputf(b.Path, "%q is no edge: node TAB node", line[:min(len(line), 60)])
+		}
+		p, q := line[:tab], line[tab+1:]
+		m.key = append(append(append(m.key[:0], q...), '\t', from), p...)
+		out.Emit(m.key, nil)
+		m.key = append(append(append(m.key[:0], p...), '\t', to), q...)
+		out.Emit(m.key, nil)
+	}
+	return nil
+}
+
+type reducer struct {
+	list.Line
+	last []byte // direction and neighbour
+}
+
+// Reduce writes a node and its neighbours.
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	n := nodeBytes(key)
+	r.Text, r.last = r.Text[:0], append(r.last[:0], from)
+	for vs.Next() {
+		neighbour := vs.Key()[n:]
+		if bytes.Equal(neighbour, r.last) {
+			continue
+		}
+		switch {
+		case neighbour[0] != r.last[0]: // the first edge away
+			r.Text = append(r.Text, '\t')
+		case len(r.last) > 1:
+			r.Text = append(r.Text, ',')
+		}
+		r.last = append(r.last[:0], neighbour...)
+		r.Text = append(r.Text, neighbour[1:]...)
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	if r.last[0] == from {
+		r.Text = append(r.Text, '\t')
+	}
+	out.Emit(key[:n-1], r.Text)
+	return nil
+}

@@ -1,0 +1,68 @@
+// Package classification is a job that puts points into the clusters of given centroids
+// (Classification of PUMA, Purdue's MapReduce benchmarks, which classifies movies). The centroids
+// are the side data of the run, as jobs/kmeans writes them. A line of input is a point: numbers
+// of at most 6 decimals between blanks or commas. The result is "cluster TAB point", by cluster,
+// then in the order of the input.
+//
+// Memory: the centroids in each attempt. Neighbours: jobs/internal/points computes; jobs/kmeans
+// finds centroids.
+package classification
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/points"
+)
+
+// New makes the job.
+func New() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "classification", Ordered: true, BuiltIn: true,
+		NewMapper:  func() jobs.Mapper { return &mapper{} },
+		NewReducer: func() jobs.Reducer { return jobs.ReducerFunc(reduce) },
+	}}, nil
+}
+
+type mapper struct {
+	centroids *points.Set
+	err       error
+	point     []int64
+	key       []byte
+}
+
+// Begin reads the centroids.
+func (m *mapper) Begin(a jobs.OwnAttempt) { m.centroids, m.err = points.ParseSet(a.Side) }
+
+// Map emits each point with the number of its cluster.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	if m.err != nil {
+		return errs.Inputf("centroids", "%w", m.err)
+	}
+	for line := range b.Lines() {
+		var err error
+		if m.point, err = points.Parse(m.point[:0], line); err != nil {
+			return errs.Inputf(b.Path, "%w", err)
+		}
+		if len(m.point) == 0 {
+			continue
+		}
+		if len(m.point) != m.centroids.Dimension {
+			return errs.Inputf(b.Path, "a point has %d coordinates and the centroids have %d", len(m.point), m.centroids.Dimension)
+		}
+		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(m.centroids.Nearest(m.point)))
+		out.Emit(m.key, line)
+	}
+	return nil
+}
+
+// reduce writes the points of a cluster behind its number.
+func reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	name := strconv.AppendUint(nil, uint64(binary.BigEndian.Uint32(key)), 10)
+	for vs.Next() {
+		out.Emit(name, vs.Value())
+	}
+	return nil
+}

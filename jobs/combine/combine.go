@@ -1,0 +1,34 @@
+// Package combine is the job Combine of Gridmix: it counts words, and the maps combine what they
+// emit (Gridmix2, CombinerJobCreator: TokenCounterMapper with IntSumReducer as combiner). The result
+// is "word TAB count". RAS runs it with one reduce (--reducers 1).
+//
+// A count is folded in the kvbuffer of the map, so a map emits each word once a load. The words
+// are those of jobs/wordcount: runs of bytes other than blanks.
+//
+// Memory: words are slices of the block. Neighbours: package jobs finds words and adds counts.
+package combine
+
+import "mrlocal/jobs"
+
+// New makes the job.
+func New() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "combine", Ordered: true, BuiltIn: true,
+		NewMapper:  func() jobs.Mapper { return &mapper{words: jobs.BlankSeparated(), one: jobs.AppendUint64(nil, 1)} },
+		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
+		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
+	}}, nil
+}
+
+type mapper struct {
+	words *jobs.Words
+	one   []byte
+}
+
+// Map emits each word with the count 1.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	for words := range m.words.In(b.Data) {
+		jobs.EmitSpans(out, b.Data, words, m.one)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+// Package histogramratings is a job that counts how often each rating was given (Histogram-Ratings
+// of PUMA, Purdue's MapReduce benchmarks). A line of input is "movie:user_rating,user_rating,…".
+// The result is "rating TAB count", by rating.
+//
+// Memory: 256 counts for each attempt, which the map emits at its end. Neighbours:
+// jobs/internal/ratings reads the lines; package jobs adds the counts.
+package histogramratings
+
+import (
+	"strconv"
+
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/ratings"
+)
+
+// New makes the job.
+func New() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "histogram-ratings", Reduces: 1, BuiltIn: true,
+		NewMapper:  func() jobs.Mapper { return &mapper{} },
+		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
+		NewReducer: func() jobs.Reducer { return jobs.ReducerFunc(reduce) },
+	}}, nil
+}
+
+type mapper struct{ total [256]uint64 }
+
+// Map counts the ratings of a block.
+func (m *mapper) Map(b jobs.Block, _ jobs.Emitter) error {
+	return ratings.Each(b, func(counts *[256]uint64, _, _ uint64) {
+		for r, n := range counts {
+			m.total[r] += n
+		}
+	})
+}
+
+// Flush emits what was counted. The key is the rating as one byte, so that keys come by rating.
+func (m *mapper) Flush(out jobs.Emitter) error {
+	for r, n := range m.total {
+		if n > 0 {
+			out.Emit([]byte{byte(r)}, jobs.AppendUint64(nil, n))
+		}
+	}
+	return nil
+}
+
+// reduce writes a rating and its count.
+func reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	return jobs.NewSum().Reduce(strconv.AppendUint(nil, uint64(key[0]), 10), vs, out)
+}

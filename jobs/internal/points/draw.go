@@ -1,0 +1,36 @@
+package points
+
+import (
+	"bytes"
+	"hash/crc32"
+	"slices"
+)
+
+// Draw draws Most different lines: those with the least CRC-32C, and of equal ones those that
+// sort first. So a draw does not depend on how the input is divided, and draws from parts can be
+// drawn from again. It copies the lines that it keeps.
+type Draw struct {
+	Most  int
+	Lines [][]byte // by CRC-32C, then by their bytes
+
+	sums []uint32 // of Lines
+}
+
+// Add offers a line, which is borrowed. Empty lines are not taken.
+func (d *Draw) Add(line []byte) {
+	sum := crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli))
+	if len(line) == 0 || len(d.Lines) >= d.Most && sum > d.sums[d.Most-1] {
+		return
+	}
+	at, _ := slices.BinarySearch(d.sums, sum)
+	for ; at < len(d.sums) && d.sums[at] == sum; at++ {
+		if order := bytes.Compare(d.Lines[at], line); order == 0 {
+			return
+		} else if order > 0 {
+			break
+		}
+	}
+	d.Lines, d.sums = slices.Insert(d.Lines, at, bytes.Clone(line)), slices.Insert(d.sums, at, sum)
+	n := min(len(d.Lines), d.Most)
+	d.Lines, d.sums = d.Lines[:n], d.sums[:n]
+}

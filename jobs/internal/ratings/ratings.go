@@ -1,0 +1,56 @@
+// Package ratings reads the movies of PUMA, Purdue's MapReduce benchmarks: a line is
+// "movie:user_rating,user_rating,…", where a rating is a number from 0 to 255.
+//
+// Memory: none. Neighbours: jobs/histogrammovies and jobs/histogramratings use it.
+package ratings
+
+import (
+	"bytes"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+)
+
+// Each calls movie once for each line of a block that has ratings, with how often each rating
+// stands in the line, and with their sum and number. counts is borrowed until movie returns.
+// It fails with an error of kind errs.BadInput for a line of another form.
+func Each(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
+	var counts [256]uint64
+	for line := range b.Lines() {
+		colon := bytes.IndexByte(line, ':')
+		if len(line) == 0 {
+			continue
+		}
+		if colon < 0 {
+			return wrong(b, line)
+		}
+		counts = [256]uint64{}
+		var sum, n uint64
+		for rest := line[colon+1:]; len(rest) > 0; {
+			under := bytes.IndexByte(rest, '_')
+			rating, at := uint64(0), under+1
+			for ; at < len(rest) && rest[at] != ','; at++ {
+				if c := rest[at] - '0'; c <= 9 && rating < 256 {
+					rating = rating*10 + uint64(c)
+					continue
+				}
+				rating = 256
+			}
+			if under < 0 || at == under+1 || rating > 255 {
+				return wrong(b, line)
+			}
+			counts[rating]++
+			sum, n = sum+rating, n+1
+			rest = rest[min(at+1, len(rest)):]
+		}
+		if n > 0 {
+			movie(&counts, sum, n)
+		}
+	}
+	return nil
+}
+
+// wrong is the error of a line.
+func wrong(b jobs.Block, line []byte) error {
+	return errs.Inputf(b.Path, "%q is not movie:user_rating,user_rating,…", line[:min(len(line), 60)])
+}

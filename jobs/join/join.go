@@ -1,0 +1,76 @@
+// Package join is a job that joins two inputs by the first field of their lines (Hadoop's
+// contrib/data_join, and the join of its examples). Fields end at a TAB; empty lines are left out. The result is
+// "key TAB rest TAB rest" for each pair of a line of the first input and a line of the second one
+// that have the same key: by key, then in the order of the second input, then of the first.
+//
+// The mapper knows from Block.Input to which input a line belongs. The key is "key TAB input", and
+// the group is the key, so the lines of the first input come first (secondary sort). A reduce keeps
+// these, and reads those of the second input one after the other.
+//
+// Memory: the lines of the first input with one key, charged to the bound of the run. So name the
+// input with fewer lines a key first. Neighbours: package jobs.
+package join
+
+import (
+	"bytes"
+
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/list"
+)
+
+// Inputs is how many inputs the job takes.
+const Inputs = 2
+
+// New makes the job.
+func New() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "join", Ordered: true, BuiltIn: true,
+		GroupBytes: func(key []byte) int { return bytes.IndexByte(key, '\t') + 1 },
+		NewMapper:  func() jobs.Mapper { return &mapper{} },
+		NewReducer: func() jobs.Reducer { return &reducer{} },
+	}}, nil
+}
+
+type mapper struct{ key []byte }
+
+// Map emits each line with its key and its input.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		if len(line) == 0 {
+			continue
+		}
+		key, rest, _ := bytes.Cut(line, []byte{'\t'})
+		m.key = append(append(m.key[:0], key...), '\t', byte(min(b.Input, 1)))
+		out.Emit(m.key, rest)
+	}
+	return nil
+}
+
+type reducer struct {
+	list.Line       // the lines of the first input
+	ends      []int // of each of them in Text
+	pair      []byte
+}
+
+// Reduce writes all pairs of one key.
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	n := bytes.IndexByte(key, '\t')
+	r.Text, r.ends = r.Text[:0], r.ends[:0]
+	for vs.Next() {
+		if vs.Key()[n+1] == 0 {
+			r.Text = append(r.Text, vs.Value()...)
+			r.ends = append(r.ends, len(r.Text))
+			if err := r.Check(); err != nil {
+				return err
+			}
+			continue
+		}
+		begin := 0
+		for _, end := range r.ends {
+			r.pair = append(append(append(r.pair[:0], r.Text[begin:end]...), '\t'), vs.Value()...)
+			out.Emit(key[:n], r.pair)
+			begin = end
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+// Package rankedinvertedindex is a job that lists for each sequence of words the documents that
+// have it, most frequent first (Ranked-Inverted-Index of PUMA, Purdue's MapReduce benchmarks). It
+// reads what jobs/sequencecount writes, "sequence|document TAB count". The result is
+// "sequence TAB count|document,count|document…": by falling count, then by document.
+//
+// The order of the documents comes from a secondary sort: the key is "sequence TAB", then the
+// count so that it sorts by falling numbers, then the document. The group is the sequence.
+//
+// Memory: one key, and in a reduce one line (jobs/internal/list). Neighbours: package jobs.
+package rankedinvertedindex
+
+import (
+	"bytes"
+	"strconv"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/list"
+)
+
+// New makes the job.
+func New() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "ranked-inverted-index", Ordered: true, BuiltIn: true,
+		GroupBytes: sequenceBytes,
+		NewMapper:  func() jobs.Mapper { return &mapper{} },
+		NewReducer: func() jobs.Reducer { return &reducer{} },
+	}}, nil
+}
+
+// sequenceBytes returns the length of the sequence and its TAB. A sequence has no TAB.
+func sequenceBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
+
+type mapper struct{ key []byte }
+
+// Map emits a key without a value for each line.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		tab := bytes.LastIndexByte(line, '\t')
+		bar := bytes.LastIndexByte(line[:max(tab, 0)], '|')
+		count, ok := number(line[tab+1:])
+		if bar < 0 || !ok || bytes.IndexByte(line[:bar], '\t') >= 0 {
+			return errs.Inputf(b.Path, "%q is no line of sequence-count: word|word|word|document TAB count", line[:min(len(line), 80)])
+		}
+		m.key = append(append(m.key[:0], line[:bar]...), '\t')
+		m.key = append(jobs.AppendDescending(m.key, count), line[bar+1:tab]...)
+		out.Emit(m.key, nil)
+	}
+	return nil
+}
+
+// number reads a decimal number.
+func number(text []byte) (n uint64, ok bool) {
+	if len(text) == 0 || len(text) > 19 {
+		return 0, false
+	}
+	for _, c := range text {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	return n, true
+}
+
+type reducer struct{ list.Line }
+
+// Reduce writes a sequence and its documents.
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	n := sequenceBytes(key)
+	r.Text = r.Text[:0]
+	for vs.Next() {
+		if len(r.Text) > 0 {
+			r.Text = append(r.Text, ',')
+		}
+		rest := vs.Key()[n:]
+		r.Text = strconv.AppendUint(r.Text, jobs.Descending(rest), 10)
+		r.Text = append(append(r.Text, '|'), rest[8:]...)
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	out.Emit(key[:n-1], r.Text)
+	return nil
+}

@@ -1,0 +1,84 @@
+// Package selfjoin is a job that makes candidates of k+1 items of sorted lists of k items, as the
+// a priori algorithm of data mining does (Self-Join of PUMA, Purdue's MapReduce benchmarks). A
+// line of input is "item,item,…". The result is "item,…,item TAB last,last…" for each prefix of
+// k−1 items: all their last items in byte order, each once. Any two of the last items, behind the
+// prefix, make a candidate.
+//
+// A line is its own key, so it is never copied in a map. Its group is the prefix, and the last
+// items come sorted (secondary sort).
+//
+// Memory: the spans of a block, and in a reduce one line (jobs/internal/list). Neighbours:
+// package jobs.
+package selfjoin
+
+import (
+	"bytes"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/list"
+)
+
+// New makes the job.
+func New() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "self-join", Ordered: true, BuiltIn: true,
+		GroupBytes: prefixBytes,
+		NewMapper:  func() jobs.Mapper { return &mapper{} },
+		NewReducer: func() jobs.Reducer { return &reducer{} },
+	}}, nil
+}
+
+// prefixBytes returns the length of all items but the last one, with their commas.
+func prefixBytes(key []byte) int { return bytes.LastIndexByte(key, ',') + 1 }
+
+type mapper struct{ spans []jobs.Span }
+
+// Map passes on the lines that have several items.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	m.spans = m.spans[:0]
+	at := 0
+	for line := range b.Lines() {
+		if bytes.IndexByte(line, ',') < 0 && len(line) > 0 {
+			return errs.Inputf(b.Path, "line at byte %d: %q has no comma; a line is item,item,…", b.Offset+int64(at), line[:min(len(line), 60)])
+		}
+		if len(line) > 0 {
+			m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(line))})
+		}
+		at += len(line) + 1
+	}
+	if taker, ok := out.(jobs.Taker); ok {
+		taker.Take(b, m.spans)
+		return nil
+	}
+	jobs.EmitSpans(out, b.Data, m.spans, nil)
+	return nil
+}
+
+type reducer struct {
+	list.Line
+	last []byte
+}
+
+// Reduce writes a prefix and its last items.
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	n := prefixBytes(key)
+	r.Text, r.last = r.Text[:0], r.last[:0]
+	for some := false; vs.Next(); {
+		item := vs.Key()[n:]
+		if some && bytes.Equal(item, r.last) {
+			continue
+		}
+		if some {
+			r.Text = append(r.Text, ',')
+		}
+		some = true
+		r.last = append(r.last[:0], item...)
+		r.Text = append(r.Text, item...)
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	out.Emit(key[:n-1], r.Text)
+	return nil
+}

@@ -1,0 +1,84 @@
+// Package terasort is a job that sorts binary records of fixed size by the bytes with which they
+// begin (Hadoop's example TeraSort, which PUMA and the papers use). By default a record has 100
+// bytes and its key 10, as TeraGen makes them (mrlocal gen records). Records with equal keys
+// keep their order.
+//
+// The engine samples the input for the bounds of the parts, and hands whole blocks to the
+// kvbuffer, so a record is copied once.
+//
+// Memory: the spans of a block. Neighbours: package jobs; jobs/teravalidate checks the result.
+package terasort
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+)
+
+// Options say what a record is.
+type Options struct {
+	Record string // fixed:BYTES[,key=BYTES]; "": fixed:100,key=10
+}
+
+// DefaultRecord is the record of TeraGen.
+const DefaultRecord = "fixed:100,key=10"
+
+// ParseRecord reads Options.Record. Without key= the whole record is the key.
+func ParseRecord(text string) (recordBytes, keyBytes int, err error) {
+	if text == "" {
+		text = DefaultRecord
+	}
+	wrong := errs.Optionf("Options.Record "+text, "want fixed:BYTES,key=BYTES, with records of at most %d bytes and keys of 1 byte to a record", jobs.MaxRecordBytes)
+	size, ok := strings.CutPrefix(text, "fixed:")
+	size, key, keyed := strings.Cut(size, ",key=")
+	recordBytes, err = strconv.Atoi(size)
+	if keyBytes = recordBytes; keyed && err == nil {
+		keyBytes, err = strconv.Atoi(key)
+	}
+	if err != nil || !ok || recordBytes < 1 || recordBytes > jobs.MaxRecordBytes || keyBytes < 1 || keyBytes > recordBytes {
+		return 0, 0, wrong
+	}
+	return recordBytes, keyBytes, nil
+}
+
+// New makes the job.
+func New(o Options) (jobs.Chain, error) {
+	recordBytes, keyBytes, err := ParseRecord(o.Record)
+	if err != nil {
+		return nil, err
+	}
+	job := jobs.Job{
+		Name: "terasort", Ordered: true, BuiltIn: true, RecordBytes: recordBytes, Bare: true,
+		NewMapper:  func() jobs.Mapper { return &mapper{bytes: recordBytes} },
+		NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} },
+	}
+	if keyBytes < recordBytes {
+		job.AppendKey = func(dst, record []byte) []byte { return append(dst, record[:keyBytes]...) }
+		job.NewReducer = func() jobs.Reducer { return jobs.Identity{Out: jobs.ValueColumn} }
+	}
+	return jobs.Chain{job}, nil
+}
+
+type mapper struct {
+	bytes int // of a record
+	spans []jobs.Span
+}
+
+// Map passes on the records of a block as they lie.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	taker, ok := out.(jobs.Taker)
+	if !ok {
+		return errors.New("terasort: the Emitter cannot take blocks (jobs.Taker)")
+	}
+	m.spans = m.spans[:0]
+	for at := 0; at < len(b.Data); at += m.bytes {
+		m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(m.bytes)})
+	}
+	if len(m.spans) > 0 {
+		taker.Take(b, m.spans)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+// Package teravalidate is a job that checks the result of a terasort (Hadoop's example
+// TeraValidate): that records ascend by key within each file and from file to file, in the order
+// in which files are given. The result is a line "error TAB …" for each place where they do not,
+// then "records TAB number" and "checksum TAB sum". The sum is that of the CRC-32 of all records, in
+// hexadecimal, as TeraChecksum prints it: a sort does not change it.
+//
+// A map emits the first and the last key of each block under the place of the block. The only
+// reduce gets all blocks as one group, in the order of the input.
+//
+// Memory: two keys a block. Neighbours: jobs/terasort sorts and reads the form of a record.
+package teravalidate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+
+	"mrlocal/jobs"
+)
+
+// Options say what a record is, in bytes.
+type Options struct{ RecordBytes, KeyBytes int }
+
+// New makes the job.
+func New(o Options) (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "teravalidate", Reduces: 1, BuiltIn: true, RecordBytes: o.RecordBytes,
+		GroupBytes: func([]byte) int { return 0 }, // one group: the whole input
+		NewMapper:  func() jobs.Mapper { return &mapper{o: o} },
+		NewReducer: func() jobs.Reducer { return &reducer{o: o} },
+	}}, nil
+}
+
+type mapper struct {
+	o          Options
+	key, value []byte
+}
+
+// Map checks a block. The key is its place in the input; the value is what stands in piece.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	var records, sum, wrong, at uint64
+	var first, last []byte
+	for r := range b.Fixed(m.o.RecordBytes) {
+		key := r[:m.o.KeyBytes]
+		if records == 0 {
+			first = key
+		} else if bytes.Compare(last, key) > 0 {
+			if wrong++; wrong == 1 {
+				at = uint64(b.Offset) + records*uint64(m.o.RecordBytes)
+			}
+		}
+		last = key
+		records++
+		sum += uint64(crc32.ChecksumIEEE(r))
+	}
+	if records == 0 {
+		return nil
+	}
+	m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(b.File))
+	m.key = binary.BigEndian.AppendUint64(m.key, uint64(b.Offset))
+	m.value = m.value[:0]
+	for _, n := range []uint64{records, sum, wrong, at} {
+		m.value = jobs.AppendUint64(m.value, n)
+	}
+	m.value = append(append(append(m.value, first...), last...), b.Path...)
+	out.Emit(m.key, m.value)
+	return nil
+}
+
+type reducer struct{ o Options }
+
+// Reduce compares each block with the one before it.
+func (r *reducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
+	var records, sum uint64
+	var last []byte
+	for vs.Next() {
+		v := vs.Value()
+		keys := v[32:]
+		first, next, path := keys[:r.o.KeyBytes], keys[r.o.KeyBytes:2*r.o.KeyBytes], keys[2*r.o.KeyBytes:]
+		if records > 0 && bytes.Compare(last, first) > 0 {
+			out.Emit([]byte("error"), fmt.Appendf(nil, "%s: the record at byte %d is less than the one before it", path, binary.BigEndian.Uint64(vs.Key()[4:])))
+		}
+		if wrong := jobs.Uint64(v[16:]); wrong > 0 {
+			out.Emit([]byte("error"), fmt.Appendf(nil, "%s: the record at byte %d is less than the one before it; %d such in a block", path, jobs.Uint64(v[24:]), wrong))
+		}
+		last = append(last[:0], next...)
+		records += jobs.Uint64(v)
+		sum += jobs.Uint64(v[8:])
+	}
+	out.Emit([]byte("records"), strconv.AppendUint(nil, records, 10))
+	out.Emit([]byte("checksum"), strconv.AppendUint(nil, sum, 16))
+	return nil
+}
