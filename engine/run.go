@@ -40,7 +40,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mrlocal/engine/cores"
 	"mrlocal/engine/journal"
 	"mrlocal/engine/near"
 	"mrlocal/engine/source"
@@ -51,6 +50,7 @@ import (
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
+	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
 	"mrlocal/slots/setup"
@@ -63,7 +63,7 @@ type run struct {
 	kind        string // as the report has it
 	ctx         context.Context
 	started     time.Time
-	used        cores.Sampler // what process and machine have used
+	used        report.Sampler // what process and machine have used
 	cores       []int
 	chains      []*chain
 	budget      *membudget.Budget
@@ -129,7 +129,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	}
 	defer release()
 	// All times of the run, those of events too, count from here.
-	r := &run{kind: kind, started: time.Now(), used: cores.New()}
+	r := &run{kind: kind, started: time.Now(), used: report.NewSampler()}
 	if o.Profile {
 		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))

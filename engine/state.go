@@ -20,6 +20,7 @@ func (s chainState) String() string {
 	return [...]string{"waiting", "opening", "running", "settling", "ended"}[s]
 }
 
+// Next lists the states that may follow s, for checked builds.
 func (s chainState) Next() []chainState {
 	return [...][]chainState{
 		chainWaiting:  {chainOpening, chainEnded}, // ended: a chain that it waits for has failed
@@ -46,6 +47,7 @@ func (s jobState) String() string {
 	return [...]string{"opened", "feeding", "sealed", "ended", "released", "over"}[s]
 }
 
+// Next lists the states that may follow s, for checked builds.
 func (s jobState) Next() []jobState {
 	return [...][]jobState{
 		jobOpened:   {jobFeeding, jobEnded}, // ended: the run was interrupted while it was opened
@@ -73,6 +75,7 @@ func (s attemptState) String() string {
 	return [...]string{"waiting", "running", "ended", "abandoned"}[s]
 }
 
+// Next lists the states that may follow s, for checked builds.
 func (s attemptState) Next() []attemptState {
 	return [...][]attemptState{
 		attemptWaiting:   {attemptRunning, attemptEnded, attemptAbandoned},

@@ -45,6 +45,8 @@ var (
 	errBinary     = errors.New("binary")
 )
 
+// newCut begins a piece of a file. It reads a little beyond the piece, because the last record
+// may end there.
 func newCut(p *Plan, pc Piece, h *handle) cut {
 	f := &p.Files[pc.File]
 	return cut{

@@ -151,6 +151,7 @@ func (g *gather) explain(err error) error {
 	return fmt.Errorf("%s: record at offset %d, collected in a temporary file: %w", g.s.path(), g.s.off, err)
 }
 
+// free gives the chunks back to the caller's Memory.
 func (g *gather) free() {
 	for _, c := range g.chunks {
 		g.h.mem.Put(c)
@@ -158,6 +159,7 @@ func (g *gather) free() {
 	g.chunks = nil
 }
 
+// close frees the chunks and removes the temporary file, if the record has needed one.
 func (g *gather) close() error {
 	g.free()
 	if g.temp == nil {

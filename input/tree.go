@@ -118,6 +118,7 @@ const (
 	direntBytes = 32 << 10
 )
 
+// newTree begins with the directory path as the only errand.
 func newTree(w *walker, path string) *tree {
 	t := &tree{w: w, root: newFolder(path, nil)}
 	t.mu.wake.L = &t.mu
@@ -125,6 +126,8 @@ func newTree(w *walker, path string) *tree {
 	return t
 }
 
+// newFolder makes a folder that nobody has listed yet. above is nil for the root of the
+// search.
 func newFolder(path string, above *folder) *folder {
 	// The root of the file system ends with a separator already.
 	prefix := path
@@ -157,6 +160,8 @@ func (t *tree) read() {
 	helpers.Wait()
 }
 
+// help does errands until none is left and none can come. Each helper has its own buffer for
+// directory entries.
 func (t *tree) help() {
 	scratch := scratch{buf: make([]byte, direntBytes)}
 	for e, _ := t.next(); e.f != nil; e, _ = t.next() {
@@ -340,6 +345,8 @@ func byPath(a, b *entry) int {
 	return a.byteAt(n) - b.byteAt(n)
 }
 
+// byteAt returns byte i of the path as the order of files sees it: a directory ends with a
+// slash, so that it sorts as its files do. -1 stands for the end.
 func (e *entry) byteAt(i int) int {
 	switch {
 	case i < len(e.path):

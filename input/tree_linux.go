@@ -164,6 +164,8 @@ func openAt(dir int, name string) (rawFile, error) {
 	}
 }
 
+// read is one system call, repeated if a signal has interrupted it. Injected faults come
+// first.
 func (f rawFile) read(buf []byte) (int, error) {
 	if err := disk.Fail(disk.Read); err != nil {
 		return 0, err
@@ -202,6 +204,7 @@ func (f rawFile) sizeIsMadeUp() bool {
 	return st.Type == unix.SYSFS_MAGIC || st.Type == configfsMagic
 }
 
+// close closes the descriptor in any case, also if an injected fault is returned.
 func (f rawFile) close() error {
 	// The injected fault comes after the call, so that it leaks no descriptor.
 	err := unix.Close(int(f))

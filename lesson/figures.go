@@ -1,6 +1,7 @@
 package lesson
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,9 +25,7 @@ func (l *Lesson) Outcomes(models []*view.Model) ([]Outcome, error) {
 	all := make([]Outcome, 0, len(l.Claims))
 	for _, c := range l.Claims {
 		o := Outcome{Claim: c}
-		if o.By == 0 {
-			o.By = 1
-		}
+		o.By = cmp.Or(o.By, 1)
 		var err error
 		if o.Left, err = figure(c.Less, models); err != nil {
 			return nil, err

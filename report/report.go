@@ -6,6 +6,8 @@
 // counted. Programs read report files, so names in the JSON may be added but never
 // changed.
 //
+// A Sampler follows what the process and the cores of the machine do in a real run (cores.go).
+//
 // Memory: a Report is plain data. It keeps neither the Ledger nor anything of a run.
 // Neighbours: engine and sim make reports, cmd/mrlocal shows them.
 package report

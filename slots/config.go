@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,17 +113,11 @@ const (
 
 // withDefaults copies the pools, which belong to the caller, before it sets their weights.
 func (c Config) withDefaults() Config {
-	if c.MaxAttempts == 0 {
-		c.MaxAttempts = defaultMaxAttempts
-	}
-	if c.MaxTrackerFailures == 0 {
-		c.MaxTrackerFailures = defaultMaxTrackerFailures
-	}
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, defaultMaxAttempts)
+	c.MaxTrackerFailures = cmp.Or(c.MaxTrackerFailures, defaultMaxTrackerFailures)
 	c.Pools = append([]Pool(nil), c.Pools...)
 	for i := range c.Pools {
-		if c.Pools[i].Weight == 0 {
-			c.Pools[i].Weight = One
-		}
+		c.Pools[i].Weight = cmp.Or(c.Pools[i].Weight, One)
 	}
 	return c
 }

@@ -134,6 +134,7 @@ func (l *Ledger) explainEnd() {
 	x.declined = x.declined[:0]
 }
 
+// explain hands e to the listener with the reasons that the policy gave since the last call.
 func (l *Ledger) explain(e *Explanation) {
 	x := l.explaining
 	e.Now, e.Tracker, e.Why = l.now, l.visited, x.why

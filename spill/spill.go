@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -265,9 +266,7 @@ func (o Options) withDefaults() Options {
 	if o.GrowthThreshold <= 0 {
 		o.GrowthThreshold = rule.GrowthThreshold
 	}
-	if o.lateLeastBytes == 0 {
-		o.lateLeastBytes = shrinkHeldMax + 1
-	}
+	o.lateLeastBytes = cmp.Or(o.lateLeastBytes, shrinkHeldMax+1)
 	if o.Background == nil {
 		o.Background = func(spill func()) { spill() }
 	}
@@ -283,6 +282,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// validate returns what no Buffer can work with. It runs after withDefaults.
 func (o Options) validate() error {
 	switch {
 	case o.Lease == nil:

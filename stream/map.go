@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -19,9 +20,7 @@ func (c *child) runMap(stdin io.Reader) error {
 	c.begin(m)
 	out := c.newEmitter()
 	file := c.o.Task.InputFile
-	if file == "" {
-		file = "(standard input)"
-	}
+	file = cmp.Or(file, "(standard input)")
 	b := jobs.Block{Path: file, File: fileNumber(file), Offset: c.o.Task.InputStart}
 	r := blockReader{in: stdin, buf: make([]byte, 0, blockBytes)}
 	for first := true; ; first = false {

@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -191,9 +192,7 @@ func resolve(words []string, dir string, env []string) ([]string, error) {
 			path = p
 		}
 	}
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	for _, in := range append([]string{dir}, filepath.SplitList(path)...) {
 		found, err := filepath.Abs(filepath.Join(in, words[0]))
 		if err != nil {

@@ -81,9 +81,7 @@ func New(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{hadoop: s.Hadoop}
-	if p.hadoop == "" {
-		p.hadoop = "hadoop"
-	}
+	p.hadoop = cmp.Or(p.hadoop, "hadoop")
 	inputs := s.Inputs
 	for i := range s.Chain {
 		output := s.Output
@@ -169,9 +167,7 @@ func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
 	files := s.Binary + "#" + childName
 	if cuts {
 		from := s.Cuts
-		if from == "" {
-			from = cutsName
-		}
+		from = cmp.Or(from, cutsName)
 		files += "," + from + "#" + cutsName
 	}
 	child := s.child(i, reduces, cuts, inputs)

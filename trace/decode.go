@@ -279,6 +279,8 @@ func (f *fieldReader) field(name string) json.RawMessage {
 	return v
 }
 
+// number returns a whole number of at most so many bits. The first mistake stays in err, so
+// that a caller reads all fields and checks once.
 func (f *fieldReader) number(name string, bits int) int64 {
 	v := f.field(name)
 	n, err := strconv.ParseInt(string(v), 10, bits)

@@ -226,6 +226,7 @@ func (r *ganttRow) book(letter byte, from, to, cell time.Duration) {
 	}
 }
 
+// text returns the row: a letter where the slot was busy for most of a cell, a dot elsewhere.
 func (r *ganttRow) text() []byte {
 	out := make([]byte, len(r.letter))
 	for c := range out {

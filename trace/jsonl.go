@@ -71,6 +71,7 @@ func (j *JSONL) Record(s *Stream, e *Event) error {
 	return j.write(j.line)
 }
 
+// write adds the line to the hash of the file, too.
 func (j *JSONL) write(line []byte) error {
 	j.hash.Write(line)
 	if _, err := j.w.Write(line); err != nil {

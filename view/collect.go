@@ -244,9 +244,7 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 	}
 	pool := cmp.Or(texts[1], texts[0])
 	deadline := time.Duration(e.F)
-	if deadline == 0 {
-		deadline = Never
-	}
+	deadline = cmp.Or(deadline, Never)
 	m.Jobs = append(m.Jobs, Job{
 		Name: texts[0], User: texts[2], Pool: m.pool(pool), Submit: e.At, Start: Never, MapsDone: Never, Finish: Never, Deadline: deadline, Admit: Never,
 		Maps: int32(e.A), Reduces: int32(e.B), Changed: e.Seq,

@@ -142,6 +142,8 @@ func (a *average) set(c *Curves, now time.Duration, n int32) {
 	a.now = n
 }
 
+// flush adds the present value to the steps that the time since the last change touches, in
+// proportion to their share of it.
 func (a *average) flush(c *Curves, now time.Duration) {
 	from, end := max(a.since, c.From), min(now, c.From+c.Step*time.Duration(c.Steps))
 	a.since = now
@@ -209,6 +211,8 @@ func (s *sweep) count(job int32) {
 	}
 }
 
+// start counts a bar from its start on. A lent slot also counts against the kind that it is
+// taken from.
 func (s *sweep) start(b *Bar) {
 	pool := &s.pools[s.m.Jobs[b.Job].Pool]
 	pool.use[b.Kind].set(s.out, b.From, pool.use[b.Kind].now+1)
@@ -222,6 +226,7 @@ func (s *sweep) start(b *Bar) {
 	s.count(b.Job)
 }
 
+// end takes back what start counted.
 func (s *sweep) end(e *End) {
 	b := &s.m.Bars[e.Bar]
 	pool := &s.pools[s.m.Jobs[b.Job].Pool]

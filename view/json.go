@@ -136,6 +136,7 @@ func columns[R any](w *writer, name string, rows []R, all ...columnOf[R]) {
 	w.b = append(w.b, '}')
 }
 
+// appendBars writes the bars and ends with numbers after from, a list for each field.
 func (m *Model) appendBars(w *writer, from uint64) {
 	columns(w, "bars", after(m.Bars, from, func(b *Bar) uint64 { return b.Seq }),
 		columnOf[Bar]{"seq", func(b *Bar) int64 { return int64(b.Seq) }},

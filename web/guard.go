@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/subtle"
 	"mime"
@@ -15,9 +16,7 @@ import (
 // checkAddr checks Options.Addr and fills it in. It returns the host as browsers name it,
 // and whether other machines reach it.
 func checkAddr(o *Options) (host string, remote bool, err error) {
-	if o.Addr == "" {
-		o.Addr = "127.0.0.1:0"
-	}
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil || port == "" {
 		return "", false, errs.Optionf("Options.Addr "+o.Addr, "write HOST:PORT, as 127.0.0.1:8080")

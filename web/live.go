@@ -92,6 +92,8 @@ func (l *Live) fail(err error) {
 // tape is where the lines of a Live go. Its writer holds the lock.
 type tape struct{ l *Live }
 
+// Write appends to the file. It is called with the lock of Live, because readers ask for its
+// length.
 func (t tape) Write(p []byte) (int, error) {
 	if t.l.mu.file == nil {
 		return 0, os.ErrClosed

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -155,9 +156,7 @@ func (d *decoder) namesIn(list []ast.Node, from int) (names []string) {
 	const most = 12
 	for i, n := range list[:min(len(list), most)] {
 		name := d.nameOf(n)
-		if name == "" {
-			name = strconv.Itoa(from + i)
-		}
+		name = cmp.Or(name, strconv.Itoa(from+i))
 		names = append(names, plain(name))
 	}
 	if len(list) > most {

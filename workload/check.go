@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -94,9 +95,7 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	j, s := &d.file.Jobs[i], &d.places.jobs[i]
 	object := "job " + plain(j.Name)
 	// A job without a pool has one of its own.
-	if j.Pool == "" {
-		j.Pool = j.Name
-	}
+	j.Pool = cmp.Or(j.Pool, j.Name)
 	// Without a section pools every name is a pool of its own. With the section, a name
 	// that is not listed is taken for a mistake.
 	if _, ok := pools[j.Pool]; !ok && d.places.hasPools && j.Pool != j.Name {

@@ -58,6 +58,8 @@ type partBlocks struct {
 	err    error
 }
 
+// Next moves to the next block. The chunk of the last one is free again, unless the mapper
+// took it over.
 func (b *partBlocks) Next() bool {
 	var more bool
 	if b.err == nil {

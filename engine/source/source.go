@@ -125,6 +125,8 @@ type heldBlocks struct {
 	doneBytes int64
 }
 
+// Next moves to the next block that waits. It notes whether the mapper took the last one over,
+// because the piece is then no longer whole in memory.
 func (b *heldBlocks) Next() bool {
 	b.s.taken = b.s.taken || b.loan.Taken()
 	b.loan = membudget.Loan{}
@@ -155,6 +157,8 @@ type decodedAgain struct {
 
 func (s decodedAgain) StoredBytes() int64     { return s.bytes }
 func (s decodedAgain) Again() (Source, error) { return s, nil }
+
+// Open decodes the file from its start, up to the records of the piece.
 func (s decodedAgain) Open(mem Memory) (Blocks, error) {
 	st, err := s.plan.ReopenStream(s.file, s.offset, s.bytes, mem)
 	if err != nil {

@@ -338,6 +338,8 @@ type bzip2Source struct {
 // Read is not called, because ReadByte is there.
 func (s *bzip2Source) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
+// ReadByte gives the decoder a file of one block: a head of four bytes, then the bits of the
+// block from where it begins, which may be inside of a byte.
 func (s *bzip2Source) ReadByte() (byte, error) {
 	switch {
 	case s.ended:

@@ -128,6 +128,7 @@ type ending struct {
 	err error
 }
 
+// Read fails with err if that is not nil.
 func (e *ending) Read(p []byte) (int, error) {
 	if e.err != nil {
 		return 0, e.err

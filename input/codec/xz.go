@@ -349,6 +349,7 @@ type xzIndex struct {
 	n   int64 // bytes of the index
 }
 
+// ReadByte counts and checks the bytes of the index, because its length and its CRC-32 follow.
 func (i *xzIndex) ReadByte() (byte, error) {
 	b, err := i.src.ReadByte()
 	if err == nil {

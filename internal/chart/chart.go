@@ -159,6 +159,7 @@ type axis struct {
 	values          []float64 // that have ticks, in order; nil: every step has one
 }
 
+// axes chooses the ranges and ticks by all points and bands of all series.
 func (c *Chart) axes() (x, y axis) {
 	var xs, ys []float64
 	for _, s := range c.Series {

@@ -80,6 +80,7 @@ func Fail(op Op) error {
 	return syscall.EIO
 }
 
+// tell calls the watcher of Inject, one call at a time.
 func tell(e Event) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -225,6 +226,7 @@ func half(p []byte) []byte {
 	return nil
 }
 
+// Write writes half of p if the fault hits, as a full disk does.
 func (f *File) Write(p []byte) (int, error) {
 	if err := failed(Write, f.Name()); err != nil {
 		n, _ := f.File.Write(half(p))
@@ -233,6 +235,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
+// WriteAt writes half of p if the fault hits, as a full disk does.
 func (f *File) WriteAt(p []byte, at int64) (int, error) {
 	if err := failed(Write, f.Name()); err != nil {
 		n, _ := f.File.WriteAt(half(p), at)

@@ -10,6 +10,7 @@ package golden
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -142,9 +143,7 @@ func parse(text string, mend bool) ([]block, error) {
 			// The head has all lines for a rewrite; the input has only those that the test is to
 			// see.
 			if line != "" && !strings.HasPrefix(line, "#") {
-				if cur.line == 0 {
-					cur.line = i + 1
-				}
+				cur.line = cmp.Or(cur.line, i+1)
 				cur.input += line + "\n"
 			}
 			continue

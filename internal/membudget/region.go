@@ -40,6 +40,8 @@ type region struct {
 // cut is a chunk that is cut into pieces: one bit for each page.
 type cut struct{ taken, away uint64 } // handed out; not resident
 
+// open maps an eighth more chunks than the limit has, and a group. That costs address space
+// alone, because only resident memory counts against the limit.
 func (r *region) open(limitBytes int64) error {
 	r.chunks = int(limitBytes/ChunkBytes) + int(limitBytes/ChunkBytes)/8 + groupChunks
 	r.taken, r.touched = newBitmap(r.chunks), newBitmap(r.chunks)

@@ -12,6 +12,7 @@
 package paths
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,9 +83,7 @@ func resolveParent(name string) (string, error) {
 	if base == "." || base == ".." {
 		dir, base = name, ""
 	}
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", &ParentError{trimSeparators(dir), err}

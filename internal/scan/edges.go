@@ -1,6 +1,9 @@
 package scan
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Bytes is a set of byte values. Edges finds runs of bytes that belong to it,
 // such as words.
@@ -25,7 +28,7 @@ func NewBytes(in func(c byte) bool, others bool) *Bytes {
 				row |= 1 << low
 			}
 		}
-		bit := indexOf(rows, row)
+		bit := slices.Index(rows, row)
 		if row == 0 {
 			continue
 		} else if bit < 0 {
@@ -42,15 +45,6 @@ func NewBytes(in func(c byte) bool, others bool) *Bytes {
 		}
 	}
 	return s
-}
-
-func indexOf(rows []uint16, row uint16) int {
-	for i, r := range rows {
-		if r == row {
-			return i
-		}
-	}
-	return -1
 }
 
 // EdgesRoom is the least length of dst for Edges.
@@ -102,6 +96,8 @@ func (s *Bytes) mask(p []byte) (in uint64) {
 	return in
 }
 
+// appendEdges writes the places of the set bits, from at on, behind the n that dst has. It
+// returns how many dst has then; dst has room for 64 more.
 func appendEdges(dst []uint32, n, at int, edges uint64) int {
 	for ; edges != 0; edges &= edges - 1 {
 		dst[n] = uint32(at + bits.TrailingZeros64(edges))

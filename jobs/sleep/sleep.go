@@ -53,6 +53,8 @@ type mapper struct {
 	time    func(task int) time.Duration
 }
 
+// Map sleeps. The first map emits one key for each reduce, so that each has a group to sleep
+// in.
 func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	if m.attempt.Task == 0 {
 		for r := range m.reduces {

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"time"
 
 	"mrlocal/internal/ppm"
@@ -32,9 +33,7 @@ type Filling struct {
 // output are left by the combiner. afm is what the kvbuffer does not have of the map's memory.
 func newFilling(b *workload.Buffer, emits, output int64) Filling {
 	percent, threshold, factor := share(b.SpillPercent, rule.SpillPercent), share(b.Threshold, rule.GrowthThreshold), b.MergeFactor
-	if factor == 0 {
-		factor = defaultFactor
-	}
+	factor = cmp.Or(factor, defaultFactor)
 	f := Filling{EmitsBytes: emits, LastBytes: emits}
 	capacity := b.StartBytes
 	mark := rule.MarkBytes(capacity, percent)

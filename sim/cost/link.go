@@ -137,6 +137,8 @@ func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time
 	return w.floor()
 }
 
+// waitedBy returns for how long reduce k has waited for outputs. Reduces below together wait at
+// the same time and share one count. Each takes from it what was counted before it joined.
 func (j *copyJob) waitedBy(k int) work {
 	c := &j.copiers[k]
 	if k >= j.together {

@@ -160,6 +160,7 @@ func (f *FIFO) update(v *slots.View) {
 	}
 }
 
+// rank keeps a job in the order of a kind as long as it has pending tasks of that kind.
 func (f *FIFO) rank(v *slots.View, id slots.JobID) {
 	j := v.Job(id)
 	for k := range f.first {

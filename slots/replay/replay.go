@@ -344,6 +344,7 @@ const maxTasks = 1 << 30
 // the Ledger stores all tasks up to it.
 const maxDrop = 1 << 24
 
+// ready refuses counts that no Ledger could have had, because the file may be damaged.
 func (r *replay) ready(e *trace.Event) error {
 	j := r.ledger.View().Job(slots.JobID(e.Job))
 	if e.A < 0 || e.A > e.B || e.B > maxTasks || j.Sealed() && !j.Ended() && int32(e.B) > j.Total(slots.Map) {

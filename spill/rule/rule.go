@@ -9,6 +9,8 @@
 // Neighbours: spill and spill/runs hold the data; sim/cost says how long it takes.
 package rule
 
+import "cmp"
+
 // The settings of a kvbuffer that nobody has set. The first one is Hadoop's
 // io.sort.spill.percent; the slides of Dynamic Split give no threshold [Split11, "buffer
 // terms"].
@@ -120,16 +122,12 @@ type Copies struct {
 // segmentPercent is the share of the memory from which on a segment goes straight to disk.
 const segmentPercent = 0.25
 
+// withDefaults sets Hadoop's defaults: mapred.job.shuffle.merge.percent and
+// mapred.inmem.merge.threshold.
 func (c Copies) withDefaults() Copies {
-	if c.MergePercent == 0 {
-		c.MergePercent = 0.66
-	}
-	if c.Segments == 0 {
-		c.Segments = 1000
-	}
-	if c.Factor == 0 {
-		c.Factor = 10
-	}
+	c.MergePercent = cmp.Or(c.MergePercent, 0.66)
+	c.Segments = cmp.Or(c.Segments, 1000)
+	c.Factor = cmp.Or(c.Factor, 10)
 	return c
 }
 

@@ -9,6 +9,7 @@
 package parse
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -149,9 +150,7 @@ func (j *Job) ship(uri string, archive bool) error {
 	if _, err := os.Stat(local); err != nil || local == "" {
 		return &Error{Exit: 1, Lines: []string{"File " + path + " does not exist."}}
 	}
-	if link == "" {
-		link = filepath.Base(local)
-	}
+	link = cmp.Or(link, filepath.Base(local))
 	// The commands run in other directories.
 	abs, err := filepath.Abs(local)
 	if err != nil {

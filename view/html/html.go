@@ -261,6 +261,7 @@ func when(d time.Duration) string {
 	return svg.Seconds(d)
 }
 
+// jobs returns the table of jobs, cut after mostJobRows rows.
 func jobs(m *view.Model) [][]string {
 	rows := [][]string{{"job", "pool", "state", "submitted", "started", "maps done", "finished", "deadline", "maps", "reduces"}}
 	for i := range m.Jobs[:min(len(m.Jobs), mostJobRows)] {
@@ -305,6 +306,7 @@ func (d *Document) loans(r Run) {
 	}
 }
 
+// buffers sums up all kvbuffers of the run. The largest size is the first or the grown one.
 func buffers(m *view.Model) [][]string {
 	var counts [view.BufferEvict + 1]int
 	var largest, spilled int64
@@ -327,6 +329,7 @@ func buffers(m *view.Model) [][]string {
 	}
 }
 
+// slots returns the table of slots, without extra slots that ran nothing.
 func slots(m *view.Model) [][]string {
 	rows := [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
 	uses := m.SlotUses()

@@ -181,6 +181,8 @@ func (w writer) jobs(m *view.Model) {
 	})
 }
 
+// data counts the bytes and CPU time of attempts that succeeded, and spills and kvbuffers of
+// all.
 func (w writer) data(m *view.Model) {
 	var in, out, copied, spilled, cpu, growths, refusals float64
 	for i := range m.Ends {

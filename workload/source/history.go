@@ -151,6 +151,7 @@ func (p *past) finish(e *event, kind string) error {
 	return nil
 }
 
+// set checks that the history is whole, and makes a job of it. name is the file, for errors.
 func (p *past) set(name string) (*Set, error) {
 	j := p.job
 	j.At = name

@@ -126,6 +126,7 @@ func (c *classes) interval(r rune) int {
 	return at
 }
 
+// of returns the column of a rune in the table.
 func (c *classes) of(r rune) uint16 {
 	if r < utf8.RuneSelf {
 		return c.ascii[r]

@@ -167,6 +167,8 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int, ok bool) {
 	return m.automaton().next(data, from)
 }
 
+// automaton returns the automaton for lines. It is built at its first use, because its memory
+// is charged.
 func (m *Matcher) automaton() *lines {
 	if m.lines == nil {
 		m.lines = newLines(m.program.forward, m.room(m.linesBytes), m.leastFilled)

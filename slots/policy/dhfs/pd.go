@@ -17,7 +17,8 @@ package dhfs
 //	  29  If no pool had a task: for each pool, case 5, a map away from its input
 //	                                                                 (NON_LOCAL_MAP)
 //
-// Pools are sorted by their maps and reduces together [DHFS13, "combined key"].
+// Pools are sorted by their maps and reduces together [DHFS13, "combined key"]:
+// poolKey in slots/policy/order.go is that key.
 // foundTask, "no pool had a task", starts anew for each slot [DHFS13, "found-task
 // reset"]. Only case 5 lifts a job's wait for a local slot [DHFS13, "visited for
 // map"].

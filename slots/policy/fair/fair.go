@@ -13,6 +13,7 @@
 package fair
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -50,9 +51,7 @@ const hadoopsDelay = 4500 * time.Millisecond
 // NewDelay returns the policy delay [Delay10]: fair with waits as long as o says,
 // or as Hadoop's.
 func NewDelay(o policy.Options) *Fair {
-	if o.LocalityDelay == 0 {
-		o.LocalityDelay = hadoopsDelay
-	}
+	o.LocalityDelay = cmp.Or(o.LocalityDelay, hadoopsDelay)
 	return newFair("delay", o)
 }
 

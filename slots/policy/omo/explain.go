@@ -1,6 +1,7 @@
 package omo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -82,9 +83,7 @@ func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 func (s *scheduler) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := s.Stopped(v, k, started)
-		if reason == "" {
-			reason = "lazy start holds the pending reduces back: their shuffle would end before the maps do"
-		}
+		reason = cmp.Or(reason, "lazy start holds the pending reduces back: their shuffle would end before the maps do")
 		d.Decline(k, reason)
 	}
 }

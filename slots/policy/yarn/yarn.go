@@ -215,9 +215,7 @@ func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
 func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := y.Stopped(v, k, started)
-		if reason == "" {
-			reason = "the pending reduces are not ramped up yet"
-		}
+		reason = cmp.Or(reason, "the pending reduces are not ramped up yet")
 		d.Decline(k, reason)
 	}
 }

@@ -1,24 +1,20 @@
-// Package cores follows what a run uses: CPU time, memory and temporary files of the
-// process. It also follows how the cores of the machine spend the time, whichever programs
-// they run: user, sys, iowait and idle, as the tables of [Split11, evaluation] have it.
-//
-// The coordinator of a run owns a Sampler, and no other goroutine uses it. The package keeps
-// nothing else. Neighbours: internal/machine reads /proc/stat; engine calls.
-package cores
+package report
 
 import (
 	"fmt"
 	"time"
 
 	"mrlocal/internal/machine"
-	"mrlocal/report"
 	"mrlocal/trace"
 )
 
-// every is how often the events of a run say what the cores of the machine did.
-const every = time.Second
+// sampleEvery is how often the events of a run say what the cores of the machine did.
+const sampleEvery = time.Second
 
-// Sampler follows one run. New makes it.
+// Sampler follows what a real run uses: CPU time, memory and temporary files of the process. It
+// also follows how the cores of the machine spend the time, whichever programs they run: user,
+// sys, iowait and idle, as the tables of [Split11, evaluation] have it. The coordinator of a run
+// owns it, and no other goroutine uses it. NewSampler makes it.
 type Sampler struct {
 	processBefore time.Duration // CPU time of the process at the start
 
@@ -28,8 +24,8 @@ type Sampler struct {
 	at          time.Duration     // of last
 }
 
-// New takes the first sample.
-func New() (c Sampler) {
+// NewSampler takes the first sample.
+func NewSampler() (c Sampler) {
 	c.processBefore = machine.ProcessCPU()
 	c.begun, c.err = machine.ReadCoreTimes()
 	c.last, c.mapsDone = c.begun, c.begun
@@ -45,7 +41,7 @@ func (c *Sampler) Record(s *trace.Stream, now time.Duration, memoryBytes, tempBy
 
 // sample makes an event of what the cores did since the last one, if that is long ago.
 func (c *Sampler) sample(s *trace.Stream, now time.Duration) {
-	if c.err != nil || now-c.at < every {
+	if c.err != nil || now-c.at < sampleEvery {
 		return
 	}
 	t, err := machine.ReadCoreTimes()
@@ -67,7 +63,7 @@ func (c *Sampler) MapPhaseEnds() {
 
 // Report adds to r the shares of the run until now, or a note that says why the system does
 // not give them.
-func (c *Sampler) Report(r *report.Report) {
+func (c *Sampler) Report(r *Report) {
 	var now machine.CoreTimes
 	if c.err == nil {
 		now, c.err = machine.ReadCoreTimes()
@@ -76,14 +72,14 @@ func (c *Sampler) Report(r *report.Report) {
 		r.Notes = append(r.Notes, fmt.Sprintf("how the cores spent the run is not known: %v", c.err))
 		return
 	}
-	r.CPU = &report.CPU{Source: machine.CoreTimesFrom, Cores: now.Cores, Run: sharesOf(now.Sub(&c.begun)), MapPhase: sharesOf(c.mapsDone.Sub(&c.begun))}
+	r.CPU = &CPU{Source: machine.CoreTimesFrom, Cores: now.Cores, Run: sharesOf(now.Sub(&c.begun)), MapPhase: sharesOf(c.mapsDone.Sub(&c.begun))}
 }
 
 // sharesOf returns all zeros for less time than the system counts in.
-func sharesOf(t machine.CoreTimes) (s report.CPUShares) {
+func sharesOf(t machine.CoreTimes) (s CPUShares) {
 	all := float64(t.User + t.System + t.IOWait + t.Idle)
 	if all == 0 {
 		return s
 	}
-	return report.CPUShares{User: float64(t.User) / all, System: float64(t.System) / all, IOWait: float64(t.IOWait) / all, Idle: float64(t.Idle) / all}
+	return CPUShares{User: float64(t.User) / all, System: float64(t.System) / all, IOWait: float64(t.IOWait) / all, Idle: float64(t.Idle) / all}
 }
