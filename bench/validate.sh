@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # How well the simulator predicts this machine: bench/validate.sh [RUNS] [MIB]
 #
-# Profiles wordcount, sort and grep on MIB MiB of text each (default 64), then validates twelve
+# Profiles wordcount, sort and grep on MIB MiB of text each (default 64), then validates fourteen
 # mixes that were not profiled, with other inputs, sizes, jobs and slots, RUNS real runs of each
-# under three policies (default 3). Prints a line a mix, and the medians. Wants a quiet machine.
+# (default 5) under two policies or three. Prints a line a mix, and the medians. Wants a quiet
+# machine for six minutes.
+#
+# In the first twelve mixes the policies should differ by more than the machine's noise:
+#   fifo, fair    fair ends the maps of all jobs late, so that no reduces run beside maps
+#   fair, a lender  with one map slot, or one reduce slot, a core is idle unless it is lent
+# The last two have more slots than cores under any policy, so those likely tie.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-runs=${1:-3} mib=${2:-64}
+runs=${1:-5} mib=${2:-64}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/mrlocal" ./cmd/mrlocal
@@ -29,27 +35,30 @@ job() {
 ./mrlocal profile profile.yaml -o measured.yaml --progress none
 
 mixes=0
-# mix SLOTS: the jobs on standard input, with flags for the slots.
+# mix POLICIES SLOTS: the jobs on standard input, with flags for the slots.
 mix() {
 	mixes=$((mixes + 1))
 	{ echo jobs:; cat; } >"mix$mixes.yaml"
 	# shellcheck disable=SC2086
-	./mrlocal validate "mix$mixes.yaml" --measured measured.yaml --sched fair,pi-dhfs,pd-dhfs --runs "$runs" --progress none --report "v$mixes.json" $1 >"v$mixes.txt"
-	echo "mix $mixes ($1): $(grep -E 'median|best' "v$mixes.txt" | tr '\n' ';')"
+	./mrlocal validate "mix$mixes.yaml" --measured measured.yaml --sched "$1" --runs "$runs" --progress none --report "v$mixes.json" $2 >"v$mixes.txt"
+	echo "mix $mixes ($1 $2): $(grep -E 'median|best' "v$mixes.txt" | tr '\n' ';') $(awk '/makespan\)/ { print $1, $3, $4, $5, $6, $7 }' "v$mixes.txt" | tr '\n' ';')"
 }
-home='--map-slots 1 --reduce-slots 1' more='--map-slots 2 --reduce-slots 1' many='--map-slots 3 --reduce-slots 2'
-mix "$home" < <(job a wordcount other3 4MiB; job b wordcount other4 2MiB 200ms)
-mix "$home" < <(job a sort other3 4MiB; job b wordcount other2 2MiB)
-mix "$home" < <(job a grep other4 4MiB; job b sort other3 2MiB 100ms)
-mix "$home" < <(job a grep other2 1MiB; job b grep other3 2MiB; job c wordcount other2 2MiB)
-mix "$home" < <(job a sort other2 1MiB; job b sort other3 4MiB 300ms; job c grep other4 2MiB)
-mix "$home" < <(job a wordcount other2 8MiB; job b sort other2 8MiB; job c grep other2 8MiB)
-mix "$home" < <(job a wordcount other4 4MiB)
-mix "$more" < <(job a sort other4 4MiB)
-mix "$more" < <(job a wordcount other3 2MiB; job b sort other2 2MiB)
-mix "$more" < <(job a grep other3 2MiB; job b wordcount other3 2MiB; job c sort other4 2MiB 500ms)
-mix "$many" < <(job a wordcount other2 2MiB; job b wordcount other3 2MiB 100ms; job c wordcount other4 2MiB 200ms)
-mix "$many" < <(job a sort other3 2MiB; job b grep other4 1MiB; job c wordcount other2 4MiB; job d grep other2 2MiB 400ms)
+one='--map-slots 1 --reduce-slots 1'
+mix fifo,fair "$one" < <(job a wordcount other3 3MiB; job b wordcount other4 2MiB; job c wordcount other3 4MiB)
+mix fifo,fair "$one" < <(job a sort other4 4MiB; job b sort other3 2MiB; job c sort other4 1MiB)
+mix fifo,fair,pi-dhfs "$one" < <(job a sort other4 3MiB; job b wordcount other4 2MiB; job c grep other4 2MiB)
+mix fair,pi-dhfs "$one" < <(job a wordcount other4 6MiB)
+mix fair,pd-dhfs "$one" < <(job a sort other4 4MiB; job b wordcount other3 2MiB 200ms)
+mix fair,pi-fifo "$one" < <(job a grep other4 1MiB; job b grep other3 2MiB; job c wordcount other4 2MiB)
+mix fair,pi-dhfs '--map-slots 1 --reduce-slots 2' < <(job a wordcount other4 2MiB; job b grep other4 2MiB)
+mix fair,pi-dhfs '--map-slots 2 --reduce-slots 1' < <(job a sort other4 2MiB; job b sort other3 4MiB)
+mix fifo,pi-fifo '--map-slots 2 --reduce-slots 1' < <(job a wordcount other4 4MiB)
+mix fair,pd-dhfs '--map-slots 3 --reduce-slots 1' < <(job a wordcount other3 2MiB; job b wordcount other4 3MiB)
+mix fifo,pi-dhfs "$one --slowstart 0.3" < <(job a sort other4 2MiB; job b wordcount other3 3MiB)
+mix fair,yarn "$one" < <(job a sort other3 2MiB; job b grep other4 4MiB; job c wordcount other2 2MiB; job d sort other2 2MiB 400ms)
+many='--map-slots 3 --reduce-slots 2'
+mix fair,pi-dhfs "$many" < <(job a wordcount other2 2MiB; job b wordcount other3 2MiB 100ms; job c wordcount other4 2MiB 200ms)
+mix fifo,fair,pi-dhfs "$many" < <(job a sort other3 2MiB; job b grep other4 1MiB; job c wordcount other2 4MiB; job d grep other2 2MiB 400ms)
 
 # All errors of makespans and of jobs, without signs; and how often the best policy was named.
 median() { sort -g | awk '{ x[NR] = $1 } END { print NR ? 100 * (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 : 0 }'; }

@@ -351,7 +351,8 @@ func (r *run) startSlots() error {
 	// The Ledger counts the extra slots of a tracker in MaxSlots.
 	c := r.o.Config
 	c.MaxSlots = c.MapSlots + c.ReduceSlots + r.o.extraSlots
-	config := c.Ledger(r.coreOf)
+	group := setup.Cores(c.Trackers, len(r.cores))
+	config := c.Ledger(func(tracker, i int) int32 { return int32(r.cores[group(tracker, i)]) })
 	config.CopyBandwidth = r.o.ShuffleBytesPerSecond
 	cores := make([]int, len(config.Slots))
 	for i, s := range config.Slots {
@@ -379,16 +380,6 @@ func (r *run) startSlots() error {
 	}
 	r.env.Pool = r.pool
 	return nil
-}
-
-// coreOf returns the core of slot i of a tracker. The slots of a tracker take
-// turns at its group of cores.
-func (r *run) coreOf(tracker, i int) int32 {
-	from, to := tracker*len(r.cores)/r.o.Trackers, (tracker+1)*len(r.cores)/r.o.Trackers
-	if from == to { // more trackers than cores
-		return int32(r.cores[tracker%len(r.cores)])
-	}
-	return int32(r.cores[from+i%(to-from)])
 }
 
 // afmBytes returns the free memory that a running map may count on: afm of the

@@ -16,8 +16,8 @@ import (
 func simulateMeasured(t *testing.T, maps, mapSlots int, warmUp time.Duration, slowdown ...ppm.Share) float64 {
 	t.Helper()
 	f := parse(t, "jobs: [{name: a, job: wordcount, args: {input: x, output: y}}]")
-	task := workload.TaskTimes{Fixed: 10 * time.Second, Slowdown: slowdown}
-	m := &workload.Measured{Cores: 2, WarmUp: warmUp, Jobs: []workload.MeasuredJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{{Size: workload.Size{Maps: maps}, Map: task}}}}}
+	task := workload.TaskTimes{Use: workload.Use{Slowdown: slowdown}}
+	m := &workload.Measured{Cores: 2, WarmUp: warmUp, Jobs: []workload.MeasuredJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{{Size: workload.Size{Maps: maps, InputBytes: int64(maps)}, Divided: []workload.Division{{MapBytes: 1, Map: 10 * time.Second}}, Map: task}}}}}
 	r, err := sim.Run(context.Background(), f, sim.Options{Cost: "measured", Measured: m, Config: setup.Config{MapSlots: mapSlots}})
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +40,8 @@ func TestTasksSlowEachOtherAsMeasured(t *testing.T) {
 		"two at a time are slower":                  {2, 2, 0, []ppm.Share{one, one * 3 / 2}, 15},
 		"the third has the machine for itself":      {3, 2, 0, []ppm.Share{one, one * 3 / 2}, 25},
 		"nothing is known of others":                {2, 2, 0, nil, 10},
+		"two of three share a core":                 {3, 3, 0, nil, 20},
+		"the core that is left runs the fourth":     {4, 3, 0, nil, 20},
 		"beyond what was measured cores are shared": {4, 4, 0, []ppm.Share{one, one * 3 / 2}, 30},
 		"the first on each slot is cold":            {4, 2, time.Second, []ppm.Share{one, one}, 21},
 	} {

@@ -31,7 +31,7 @@ func (d *driver) setModel(own demand.Capacities) {
 	task := func(id slots.SlotID) *cost.Task { return &d.slots[id].Task }
 	switch d.o.Cost {
 	case costMeasured:
-		measured := cost.NewMeasured(c, d.file, len(d.slots), task)
+		measured := cost.NewMeasured(c, d.file, d.ledger.Config().Slots)
 		d.on[cost.Look] = func(_ int32, gen uint32) { measured.Look(d.now, gen) }
 		d.model = measured
 	case costL2:

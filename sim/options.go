@@ -36,6 +36,7 @@ type Options struct {
 	// measured.
 	Measured *workload.Measured
 	Sizes    func(job string, stage int) (workload.Size, bool)
+	NoPin    bool // slots are bound to no core, under the cost measured
 
 	// The kvbuffer of maps under cost l2, before that of the file; 0 or "": the file's.
 	SortBufferBytes int64  // at the start

@@ -74,7 +74,11 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if err := check(f, &o); err != nil {
 		return nil, err
 	}
-	c := o.Ledger(nil)
+	var core func(tracker, i int) int32
+	if o.Cost == costMeasured && !o.NoPin {
+		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
+	}
+	c := o.Ledger(core)
 	if o.network() {
 		c.CopyBandwidth = f.Cluster.CopyRate()
 	}

@@ -112,9 +112,9 @@ type ListedJob struct {
 
 	// MapInputBytes is what each map reads, under cost measured; 0: not known.
 	MapInputBytes int64
-	// Slowdown is, by kind, that of a task while 1, 2, ... attempts run on the machine, under
-	// cost measured. File.Predicted sets it.
-	Slowdown [2][]ppm.Share
+	// Uses is, by kind, what a task takes of the machine, under cost measured. File.Predicted
+	// sets it.
+	Uses [2]Use
 
 	Job  string // wordcount, sort, grep, sleep; "": simulated only
 	Args []Arg  // in the file's order

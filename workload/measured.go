@@ -33,7 +33,7 @@ type MeasuredJob struct {
 type Stage struct {
 	Size
 	Start       time.Duration // from the submission of the chain until this job may start its first attempt
-	OutputRatio ppm.Share     // bytes that its reduces copy, by bytes of its input
+	Divided     []Division    // in ascending order of MapBytes; at least one
 	Map, Reduce TaskTimes
 }
 
@@ -43,32 +43,78 @@ type Size struct {
 	InputBytes    int64 // of all maps
 }
 
-// TaskTimes is the time of one task that runs alone on the machine, as a function of its input.
-// It also says by how much other tasks slow it down.
+// Division is what was measured while each map had so many bytes of input. Times are not in
+// proportion to them. A kvbuffer takes a whole block over, or copies its records. A combiner
+// finds more equal keys in a larger block, and leaves other work to the reduces.
+type Division struct {
+	MapBytes     int64
+	Map          time.Duration // of a map that is alone on the machine
+	OutputRatio  ppm.Share     // bytes that the reduces copy, by bytes of input
+	ReducePerMiB time.Duration // more than TaskTimes.Fixed, of a reduce that is alone, for each MiB that it copies
+}
+
+// TaskTimes is what tasks of one kind have in common however the input is divided.
 type TaskTimes struct {
-	Fixed    time.Duration // for no bytes
-	PerMiB   time.Duration // more for each MiB of input
-	Spread   []ppm.Share   // measured times by Fixed + PerMiB·MiB: evenly spaced quantiles, the least first
-	Slowdown []ppm.Share   // of a task while 1, 2, ... tasks run on the machine, by its time alone
-	CPU      ppm.Share     // cores that the task uses
+	Fixed  time.Duration // of a reduce that copies nothing; of a map without input
+	Spread []ppm.Share   // measured times by those of the middle: evenly spaced quantiles, the least first
+	Phases []PhaseShare  // of the time
+	Use
+}
+
+// PhaseShare is the part of its time that a task spends in a phase. What is before the first
+// one is "start".
+type PhaseShare struct {
+	Phase string
+	Share ppm.Share
+}
+
+// Use is what a task takes of the machine.
+type Use struct {
+	CPU      ppm.Share   // cores that the task uses
+	Slowdown []ppm.Share // while 1, 2, ... tasks run on the machine, beyond sharing a core; by its time alone
 }
 
 // mostSlowdowns bounds the tasks at a time for which a slowdown is given. A machine with more
 // of them is as slow for each as its last entry and its share of the cores say.
 const mostSlowdowns = 1024
 
-// At returns how long a task with so many bytes of input takes, at each quantile.
-func (t *TaskTimes) At(bytes int64) Times {
-	middle := float64(t.Fixed) + float64(float64(t.PerMiB)*float64(bytes)/(1<<20))
+// At returns a time at each quantile of the spread.
+func (t *TaskTimes) At(middle time.Duration) Times {
 	all := make([]time.Duration, max(1, len(t.Spread)))
 	for i := range all {
 		share := ppm.One
 		if len(t.Spread) > 0 {
 			share = t.Spread[i]
 		}
-		all[i] = time.Duration(min(float64(middle*float64(share))/float64(ppm.One), float64(mostTime)))
+		all[i] = time.Duration(min(float64(float64(middle)*float64(share))/float64(ppm.One), float64(mostTime)))
 	}
 	return Times{law: quantiles, list: all}
+}
+
+// Divide returns the stage as it is with so many bytes of input for each map: on the line
+// between two divisions that were measured. Beyond the last one a map takes as long for each
+// byte. Below the first one its time goes down to Map.Fixed.
+func (s *Stage) Divide(mapBytes int64) Division {
+	first, last := s.Divided[0], s.Divided[len(s.Divided)-1]
+	between := func(low, high int64, share float64) int64 { return low + int64(share*float64(high-low)) }
+	switch {
+	case mapBytes >= last.MapBytes:
+		last.Map = time.Duration(min(float64(last.Map)*float64(mapBytes)/float64(max(1, last.MapBytes)), float64(mostTime)))
+		last.MapBytes = mapBytes
+		return last
+	case mapBytes <= first.MapBytes:
+		first.Map = time.Duration(between(int64(s.Map.Fixed), int64(first.Map), float64(mapBytes)/float64(first.MapBytes)))
+		first.MapBytes = mapBytes
+		return first
+	}
+	i := slices.IndexFunc(s.Divided, func(d Division) bool { return mapBytes < d.MapBytes })
+	a, b := &s.Divided[i-1], &s.Divided[i]
+	share := float64(mapBytes-a.MapBytes) / float64(b.MapBytes-a.MapBytes)
+	return Division{
+		MapBytes: mapBytes, Map: time.Duration(between(int64(a.Map), int64(b.Map), share)),
+		OutputRatio:  ppm.Share(between(int64(a.OutputRatio), int64(b.OutputRatio), share)),
+		ReducePerMiB: time.Duration(between(int64(a.ReducePerMiB), int64(b.ReducePerMiB), share)),
+	}
 }
 
 // Signature returns what a job runs, apart from where it reads and writes and how it is
@@ -151,12 +197,13 @@ func (f *File) Predicted(m *Measured, sizes func(job string, stage int) (Size, b
 func (s *Stage) predict(j *ListedJob) {
 	j.Maps, j.Reduces = s.Maps, s.Reduces
 	j.MapInputBytes = s.InputBytes / int64(max(1, s.Maps))
-	j.MapTime = s.Map.At(j.MapInputBytes)
-	copied := float64(float64(s.InputBytes)*float64(s.OutputRatio)) / float64(ppm.One)
-	j.ReduceTime = s.Reduce.At(int64(copied / float64(max(1, s.Reduces))))
+	d := s.Divide(j.MapInputBytes)
+	j.MapTime = s.Map.At(d.Map)
+	copied := float64(float64(s.InputBytes)*float64(d.OutputRatio)) / float64(ppm.One)
+	each := copied / float64(max(1, s.Reduces))
+	j.ReduceTime = s.Reduce.At(s.Reduce.Fixed + time.Duration(min(float64(float64(d.ReducePerMiB)*each)/(1<<20), float64(mostTime/2))))
 	j.MapOutputBytes, j.MapEmitsBytes, j.DiskBytes = int64(copied)/int64(max(1, s.Maps)), 0, 0
-	j.CPU = s.Map.CPU
-	j.Slowdown = [2][]ppm.Share{s.Map.Slowdown, s.Reduce.Slowdown}
+	j.Uses = [2]Use{s.Map.Use, s.Reduce.Use}
 }
 
 // measured reads the section measured.
@@ -186,34 +233,59 @@ func (d *decoder) measuredJob(n ast.Node) (j MeasuredJob) {
 }
 
 func (d *decoder) stage(n ast.Node) (s Stage) {
-	task := func(to *TaskTimes) setter {
-		return func(v ast.Node, key string) {
-			d.mapping(v, key, []field{
-				{"fixed", into(&to.Fixed, d.time)},
-				{"per_mib", into(&to.PerMiB, d.time)},
-				{"spread", into(&to.Spread, d.shares)},
-				{"slowdown", into(&to.Slowdown, d.shares)},
-				{"cpu", into(&to.CPU, d.share)},
-			})
-			if d.err == nil && !slices.IsSorted(to.Spread) {
-				d.fail(v, "spread", "is not in ascending order")
-			}
-			if at := slices.IndexFunc(to.Slowdown, func(s ppm.Share) bool { return s < ppm.One }); d.err == nil && at >= 0 {
-				d.fail(v, "slowdown", "%v is below 1: other tasks do not make a task faster", to.Slowdown[at])
-			}
-		}
-	}
 	d.mapping(n, "stage", []field{
 		{"maps", into(&s.Maps, positive(d, d.count))},
 		{"reduces", into(&s.Reduces, d.count)},
 		{"input", into(&s.InputBytes, d.bytes)},
 		{"start", into(&s.Start, d.time)},
-		{"output_ratio", into(&s.OutputRatio, d.share)},
-		{"map", task(&s.Map)},
-		{"reduce", task(&s.Reduce)},
+		{"divided", appended(d, &s.Divided, d.division)},
+		{"map", d.taskTimes(&s.Map)},
+		{"reduce", d.taskTimes(&s.Reduce)},
 	})
 	d.must(n, "stage", s.Maps > 0, "maps")
+	d.must(n, "stage", len(s.Divided) > 0, "divided")
+	for i := range s.Divided[:max(0, len(s.Divided)-1)] {
+		if d.err == nil && s.Divided[i].MapBytes >= s.Divided[i+1].MapBytes {
+			d.fail(n, "divided", "is not in ascending order of map_bytes")
+		}
+	}
 	return s
+}
+
+func (d *decoder) division(n ast.Node) (v Division) {
+	d.mapping(n, "divided", []field{
+		{"map_bytes", into(&v.MapBytes, positive(d, d.bytes))},
+		{"map", into(&v.Map, d.time)},
+		{"output_ratio", into(&v.OutputRatio, d.share)},
+		{"reduce_per_mib", into(&v.ReducePerMiB, d.time)},
+	})
+	d.must(n, "divided", v.MapBytes > 0, "map_bytes")
+	return v
+}
+
+func (d *decoder) taskTimes(to *TaskTimes) setter {
+	phase := func(name string) field {
+		return field{name, func(v ast.Node, key string) {
+			to.Phases = append(to.Phases, PhaseShare{key, d.share(v, key)})
+		}}
+	}
+	return func(v ast.Node, key string) {
+		d.mapping(v, key, []field{
+			{"fixed", into(&to.Fixed, d.time)},
+			{"spread", into(&to.Spread, d.shares)},
+			{"phases", func(v ast.Node, key string) {
+				d.mapping(v, key, []field{phase("start"), phase("compute"), phase("io"), phase("copy"), phase("sort"), phase("reduce")})
+			}},
+			{"cpu", into(&to.CPU, d.share)},
+			{"slowdown", into(&to.Slowdown, d.shares)},
+		})
+		if d.err == nil && !slices.IsSorted(to.Spread) {
+			d.fail(v, "spread", "is not in ascending order")
+		}
+		if at := slices.IndexFunc(to.Slowdown, func(s ppm.Share) bool { return s < ppm.One }); d.err == nil && at >= 0 {
+			d.fail(v, "slowdown", "%v is below 1: other tasks do not make a task faster", to.Slowdown[at])
+		}
+	}
 }
 
 // shares reads a list of shares, of which there are at most mostSlowdowns.
@@ -243,7 +315,14 @@ func (m *Measured) Text() string {
 		fmt.Fprintf(&b, "    - name: %s\n      runs: %s\n      stages:\n", quoted(j.Name), quoted(j.Runs))
 		for n := range j.Stages {
 			s := &j.Stages[n]
-			fmt.Fprintf(&b, "        - {maps: %d, reduces: %d, input: %d, start: %v, output_ratio: %v,\n           map: %s", s.Maps, s.Reduces, s.InputBytes, s.Start, s.OutputRatio, s.Map.text())
+			fmt.Fprintf(&b, "        - {maps: %d, reduces: %d, input: %d, start: %v,\n           divided: [", s.Maps, s.Reduces, s.InputBytes, s.Start)
+			for i, d := range s.Divided {
+				if i > 0 {
+					b.WriteString(",\n             ")
+				}
+				fmt.Fprintf(&b, "{map_bytes: %d, map: %v, output_ratio: %v, reduce_per_mib: %v}", d.MapBytes, d.Map, d.OutputRatio, d.ReducePerMiB)
+			}
+			fmt.Fprintf(&b, "],\n           map: %s", s.Map.text())
 			if s.Reduces > 0 {
 				fmt.Fprintf(&b, ",\n           reduce: %s", s.Reduce.text())
 			}
@@ -261,7 +340,11 @@ func (t *TaskTimes) text() string {
 		}
 		return "[" + strings.Join(words, ", ") + "]"
 	}
-	return fmt.Sprintf("{fixed: %v, per_mib: %v, spread: %s, slowdown: %s, cpu: %v}", t.Fixed, t.PerMiB, list(t.Spread), list(t.Slowdown), t.CPU)
+	phases := make([]string, len(t.Phases))
+	for i, p := range t.Phases {
+		phases[i] = fmt.Sprintf("%s: %v", p.Phase, p.Share)
+	}
+	return fmt.Sprintf("{fixed: %v, spread: %s, cpu: %v, slowdown: %s, phases: {%s}}", t.Fixed, list(t.Spread), t.CPU, list(t.Slowdown), strings.Join(phases, ", "))
 }
 
 // quoted returns a string in YAML's single quotes, in which only they have a meaning.

@@ -19,9 +19,11 @@ jobs:
 
 func measured() *workload.Measured {
 	half, one, two := ppm.One/2, ppm.One, 2*ppm.One
-	task := workload.TaskTimes{Fixed: time.Millisecond, PerMiB: 2 * time.Millisecond, Spread: []ppm.Share{half, one, two}, Slowdown: []ppm.Share{one, two}, CPU: one}
-	first := workload.Stage{Size: workload.Size{Maps: 4, Reduces: 2, InputBytes: 16 << 20}, Start: 5 * time.Millisecond, OutputRatio: half, Map: task, Reduce: task}
-	second := workload.Stage{Size: workload.Size{Maps: 1, Reduces: 1, InputBytes: 1 << 20}, OutputRatio: one, Map: task, Reduce: task}
+	task := workload.TaskTimes{Fixed: time.Millisecond, Spread: []ppm.Share{half, one, two}, Phases: []workload.PhaseShare{{Phase: "start", Share: half}, {Phase: "io", Share: half}}, Use: workload.Use{Slowdown: []ppm.Share{one, two}, CPU: one}}
+	small := workload.Division{MapBytes: 4 << 20, Map: 9 * time.Millisecond, OutputRatio: one, ReducePerMiB: time.Millisecond}
+	large := workload.Division{MapBytes: 8 << 20, Map: 11 * time.Millisecond, OutputRatio: half, ReducePerMiB: 2 * time.Millisecond}
+	first := workload.Stage{Size: workload.Size{Maps: 4, Reduces: 2, InputBytes: 16 << 20}, Start: 5 * time.Millisecond, Divided: []workload.Division{small, large}, Map: task, Reduce: task}
+	second := workload.Stage{Size: workload.Size{Maps: 1, Reduces: 1, InputBytes: 1 << 20}, Divided: []workload.Division{small}, Map: task, Reduce: task}
 	return &workload.Measured{Cores: 2, MemoryBytes: 9_000_000_000, WarmUp: time.Second, Jobs: []workload.MeasuredJob{
 		{Name: "links", Runs: "grep regexp=a.c", Stages: []workload.Stage{first, second}},
 		{Name: "it's", Runs: "wordcount", Stages: []workload.Stage{first}},
@@ -39,6 +41,19 @@ func TestMeasuredIsReadAsWritten(t *testing.T) {
 	}
 }
 
+// TestDivideStaysOnTheLine: between two divisions, and outside of all.
+func TestDivideStaysOnTheLine(t *testing.T) {
+	s := &measured().Jobs[0].Stages[0]
+	for mib, want := range map[int64]time.Duration{2: 5 * time.Millisecond, 4: 9 * time.Millisecond, 6: 10 * time.Millisecond, 8: 11 * time.Millisecond, 16: 22 * time.Millisecond} {
+		if d := s.Divide(mib << 20); d.Map != want || d.MapBytes != mib<<20 {
+			t.Errorf("a map of %d MiB takes %v, want %v", mib, d.Map, want)
+		}
+	}
+	if d := s.Divide(6 << 20); d.OutputRatio != ppm.One*3/4 || d.ReducePerMiB != 1500*time.Microsecond {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestPredictedFollowsTheChain: grep is two jobs, and what waits for it waits for both. A job
 // that was not measured takes the times of one that runs the same.
 func TestPredictedFollowsTheChain(t *testing.T) {
@@ -46,7 +61,7 @@ func TestPredictedFollowsTheChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	larger := workload.Size{Maps: 8, Reduces: 4, InputBytes: 64 << 20}
+	larger := workload.Size{Maps: 8, Reduces: 4, InputBytes: 48 << 20}
 	p, err := f.Predicted(measured(), func(job string, stage int) (workload.Size, bool) { return larger, job == "count" && stage == 0 })
 	if err != nil {
 		t.Fatal(err)
@@ -63,14 +78,17 @@ func TestPredictedFollowsTheChain(t *testing.T) {
 	if d := cmp.Diff([]string{"links", "count after links.2", "links.2 after links"}, got); d != "" {
 		t.Error(d)
 	}
-	// A map of 8 MiB takes 17 ms, from half to twice of it; a reduce copies 8 MiB as well.
 	count := &p.Jobs[1]
-	if count.Maps != 8 || count.Reduces != 4 || count.MapInputBytes != 8<<20 || count.Submit != 5*time.Millisecond {
+	if count.Maps != 8 || count.Reduces != 4 || count.MapInputBytes != 6<<20 || count.Submit != 5*time.Millisecond {
 		t.Errorf("%d maps, %d reduces, %d bytes a map, from %v", count.Maps, count.Reduces, count.MapInputBytes, count.Submit)
 	}
+	// Maps of 6 MiB lie between two that were measured: 10 ms, from half to twice of it. A reduce
+	// copies 9 MiB: 1 ms and 1.5 ms for each.
 	for task := range 1000 {
-		for _, d := range []time.Duration{count.MapTime.At(1, 1, false, task), count.ReduceTime.At(1, 1, true, task)} {
-			if d < 8500*time.Microsecond || d > 34*time.Millisecond {
+		for d, middle := range map[time.Duration]time.Duration{
+			count.MapTime.At(1, 1, false, task): 10 * time.Millisecond, count.ReduceTime.At(1, 1, true, task): 14500 * time.Microsecond,
+		} {
+			if d < middle/2 || d > 2*middle {
 				t.Fatalf("task %d takes %v", task, d)
 			}
 		}
@@ -96,6 +114,7 @@ func TestWhatWasNotMeasuredIsRefused(t *testing.T) {
 		"spread":   {"[0.5, 1, 2]", "[1, 0.5, 2]"},
 		"slowdown": {"slowdown: [1, 2]", "slowdown: [1, 0.5]"},
 		"no maps":  {"{maps: 4, ", "{"},
+		"divided":  {"map_bytes: 4194304", "map_bytes: 9MiB"},
 		"no cores": {"cores: 2", "warm_up: 2s"},
 	} {
 		text := strings.Replace(measuredFile+measured().Text(), want[0], want[1], 1)

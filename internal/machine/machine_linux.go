@@ -16,13 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadCPU returns the CPU time that the calling thread has used, 0 if it is unknown.
+// ThreadCPU returns the CPU time that the calling thread has used, 0 if it is unknown. It reads
+// the thread's clock. Getrusage counts a running thread only up to the last tick of the kernel,
+// which loses most of an attempt of a few milliseconds.
 func ThreadCPU() time.Duration {
-	var ru unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
 		return 0
 	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	return time.Duration(t.Nano())
 }
 
 // ProcessCPU returns the CPU time that the process has used, 0 if it is unknown.

@@ -27,9 +27,6 @@ type pool struct {
 	sharers  int
 	wanted   uint64  // by all sharers together, as much as each uses alone
 	classes  []class // with sharers, by cap; the spare capacity behind them has heaps to reuse
-
-	// rate, if there is one, sets the speed of each sharer of a cap instead of the level.
-	rate func(cap uint64, sharers int) rate
 }
 
 // class holds the tasks of one cap.
@@ -154,10 +151,6 @@ func (p *pool) fill() {
 	rest, left := p.capacity, uint64(p.sharers)
 	for i := range p.classes {
 		c := &p.classes[i]
-		if p.rate != nil {
-			c.rate = p.rate(c.cap, p.sharers)
-			continue
-		}
 		if p.capacity == 0 || c.cap*left <= rest {
 			c.rate = p.speed
 			rest -= min(rest, c.cap*uint64(len(c.ends)))

@@ -175,6 +175,18 @@ func (c *Config) Check(jobs int) error {
 	return nil
 }
 
+// Cores returns which of the cores, from 0 to cores - 1, the slots of each tracker are bound to.
+// The slots of a tracker take turns at its group of cores.
+func Cores(trackers, cores int) func(tracker, i int) int32 {
+	return func(tracker, i int) int32 {
+		from, to := tracker*cores/trackers, (tracker+1)*cores/trackers
+		if from == to { // more trackers than cores
+			return int32(tracker % cores)
+		}
+		return int32(from + i%(to-from))
+	}
+}
+
 // Ledger returns the configuration of the run's Ledger. c has its defaults. core
 // returns the core of slot i of a tracker; with nil, no slot is bound to a core.
 // Capacities of trackers that are not there are left out.

@@ -11,7 +11,6 @@
 package predict
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -26,7 +25,12 @@ type attempt struct {
 	cpu        time.Duration
 	works      bool    // a reduce that has copied all
 	first      bool    // on its slot, in the run
+	core       int32   // -1: its slot is bound to none
 	concurrent float64 // attempts at work while it ran, itself included, on average
+
+	phase  trace.Phase
+	since  time.Duration                      // it is in that phase
+	phases [trace.PhaseHeld + 1]time.Duration // spent in each; the first is from its start on
 }
 
 // Run is the record of a run of one job alone, as a trace.Sink. The zero value is empty.
@@ -34,6 +38,13 @@ type Run struct {
 	stages []stageRun // by job of the chain
 	open   map[int32]attempt
 	used   map[int32]bool // slots
+	slots  []trace.Slot
+}
+
+// Open implements the optional method of a trace.Sink.
+func (r *Run) Open(h *trace.Header) error {
+	r.slots = h.Slots
+	return nil
 }
 
 // stageRun is one job of a chain.
@@ -51,20 +62,23 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		if r.open == nil {
 			r.open, r.used = map[int32]attempt{}, map[int32]bool{}
 		}
-		r.open[e.Slot] = attempt{kind: e.Kind, from: e.At, first: !r.used[e.Slot]}
+		r.open[e.Slot] = attempt{kind: e.Kind, from: e.At, since: e.At, first: !r.used[e.Slot], core: r.slots[e.Slot].Core}
 		r.used[e.Slot] = true
 	case trace.OpPhase:
+		a := r.open[e.Slot]
+		a.enter(e.At, e.Phase)
 		// Until it sorts, a reduce only waits for maps and takes references to what they made.
-		if a := r.open[e.Slot]; !a.works && (e.Phase == trace.PhaseSort || e.Phase == trace.PhaseReduce) {
+		if !a.works && (e.Phase == trace.PhaseSort || e.Phase == trace.PhaseReduce) {
 			a.from, a.works = e.At, true
-			r.open[e.Slot] = a
 		}
+		r.open[e.Slot] = a
 	case trace.OpFinish:
 		a, ok := r.open[e.Slot]
 		if !ok || !e.Has(trace.OK) || int(e.Job) >= len(r.stages) {
 			return nil
 		}
 		delete(r.open, e.Slot)
+		a.enter(e.At, trace.PhaseNone)
 		// The fields are those of OpFinish: bytes read, written, CPU time, bytes copied.
 		a.to, a.bytes, a.cpu = e.At, e.A, time.Duration(e.C)
 		if a.kind == trace.Reduce {
@@ -76,40 +90,54 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
+// enter books the end of a phase and the start of the next one.
+func (a *attempt) enter(now time.Duration, p trace.Phase) {
+	a.phases[a.phase] += now - a.since
+	a.phase, a.since = p, now
+}
+
 // crowd sets how many attempts ran beside each one of a run.
 func (r *Run) crowd() {
-	type edge struct {
-		at time.Duration
-		by float64
-	}
-	var edges []edge
-	for i := range r.stages {
-		for _, a := range r.stages[i].attempts {
-			edges = append(edges, edge{a.from, 1}, edge{a.to, -1})
-		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-	// sums has, at each edge, the integral of the number of attempts at work until then.
-	sums := make([]float64, len(edges))
-	running, sum := 0.0, 0.0
-	for i, e := range edges {
-		if i > 0 {
-			sum += running * (e.at - edges[i-1].at).Seconds()
-		}
-		sums[i] = sum
-		running += e.by
-	}
-	at := func(t time.Duration) float64 {
-		i, _ := slices.BinarySearchFunc(edges, t, func(e edge, t time.Duration) int { return cmp.Compare(e.at, t) })
-		return sums[i]
-	}
 	for i := range r.stages {
 		for n := range r.stages[i].attempts {
 			a := &r.stages[i].attempts[n]
 			a.concurrent = 1
-			if a.to > a.from {
-				a.concurrent = (at(a.to) - at(a.from)) / (a.to - a.from).Seconds()
+			if took := (a.to - a.from).Seconds(); took > 0 {
+				a.concurrent = r.integrate(a, func(_, all []*attempt) float64 { return float64(len(all)) }) / took
 			}
 		}
 	}
+}
+
+// integrate sums what value returns of each moment of an attempt's work, times its seconds. value
+// gets the attempts at work then: those on the same core, and all. Both contain the attempt.
+func (r *Run) integrate(a *attempt, value func(core, all []*attempt) float64) (sum float64) {
+	var beside []*attempt
+	edges := []time.Duration{a.from, a.to}
+	for i := range r.stages {
+		for n := range r.stages[i].attempts {
+			if b := &r.stages[i].attempts[n]; b.from < a.to && b.to > a.from {
+				beside = append(beside, b)
+				edges = append(edges, max(a.from, b.from), min(a.to, b.to))
+			}
+		}
+	}
+	slices.Sort(edges)
+	var core, all []*attempt
+	for i := 1; i < len(edges); i++ {
+		if edges[i] == edges[i-1] {
+			continue
+		}
+		core, all = core[:0], all[:0]
+		for _, b := range beside {
+			if b.from <= edges[i-1] && b.to >= edges[i] {
+				all = append(all, b)
+				if b.core == a.core {
+					core = append(core, b)
+				}
+			}
+		}
+		sum += value(core, all) * (edges[i] - edges[i-1]).Seconds()
+	}
+	return sum
 }

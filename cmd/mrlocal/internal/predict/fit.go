@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -14,174 +15,323 @@ import (
 // outermost times of a sample say more about the machine's other work than about the job.
 const quantiles = 7
 
+// leastSample is the least number of attempts whose median says something.
+const leastSample = 3
+
+// alike is how far the bytes of maps may be apart that count as one division.
+const alike = 1.3
+
 // Fit returns what runs of one job alone say about each job of its chain, and the time by
-// which the first attempt on a slot is longer. Runs must have different numbers of slots, at
-// least one of them a single map and a single reduce slot.
+// which the first attempt on a slot is longer. At least one run must have a single map and a
+// single reduce slot.
 func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 	for _, r := range runs {
 		r.crowd()
 	}
 	first := runs[0]
-	var extra []float64
+	var cold []float64
 	for i := range first.stages {
-		s := workload.Stage{Start: first.stages[i].submitted}
-		if i > 0 {
-			s.Start = 0
-		}
-		copied := int64(0)
-		for _, a := range first.stages[i].attempts {
-			if a.kind == trace.Map {
-				s.Maps++
-				s.InputBytes += a.bytes
-			} else {
-				s.Reduces++
-				copied += a.bytes
-			}
-		}
-		if s.InputBytes > 0 {
-			s.OutputRatio = ppm.Near(float64(copied) / float64(s.InputBytes))
-		}
-		for kind, to := range []*workload.TaskTimes{trace.Map: &s.Map, trace.Reduce: &s.Reduce} {
-			var all []attempt
+		f := stageFit{Stage: workload.Stage{Size: sizeOf(first, i)}}
+		if i == 0 {
+			var starts []float64
 			for _, r := range runs {
-				if i >= len(r.stages) {
-					continue
-				}
-				for _, a := range r.stages[i].attempts {
-					if a.kind == trace.Kind(kind) {
-						all = append(all, a)
-					}
-				}
+				starts = append(starts, r.stages[0].submitted.Seconds())
 			}
-			t := fit(all)
-			*to = t.TaskTimes
-			for _, a := range all {
-				// A slot of the first job alone is cold; a chain goes on with warm ones.
-				if a.first && i == 0 && a.kind == trace.Map {
-					extra = append(extra, a.seconds()/t.slower(a.concurrent)-t.of(&a))
+			f.Start = toTime(median(starts))
+		}
+		f.divide(runs, i)
+		f.reduceFixed()
+		for n := range f.groups {
+			f.Divided = append(f.Divided, f.division(&f.groups[n]))
+		}
+		f.mapFixed()
+		f.tasks(&f.Map, trace.Map)
+		f.tasks(&f.Reduce, trace.Reduce)
+		if i == 0 { // a chain goes on with warm slots
+			cold = f.cold()
+		}
+		stages = append(stages, f.Stage)
+	}
+	if len(cold) > 0 {
+		warmUp = max(0, toTime(median(cold))).Round(100 * time.Microsecond)
+	}
+	return stages, warmUp
+}
+
+// stageFit is a stage while it is measured.
+type stageFit struct {
+	workload.Stage
+	groups []group // by division
+}
+
+// group has the runs whose maps are alike.
+type group struct {
+	mapBytes float64
+	runs     []stageOf
+}
+
+// stageOf is one stage of a run.
+type stageOf struct {
+	run *Run
+	*stageRun
+	workload.Size
+	copied int64 // by all reduces
+}
+
+func sizeOf(r *Run, stage int) (s workload.Size) {
+	for _, a := range r.stages[stage].attempts {
+		if a.kind == trace.Map {
+			s.Maps++
+			s.InputBytes += a.bytes
+		} else {
+			s.Reduces++
+		}
+	}
+	return s
+}
+
+// divide makes the groups, in ascending order of the bytes of a map.
+func (f *stageFit) divide(runs []*Run, stage int) {
+	var all []stageOf
+	for _, r := range runs {
+		if stage >= len(r.stages) {
+			continue
+		}
+		s := stageOf{run: r, stageRun: &r.stages[stage], Size: sizeOf(r, stage)}
+		for _, a := range s.attempts {
+			if a.kind == trace.Reduce {
+				s.copied += a.bytes
+			}
+		}
+		if s.Maps > 0 {
+			all = append(all, s)
+		}
+	}
+	mean := func(s *stageOf) float64 { return float64(s.InputBytes) / float64(s.Maps) }
+	slices.SortStableFunc(all, func(a, b stageOf) int { return cmp.Compare(mean(&a), mean(&b)) })
+	for _, s := range all {
+		if n := len(f.groups); n == 0 || mean(&s) > alike*f.groups[n-1].mapBytes {
+			f.groups = append(f.groups, group{mapBytes: mean(&s)})
+		}
+		g := &f.groups[len(f.groups)-1]
+		g.runs = append(g.runs, s)
+	}
+}
+
+// times returns the times, in seconds, of the attempts of a kind that were alone on the machine
+// and not the first on their slot; of all that were alone if there are no others.
+func (s *stageOf) times(kind trace.Kind) (all []float64) {
+	var cold []float64
+	for i := range s.attempts {
+		a := &s.attempts[i]
+		switch {
+		case a.kind != kind || math.Round(a.concurrent) != 1:
+		case a.first:
+			cold = append(cold, a.seconds())
+		default:
+			all = append(all, a.seconds())
+		}
+	}
+	if len(all) == 0 {
+		return cold
+	}
+	return all
+}
+
+// reduceMiB returns what each reduce copies on average.
+func (s *stageOf) reduceMiB() float64 {
+	return float64(s.copied) / float64(max(1, s.Reduces)) / (1 << 20)
+}
+
+// reduceFixed sets the time of a reduce that copies nothing, by runs of one division with
+// different numbers of reduces. All others say nothing of it.
+func (f *stageFit) reduceFixed() {
+	for i := range f.groups {
+		runs := f.groups[i].runs
+		byReduces := func(a, b stageOf) int { return cmp.Compare(a.Reduces, b.Reduces) }
+		least, most := slices.MinFunc(runs, byReduces).Reduces, slices.MaxFunc(runs, byReduces).Reduces
+		var x, y [2][]float64 // of the fewest and of the most reduces
+		for n := range runs {
+			s := &runs[n]
+			times := s.times(trace.Reduce)
+			for side, reduces := range [2]int{least, most} {
+				if s.Reduces == reduces && len(times) > 0 {
+					x[side], y[side] = append(x[side], s.reduceMiB()), append(y[side], mean(times))
 				}
 			}
 		}
-		stages = append(stages, s)
+		if len(x[0]) == 0 || len(x[1]) == 0 || median(x[0]) < alike*median(x[1]) {
+			continue
+		}
+		slope := (median(y[0]) - median(y[1])) / (median(x[0]) - median(x[1]))
+		// No time is negative: then all of it is by the byte.
+		f.Reduce.Fixed = max(0, toTime(median(y[1])-max(0, slope)*median(x[1])))
+		return
 	}
-	if len(extra) > 0 {
-		warmUp = time.Duration(max(0, median(extra)) * float64(time.Second))
+}
+
+// mapFixed sets the time of a map without input, on the line of the two least divisions.
+func (f *stageFit) mapFixed() {
+	if len(f.Divided) < 2 {
+		return
 	}
-	return stages, warmUp.Round(100 * time.Microsecond)
+	a, b := &f.Divided[0], &f.Divided[1]
+	slope := float64(b.Map-a.Map) / float64(b.MapBytes-a.MapBytes)
+	f.Map.Fixed = max(0, a.Map-time.Duration(max(0, slope)*float64(a.MapBytes))).Round(time.Microsecond)
+}
+
+// division returns what the runs of a group say.
+func (f *stageFit) division(g *group) workload.Division {
+	var maps, perMiB, ratios []float64
+	for i := range g.runs {
+		s := &g.runs[i]
+		maps = append(maps, s.times(trace.Map)...)
+		if s.InputBytes > 0 {
+			ratios = append(ratios, float64(s.copied)/float64(s.InputBytes))
+		}
+		if times := s.times(trace.Reduce); len(times) > 0 && s.reduceMiB() > 0 {
+			perMiB = append(perMiB, max(0, mean(times)-f.Reduce.Fixed.Seconds())/s.reduceMiB())
+		}
+	}
+	d := workload.Division{MapBytes: max(1, int64(g.mapBytes))}
+	if len(maps) > 0 {
+		d.Map = toTime(median(maps))
+	}
+	if len(ratios) > 0 {
+		d.OutputRatio = ppm.Near(median(ratios))
+	}
+	if len(perMiB) > 0 {
+		d.ReducePerMiB = toTime(median(perMiB))
+	}
+	return d
+}
+
+// expected returns the time, in seconds, that a task of a run takes alone, in the middle.
+func (f *stageFit) expected(s *stageOf, kind trace.Kind) float64 {
+	d := f.Divide(s.InputBytes / int64(max(1, s.Maps)))
+	if kind == trace.Map {
+		return d.Map.Seconds()
+	}
+	return f.Reduce.Fixed.Seconds() + d.ReducePerMiB.Seconds()*s.reduceMiB()
+}
+
+// each calls do with each attempt of a kind and its expected time, if that is known.
+func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *attempt, expected float64)) {
+	for i := range f.groups {
+		for n := range f.groups[i].runs {
+			s := &f.groups[i].runs[n]
+			expected := f.expected(s, kind)
+			if expected <= 0 {
+				continue
+			}
+			for k := range s.attempts {
+				if a := &s.attempts[k]; a.kind == kind {
+					do(s, a, expected)
+				}
+			}
+		}
+	}
+}
+
+// tasks sets what the tasks of a kind have in common.
+func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
+	var ratios, warm []float64
+	var cpu, seconds float64
+	var phases [trace.PhaseHeld + 1]float64
+	f.each(kind, func(_ *stageOf, a *attempt, expected float64) {
+		if math.Round(a.concurrent) != 1 {
+			return
+		}
+		ratios = append(ratios, a.seconds()/expected)
+		if !a.first {
+			warm = append(warm, a.seconds()/expected)
+		}
+		cpu += a.cpu.Seconds()
+		for p, d := range a.phases {
+			// A reduce that copies or is held mostly waits for maps, which is no part of its time.
+			if p := trace.Phase(p); p != trace.PhaseCopy && p != trace.PhaseHeld {
+				phases[p] += d.Seconds()
+				seconds += d.Seconds()
+			}
+		}
+	})
+	if len(warm) > 0 {
+		ratios = warm
+	}
+	if seconds > 0 {
+		t.CPU = ppm.Near(cpu / seconds)
+	}
+	t.Spread, t.Phases = spread(ratios), shares(&phases, seconds)
+	t.Slowdown = f.slowdown(kind, ratios)
+}
+
+// shares returns the parts of a time, in seconds, by phase.
+func shares(phases *[trace.PhaseHeld + 1]float64, whole float64) (all []workload.PhaseShare) {
+	for p, s := range phases {
+		if s == 0 {
+			continue
+		}
+		name := "start"
+		if p > 0 {
+			name = trace.Phase(p).String()
+		}
+		all = append(all, workload.PhaseShare{Phase: name, Share: ppm.Near(s / whole)})
+	}
+	return all
+}
+
+// slowdown returns how much longer the tasks of a kind take while 1, 2, ... are at work on the
+// machine, beyond what they lose by sharing a core.
+func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
+	var by [][]float64
+	f.each(kind, func(s *stageOf, a *attempt, expected float64) {
+		k := int(math.Round(a.concurrent))
+		if k < 2 || a.first {
+			return
+		}
+		for len(by) < k-1 {
+			by = append(by, nil)
+		}
+		had := s.run.integrate(a, func(core, _ []*attempt) float64 { return f.share(core, kind) })
+		by[k-2] = append(by[k-2], had/expected)
+	})
+	all := []ppm.Share{ppm.One}
+	for _, ratios := range by {
+		slow := all[len(all)-1]
+		if len(ratios) >= leastSample {
+			slow = max(ppm.One, ppm.Near(median(ratios)/median(alone)))
+		}
+		all = append(all, slow)
+	}
+	return all
+}
+
+// share returns the speed of an attempt that shares its core with others of the same chain,
+// by that which it has alone. All of them use about as much of the core.
+func (f *stageFit) share(core []*attempt, kind trace.Kind) float64 {
+	cpu := f.Map.CPU
+	if kind == trace.Reduce {
+		cpu = f.Reduce.CPU
+	}
+	if cpu == 0 {
+		cpu = ppm.One
+	}
+	return min(1, float64(ppm.One)/(float64(len(core))*float64(min(cpu, ppm.One))))
+}
+
+// cold returns by how much the first map on each slot took longer.
+func (f *stageFit) cold() (all []float64) {
+	f.each(trace.Map, func(s *stageOf, a *attempt, expected float64) {
+		if a.first {
+			had := s.run.integrate(a, func(core, _ []*attempt) float64 { return f.share(core, trace.Map) })
+			k := min(int(math.Round(a.concurrent)), len(f.Map.Slowdown))
+			all = append(all, had*float64(ppm.One)/float64(f.Map.Slowdown[k-1])-expected)
+		}
+	})
+	return all
 }
 
 func (a *attempt) seconds() float64 { return (a.to - a.from).Seconds() }
-
-func (a *attempt) mib() float64 { return float64(a.bytes) / (1 << 20) }
-
-// fitted is TaskTimes while they are measured.
-type fitted struct{ workload.TaskTimes }
-
-// of returns the time of an attempt alone, in seconds.
-func (t *fitted) of(a *attempt) float64 {
-	return t.Fixed.Seconds() + t.PerMiB.Seconds()*a.mib()
-}
-
-// slower returns the slowdown among so many attempts, between two that were measured if it is
-// no whole number.
-func (t *fitted) slower(concurrent float64) float64 {
-	if len(t.Slowdown) == 0 {
-		return 1
-	}
-	at := min(max(concurrent-1, 0), float64(len(t.Slowdown)-1))
-	i := int(at)
-	low, high := t.Slowdown[i], t.Slowdown[min(i+1, len(t.Slowdown)-1)]
-	return (float64(low) + (at-float64(i))*float64(high-low)) / float64(ppm.One)
-}
-
-// fit returns the times of the attempts of one kind.
-func fit(all []attempt) (t fitted) {
-	if len(all) == 0 {
-		return t
-	}
-	alone := among(all, 1)
-	if len(alone) == 0 {
-		alone = all // all are the first on their slot
-	}
-	t.Fixed, t.PerMiB = line(alone)
-	var ratios, cpu []float64
-	for i := range alone {
-		if of := t.of(&alone[i]); of > 0 {
-			ratios = append(ratios, alone[i].seconds()/of)
-			cpu = append(cpu, alone[i].cpu.Seconds()/max(alone[i].seconds(), 1e-9))
-		}
-	}
-	t.Spread, t.CPU = spread(ratios), ppm.Near(median(cpu))
-	most := 1
-	for i := range all {
-		most = max(most, int(math.Round(all[i].concurrent)))
-	}
-	t.Slowdown = []ppm.Share{ppm.One}
-	for k := 2; k <= most; k++ {
-		slow := t.Slowdown[k-2]
-		var by []float64
-		for _, a := range among(all, k) {
-			if of := t.of(&a); of > 0 {
-				by = append(by, a.seconds()/of)
-			}
-		}
-		if len(by) > 0 {
-			// More tasks at a time never make each of them faster.
-			slow = max(slow, ppm.Near(mean(by)/mean(ratios)))
-		}
-		t.Slowdown = append(t.Slowdown, slow)
-	}
-	return t
-}
-
-// among returns the attempts that ran with so many at a time and were not the first on their
-// slot.
-func among(all []attempt, k int) (some []attempt) {
-	for _, a := range all {
-		if !a.first && math.Round(a.concurrent) == float64(k) {
-			some = append(some, a)
-		}
-	}
-	return some
-}
-
-// line returns the time for no bytes, and for each MiB, by the medians of the smaller and of
-// the larger inputs. Where all inputs are alike, all time is by the byte.
-func line(all []attempt) (fixed, perMiB time.Duration) {
-	least, most := all[0].bytes, all[0].bytes
-	for _, a := range all {
-		least, most = min(least, a.bytes), max(most, a.bytes)
-	}
-	var small, large []attempt
-	for _, a := range all {
-		if a.bytes < least+(most-least)/2 {
-			small = append(small, a)
-		} else {
-			large = append(large, a)
-		}
-	}
-	times := func(some []attempt) (mib, seconds float64) {
-		var m, s []float64
-		for i := range some {
-			m, s = append(m, some[i].mib()), append(s, some[i].seconds())
-		}
-		return median(m), median(s)
-	}
-	x2, y2 := times(large)
-	if x2 == 0 {
-		return toTime(y2), 0
-	}
-	if len(small) > 0 {
-		if x1, y1 := times(small); x2 > 1.3*x1 && y2 > y1 {
-			slope := (y2 - y1) / (x2 - x1)
-			// No time is negative: then all of it is by the byte.
-			if rest := y2 - slope*x2; rest >= 0 {
-				return toTime(rest), toTime(slope)
-			}
-		}
-	}
-	return 0, toTime(y2 / x2)
-}
 
 // spread returns quantiles of ratios whose mean is that of the ratios.
 func spread(ratios []float64) []ppm.Share {

@@ -24,21 +24,23 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := ppm.One
+	one, ms := ppm.One, time.Millisecond
 	stage := workload.Stage{
-		Size: workload.Size{Maps: 60, Reduces: 12, InputBytes: 60 << 22}, OutputRatio: one / 2,
-		Map:    workload.TaskTimes{Fixed: 3 * time.Millisecond, PerMiB: 10 * time.Millisecond, Spread: []ppm.Share{one * 9 / 10, one, one * 11 / 10}, Slowdown: []ppm.Share{one, one * 5 / 4, one * 2}},
-		Reduce: workload.TaskTimes{Fixed: 20 * time.Millisecond, PerMiB: 4 * time.Millisecond, Slowdown: []ppm.Share{one, one * 3 / 2, one * 3}},
+		Size: workload.Size{Maps: 60, Reduces: 12, InputBytes: 60 << 22},
+		Divided: []workload.Division{
+			{MapBytes: 2 << 20, Map: 50 * ms, OutputRatio: one / 2, ReducePerMiB: 2 * ms},
+			{MapBytes: 4 << 20, Map: 40 * ms, OutputRatio: one / 4, ReducePerMiB: 10 * ms},
+		},
+		Map:    workload.TaskTimes{Spread: []ppm.Share{one * 9 / 10, one, one * 11 / 10}, Use: workload.Use{CPU: one, Slowdown: []ppm.Share{one, one * 5 / 4, one * 2}}},
+		Reduce: workload.TaskTimes{Fixed: 20 * ms, Use: workload.Use{CPU: one, Slowdown: []ppm.Share{one, one * 3 / 2, one * 3}}},
 	}
-	m := &workload.Measured{Cores: 2, WarmUp: 30 * time.Millisecond, Jobs: []workload.MeasuredJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{stage}}}}
+	m := &workload.Measured{Cores: 2, WarmUp: 30 * ms, Jobs: []workload.MeasuredJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{stage}}}}
 	var runs []*predict.Run
-	for i, k := range []int{1, 1, 2, 3} {
+	for i, c := range []struct{ slots, maps, reduces int }{{1, 60, 12}, {1, 120, 12}, {1, 60, 24}, {2, 60, 12}, {3, 60, 12}} {
 		record := &predict.Run{}
-		o := sim.Options{Cost: "measured", Measured: m, Config: setup.Config{MapSlots: k, ReduceSlots: k, Seed: uint64(i) + 1}, Watch: func(s *trace.Stream) { s.Attach(record) }}
-		if i == 1 { // tasks of half the bytes
-			o.Sizes = func(string, int) (workload.Size, bool) {
-				return workload.Size{Maps: 120, Reduces: 24, InputBytes: 60 << 22}, true
-			}
+		o := sim.Options{Cost: "measured", Measured: m, Config: setup.Config{MapSlots: c.slots, ReduceSlots: c.slots, Seed: uint64(i) + 1}, Watch: func(s *trace.Stream) { s.Attach(record) }}
+		o.Sizes = func(string, int) (workload.Size, bool) {
+			return workload.Size{Maps: c.maps, Reduces: c.reduces, InputBytes: 60 << 22}, true
 		}
 		if _, err := sim.Run(context.Background(), f, o); err != nil {
 			t.Fatal(err)
@@ -46,22 +48,29 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 		runs = append(runs, record)
 	}
 	stages, warmUp := predict.Fit(runs)
-	if len(stages) != 1 {
-		t.Fatalf("%d stages", len(stages))
+	if len(stages) != 1 || len(stages[0].Divided) != 2 {
+		t.Fatalf("%+v", stages)
 	}
 	near := func(what string, got, want, within float64) {
+		t.Helper()
 		if math.Abs(got-want) > within*want {
 			t.Errorf("%s is %v, want %v within %v", what, got, want, within)
 		}
 	}
 	got := stages[0]
-	if got.Maps != 60 || got.Reduces != 12 || got.InputBytes != 60<<22 || got.OutputRatio != one/2 {
+	if got.Maps != 60 || got.Reduces != 12 || got.InputBytes != 60<<22 {
 		t.Errorf("%+v", got.Size)
 	}
 	near("warm-up", warmUp.Seconds(), 0.030, 0.1)
+	near("fixed", got.Reduce.Fixed.Seconds(), 0.020, 0.03)
+	for i, want := range stage.Divided {
+		d := got.Divided[i]
+		near("bytes", float64(d.MapBytes), float64(want.MapBytes), 0)
+		near("map", d.Map.Seconds(), want.Map.Seconds(), 0.03)
+		near("reduce", d.ReducePerMiB.Seconds(), want.ReducePerMiB.Seconds(), 0.03)
+		near("ratio", float64(d.OutputRatio), float64(want.OutputRatio), 0.001)
+	}
 	for kind, c := range map[string]struct{ got, want workload.TaskTimes }{"map": {got.Map, stage.Map}, "reduce": {got.Reduce, stage.Reduce}} {
-		near(kind+": per MiB", c.got.PerMiB.Seconds(), c.want.PerMiB.Seconds(), 0.1)
-		near(kind+": of 4 MiB", (c.got.Fixed + 4*c.got.PerMiB).Seconds(), (c.want.Fixed + 4*c.want.PerMiB).Seconds(), 0.03)
 		if len(c.got.Slowdown) != 3 {
 			t.Fatalf("%s: slowdown %v", kind, c.got.Slowdown)
 		}

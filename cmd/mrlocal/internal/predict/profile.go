@@ -23,11 +23,14 @@ type Profiler struct {
 	File   *workload.File
 	Work   []mrlocal.BatchJob // what runs, by job of the file; results are thrown away
 	Engine mrlocal.Options
+	// Rounds is how often each run is made, at least once. Between two of a kind lie those of all
+	// others, because a machine that others use, too, is slower for seconds at a time.
+	Rounds int
 	Note   func(string) // gets a line for each run
 }
 
-// leastHalfBlock is the least size of a map's input with which half of it is measured, too.
-const leastHalfBlock = 64 << 10
+// leastBlock is the least size of a map's input with which jobs are profiled.
+const leastBlock = 64 << 10
 
 // slotCounts returns the numbers of slots with which a job is profiled on so many cores: all up
 // to four, then powers of two, and at last twice the cores.
@@ -55,12 +58,26 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	if m.DiskBytes, err = diskBytes(dir); err != nil {
 		p.Note(fmt.Sprintf("profile: the disk of %s cannot be measured: %v", dir, err))
 	}
-	for i := range p.File.Jobs {
-		runs, err := p.runs(ctx, i)
-		if err != nil {
-			return "", err
+	runs := make([][]*Run, len(p.File.Jobs))
+	plans := make([][]planned, len(p.File.Jobs))
+	for n := range max(1, p.Rounds) {
+		for i := range p.File.Jobs {
+			if n == 0 {
+				if plans[i], err = p.plan(ctx, i); err != nil {
+					return "", err
+				}
+			}
+			for _, one := range plans[i] {
+				run, err := p.run(ctx, one)
+				if err != nil {
+					return "", err
+				}
+				runs[i] = append(runs[i], run)
+			}
 		}
-		stages, warmUp := Fit(runs)
+	}
+	for i, all := range runs {
+		stages, warmUp := Fit(all)
 		m.WarmUp = max(m.WarmUp, warmUp)
 		m.Jobs = append(m.Jobs, workload.MeasuredJob{Name: p.File.Jobs[i].Name, Runs: p.File.Jobs[i].Signature(), Stages: stages})
 	}
@@ -73,49 +90,70 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	return whole, nil
 }
 
-// runs makes the runs of job i, alone. The first one has one slot of each kind. The second
-// has half the bytes for each task, which says what of the time does not depend on bytes.
-func (p *Profiler) runs(ctx context.Context, i int) ([]*Run, error) {
+// planned is a run of a job with so many slots of each kind.
+type planned struct {
+	job   mrlocal.BatchJob
+	slots int
+}
+
+// plan returns the runs of job i in a round, all of it alone. First its blocks are as the file
+// has them. With one slot of each kind, they are then half, twice and four times as large, and
+// there are half and twice the reduces. Last come more slots.
+func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	job := p.Work[i]
 	job.Submission = setup.Submission{Name: p.File.Jobs[i].Name, Weight: slots.One}
-	var all []*Run
-	for _, k := range slotCounts(runtime.NumCPU()) {
-		done, run, err := p.run(ctx, job, k)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, run)
-		if k > 1 {
-			continue
-		}
-		// All later runs have the tasks of the first one.
-		job.BlockBytes = done.Config.BlockBytes
-		if job.Reducers == 0 && job.ReducersPerSlot == 0 && !job.MapOnly && len(done.Jobs) > 0 {
+	// This run says how the job is divided if the file does not; it is the warm-up as well.
+	var input int64
+	done, err := p.batch(ctx, planned{job, 1}, nil)
+	if err != nil {
+		return nil, err
+	}
+	job.BlockBytes = done.Config.BlockBytes
+	if len(done.Jobs) > 0 {
+		input = done.Jobs[0].Counters.MapInputBytes
+		if job.Reducers == 0 && job.ReducersPerSlot == 0 && !job.MapOnly {
 			job.Reducers = done.Jobs[0].Reduces
 		}
-		if half := job; half.BlockBytes/2 >= leastHalfBlock {
-			half.BlockBytes, half.Reducers = job.BlockBytes/2, 2*job.Reducers
-			if _, run, err = p.run(ctx, half, k); err != nil {
-				return nil, err
-			}
-			all = append(all, run)
+	}
+	all = append(all, planned{job, 1})
+	for _, size := range []int64{job.BlockBytes / 2, 2 * job.BlockBytes, 4 * job.BlockBytes} {
+		// A block that is larger than the input is the whole of it.
+		if other := job; size >= leastBlock && size/2 < input {
+			other.BlockBytes = size
+			all = append(all, planned{other, 1})
 		}
+	}
+	for _, reduces := range []int{job.Reducers / 2, 2 * job.Reducers} {
+		if other := job; reduces > 0 {
+			other.Reducers = reduces
+			all = append(all, planned{other, 1})
+		}
+	}
+	for _, k := range slotCounts(runtime.NumCPU())[1:] {
+		all = append(all, planned{job, k})
 	}
 	return all, nil
 }
 
-// run runs a job with k slots of each kind, under a policy that lends none.
-func (p *Profiler) run(ctx context.Context, job mrlocal.BatchJob, k int) (*mrlocal.Report, *Run, error) {
+// run makes a run and returns its record.
+func (p *Profiler) run(ctx context.Context, one planned) (*Run, error) {
+	record := &Run{}
+	_, err := p.batch(ctx, one, record)
+	return record, err
+}
+
+// batch makes a run, under a policy that lends no slots. record may be nil.
+func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrlocal.Report, error) {
 	o := p.Engine
-	o.Trackers, o.MapSlots, o.ReduceSlots = 1, k, k
+	o.Trackers, o.MapSlots, o.ReduceSlots = 1, one.slots, one.slots
 	fair, err := registry.New("fair", policy.DefaultOptions())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	o.Policy = fair
-	record := &Run{}
-	o.Watch = func(s *trace.Stream) { s.Attach(record) }
-	p.Note(fmt.Sprintf("profile: %s with %d of each kind of slots", job.Name, k))
-	done, err := process.RunBatch(ctx, []mrlocal.BatchJob{job}, o)
-	return done, record, err
+	if record != nil {
+		o.Watch = func(s *trace.Stream) { s.Attach(record) }
+	}
+	p.Note(fmt.Sprintf("profile: %s with blocks of %d bytes, %d reduces, %d of each kind of slots", one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
+	return process.RunBatch(ctx, []mrlocal.BatchJob{one.job}, o)
 }

@@ -27,7 +27,7 @@ Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed;
 
 	ProfileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, throws the results away, and prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
 
-With a WORKLOAD, profile runs each job of the file alone with 1, 2, ... slots of each kind, up to twice the cores, throws the results away, and writes the file with a section "measured" behind it: the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares that with real runs. Inputs must exist: those that other jobs write are made by mrlocal batch first.
+With a WORKLOAD, profile runs each job of the file alone, with blocks of half, once, twice and four times their size, with other numbers of reduces, and with 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" behind it: the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares that with real runs. Inputs must exist: those that other jobs write are made by mrlocal batch first.
 
 Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 + the signal's number when interrupted.`
 )

@@ -70,6 +70,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		// The slots of a real run depend on the cores, those of a simulation do not.
 		c := &real.Config
 		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed
+		o.NoPin = c.DataPlane != nil && !c.Pin
 		return sim.Run(ctx, b.file, o)
 	}
 	v, err := predict.Compare(b.file, names, runs, real, simulated)
@@ -93,13 +94,13 @@ func Profile() command.Command {
 func profileWorkloadFlags() []argv.Spec {
 	out := argv.ValueSpec("output-file", "write the file, with what was measured, to `FILE`", "standard output")
 	out.Short = "o"
-	return append([]argv.Spec{out}, settings.EngineFlags()...)
+	return append([]argv.Spec{out, argv.ValueSpec("runs", "make each run `N` times; the middle of them counts", "5")}, settings.EngineFlags()...)
 }
 
 // profileWorkload measures each job of a workload file.
 func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := settings.NewReader(line)
-	b, path := readBatch(r), r.Path("output-file")
+	b, path, runs := readBatch(r), r.Path("output-file"), r.Count("runs", 1, predict.MostRuns)
 	quiet := r.Choice("progress", "auto", "plain", "json", "none") == "none"
 	if r.Err != nil {
 		return 0, r.Err
@@ -116,7 +117,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 		return 0, err
 	}
 	_, submissions := b.file.Lower(b.Config)
-	p := predict.Profiler{File: b.file, Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: func(text string) {
+	p := predict.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: func(text string) {
 		if !quiet {
 			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
 		}
