@@ -69,8 +69,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		}
 		// The slots of a real run depend on the cores, those of a simulation do not.
 		c := &real.Config
-		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed
-		o.NoPin = c.DataPlane != nil && !c.Pin
+		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed, o.NoPin = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed, !c.Pin
 		return sim.Run(ctx, b.file, o)
 	}
 	v, err := predict.Compare(b.file, names, runs, real, simulated)
