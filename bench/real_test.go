@@ -85,6 +85,30 @@ func TestFewerCopiesStartForRealTheMoreJobsAreChecked(t *testing.T) {
 	}
 }
 
+// TestPartsOfDynamicMRForReal runs the engine on a clock of its own: 20 jobs, one slow tracker.
+// DynamicMR takes no longer than each of its techniques alone, and less than fair.
+func TestPartsOfDynamicMRForReal(t *testing.T) {
+	f := load(t, "sepb.yaml")
+	parts := map[string]func(o *policy.Options){
+		"all": func(*policy.Options) {}, "dhsa": func(o *policy.Options) { o.SEPB, o.PreScheduling = false, false },
+		"sepb": func(o *policy.Options) { o.DHSA, o.PreScheduling = "off", false }, "prescheduling": func(o *policy.Options) { o.DHSA, o.SEPB = "off", false },
+	}
+	took := map[string]float64{}
+	for name, change := range parts {
+		synctest.Test(t, func(t *testing.T) {
+			o := policy.DefaultOptions()
+			change(&o)
+			took[name] = makespan(forReal(t, f, 1, "dynamicmr", o))
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { took["fair"] = makespan(forReal(t, f, 1, "fair", policy.DefaultOptions())) })
+	for name, alone := range took {
+		if took["all"] > alone || name == "fair" && took["all"] == alone {
+			t.Errorf("%s takes %v s, all three %v s", name, alone, took["all"])
+		}
+	}
+}
+
 // BenchmarkSEPB runs bench/workloads/sepb.yaml for real at each share of the jobs that
 // are checked, in turn [DynamicMR14, "trade-off"]. It reports medians of the copies of
 // maps, the makespan and the first job's time. With -judge it fails unless there are

@@ -1,7 +1,10 @@
 package bench_test
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/report"
 	"mrlocal/sim"
+	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/registry"
@@ -17,12 +21,15 @@ import (
 	"mrlocal/workload"
 )
 
-// Times of replicas are divided by these. With 1024 the 2.5 s of a reduce of sort would be
-// 2.4 ms, which is as long as a busy machine takes to wake a thread.
+// Times of replicas are divided by these. With 1024 the tasks of Fig. 6 take 2.4 to 20 ms, and
+// what the engine spends on each of them hides the gain
+// (docs/adr/0028-replicas-of-times-at-1-128.md).
 const (
 	replica = 128  // 10 s become 78 ms
 	brief   = 1024 // 10 s become 9.8 ms
 )
+
+var faster = flag.Int64("faster", 0, "divide the times of replicas by this; 0: by 128, of Fig. 7 of OMO by 1024")
 
 // steps counts the running maps and reduces of each pool at the starts of steps
 // [DHFS13, Fig. 5]. What ends just then is not counted, what starts then is.
@@ -109,6 +116,30 @@ func TestFig5ForReal(t *testing.T) {
 	}
 }
 
+// TestFig4ForReal: in the engine, on a clock of its own, single jobs and five jobs of [DHFS13,
+// Fig. 4] take the simulator's time. One job takes that of the formula of section IV-B:
+// waves of maps and of reduces, on slots that are typed or lent.
+func TestFig4ForReal(t *testing.T) {
+	formula := map[string][2]float64{"J01": {2*20 + 2*24, 2*20 + 1*24}, "J02": {4*20 + 12*2.5, 3*20 + 2*2.5}} // 160 + 30 and 320 + 200 tasks
+	all := []string{"fair", "pi-dhfs", "pd-dhfs"}
+	for _, c := range []struct{ jobs, scheds []string }{{[]string{"J01"}, all}, {[]string{"J02"}, all}, {[]string{"J01", "J02", "J03", "J04", "J05"}, all[1:2]}} {
+		set, f := c.jobs, only(t, "fig4.yaml", c.jobs...)
+		for _, sched := range c.scheds {
+			want := simulated(t, f, sched, policy.DefaultOptions()).MakespanSeconds
+			if of, ok := formula[set[0]]; ok && len(set) == 1 {
+				if want = of[1]; sched == "fair" {
+					want = of[0]
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				if real := forReal(t, f, 1, sched, policy.DefaultOptions()).MakespanSeconds; real < 0.99*want || real > 1.01*want {
+					t.Errorf("%v under %s: %v s for real, want %v s", set, sched, real, want)
+				}
+			})
+		}
+	}
+}
+
 // TestFig6ForReal: in the engine, on a clock of its own, the gain of borrowing is that of
 // the simulator for each share [DHFS13, Fig. 6].
 func TestFig6ForReal(t *testing.T) {
@@ -153,11 +184,12 @@ func BenchmarkFig5(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	by := cmp.Or(*faster, replica)
 	for b.Loop() {
 		for _, sched := range []string{"pi-dhfs", "pd-dhfs"} {
-			counts, seen := newSteps(10*time.Second/replica), newSteps(10*time.Second)
+			counts, seen := newSteps(10*time.Second/time.Duration(by)), newSteps(10*time.Second)
 			model := simulated(b, f, sched, policy.DefaultOptions(), seen).MakespanSeconds
-			real := forReal(b, f, replica, sched, policy.DefaultOptions(), counts).MakespanSeconds * replica
+			real := forReal(b, f, by, sched, policy.DefaultOptions(), counts).MakespanSeconds * float64(by)
 			b.ReportMetric(real, sched+"-s")
 			b.ReportMetric(model, sched+"-simulated-s")
 			for _, step := range []int{2, 6, 11} {
@@ -184,10 +216,11 @@ func BenchmarkFig6(b *testing.B) {
 	series := map[string][2]ppm.Share{"PecM": {0, 0}, "PecM-PecR100": {0, ppm.One}, "PecR": {0, 0}, "PecR-PecM100": {ppm.One, 0}}
 	none := policy.DefaultOptions()
 	none.BorrowMap, none.BorrowReduce = 0, 0
+	by := cmp.Or(*faster, replica)
 	for b.Loop() {
 		var without []*report.Report
 		for range *rounds {
-			without = append(without, forReal(b, f, replica, "pi-dhfs", none))
+			without = append(without, forReal(b, f, by, "pi-dhfs", none))
 		}
 		for name, fixed := range series {
 			for _, share := range []ppm.Share{0, ppm.One / 5, ppm.One / 2, ppm.One} {
@@ -197,7 +230,7 @@ func BenchmarkFig6(b *testing.B) {
 				}
 				var with []*report.Report
 				for range *rounds {
-					with = append(with, forReal(b, f, replica, "pi-dhfs", o))
+					with = append(with, forReal(b, f, by, "pi-dhfs", o))
 				}
 				gain := 100 * (median(without, makespan)/median(with, makespan) - 1)
 				model := 100 * (simulated(b, f, "pi-dhfs", none).MakespanSeconds/simulated(b, f, "pi-dhfs", o).MakespanSeconds - 1)
@@ -231,9 +264,10 @@ func BenchmarkReleases(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	by := cmp.Or(*faster, brief)
 	for b.Loop() {
-		watch := omo.NewReleases(10 * time.Second / brief)
-		forReal(b, f, brief, "fair", policy.DefaultOptions(), watch)
+		watch := omo.NewReleases(10 * time.Second / time.Duration(by))
+		forReal(b, f, by, "fair", policy.DefaultOptions(), watch)
 		e := bench.ErrorsOf(watch.Windows())
 		b.ReportMetric(e.Estimate, "error")
 		b.ReportMetric(e.Constant, "error-of-the-mean")
@@ -243,6 +277,40 @@ func BenchmarkReleases(b *testing.B) {
 			b.Errorf("%+v in %d windows", e, len(watch.Windows()))
 		}
 	}
+}
+
+// TestLastBatchesForReal is [OMO21, Fig. 8] in the engine, on a clock of its own: of set A's
+// jobs more maps end within 10 s of the last one under OMO than under fair at slowstart 0.05.
+func TestLastBatchesForReal(t *testing.T) {
+	f := load(t, "omo-a.yaml")
+	early := slots.One / 20
+	f.Slowstart = &early
+	mean := map[string]float64{}
+	for _, sched := range []string{"fair", "omo"} {
+		ends := mapEnds{}
+		synctest.Test(t, func(t *testing.T) { forReal(t, f, 1, sched, policy.DefaultOptions(), ends) })
+		for _, all := range ends {
+			for _, at := range all {
+				if at >= slices.Max(all)-10*time.Second {
+					mean[sched] += 1 / float64(len(ends))
+				}
+			}
+		}
+	}
+	if mean["omo"] <= mean["fair"] {
+		t.Errorf("maps in the last batch, mean of the jobs: %v", mean)
+	}
+}
+
+// mapEnds records when the maps of each job end.
+type mapEnds map[int32][]time.Duration
+
+// Record implements trace.Sink.
+func (m mapEnds) Record(_ *trace.Stream, e *trace.Event) error {
+	if e.Op == trace.OpFinish && e.Kind == trace.Map {
+		m[e.Job] = append(m[e.Job], e.At)
+	}
+	return nil
 }
 
 // mostOnTracker counts the attempts that run on a tracker at the same time, and keeps the
