@@ -12,7 +12,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/engine/task"
 	"mrlocal/jobs"
-	"mrlocal/jobs/papers"
+	"mrlocal/jobs/sequencecount"
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -82,7 +82,7 @@ func BenchmarkSimpleWorkloads(b *testing.B) {
 		{"fair", percents(5, 20, 40, 60, 80, 100)}, {"fair-containers", percents(50, 60, 70, 80, 90, 100)},
 		{"fresh", percents(100)}, {"batch-finish", percents(100)}, {"lazy-start", percents(5)}, {"omo", percents(5)}, {"yarn", percents(5)},
 	}
-	sequences := source{"seqcount", datagen.Lines, func() (jobs.Chain, error) { return papers.SequenceCount() }}
+	sequences := source{"seqcount", datagen.Lines, func() (jobs.Chain, error) { return sequencecount.New() }}
 	for _, s := range []source{records(), words(), sequences} {
 		b.Run("job="+s.name, func(b *testing.B) {
 			path := setFile(b, s.kind, 20)
