@@ -41,6 +41,13 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; }
 figure svg { max-width: 100%%; height: auto; }
 figure { margin: 0.5em 0 1.2em; overflow-x: auto; }
 a:focus, summary:focus { outline: 3px solid #0072b2; }
+@media (prefers-color-scheme: dark) {
+body { color: #eceff3; background: #15181d; }
+th { background: #2b3038; }
+th, td { border-color: #5c636e; }
+a { color: #8ab4f8; }
+svg { background: #ffffff; }
+}
 </style>
 </head>
 <body>

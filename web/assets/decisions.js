@@ -50,10 +50,14 @@ export class Decisions {
   }
 
   paint() {
-    const { run } = this;
+    const { run, page } = this;
     if (!run) return;
     const first = Math.max(0, Math.floor(this.list.scrollTop / ROW) - 2);
     const last = Math.min(this.shown.length, first + Math.ceil(this.list.clientHeight / ROW) + 4);
+    const chosen = page.selected?.run === run ? page.selected.decision : -1;
+    const key = [run.id, this.which.value, this.shown.length, first, last, page.time.now, chosen].join();
+    if (this.painted === key) return; // only the window has moved
+    this.painted = key;
     const lines = [];
     for (let i = first; i < last; i++) lines.push(this.line(this.shown[i], i));
     if (!this.shown.length) lines.push(element('p', { className: 'note', textContent: 'No such decision so far.' }));

@@ -107,6 +107,10 @@ export class Lanes {
 
   head() {
     const { run, page } = this;
+    this.title.classList.toggle('focused', page.run === run);
+    const key = [run.seq, run.ended, run.over, page.hides, page.time.at, this.rows.length].join();
+    if (this.headed === key) return; // only the window has moved
+    this.headed = key;
     const words = [run.policy];
     if (run.name && run.name !== run.policy) words.push(run.name);
     const m = page.metrics.get(run.id);
@@ -118,7 +122,6 @@ export class Lanes {
     if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
     this.title.textContent = words.join(' · '); // the title may be cut; the tab Differences has all of it
     this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table beside it lists those near the moment that is shown.`);
-    this.title.classList.toggle('focused', page.run === run);
     this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
   }
 

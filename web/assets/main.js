@@ -225,7 +225,9 @@ class Page {
   }
 
   head() {
-    const { time } = this;
+    const { time } = this, key = [time.at, time.end, time.playing, time.following, this.runs.map((r) => r.over)].join();
+    if (this.headed === key) return; // only the window has moved
+    this.headed = key;
     byID('at').textContent = time.at === null ? (this.runs.every((r) => r.over) ? 'end ' : 'now ') + span(time.end) : span(Math.round(time.at));
     byID('follow').setAttribute('aria-pressed', time.at === null && time.following);
     byID('play').textContent = time.playing ? '❚❚' : '▶';

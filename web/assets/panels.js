@@ -25,6 +25,9 @@ export class Jobs {
       this.box.replaceChildren(...this.cards.map((c) => c.root));
       if (run.jobs.length > most) this.box.append(element('p', { className: 'note', textContent: `and ${run.jobs.length - most} more jobs` }));
     }
+    const moment = [key, run.seq, time.at, time.end].join();
+    if (this.moment === moment) return; // only the window has moved
+    this.moment = moment;
     jobs.forEach((j, i) => this.update(run, j, this.cards[i], time.now));
   }
 
@@ -181,7 +184,16 @@ export class Shares extends Panel {
     this.say();
     const ctx = this.begin(), c = this.answer, { paint } = page;
     const sum = (p, a, b) => (i) => (this.kind.value === 'maps' ? p[a][i] : this.kind.value === 'reduces' ? p[b][i] : p[a][i] + p[b][i]);
-    const most = Math.max(1, c.slots.map + c.slots.reduce, ...c.pools.slice(0, 12).flatMap((p) => [0, 1].map((k) => Math.max(...Array.from({ length: c.steps }, (_, i) => (k ? sum(p, 'share_maps', 'share_reduces') : sum(p, 'maps', 'reduces'))(i))))).map((v) => (v > 1e6 ? 0 : v)));
+    if (this.highest?.of !== c || this.highest.kind !== this.kind.value) { // looked for once, and not with each frame
+      let most = Math.max(1, c.slots.map + c.slots.reduce);
+      for (const p of c.pools.slice(0, 12)) {
+        for (const f of [sum(p, 'maps', 'reduces'), sum(p, 'share_maps', 'share_reduces')]) {
+          for (let i = 0; i < c.steps; i++) if (f(i) <= 1e6) most = Math.max(most, f(i));
+        }
+      }
+      this.highest = { of: c, kind: this.kind.value, most };
+    }
+    const { most } = this.highest;
     const bottom = this.height - 4, top = 6;
     const y = (v) => bottom - (Math.min(v, most) / most) * (bottom - top);
     const x = (i) => this.x(c.from + i * c.step);
