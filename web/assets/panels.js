@@ -196,7 +196,10 @@ export class Shares extends Panel {
     const { most } = this.highest;
     const bottom = this.height - 4, top = 6;
     const y = (v) => bottom - (Math.min(v, most) / most) * (bottom - top);
-    const x = (i) => this.x(c.from + i * c.step);
+    // While the window moves, the curves are those of another window. What lies outside is not drawn: the
+    // dashes of a line that is 200 screens long take 100 ms.
+    const x = (i) => Math.min(Math.max(GUTTER, this.x(c.from + i * c.step)), this.width);
+    const first = Math.max(0, Math.floor((time.from - c.from) / c.step)), last = Math.min(c.steps, Math.ceil((time.to - c.from) / c.step));
     ctx.strokeStyle = paint.soft;
     ctx.fillStyle = paint.quiet;
     for (const v of new Set([0, Math.round(most / 2), Math.round(most)])) {
@@ -208,12 +211,12 @@ export class Shares extends Panel {
     }
     const curve = (f, end) => {
       ctx.beginPath();
-      for (let i = 0; i < c.steps; i++) {
+      for (let i = first; i < last; i++) {
         const v = y(f(i));
         ctx.lineTo(x(i), v);
         ctx.lineTo(x(i + 1), v);
       }
-      if (end) { ctx.lineTo(x(c.steps), bottom); ctx.lineTo(x(0), bottom); }
+      if (end) { ctx.lineTo(x(last), bottom); ctx.lineTo(x(first), bottom); }
     };
     c.pools.slice(0, 12).forEach((p, k) => {
       const hue = paint.hue(this.hueOf(run, p.pool));
@@ -312,7 +315,8 @@ export class Buffers extends Panel {
     let from = run.bars.from[bar], bytes = 0, mark = 0;
     const flat = (to) => {
       if (bytes <= 0) return;
-      const x0 = this.x(from), x1 = this.x(Math.min(to, time.now));
+      const x0 = Math.max(GUTTER, this.x(from)), x1 = Math.min(this.width, this.x(Math.min(to, time.now)));
+      if (x1 < GUTTER || x0 > this.width) return;
       ctx.fillStyle = c.tones.copy;
       ctx.fillRect(x0, y(bytes), Math.max(1, x1 - x0), base - 2 - y(bytes));
       ctx.fillStyle = c.line;
