@@ -12,7 +12,6 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/points"
 )
@@ -27,35 +26,16 @@ func New() (jobs.Chain, error) {
 }
 
 type mapper struct {
-	centroids *points.Set
-	err       error
-	point     []int64
-	key       []byte
+	points.Reader
+	key []byte
 }
-
-// Begin reads the centroids.
-func (m *mapper) Begin(a jobs.OwnAttempt) { m.centroids, m.err = points.ParseSet(a.Side) }
 
 // Map emits each point with the number of its cluster.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if m.err != nil {
-		return errs.Inputf("centroids", "%w", m.err)
-	}
-	for line := range b.Lines() {
-		var err error
-		if m.point, err = points.Parse(m.point[:0], line); err != nil {
-			return errs.Inputf(b.Path, "%w", err)
-		}
-		if len(m.point) == 0 {
-			continue
-		}
-		if len(m.point) != m.centroids.Dimension {
-			return errs.Inputf(b.Path, "a point has %d coordinates and the centroids have %d", len(m.point), m.centroids.Dimension)
-		}
-		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(m.centroids.Nearest(m.point)))
+	return m.Each(b, func(line []byte, cluster int) {
+		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(cluster))
 		out.Emit(m.key, line)
-	}
-	return nil
+	})
 }
 
 // reduce writes the points of a cluster behind its number.

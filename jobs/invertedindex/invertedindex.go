@@ -20,63 +20,26 @@ import (
 func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "inverted-index", Ordered: true, BuiltIn: true,
-		GroupBytes: func(key []byte) int { return bytes.IndexByte(key, '\t') + 1 },
-		NewMapper:  func() jobs.Mapper { return &mapper{words: jobs.BlankSeparated(), file: -1} },
+		GroupBytes: wordBytes,
+		NewMapper:  func() jobs.Mapper { return &mapper{Words: list.NewWords()} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
-		NewReducer: func() jobs.Reducer { return &reducer{} },
+		NewReducer: func() jobs.Reducer { return &list.Reducer{GroupBytes: wordBytes} },
 	}}, nil
 }
 
+// wordBytes returns the length of a word and its TAB.
+func wordBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
+
 type mapper struct {
-	words *jobs.Words
-	file  int32  // whose name is in tail
-	tail  []byte // TAB and the document
-	keys  []byte // of some hundred words
-	spans []jobs.Span
-	one   [8]byte
+	list.Words
+	tail []byte // TAB and the document
 }
 
 // Map emits each word with its document.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if b.File != m.file {
-		m.file, m.tail = b.File, list.Document(append(m.tail[:0], '\t'), b.Path)
-		jobs.AppendUint64(m.one[:0], 1)
+	if b.File != m.File {
+		m.File, m.tail = b.File, list.Document(append(m.tail[:0], '\t'), b.Path)
 	}
-	for words := range m.words.In(b.Data) {
-		m.keys, m.spans = m.keys[:0], m.spans[:0]
-		for _, w := range words {
-			at := len(m.keys)
-			m.keys = append(append(m.keys, b.Data[w.Off:w.Off+w.Len]...), m.tail...)
-			m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(m.keys) - at)})
-		}
-		jobs.EmitSpans(out, m.keys, m.spans, m.one[:])
-	}
-	return nil
-}
-
-type reducer struct {
-	list.Line
-	last []byte
-}
-
-// Reduce writes the documents of a word, each once.
-func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	n := bytes.IndexByte(key, '\t') + 1
-	r.Text, r.last = r.Text[:0], r.last[:0]
-	for vs.Next() {
-		document := vs.Key()[n:]
-		if bytes.Equal(document, r.last) { // from another map
-			continue
-		}
-		r.last = append(r.last[:0], document...)
-		if len(r.Text) > 0 {
-			r.Text = append(r.Text, ',')
-		}
-		r.Text = append(r.Text, document...)
-		if err := r.Check(); err != nil {
-			return err
-		}
-	}
-	out.Emit(key[:n-1], r.Text)
+	m.Emit(b.Data, nil, m.tail, out)
 	return nil
 }

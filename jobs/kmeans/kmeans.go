@@ -4,7 +4,7 @@
 // "cluster TAB centroid", by cluster.
 //
 // It is a chain of three jobs. The first one draws K different points. The second one reads the
-// points again in rounds: the centroids of a round are its side data, each point is added to the
+// points again in rounds. The centroids of a round are its side data. Each point is added to the
 // nearest one, and the averages are the centroids of the next round. Rounds end when no
 // coordinate moves by more than Options.Tolerance. The third job prints the centroids.
 //
@@ -101,41 +101,26 @@ func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
 
 // mapper adds the points of a block to the sums of their clusters.
 type mapper struct {
-	centroids *points.Set
-	err       error
-	point     []int64
-	sums      []int64 // for each cluster: the number of its points, and the sum of each coordinate
-	key, sum  []byte
+	points.Reader
+	sums     []int64 // for each cluster: the number of its points, and the sum of each coordinate
+	key, sum []byte
 }
-
-// Begin reads the centroids.
-func (m *mapper) Begin(a jobs.OwnAttempt) { m.centroids, m.err = points.ParseSet(a.Side) }
 
 // Map emits a sum for each cluster. A block has so few points that no sum overflows.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if m.err != nil {
-		return errs.Inputf("centroids", "%w", m.err)
-	}
-	d := m.centroids.Dimension
-	m.sums = append(m.sums[:0], make([]int64, m.centroids.Number*(d+1))...)
-	for line := range b.Lines() {
-		var err error
-		if m.point, err = points.Parse(m.point[:0], line); err != nil {
-			return errs.Inputf(b.Path, "%w", err)
-		}
-		if len(m.point) == 0 {
-			continue
-		}
-		if len(m.point) != d {
-			return errs.Inputf(b.Path, "a point has %d coordinates and the centroids have %d", len(m.point), d)
-		}
-		sums := m.sums[m.centroids.Nearest(m.point)*(d+1):][:d+1]
+	d := m.Centroids.Dimension
+	m.sums = append(m.sums[:0], make([]int64, m.Centroids.Number*(d+1))...)
+	err := m.Each(b, func(_ []byte, cluster int) {
+		sums := m.sums[cluster*(d+1):][:d+1]
 		sums[0]++
-		for i, x := range m.point {
+		for i, x := range m.Point {
 			sums[i+1] += x
 		}
+	})
+	if err != nil {
+		return err
 	}
-	for i := range m.centroids.Number {
+	for i := range m.Centroids.Number {
 		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(i))
 		m.sum = m.sum[:0]
 		for _, n := range m.sums[i*(d+1) : (i+1)*(d+1)] {

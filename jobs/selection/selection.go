@@ -1,5 +1,5 @@
-// Package selection is the job Select of Gridmix, also called monsterQuery: a chain of three jobs,
-// each of which keeps a tenth of its records in the map, sorts them, and keeps two fifths of these
+// Package selection is the job Select of Gridmix, also called monsterQuery. It is a chain of three
+// jobs. Each keeps a tenth of its records in the map and sorts them. It keeps two fifths of these
 // in the reduce (Gridmix2, GridMixRunner: -keepmap 10 -keepred 40, three times). The result is the
 // lines that are left, in byte order. RAS runs it with one reduce (--reducers 1).
 //

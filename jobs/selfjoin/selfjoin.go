@@ -1,5 +1,5 @@
-// Package selfjoin is a job that makes candidates of k+1 items of sorted lists of k items, as the
-// a priori algorithm of data mining does (Self-Join of PUMA, Purdue's MapReduce benchmarks). A
+// Package selfjoin is a job that joins sorted lists of k items to candidates of k+1 items, like
+// the a priori algorithm of data mining (Self-Join of PUMA, Purdue's MapReduce benchmarks). A
 // line of input is "item,item,…". The result is "item,…,item TAB last,last…" for each prefix of
 // k−1 items: all their last items in byte order, each once. Any two of the last items, behind the
 // prefix, make a candidate.
@@ -25,7 +25,7 @@ func New() (jobs.Chain, error) {
 		Name: "self-join", Ordered: true, BuiltIn: true,
 		GroupBytes: prefixBytes,
 		NewMapper:  func() jobs.Mapper { return &mapper{} },
-		NewReducer: func() jobs.Reducer { return &reducer{} },
+		NewReducer: func() jobs.Reducer { return &list.Reducer{GroupBytes: prefixBytes} },
 	}}, nil
 }
 
@@ -52,33 +52,5 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return nil
 	}
 	jobs.EmitSpans(out, b.Data, m.spans, nil)
-	return nil
-}
-
-type reducer struct {
-	list.Line
-	last []byte
-}
-
-// Reduce writes a prefix and its last items.
-func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	n := prefixBytes(key)
-	r.Text, r.last = r.Text[:0], r.last[:0]
-	for some := false; vs.Next(); {
-		item := vs.Key()[n:]
-		if some && bytes.Equal(item, r.last) {
-			continue
-		}
-		if some {
-			r.Text = append(r.Text, ',')
-		}
-		some = true
-		r.last = append(r.last[:0], item...)
-		r.Text = append(r.Text, item...)
-		if err := r.Check(); err != nil {
-			return err
-		}
-	}
-	out.Emit(key[:n-1], r.Text)
 	return nil
 }

@@ -41,7 +41,7 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "term-vector", Ordered: true, BuiltIn: true,
 		GroupBytes: func([]byte) int { return fileBytes },
-		NewMapper:  func() jobs.Mapper { return &mapper{words: jobs.BlankSeparated(), file: -1} },
+		NewMapper:  func() jobs.Mapper { return &mapper{Words: list.NewWords()} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
 		NewReducer: func() jobs.Reducer { return &reducer{min: least} },
 	}}, nil
@@ -55,31 +55,18 @@ const (
 )
 
 type mapper struct {
-	words *jobs.Words
-	file  int32  // of head
-	head  []byte // of the keys of words
-	keys  []byte // of some hundred words
-	spans []jobs.Span
-	one   [8]byte
+	list.Words
+	head []byte // of the keys of words
 }
 
 // Map emits each word behind its file.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if b.File != m.file {
-		m.file, m.head = b.File, binary.BigEndian.AppendUint32(m.head[:0], uint32(b.File))
+	if b.File != m.File {
+		m.File, m.head = b.File, binary.BigEndian.AppendUint32(m.head[:0], uint32(b.File))
 		out.Emit(list.Document(append(m.head, isName), b.Path), jobs.AppendUint64(nil, 0))
 		m.head = append(m.head, isWord)
-		jobs.AppendUint64(m.one[:0], 1)
 	}
-	for words := range m.words.In(b.Data) {
-		m.keys, m.spans = m.keys[:0], m.spans[:0]
-		for _, w := range words {
-			at := len(m.keys)
-			m.keys = append(append(m.keys, m.head...), b.Data[w.Off:w.Off+w.Len]...)
-			m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(m.keys) - at)})
-		}
-		jobs.EmitSpans(out, m.keys, m.spans, m.one[:])
-	}
+	m.Emit(b.Data, m.head, nil, out)
 	return nil
 }
 

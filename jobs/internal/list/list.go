@@ -1,11 +1,13 @@
 // Package list collects a line of output whose length grows with the data, such as the
-// documents of a word. A line is charged to the bound of memory of the run as it grows.
+// documents of a word. A line is charged to the bound of memory of the run as it grows. It also
+// emits the words of documents, of which such lists are made.
 //
 // Memory: a Line belongs to one reducer, which uses it again for each group. Neighbours: the
 // jobs whose results are lists use it; package jobs hands them Charge.
 package list
 
 import (
+	"bytes"
 	"fmt"
 
 	"mrlocal/jobs"
@@ -53,4 +55,64 @@ func Document(dst []byte, path string) []byte {
 		dst = append(dst, c)
 	}
 	return dst
+}
+
+// Reducer writes one line for each group: the group without its last byte, then what the keys of
+// the group have behind it. Those come sorted (secondary sort). Each is written once, and a comma
+// stands between two.
+type Reducer struct {
+	Line
+	GroupBytes func(key []byte) int // as in jobs.Job
+
+	last []byte // item of the line
+}
+
+// Reduce writes the line of one group.
+func (r *Reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	n := r.GroupBytes(key)
+	r.Text = r.Text[:0]
+	for some := false; vs.Next(); some = true {
+		item := vs.Key()[n:]
+		if some && bytes.Equal(item, r.last) { // from another map
+			continue
+		}
+		if some {
+			r.Text = append(r.Text, ',')
+		}
+		r.last = append(r.last[:0], item...)
+		r.Text = append(r.Text, item...)
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	out.Emit(key[:n-1], r.Text)
+	return nil
+}
+
+// Words emits the words of documents with the count 1, for a mapper that embeds it. It puts keys of
+// some hundred words together and emits them at a time.
+type Words struct {
+	File   int32 // the document that the mapper is at; -1: none yet
+	Finder *jobs.Words
+	Keys   []byte
+	Spans  []jobs.Span
+	One    []byte // the count
+}
+
+// NewWords returns the words of one attempt.
+func NewWords() Words {
+	return Words{File: -1, Finder: jobs.BlankSeparated(), One: jobs.AppendUint64(nil, 1)}
+}
+
+// Emit emits a key for each word of data: the word between head and tail.
+func (d *Words) Emit(data, head, tail []byte, out jobs.Emitter) {
+	for words := range d.Finder.In(data) {
+		d.Keys, d.Spans = d.Keys[:0], d.Spans[:0]
+		for _, w := range words {
+			at := len(d.Keys)
+			d.Keys = append(append(append(d.Keys, head...), data[w.Off:w.Off+w.Len]...), tail...)
+			d.Spans = append(d.Spans, jobs.Span{Off: uint32(at), Len: uint32(len(d.Keys) - at)})
+		}
+		jobs.EmitSpans(out, d.Keys, d.Spans, d.One)
+	}
 }

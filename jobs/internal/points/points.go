@@ -10,6 +10,9 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
 )
 
 const (
@@ -91,20 +94,18 @@ type Set struct {
 
 // ParseSet reads a point from each line of text. What stands before a TAB is the name of the
 // point, and is left out. It fails if there is none, or if dimensions differ.
-func ParseSet(text []byte) (*Set, error) {
-	s := &Set{}
+func ParseSet(text []byte) (s Set, err error) {
 	var point []int64
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)
 		if tab := bytes.IndexByte(line, '\t'); tab >= 0 {
 			line = line[tab+1:]
 		}
-		var err error
 		if point, err = Parse(point[:0], line); err != nil {
-			return nil, err
+			return Set{}, err
 		}
 		if s.Number > 0 && len(point) != s.Dimension {
-			return nil, fmt.Errorf("one centroid has %d coordinates and another one %d", s.Dimension, len(point))
+			return Set{}, fmt.Errorf("one centroid has %d coordinates and another one %d", s.Dimension, len(point))
 		}
 		s.Dimension, s.Number = len(point), s.Number+1
 		for _, n := range point {
@@ -112,7 +113,7 @@ func ParseSet(text []byte) (*Set, error) {
 		}
 	}
 	if s.Number == 0 || s.Dimension == 0 {
-		return nil, fmt.Errorf("there are no centroids")
+		return Set{}, fmt.Errorf("there are no centroids")
 	}
 	return s, nil
 }
@@ -148,4 +149,38 @@ func Within(before, after []byte, tolerance float64) bool {
 		}
 	}
 	return true
+}
+
+// Reader reads the points of blocks for a mapper that embeds it. The centroids are the side data
+// of the attempt.
+type Reader struct {
+	Centroids Set
+	Point     []int64 // at hand, borrowed until the next one
+
+	err error // of the centroids
+}
+
+// Begin implements jobs.Attempter: it reads the centroids.
+func (r *Reader) Begin(a jobs.OwnAttempt) { r.Centroids, r.err = ParseSet(a.Side) }
+
+// Each calls visit with the line of each point, and with the index of the nearest centroid. It
+// fails with an error of kind errs.BadInput if a line is no point, or if there are no centroids.
+func (r *Reader) Each(b jobs.Block, visit func(line []byte, cluster int)) error {
+	if r.err != nil {
+		return errs.Inputf("centroids", "%w", r.err)
+	}
+	for line := range b.Lines() {
+		var err error
+		if r.Point, err = Parse(r.Point[:0], line); err != nil {
+			return errs.Inputf(b.Path, "%w", err)
+		}
+		if len(r.Point) == 0 {
+			continue
+		}
+		if len(r.Point) != r.Centroids.Dimension {
+			return errs.Inputf(b.Path, "a point has %d coordinates and the centroids have %d", len(r.Point), r.Centroids.Dimension)
+		}
+		visit(line, r.Centroids.Nearest(r.Point))
+	}
+	return nil
 }

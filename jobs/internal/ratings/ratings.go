@@ -11,9 +11,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// Each calls movie once for each line of a block that has ratings, with how often each rating
-// stands in the line, and with their sum and number. counts is borrowed until movie returns.
-// It fails with an error of kind errs.BadInput for a line of another form.
+// Each calls movie once for each line of a block that has ratings. It passes how often each
+// rating stands in the line, and their sum and number. counts is borrowed until movie
+// returns. It fails with an error of kind errs.BadInput for a line of another form.
 func Each(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
 	var counts [256]uint64
 	for line := range b.Lines() {
