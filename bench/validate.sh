@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # How well the simulator predicts this machine: bench/validate.sh [RUNS] [MIB]
 #
-# Profiles wordcount, sort and grep on MIB MiB of text each (default 64), then validates fourteen
+# Profiles wordcount, sort and grep on MIB MiB of text each (default 64), then validates seventeen
 # mixes that were not profiled, with other inputs, sizes, jobs and slots, RUNS real runs of each
-# (default 5) under two policies or three. Prints a line a mix, and the medians. Wants a quiet
+# (default 7) under two policies or three. Prints a line a mix, and the medians. Wants a quiet
 # machine for six minutes.
 #
-# In the first twelve mixes the policies should differ by more than the machine's noise:
-#   fifo, fair    fair ends the maps of all jobs late, so that no reduces run beside maps
-#   fair, a lender  with one map slot, or one reduce slot, a core is idle unless it is lent
-# The last two have more slots than cores under any policy, so those likely tie.
+# Most mixes compare fifo or fair with a policy that lends slots: with one map slot, or one reduce
+# slot, a core is idle unless it is lent. The first two compare fifo with fair. Mixes 13 and 14
+# have more slots than cores under any policy. Those four tie, or nearly so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-runs=${1:-5} mib=${2:-64}
+runs=${1:-7} mib=${2:-64}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/mrlocal" ./cmd/mrlocal
@@ -59,6 +58,9 @@ mix fair,yarn "$one" < <(job a sort other3 2MiB; job b grep other4 4MiB; job c w
 many='--map-slots 3 --reduce-slots 2'
 mix fair,pi-dhfs "$many" < <(job a wordcount other2 2MiB; job b wordcount other3 2MiB 100ms; job c wordcount other4 2MiB 200ms)
 mix fifo,fair,pi-dhfs "$many" < <(job a sort other3 2MiB; job b grep other4 1MiB; job c wordcount other2 4MiB; job d grep other2 2MiB 400ms)
+mix fair,pi-dhfs '--map-slots 1 --reduce-slots 2' < <(job a wordcount other3 3MiB)
+mix fifo,pd-dhfs "$one" < <(job a sort other4 1MiB)
+mix fair,yarn "$one" < <(job a wordcount other4 3MiB)
 
 # All errors of makespans and of jobs, without signs; and how often the best policy was named.
 median() { sort -g | awk '{ x[NR] = $1 } END { print NR ? 100 * (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 : 0 }'; }
