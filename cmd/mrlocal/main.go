@@ -107,12 +107,9 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 	if code, done := shortcut(args, e); done {
 		return code
 	}
-	// A command that stands first is the only one that the line can mean.
-	tree := commands(args[0])
-	if len(tree) == 0 {
-		tree = commands()
-	}
-	line, err := argv.Parse(cluster.SideLast(args), leaves(tree))
+	args = cluster.SideLast(args)
+	tree := meant(args)
+	line, err := argv.Parse(args, leaves(tree))
 	if err != nil {
 		return fail(ctx, e, "", err)
 	}

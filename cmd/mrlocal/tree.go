@@ -27,6 +27,21 @@ func commands(names ...string) (made []command.Command) {
 	return made
 }
 
+// meant returns the commands that a line with these arguments can mean: those that it names first,
+// and all if it does not begin with names.
+func meant(args []string) []command.Command {
+	tree := commands(args[0])
+	if len(tree) == 0 {
+		return all()
+	}
+	if len(args) > 1 {
+		if i := slices.IndexFunc(tree[0].Sub, func(c command.Command) bool { return c.Name == args[1] }); i >= 0 {
+			tree[0].Sub = tree[0].Sub[i : i+1]
+		}
+	}
+	return tree
+}
+
 // all makes all commands.
 func all() []command.Command { return commands() }
 
@@ -55,14 +70,14 @@ func leaves(tree []command.Command) []argv.Command {
 		// The tree has two levels at most: a command, and a job below it. profile takes a job or a
 		// file.
 		if c.Run != nil {
-			all = append(all, argv.Command{Path: []string{c.Name}, Flags: argv.Flags(c.Flags)})
+			all = append(all, argv.Command{Path: []string{c.Name}, Flags: argv.Flags(c.AllFlags())})
 		}
 		if c.Raw != nil { // it reads its flags by itself
 			all = append(all, argv.Command{Path: []string{c.Name}})
 		}
 		// The path of a job has two words: the command and the job.
 		for _, s := range c.Sub {
-			all = append(all, argv.Command{Path: []string{c.Name, s.Name}, Flags: argv.Flags(s.Flags)})
+			all = append(all, argv.Command{Path: []string{c.Name, s.Name}, Flags: argv.Flags(s.AllFlags())})
 		}
 	}
 	return all
@@ -194,14 +209,15 @@ func lower(c *command.Command, above []string, line argv.Line, e command.Env, co
 
 // explain adds to l what the help shows of the command at path; all takes all flags.
 func explain(c *command.Command, path []string, all bool, l *cli.Command) {
-	if len(c.Sub) == 0 && guide.Short(c.Flags) && !all {
+	flags := c.AllFlags()
+	if len(c.Sub) == 0 && guide.Short(flags) && !all {
 		l.Description += "\n\n--help-all shows all flags, in groups."
 	}
 	if len(guide.Examples(path)) > 0 {
 		l.CustomHelpTemplate = cli.CommandHelpTemplate + "\nEXAMPLES:\n   " + strings.Join(guide.Examples(path), "\n   ") + "\n"
 	}
-	for _, f := range guide.Shown(c.Flags, all) {
-		l.Flags = append(l.Flags, lowerFlag(&f, guide.Heading(f.Name, c.Flags)))
+	for _, f := range guide.Shown(flags, all) {
+		l.Flags = append(l.Flags, lowerFlag(&f, guide.Heading(f.Name, flags)))
 	}
 }
 

@@ -44,6 +44,7 @@ type Command struct {
 	Args  string // the words behind the flags, for the help
 	Long  string // more help
 	Flags []argv.Spec
+	More  func() []argv.Spec // flags of a job, made when they are needed; nil: none
 	Sub   []Command
 	Run   func(ctx context.Context, e Env, line argv.Line) (code int, err error)
 
@@ -64,6 +65,14 @@ func (e Env) Write(text []byte) error {
 		return err
 	}
 	return nil
+}
+
+// AllFlags returns the flags, those of More too.
+func (c *Command) AllFlags() []argv.Spec {
+	if c.More == nil {
+		return c.Flags
+	}
+	return append(c.Flags, c.More()...)
 }
 
 // Screen returns the screen of one run; mode is a value of --progress.

@@ -59,9 +59,9 @@ func PrintVersion(e command.Env, err error) (code int, _ error) {
 // List lists all commands with their flags, those of tools too.
 func List(all []command.Command) (list []Command) {
 	for _, c := range all {
-		list = append(list, Command{Path: []string{c.Name}, Usage: c.Usage, Flags: c.Flags})
+		list = append(list, Command{Path: []string{c.Name}, Usage: c.Usage, Flags: c.AllFlags()})
 		for _, s := range c.Sub {
-			list = append(list, Command{Path: []string{c.Name, s.Name}, Usage: s.Usage, Flags: s.Flags})
+			list = append(list, Command{Path: []string{c.Name, s.Name}, Usage: s.Usage, Flags: s.AllFlags()})
 		}
 	}
 	return list

@@ -50,7 +50,7 @@ func ForEach(c command.Command, flags func(Kind) []argv.Spec, run Run) command.C
 	c.Args = "JOB [FLAGS] [PATH…]"
 	// The loop variable is new in each turn, so each subcommand keeps its own job.
 	for _, j := range Kinds() {
-		c.Sub = append(c.Sub, command.Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long, Flags: slices.Concat(flags(j), j.Flags),
+		c.Sub = append(c.Sub, command.Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long, More: func() []argv.Spec { return slices.Concat(flags(j), j.Flags) },
 			Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 				return run(ctx, e, line, j.Name, j.Build)
 			}})
