@@ -12,8 +12,11 @@
 #
 # For each of wall time, processor time and the time in the system it prints the
 # median of both and the median of the differences in a pair. That is steadier on a
-# busy machine than the difference of the medians. The last line is a run of both where
+# busy machine than the difference of the medians. The last lines are runs of both where
 # all would fit in memory, and nothing spills without --resume.
+#
+# A file system mounted with discard waits at each removal until the disk knows of the free
+# blocks. Only synced spills have blocks, so the script says if -dir has that option.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
@@ -67,6 +70,7 @@ compare() {
 }
 
 echo "sort of $size of records, --memory $memory, $pairs pairs, $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+! findmnt -no OPTIONS -T "$dir" 2>/dev/null | grep -qw discard || echo "the file system of $dir is mounted with discard: removing synced spills waits for the disk"
 compare "$memory"
 echo "the same with --memory 4GiB: all would fit"
 compare 4GiB

@@ -101,6 +101,7 @@ type Options struct {
 	MergeFactor        int     // runs merged at once; 0: 64
 	Codec              runs.Codec
 	TempDirs           []string // directories of spills, filled by their free space; nil: the system's
+	TempAtNeed         bool     // TempDirs are looked at when something spills, not at the start
 	MaxTempBytes       int64    // bound of all temporary files together; 0: none
 
 	// ResumeDir, where it is set, keeps the outputs of the maps of a single run, with a

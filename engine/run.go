@@ -212,8 +212,10 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 		return err
 	}
 	r.temp = tempdir.New(r.tempDirs(), r.o.MaxTempBytes)
-	if err := r.temp.Check(); err != nil {
-		return err
+	if !r.o.TempAtNeed {
+		if err := r.temp.Check(); err != nil {
+			return err
+		}
 	}
 	// A wrong path must leave no journal behind.
 	totalBytes, streams, err := r.checkPaths()

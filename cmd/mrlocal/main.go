@@ -78,6 +78,10 @@ func table() []entry {
 // main is the only function that sees the process: its streams, its arguments, its
 // exit code.
 func main() {
+	if err := process.CheckStart(); err != nil {
+		fmt.Fprint(os.Stderr, argv.ErrorLine("", err))
+		os.Exit(exitUsage)
+	}
 	// Both calls set the runtime of the process, before anything allocates much. A library must
 	// not do so.
 	process.SampleNoAllocations()

@@ -150,5 +150,8 @@ func (r *Room) Check(ctx context.Context, ratio float64) error {
 	case r.MaxBytes > 0 && room == r.MaxBytes:
 		return errs.Optionf(fmt.Sprintf("Options.MaxTempBytes %d", room), "too little for map outputs of about %dMiB; %s", most/mib+1, does)
 	}
+	if err := r.Temp.Check(); err != nil { // it has waited until now (Options.TempAtNeed)
+		return err
+	}
 	return errs.Optionf("Options.TempDirs", "%dMiB are free, too little for map outputs of about %dMiB; directories with %s", room/mib, most/mib+1, does)
 }

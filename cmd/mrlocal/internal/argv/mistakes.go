@@ -40,6 +40,9 @@ func longNames(flags []Flag) []string {
 
 // unknownLong returns the error for --name, with the nearest flag.
 func unknownLong(name string, flags []Flag) error {
+	if name == "resume" { // a user who finds it in one command expects it in the others
+		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; batches, tools and simulations start anew")
+	}
 	if n := errs.Nearest(name, longNames(flags)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
 	}

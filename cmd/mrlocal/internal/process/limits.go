@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"mrlocal"
+	"mrlocal/errs"
+	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 )
 
@@ -27,6 +29,26 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 	}
 	defer limits(o, len(batch))()
 	return mrlocal.RunBatch(ctx, batch, o)
+}
+
+// Limits below which the Go runtime may end any command, not only a run, with a stack. The
+// runtime reserves about 1.3 GiB of address space and opens 6 files. Plain go build links the
+// C library, of which each thread takes up to 128 MiB more.
+const (
+	leastFDs          = 10
+	leastAddressBytes = 2 << 30
+)
+
+// CheckStart returns an options error if the process may not even start safely. Below 1.3 GiB,
+// and below 8 threads, the runtime mostly ends before this check.
+func CheckStart() error {
+	if files := machine.FDLimit(); files < leastFDs {
+		return errs.Optionf("open files", "%d are allowed; at least %d are needed, and 32 for a run (ulimit -n)", files, leastFDs)
+	}
+	if bytes := machine.AddressSpaceLimit(); bytes < leastAddressBytes {
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed, and a run needs 1.5 times its --memory more (ulimit -v %d)", bytes>>20, leastAddressBytes>>20, leastAddressBytes>>10)
+	}
+	return nil
 }
 
 // limits sets the limits of the process for one run; restore undoes that.

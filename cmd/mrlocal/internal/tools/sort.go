@@ -334,8 +334,9 @@ func (s *sorter) readResources() error {
 		c := o.Setup()
 		o.MemoryBytes = max(size, int64(c.Trackers*(c.MapSlots+c.ReduceSlots))*leastSlotBytes)
 	}
-	// The flag -T adds to --tmp. Its directories come first.
-	o.TempDirs = append(s.Line.Values("temporary-directory"), o.TempDirs...)
+	// The flag -T adds to --tmp. Its directories come first. As with GNU sort, they may be
+	// missing while nothing spills.
+	o.TempDirs, o.TempAtNeed = append(s.Line.Values("temporary-directory"), o.TempDirs...), s.Line.Has("temporary-directory")
 	return nil
 }
 
