@@ -100,10 +100,14 @@ type Policy struct {
 
 // Job compares the times of one job from its submission to its end.
 type Job struct {
-	Name  string  `json:"name"`
-	Real  float64 `json:"real_s"`
-	Sim   float64 `json:"sim_s"`
-	Error float64 `json:"error"`
+	Name     string  `json:"name"`
+	Real     float64 `json:"real_s"`
+	RealLow  float64 `json:"real_low_s"` // 95 % interval
+	RealHigh float64 `json:"real_high_s"`
+	Sim      float64 `json:"sim_s"`
+	SimLow   float64 `json:"sim_low_s"`
+	SimHigh  float64 `json:"sim_high_s"`
+	Error    float64 `json:"error"`
 }
 
 // Runs are all runs under one policy.
@@ -143,7 +147,8 @@ func Validate(f *workload.File, all []Runs) *Validation {
 		realTimes, simTimes := jobTimes(f, r.Real), jobTimes(f, r.Sim)
 		for n := range f.Jobs {
 			name := f.Jobs[n].Name
-			j := Job{Name: name, Real: realTimes[name], Sim: simTimes[name]}
+			real, sim := realTimes[name], simTimes[name]
+			j := Job{Name: name, Real: real.Mean, RealLow: real.Low, RealHigh: real.High, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High}
 			j.Error = off(j.Sim, j.Real)
 			p.Jobs = append(p.Jobs, j)
 		}
@@ -192,11 +197,12 @@ func makespans(reports []*report.Report) interval.Interval {
 	return interval.Of(all)
 }
 
-// jobTimes returns the mean time of each job of the file, until the end of its last stage.
-func jobTimes(f *workload.File, reports []*report.Report) map[string]float64 {
-	times := map[string]float64{}
+// jobTimes returns the time of each job of the file, until the end of its last stage.
+func jobTimes(f *workload.File, reports []*report.Report) map[string]interval.Interval {
+	times := map[string]interval.Interval{}
 	for n := range f.Jobs {
 		name := f.Jobs[n].Name
+		var all []float64
 		for _, r := range reports {
 			end := 0.0
 			for i := range r.Jobs {
@@ -206,8 +212,9 @@ func jobTimes(f *workload.File, reports []*report.Report) map[string]float64 {
 					end = max(end, j.FinishS)
 				}
 			}
-			times[name] += (end - f.Jobs[n].Submit.Seconds()) / float64(len(reports))
+			all = append(all, end-f.Jobs[n].Submit.Seconds())
 		}
+		times[name] = interval.Of(all)
 	}
 	return times
 }
@@ -242,7 +249,7 @@ func (v *Validation) Text() []byte {
 		p := &v.Policies[i]
 		fmt.Fprintf(t, "%s\t(makespan)\t%.3fs\t±%.3fs\t%.3fs\t±%.3fs\t%+.1f%%\t\n", p.Name, p.Real, p.RealHigh-p.Real, p.Sim, p.SimHigh-p.Sim, 100*p.Error)
 		for _, j := range p.Jobs {
-			fmt.Fprintf(t, "\t%s\t%.3fs\t\t%.3fs\t\t%+.1f%%\t\n", j.Name, j.Real, j.Sim, 100*j.Error)
+			fmt.Fprintf(t, "\t%s\t%.3fs\t±%.3fs\t%.3fs\t±%.3fs\t%+.1f%%\t\n", j.Name, j.Real, j.RealHigh-j.Real, j.Sim, j.SimHigh-j.Sim, 100*j.Error)
 		}
 	}
 	_ = t.Flush() // into memory
