@@ -162,8 +162,26 @@ type Job struct {
 	Counters  Counters    `json:"counters"`
 	Profile   *JobProfile `json:"profile,omitempty"` // if the policy places tasks by demand
 	Phases    []Usage     `json:"phases,omitempty"`  // of a real run
-	StepOf    string      `json:"step_of,omitempty"` // not "": a later job of the chain whose first job has this name
-	Error     string      `json:"error,omitempty"`
+	// What the commands of a streaming job have reported: counters by group and name, and the
+	// last status of each task.
+	UserCounters []UserCounter `json:"user_counters,omitempty"`
+	Statuses     []TaskStatus  `json:"statuses,omitempty"`
+
+	StepOf string `json:"step_of,omitempty"` // not "": a later job of the chain whose first job has this name
+	Error  string `json:"error,omitempty"`
+}
+
+// UserCounter is a counter of the user's own.
+type UserCounter struct {
+	Group string `json:"group"`
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
+}
+
+// TaskStatus is the last status of a task.
+type TaskStatus struct {
+	Task   string `json:"task"` // m_000003, r_000000
+	Status string `json:"status"`
 }
 
 // Usage is what the committed attempts of a job used in one phase: compute and io of maps;

@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"mrlocal/report"
 	"mrlocal/streaming/fields"
@@ -54,17 +54,47 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 			Counter{framework, "Shuffled Maps ", int64(len(w.splits) * w.Reducers)})
 	}
 	all = append(all, Counter{"File Output Format Counters ", "Bytes Written", int64(o)})
-	users := map[[2]string]int64{}
-	for _, t := range w.counted {
-		for k, n := range t.counters {
-			users[k] += n
-		}
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(users), func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
-		all = append(all, Counter{k[0], k[1], users[k]})
-	}
+	all = append(all, w.users()...)
 	slices.SortStableFunc(all, func(a, b Counter) int { return cmp.Compare(a.Group, b.Group) })
 	return all
+}
+
+// users returns the counters of the commands, by group and name. w.lock is held.
+func (w *Work) users() (all []Counter) {
+	sums := map[[2]string]int64{}
+	for _, t := range w.counted {
+		for k, n := range t.counters {
+			sums[k] += n
+		}
+	}
+	for k, n := range sums {
+		all = append(all, Counter{k[0], k[1], n})
+	}
+	slices.SortFunc(all, func(a, b Counter) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name)) })
+	return all
+}
+
+// mostStatuses bounds the tasks whose status is in the report.
+const mostStatuses = 1000
+
+// Report adds the commands' own counters to the report of the job, and the last status of each
+// of the first tasks that have one. A nil Work adds nothing.
+func (w *Work) Report(to *report.Job) {
+	if w == nil {
+		return
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for _, c := range w.users() {
+		to.UserCounters = append(to.UserCounters, report.UserCounter(c))
+	}
+	for id, t := range w.counted {
+		if t.status != "" {
+			to.Statuses = append(to.Statuses, report.TaskStatus{Task: id.name(), Status: t.status})
+		}
+	}
+	slices.SortFunc(to.Statuses, func(a, b report.TaskStatus) int { return cmp.Compare(a.Task, b.Task) })
+	to.Statuses = to.Statuses[:min(len(to.Statuses), mostStatuses)]
 }
 
 // OutputBytes is the size of a result.
@@ -137,17 +167,20 @@ const (
 // lines of the reporter change counters and the status; the others are passed on.
 type stderr struct {
 	work   *Work
+	task   taskID
 	tally  *tally
 	prefix string
 	line   []byte
 	tail   []byte
 	file   *os.File // nil: none
 	passed int64
+	most   int   // counters
+	failed error // there were more
 }
 
 // newStderr makes one for an attempt. A file that cannot be made is warned of.
 func newStderr(w *Work, id taskID, n int, t *tally) *stderr {
-	e := &stderr{work: w, tally: t, prefix: w.conf.Get("stream.stderr.reporter.prefix", "reporter:")}
+	e := &stderr{work: w, task: id, tally: t, prefix: w.conf.Get("stream.stderr.reporter.prefix", "reporter:"), most: w.mostCounters}
 	if w.o.ErrorDir != "" {
 		var err error
 		if err = os.MkdirAll(w.o.ErrorDir, 0o777); err == nil {
@@ -195,11 +228,43 @@ func (e *stderr) endLine() {
 			e.work.o.Warn("Cannot parse counter line: " + e.prefix + text)
 		}
 	} else if status, ok := strings.CutPrefix(text, "status:"); ok {
-		e.tally.status = strings.TrimSpace(status)
+		e.tally.status = cut(strings.TrimSpace(status))
+		e.work.showStatus(e.task, e.tally.status)
 	} else {
 		e.work.o.Warn("Cannot parse reporter line: " + e.prefix + text)
 	}
 }
+
+// mostStatus bounds a status (mapreduce.task.max.status.length).
+const mostStatus = 512
+
+// cut cuts a status that is too long, between two characters.
+func cut(text string) string {
+	if len(text) > mostStatus {
+		text = strings.ToValidUTF8(text[:mostStatus], "")
+	}
+	return text
+}
+
+// showStatus tells Options.Status, at most once a second for the whole job.
+func (w *Work) showStatus(id taskID, text string) {
+	if w.o.Status == nil {
+		return
+	}
+	w.lock.Lock()
+	now := time.Now()
+	show := now.Sub(w.shown) >= time.Second
+	if show {
+		w.shown = now
+	}
+	w.lock.Unlock()
+	if show {
+		w.o.Status(id.name() + ": " + text)
+	}
+}
+
+// name returns the name of a task in messages: m_000003.
+func (t taskID) name() string { return fmt.Sprintf("%s_%06d", t.kind, t.task) }
 
 // counter reads GROUP,NAME,NUMBER.
 func (e *stderr) counter(text string) bool {
@@ -211,8 +276,23 @@ func (e *stderr) counter(text string) bool {
 	if err != nil {
 		return false
 	}
+	if _, known := e.tally.counters[[2]string{columns[0], columns[1]}]; !known && len(e.tally.counters) >= e.most {
+		e.overflow()
+		return true
+	}
 	e.tally.count(columns[0], columns[1], n)
 	return true
+}
+
+// overflow is called for a counter more than an attempt may have: Hadoop fails the attempt.
+func (e *stderr) overflow() {
+	if e.failed != nil {
+		return
+	}
+	e.failed = fmt.Errorf("Too many counters: %d max=%d", e.most+1, e.most)
+	if e.work.o.Friendly {
+		e.work.o.Warn(e.failed.Error() + "; the others are dropped here, and Hadoop fails the task")
+	}
 }
 
 // pass passes a line on and remembers it for a message.

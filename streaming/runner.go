@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/streaming/child"
 	"mrlocal/streaming/records"
@@ -20,7 +20,7 @@ type runner struct {
 	attempt jobs.OwnAttempt
 	process *child.Process // nil: none runs
 	errors  *stderr        // of the command; nil: none has run
-	dir     string         // its working directory, if it has one of its own
+	temp    *tempdir.Root  // its working directory, if it has one of its own
 	emit    func(key, value []byte)
 	room    []byte // for one record
 	key     []byte // for a sort key
@@ -48,9 +48,9 @@ func (r *runner) Close() error {
 
 // leave removes the working directory.
 func (r *runner) leave() {
-	if r.dir != "" {
-		_ = os.RemoveAll(r.dir) // what the command has left there is of no use
-		r.dir = ""
+	if r.temp != nil {
+		_ = r.temp.Close() // what the command has left there is of no use
+		r.temp = nil
 	}
 }
 
@@ -79,11 +79,11 @@ func (r *runner) start(kind string, split *records.Split) error {
 	}
 	w := r.work
 	id := taskID{kind, r.attempt.Task}
-	dir, err := w.workDir(id, r.attempt.Number)
+	dir, temp, err := w.workDir(id, r.attempt.Number)
 	if err != nil {
 		return err
 	}
-	r.dir = dir
+	r.temp = temp
 	env := w.environment(id, r.attempt.Number, dir, split)
 	args, err := resolve(r.stage.words, dir, env)
 	if err != nil {
@@ -147,6 +147,9 @@ func (r *runner) finish() (child.Exit, error) {
 	r.process = nil
 	r.errors.close()
 	r.leave()
+	if err == nil && !r.work.o.Friendly {
+		err = r.errors.failed
+	}
 	if err != nil {
 		return exit, fmt.Errorf("%s: %w", r.stage.command, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"mrlocal/internal/tempdir"
 	"mrlocal/streaming/parse"
 )
 
@@ -21,6 +22,7 @@ type shipped struct {
 	once sync.Once
 	err  error
 	dirs map[string]string // of an archive, by its path: where it is unpacked
+	temp *tempdir.Root     // that dirs are in; nil: nothing is unpacked
 }
 
 // files0 checks the files that are shipped; each link needs a name of its own.
@@ -41,18 +43,28 @@ func (w *Work) files0() error {
 
 // workDir makes the working directory of an attempt, with a link for each file that
 // the job ships. Without such files the directory is that of this process, "", as
-// with Hadoop's local runner.
-func (w *Work) workDir(id taskID, n int) (string, error) {
+// with Hadoop's local runner. It goes with the Root, which the caller closes. What a kill
+// leaves is known to package tempdir.
+func (w *Work) workDir(id taskID, n int) (dir string, temp *tempdir.Root, err error) {
 	if len(w.args.Files) == 0 {
-		return "", nil
+		return "", nil, nil
 	}
 	w.ship.once.Do(func() { w.ship.err = w.unpack() })
 	if w.ship.err != nil {
-		return "", w.ship.err
+		return "", nil, w.ship.err
 	}
-	dir, err := os.MkdirTemp(w.o.TempDir, tempPrefix+attemptName(id, n)+"_")
+	temp = tempdir.New([]string{w.o.TempDir}, 0)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, temp.Close())
+		}
+	}()
+	if dir, err = temp.Dir(); err == nil {
+		dir = filepath.Join(dir, attemptName(id, n))
+		err = os.Mkdir(dir, 0o777)
+	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	for _, f := range w.args.Files {
 		target := f.Path
@@ -61,10 +73,10 @@ func (w *Work) workDir(id taskID, n int) (string, error) {
 		}
 		err := w.link(f, target, filepath.Join(dir, f.Link))
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return dir, nil
+	return dir, temp, nil
 }
 
 // link makes one file appear. A program that may not be executed is copied, because
@@ -110,11 +122,15 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 // unpack unpacks the archives of the job.
 func (w *Work) unpack() error {
 	w.ship.dirs = map[string]string{}
+	w.ship.temp = tempdir.New([]string{w.o.TempDir}, 0)
 	for _, f := range w.args.Files {
 		if _, done := w.ship.dirs[f.Path]; !f.Archive || done {
 			continue
 		}
-		dir, err := os.MkdirTemp(w.o.TempDir, tempPrefix+"archive_")
+		dir, err := w.ship.temp.Dir()
+		if err == nil {
+			dir, err = os.MkdirTemp(dir, "archive_")
+		}
 		if err != nil {
 			return err
 		}

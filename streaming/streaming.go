@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/output/compress"
@@ -51,6 +52,7 @@ type Options struct {
 	Maps     int64     // so many splits if files are large; 0: 1, as in Hadoop's local runner
 	Reverse  bool      // records with equal keys come last one first; the maps' outputs must fit on the heap
 	Warn     func(text string)
+	Status   func(text string) // is told what commands report as their status, at most once a second; nil: nobody is
 }
 
 // Work is a job that is ready to run, and what it has counted.
@@ -65,6 +67,8 @@ type Work struct {
 	InputBytes int64
 	MaxTries   int
 	TimeoutMS  int64
+
+	mostCounters int // of the commands, in an attempt
 
 	o      Options
 	args   *parse.Job
@@ -82,8 +86,10 @@ type Work struct {
 	drops                     bool   // nothing is written (NullOutputFormat)
 	lock                      sync.Mutex
 	counted                   map[taskID]tally
+	shown                     time.Time  // when Options.Status was told last
 	quiet                     sync.Mutex // guards Options.Stderr
 	ship                      shipped
+	kept                      *tempdir.Root // nil: none
 }
 
 // stage is what happens in a map, combine or reduce.
@@ -146,6 +152,7 @@ func (w *Work) readConf() error {
 		{"mapreduce.job.reduces", int64(w.o.Reducers), func(n int64) { w.Reducers = int(n) }},
 		{"mapreduce.task.timeout", 600000, func(n int64) { w.TimeoutMS = n }},
 		{"mapreduce.map.maxattempts", 4, func(n int64) { w.MaxTries = int(max(1, n)) }},
+		{"mapreduce.job.counters.max", 120, func(n int64) { w.mostCounters = int(min(max(n, 0), 1<<20)) }},
 		{"stream.num.map.output.key.fields", 1, func(n int64) { w.mapper.out.KeyFields = int(n) }},
 		{"stream.num.reduce.output.key.fields", 1, func(n int64) { w.reducer.out.KeyFields = int(n) }},
 	}
@@ -549,11 +556,13 @@ func (w *Work) Close() error {
 		return nil
 	}
 	var all []error
-	for _, dir := range w.ship.dirs {
-		all = append(all, os.RemoveAll(dir))
+	for _, temp := range []*tempdir.Root{w.ship.temp, w.kept} {
+		if temp != nil {
+			all = append(all, temp.Close())
+		}
 	}
 	return errors.Join(all...)
 }
 
-// tempPrefix begins the names of directories in TempDir.
-const tempPrefix = "mrlocal-streaming-"
+// Keep lets Close close temp, which has inputs of the job.
+func (w *Work) Keep(temp *tempdir.Root) { w.kept = temp }

@@ -111,15 +111,33 @@ func (r *Root) Create(pattern string) (*File, error) {
 	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
 }
 
-// createIn makes a file in the i-th directory, which gets the directory of the run at its
-// first file. r.mu is held.
-func (r *Root) createIn(i int, pattern string) (*disk.File, error) {
+// Dir returns the run's own directory in the first of the directories, for what is no file of
+// Create: working directories of other programs, for example. It is not counted, and goes with
+// the Root.
+func (r *Root) Dir() (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closed {
+		return "", fmt.Errorf("make temp directory: %w", fs.ErrClosed)
+	}
+	if err := r.makeOwnIn(0); err != nil {
+		return "", err
+	}
+	return r.mu.own[0].path, nil
+}
+
+// makeOwnIn gives the i-th directory the directory of the run, unless it has one. r.mu is held.
+func (r *Root) makeOwnIn(i int) (err error) {
 	if r.mu.own[i] == nil {
-		o, err := makeOwn(r.dirs[i])
-		if err != nil {
-			return nil, err
-		}
-		r.mu.own[i] = o
+		r.mu.own[i], err = makeOwn(r.dirs[i])
+	}
+	return err
+}
+
+// createIn makes a file in the i-th directory. r.mu is held.
+func (r *Root) createIn(i int, pattern string) (*disk.File, error) {
+	if err := r.makeOwnIn(i); err != nil {
+		return nil, err
 	}
 	f, err := disk.CreateTemp(r.mu.own[i].path, pattern)
 	if err == nil {

@@ -224,3 +224,26 @@ func TestAProgramThatIsNotThereIsNamed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWhatIsLeftBehindHoldsNothingUp has commands that end while their background processes hold
+// all three pipes.
+func TestWhatIsLeftBehindHoldsNothingUp(t *testing.T) {
+	for name, script := range map[string]string{"reads": "cat; sleep 60 & printf end", "reads nothing": "sleep 60 <&0 & printf end"} {
+		t.Run(name, func(t *testing.T) {
+			begun := time.Now()
+			p, h := begin(t, t.Context(), script)
+			for range 64 {
+				if err := p.Write(make([]byte, 16<<10)); err != nil {
+					break
+				}
+			}
+			exit, err := p.Close()
+			if err != nil || exit.Code != 0 || !strings.HasSuffix(h.out.String(), "end") {
+				t.Errorf("%+v, %v, %d bytes", exit, err, h.out.Len())
+			}
+			if took := time.Since(begun); took > 30*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}

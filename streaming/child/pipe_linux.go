@@ -21,3 +21,10 @@ func waitExit(pid int) error {
 		}
 	}
 }
+
+// hasExited reports whether a process has ended. It is not reaped.
+func hasExited(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
+}

@@ -101,7 +101,9 @@ func (p *Process) Write(data []byte) error {
 // command has closed its input, what is pending is dropped.
 func (p *Process) flush() error {
 	for len(p.pending) > 0 && p.failed == nil && !p.broken {
-		p.serve()
+		if p.serve() == 0 && hasExited(p.process.Pid) {
+			p.broken = true // only what the command has left behind holds the pipe
+		}
 	}
 	p.pending = p.pending[:0]
 	return p.failed
@@ -114,7 +116,10 @@ func (p *Process) Close() (Exit, error) {
 	exit := Exit{ClosedEarly: p.broken}
 	closeEnd(&p.in)
 	for p.failed == nil && (p.out >= 0 || p.err >= 0) {
-		p.serve()
+		if p.serve() == 0 && hasExited(p.process.Pid) {
+			p.endOutput() // what it has left behind may hold the pipes for ever
+			break
+		}
 	}
 	err := p.failed
 	if err != nil {
@@ -175,8 +180,9 @@ func (p *Process) kill() {
 	}
 }
 
-// serve waits until a pipe is ready, and moves its bytes.
-func (p *Process) serve() {
+// serve waits for up to a fifth of a second until pipes are ready, and moves their bytes. It
+// returns how many were.
+func (p *Process) serve() int {
 	var room [3]unix.PollFd
 	polled := room[:0]
 	if len(p.pending) > 0 && p.in >= 0 {
@@ -194,13 +200,13 @@ func (p *Process) serve() {
 	n, err := unix.Poll(polled, waitMillis)
 	switch {
 	case err == unix.EINTR:
-		return
+		return 1
 	case err != nil:
 		p.fail(fmt.Errorf("poll: %w", err))
-		return
+		return 1
 	case p.ctx.Err() != nil:
 		p.fail(context.Cause(p.ctx))
-		return
+		return 1
 	}
 	for _, f := range polled {
 		if f.Revents == 0 {
@@ -218,6 +224,7 @@ func (p *Process) serve() {
 	if n > 0 && p.c.Alive != nil {
 		p.c.Alive()
 	}
+	return n
 }
 
 // put writes what the pipe takes.
@@ -248,11 +255,25 @@ func (p *Process) take() {
 		return
 	}
 	p.got = p.got[:len(p.got)+n]
-	ended := n == 0
-	if ended {
-		closeEnd(&p.out)
+	if n == 0 {
+		p.endOutput()
+		return
 	}
-	taken, err := p.c.Output(p.got, ended)
+	taken, err := p.c.Output(p.got, false)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	p.got = p.got[:copy(p.got, p.got[taken:])]
+}
+
+// endOutput hands on the last record, which may lack its end.
+func (p *Process) endOutput() {
+	if p.out < 0 {
+		return
+	}
+	closeEnd(&p.out)
+	taken, err := p.c.Output(p.got, true)
 	if err != nil {
 		p.fail(err)
 		return

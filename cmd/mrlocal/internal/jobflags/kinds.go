@@ -83,7 +83,7 @@ func Streaming() Kind {
 		if r.Err != nil {
 			return nil, r.Err
 		}
-		o.TempDirs = r.Line.Values("tmp")
+		o.TempDirs, o.Stdin = r.Line.Values("tmp"), r.Stdin
 		var err error
 		if r.Stream, err = streamcmd.Friendly(r.Line, &o, r.Stderr); err != nil {
 			return nil, err

@@ -66,7 +66,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	r.Stderr = e.Stderr
+	r.Stdin, r.Stderr = e.Stdin, e.Stderr
 	// The flags of the job are read last: their mistakes are reported after those of the run.
 	chain, err := build(r)
 	if err != nil {
@@ -105,7 +105,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 		return err
 	})
 	if files.HasReport() && done != nil { // also of a run that failed
-		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, []*report.Report{done}) }))
+		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, streamcmd.Reported(r.Stream, done)) }))
 	}
 	if err = errors.Join(err, files.CloseEvents(0)); err != nil {
 		return 0, err

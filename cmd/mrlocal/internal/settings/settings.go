@@ -107,6 +107,7 @@ type Reader struct {
 
 	Stream *streaming.Work // of the job streaming; nil: another job
 	Stderr io.Writer       // what its commands write there; nil: dropped
+	Stdin  io.Reader       // of the command; nil: none, as in a batch
 }
 
 // NewReader returns a reader of the flags of line, without a mistake.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/internal/machine"
+	"mrlocal/internal/tempdir"
 	"mrlocal/output/compress"
+	"mrlocal/report"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
 )
@@ -81,7 +84,16 @@ func arguments(line argv.Line, inputs []string, reducers int, mapOnly bool) []st
 
 // Friendly makes the work of run streaming. inputs and the rest of o are those of the
 // flags that all jobs share.
-func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (*streaming.Work, error) {
+func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *streaming.Work, err error) {
+	stdin, err := spool(o, stderr == nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, stdin.Close())
+		}
+	}()
 	job, err := parse.Args(arguments(line, o.Inputs, o.Reducers, o.MapOnly))
 	if err != nil {
 		return nil, usage(err)
@@ -98,8 +110,7 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (*streaming.
 			job.Conf.Set("fs.local.block.size", strconv.FormatInt(max(o.BlockBytes, 0)+boolBytes(o.BlockBytes == 0, 64<<20), 10))
 		}
 	}
-	work, err := streaming.New(job, s)
-	if err != nil {
+	if work, err = streaming.New(job, s); err != nil {
 		return nil, usage(err)
 	}
 	// By the size of the input, as other jobs choose.
@@ -112,7 +123,36 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (*streaming.
 		}
 	}
 	work.Output = ""
+	work.Keep(stdin)
 	return work, work.Overwrites(o.OutputFile)
+}
+
+// spool copies standard input, if it is among the inputs, to a file in a Root that the caller
+// closes: maps read their splits themselves. In a batch nobody knows whose it is.
+func spool(o *mrlocal.Options, batch bool) (*tempdir.Root, error) {
+	at := slices.Index(o.Inputs, "-")
+	root := tempdir.New(o.TempDirs, 0)
+	switch {
+	case at < 0:
+		return root, nil
+	case batch || o.Stdin == nil:
+		return root, errs.Optionf("input", "-: there is no standard input for this job; name a file")
+	}
+	dir, err := root.Dir()
+	if err != nil {
+		return root, err
+	}
+	path := filepath.Join(dir, "standard-input")
+	f, err := os.Create(path)
+	if err == nil {
+		_, err = io.Copy(f, o.Stdin)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return root, errors.Join(fmt.Errorf("keep standard input: %w", err), root.Close())
+	}
+	o.Inputs[at] = path
+	return root, nil
 }
 
 // boolBytes returns n if on is set.
@@ -133,6 +173,9 @@ func Settings(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Op
 	if stderr != nil {
 		s.Stderr = &lines{w: stderr}
 		s.Warn = func(text string) { _, _ = io.WriteString(s.Stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }
+		if s.Status = s.Warn; line.Has("quiet") {
+			s.Status = nil
+		}
 	}
 	return s
 }
@@ -241,6 +284,14 @@ Generic options come first:
 Flags of mrlocal come before them: --sched, --memory, --events, --gantt, --report, --compat friendly and others;
 see mrlocal run streaming --help and docs/streaming.md.
 `
+
+// Reported returns the report with what the commands have reported.
+func Reported(work *streaming.Work, done *mrlocal.Report) []*report.Report {
+	if len(done.Jobs) > 0 {
+		work.Report(&done.Jobs[len(done.Jobs)-1])
+	}
+	return []*report.Report{done}
+}
 
 // Counters writes the counters of a job that has ended well.
 func Counters(w io.Writer, work *streaming.Work, done *mrlocal.Report) error {
