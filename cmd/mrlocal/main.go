@@ -80,7 +80,7 @@ func table() []entry {
 func main() {
 	if err := process.CheckStart(); err != nil {
 		fmt.Fprint(os.Stderr, argv.ErrorLine("", err))
-		os.Exit(exitUsage)
+		os.Exit(command.Usage)
 	}
 	// Both calls set the runtime of the process, before anything allocates much. A library must
 	// not do so.
