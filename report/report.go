@@ -14,9 +14,11 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"strconv"
 	"text/tabwriter"
@@ -29,22 +31,25 @@ import (
 // Report is the outcome of a run. Its JSON is the report file. Names in S or Seconds are
 // in seconds.
 type Report struct {
-	Schema              int     `json:"schema"`
-	Kind                string  `json:"kind"` // run, batch or sim
-	Policy              string  `json:"policy"`
-	Config              Config  `json:"config"`
-	MakespanSeconds     float64 `json:"makespan_s"`      // from the start of the run to its latest fact
-	Utilisation         float64 `json:"utilisation"`     // slot-time with work, divided by the time of open slots; a waiting reduce does no work
-	Moves               int64   `json:"moves"`           // grants by a borrowing rule
-	LentSlotSeconds     float64 `json:"lent_slot_s"`     // slot-time with a task of the other kind
-	Jain                float64 `json:"jain"`            // Jain's index of fairness between pools; 1: even
-	HoardingSlotSeconds float64 `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
-	PeakRSSBytes        int64   `json:"peak_rss_bytes"`
-	AbandonedThreads    int     `json:"abandoned_threads"`             // threads that were stuck in user code
-	CPU                 *CPU    `json:"cpu,omitempty"`                 // nil: not known
-	Graylisted          []int   `json:"graylisted_trackers,omitempty"` // out of service: several jobs blacklisted them
-	Slots               []Slot  `json:"slots"`
-	Jobs                []Job   `json:"jobs"`
+	Schema              int      `json:"schema"`
+	Kind                string   `json:"kind"` // run, batch or sim
+	Policy              string   `json:"policy"`
+	Config              Config   `json:"config"`
+	MakespanSeconds     float64  `json:"makespan_s"`      // from the start of the run to its latest fact
+	Utilisation         float64  `json:"utilisation"`     // slot-time with work, divided by the time of open slots; a waiting reduce does no work
+	Moves               int64    `json:"moves"`           // grants by a borrowing rule
+	LentSlotSeconds     float64  `json:"lent_slot_s"`     // slot-time with a task of the other kind
+	Jain                float64  `json:"jain"`            // Jain's index of fairness between pools; 1: even
+	JainInTime          float64  `json:"jain_in_time"`    // its mean over the moments in which several pools had demand
+	HoardingSlotSeconds float64  `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
+	SlotTime            SlotTime `json:"slot_time_s"`
+	Wasted              Wasted   `json:"wasted_slot_s"`
+	PeakRSSBytes        int64    `json:"peak_rss_bytes"`
+	AbandonedThreads    int      `json:"abandoned_threads"`             // threads that were stuck in user code
+	CPU                 *CPU     `json:"cpu,omitempty"`                 // nil: not known
+	Graylisted          []int    `json:"graylisted_trackers,omitempty"` // out of service: several jobs blacklisted them
+	Slots               []Slot   `json:"slots"`
+	Jobs                []Job    `json:"jobs"`
 
 	Notes []string `json:"notes,omitempty"`
 	Error string   `json:"error,omitempty"`
@@ -148,20 +153,21 @@ type Slot struct {
 // Job is one job of the run. Times count from the start of the run. A negative time means
 // that the event did not happen.
 type Job struct {
-	Name      string      `json:"name"`
-	Pool      string      `json:"pool"`
-	User      string      `json:"user,omitempty"`
-	State     string      `json:"state"`
-	Maps      int         `json:"maps"`
-	Reduces   int         `json:"reduces"`
-	SubmitS   float64     `json:"submit_s"`
-	StartS    float64     `json:"start_s"`
-	MapsDoneS float64     `json:"maps_done_s"`
-	FinishS   float64     `json:"finish_s"`
-	DeadlineS *float64    `json:"deadline_s"`
-	Counters  Counters    `json:"counters"`
-	Profile   *JobProfile `json:"profile,omitempty"` // if the policy places tasks by demand
-	Phases    []Usage     `json:"phases,omitempty"`  // of a real run
+	Name         string      `json:"name"`
+	Pool         string      `json:"pool"`
+	User         string      `json:"user,omitempty"`
+	State        string      `json:"state"`
+	Maps         int         `json:"maps"`
+	Reduces      int         `json:"reduces"`
+	SubmitS      float64     `json:"submit_s"`
+	StartS       float64     `json:"start_s"`
+	MapsDoneS    float64     `json:"maps_done_s"`
+	FinishS      float64     `json:"finish_s"`
+	DeadlineS    *float64    `json:"deadline_s"`
+	AloneSeconds float64     `json:"alone_s,omitempty"` // of the first job of a chain: what the chain takes by itself; 0: not known
+	Counters     Counters    `json:"counters"`
+	Profile      *JobProfile `json:"profile,omitempty"` // if the policy places tasks by demand
+	Phases       []Usage     `json:"phases,omitempty"`  // of a real run
 	// What the commands of a streaming job have reported: counters by group and name, and the
 	// last status of each task.
 	UserCounters []UserCounter `json:"user_counters,omitempty"`
@@ -292,35 +298,33 @@ func (r *Report) LocalMaps() float64 {
 // MeanJobSeconds returns the mean time from the submission of a job to its end, over the
 // jobs that succeeded; 0 if there is none. The jobs of a chain count as one.
 func (r *Report) MeanJobSeconds() float64 {
-	// A chain succeeds if its last job does, and ends with it.
-	last := map[string]*Job{} // of a chain, by the name of its first job
-	for i := range r.Jobs {
-		if j := &r.Jobs[i]; j.StepOf != "" {
-			last[j.StepOf] = j
-		}
-	}
 	var sum float64
 	n := 0
-	for i := range r.Jobs {
-		j := &r.Jobs[i]
-		if j.StepOf != "" {
-			continue
-		}
-		// The job is a chain by itself unless later steps exist.
-		// A chain counts from the submission of its first job to the end of its last one.
-		end := j
-		if l := last[j.Name]; l != nil {
-			end = l
-		}
-		if end.State == slots.Succeeded.String() {
-			sum += end.FinishS - j.SubmitS
+	for first, last := range r.chains() {
+		if last.State == slots.Succeeded.String() {
+			sum += last.FinishS - first.SubmitS
 			n++
 		}
 	}
-	if n == 0 {
-		return 0
+	return sum / float64(max(1, n))
+}
+
+// chains yields the first and the last job of each chain. A job is a chain by itself unless
+// later steps exist. A chain succeeds if its last job does, and ends with it.
+func (r *Report) chains() iter.Seq2[*Job, *Job] {
+	return func(yield func(first, last *Job) bool) {
+		last := map[string]*Job{} // of a chain, by the name of its first job
+		for i := range r.Jobs {
+			if j := &r.Jobs[i]; j.StepOf != "" {
+				last[j.StepOf] = j
+			}
+		}
+		for i := range r.Jobs {
+			if j := &r.Jobs[i]; j.StepOf == "" && !yield(j, cmp.Or(last[j.Name], j)) {
+				return
+			}
+		}
 	}
-	return sum / float64(n)
 }
 
 // FromLedger returns a report of everything that l knows. kind is run, batch or sim. The
@@ -331,9 +335,10 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 	c, st := l.Config(), l.Stats()
 	r := &Report{
 		Schema: 1, Kind: kind, Policy: c.PolicyName, MakespanSeconds: seconds(l.Now()), Utilisation: st.Utilisation(), Moves: st.Moves,
-		LentSlotSeconds: seconds(st.Lent), Jain: st.Jain, HoardingSlotSeconds: seconds(st.WaitingReduce), Config: config(&c),
+		LentSlotSeconds: seconds(st.Lent), Jain: st.Jain, JainInTime: st.JainInTime, HoardingSlotSeconds: seconds(st.WaitingReduce), Config: config(&c),
 		Slots: make([]Slot, 0, len(c.Slots)), Jobs: make([]Job, 0, l.Jobs()),
 	}
+	r.spent(&st)
 	for _, s := range c.Slots {
 		t := l.SlotTimes(s.ID)
 		r.Slots = append(r.Slots, Slot{
@@ -437,10 +442,18 @@ func seconds(d time.Duration) float64 {
 // WriteJSON writes a report file to w: an object for one report, an array for several. It
 // fails if w does.
 func WriteJSON(w io.Writer, reports []*Report) error {
+	type whole struct {
+		*Report
+		Figures map[string]float64 `json:"figures"` // of Metrics
+	}
+	all := make([]whole, len(reports))
+	for i, r := range reports {
+		all[i] = whole{r, r.figures()}
+	}
 	// One run is an object, so that scripts need no index.
-	var what any = reports
-	if len(reports) == 1 {
-		what = reports[0]
+	var what any = all
+	if len(all) == 1 {
+		what = all[0]
 	}
 	text, err := json.MarshalIndent(what, "", "  ")
 	if err != nil {

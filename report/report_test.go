@@ -44,7 +44,8 @@ func TestAReportHoldsWhatTheLedgerKnows(t *testing.T) {
 	r.Describe(0, &slots.JobSpec{Name: "J00", User: "ann", Deadline: 5 * time.Second})
 	deadline := 5.0
 	want := &report.Report{
-		Schema: 1, Kind: "sim", Policy: "fifo", MakespanSeconds: 4, Utilisation: 0.5, Jain: 1,
+		Schema: 1, Kind: "sim", Policy: "fifo", MakespanSeconds: 4, Utilisation: 0.5, Jain: 1, JainInTime: 1,
+		SlotTime: report.SlotTime{Compute: 3, Copy: 1, Idle: 4}, Wasted: report.Wasted{Failed: 1},
 		Config: report.Config{Trackers: 1, MapSlots: 1, ReduceSlots: 1, MaxSlots: 2, Slowstart: 1, Attempts: 4},
 		Slots:  []report.Slot{{ID: 0, Home: "map", BusyS: 3}, {ID: 1, Home: "reduce", BusyS: 1}},
 		Jobs: []report.Job{{

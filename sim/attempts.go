@@ -108,7 +108,7 @@ func (d *driver) times(r *simAttempt) {
 	if r.Kind == slots.Reduce {
 		times = &w.ReduceTime
 	}
-	r.Base = max(0, times.At(d.o.Seed, int(r.Job), r.Kind == slots.Reduce, int(r.id.Task)))
+	r.Base = max(0, times.At(d.o.Seed, int(r.Job)+d.o.first, r.Kind == slots.Reduce, int(r.id.Task)))
 	r.Took = r.Base
 	if speed := d.trackers[r.Tracker].speed; speed != slots.One {
 		r.Took = cost.Scaled(int64(r.Base), int64(slots.One), int64(speed))

@@ -47,6 +47,10 @@ type Options struct {
 	Watch  func(*trace.Stream) // called before the first event, to attach readers
 	Note   func(string)        // one-line warnings; nil: dropped
 
+	// Alone: each job is also run by itself, for its slowdown. It takes about as long again.
+	Alone bool
+
+	first      int   // the number of the file's first job, for drawn times
 	mostEvents int64 // without progress, see bounds; 0: by the size of the run
 }
 

@@ -56,6 +56,14 @@ import (
 // done until then: ctx has ended, events could not be written, or the run could not go
 // on (a stall, which the error explains).
 func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
+	r, err := runAll(ctx, f, o)
+	if err == nil && o.Alone {
+		err = runAlone(ctx, f, o, r)
+	}
+	return r, err
+}
+
+func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	o = o.withDefaults()
 	release, err := setup.Claim(o.Policy)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/slots/blacklist"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/meter"
 	"mrlocal/trace"
 )
 
@@ -21,27 +22,17 @@ func (l *Ledger) advance(now time.Duration) {
 	}
 	dt := now - l.now
 	l.now = now
-	l.stats.Busy += dt * time.Duration(l.total.running[Map]+l.total.running[Reduce])
-	l.stats.Lent += dt * time.Duration(l.total.lent)
-	l.stats.WaitingReduce += dt * time.Duration(l.total.waiting)
-	open := l.total.open + l.total.draining
-	if l.traits.Weights.Bound() {
-		open = l.traits.Weights.Sum(l.total.cap)
+	t, w := &l.total, l.traits.Weights
+	load := meter.Load{Busy: t.running[Map] + t.running[Reduce], Lent: t.lent, WaitingReduce: t.waiting, Open: t.open + t.draining, Work: w.Sum(t.running) - w.Times(Reduce, t.waiting), Room: t.open + t.draining}
+	if w.Bound() {
+		load.Room = w.Sum(t.cap)
 	}
-	l.stats.Work += dt * time.Duration(l.traits.Weights.Sum(l.total.running)-l.traits.Weights.Times(Reduce, l.total.waiting))
-	l.stats.Room += dt * time.Duration(open)
+	l.meter.Pass(dt, &load)
 }
 
-// accrue adds up the slot-time of a pool until now. It has to run before each change of
-// the pool's counts.
-func (l *Ledger) accrue(p *ledgerPool) {
-	dt := l.now - p.at
-	p.at = l.now
-	running := p.running[Map] + p.running[Reduce]
-	p.slotTime += dt * time.Duration(running)
-	if running+p.pending[Map]+p.pending[Reduce] > 0 {
-		p.wantTime += dt
-	}
+// use tells the meter the counts of a pool. It has to run after each change of them.
+func (l *Ledger) use(p *ledgerPool) {
+	l.meter.Set(p.use, l.now, p.running[Map]+p.running[Reduce], p.pending[Map]+p.pending[Reduce])
 }
 
 // endFact runs at the end of every fact about a job.
@@ -82,7 +73,6 @@ func (l *Ledger) refresh(j *ledgerJob) {
 		}
 	}
 	l.setGate(j)
-	l.accrue(j.pool)
 	for k := range j.side {
 		s := &j.side[k]
 		shown := int32(0)
@@ -94,12 +84,14 @@ func (l *Ledger) refresh(j *ledgerJob) {
 		j.pool.pending[k] += d
 		l.total.pending[k] += d
 	}
+	l.use(j.pool)
 	if waiting := running && !j.mapsDone(); waiting != j.waiting {
 		sign := int32(-1)
 		if waiting {
 			sign = 1
 		}
 		j.waiting = waiting
+		j.clock.Set(l.now, waiting)
 		l.total.waiting += sign * j.side[Reduce].running
 		l.total.heldWaiting += sign * j.held
 	}
@@ -216,7 +208,7 @@ func (l *Ledger) poolNamed(name string) *ledgerPool {
 }
 
 func (l *Ledger) addPool(c Pool) *ledgerPool {
-	p := &ledgerPool{Pool: c, id: PoolID(len(l.pools)), at: l.now, limit: newLimit(c.MaxRunning)}
+	p := &ledgerPool{Pool: c, id: PoolID(len(l.pools)), use: l.meter.NewPool(float64(c.Weight)), limit: newLimit(c.MaxRunning)}
 	l.pools = append(l.pools, p)
 	l.poolID[c.Name] = p.id
 	return p

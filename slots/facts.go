@@ -230,6 +230,7 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	tr.phases[s.phase]--
 	tr.phases[p]++
 	s.phase = p
+	l.meter.Enter(&s.use, l.now, p)
 	e := attemptEvent(trace.OpPhase, a, s.ID)
 	e.Phase = p
 	l.record(e)
@@ -287,49 +288,62 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	l.release(s)
 	switch {
 	case o.OK:
-		l.commit(j, a, s.Tracker)
+		l.commit(j, a, s)
 	case killed:
-		l.killedAttempt(j, a)
+		l.killedAttempt(j, a, s)
 	default:
-		l.failedAttempt(j, a, s.Tracker)
+		l.failedAttempt(j, a, s)
 	}
 	l.endFact(j)
 }
 
 // commit marks the task of a as done and kills its other attempts. If the task is done
 // or not needed any more, a counts as killed.
-func (l *Ledger) commit(j *ledgerJob, a AttemptID, t TrackerID) {
+func (l *Ledger) commit(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 	s := &j.side[a.Kind]
 	task := &s.tasks[a.Task]
 	if task.state != taskRunning || j.state != Running {
-		s.counts.Killed++
+		l.useless(s, task, on)
 		return
 	}
-	task.state, task.done = taskDone, t
+	l.meter.Committed(&on.use, l.now, a.Kind, &j.clock)
+	task.state, task.done = taskDone, on.Tracker
 	s.done++
 	l.killTask(task, trace.RuleLostRace)
 }
 
 // killedAttempt counts a kill. The task is pending again unless another attempt of it runs.
-func (l *Ledger) killedAttempt(j *ledgerJob, a AttemptID) {
+func (l *Ledger) killedAttempt(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 	s := &j.side[a.Kind]
-	s.counts.Killed++
-	if task := &s.tasks[a.Task]; j.state == Running && task.state == taskRunning && task.head == NoSlot {
+	task := &s.tasks[a.Task]
+	l.useless(s, task, on)
+	if j.state == Running && task.state == taskRunning && task.head == NoSlot {
 		l.requeue(j, a.Kind, a.Task)
 	}
 }
 
+// useless counts an attempt that counts as killed.
+func (l *Ledger) useless(s *jobSide, task *ledgerTask, on *ledgerSlot) {
+	s.counts.Killed++
+	to := &l.meter.Wasted.Killed
+	if on.speculative || task.state == taskDone {
+		to = &l.meter.Wasted.Copies
+	}
+	*to += on.use.Took(l.now)
+}
+
 // failedAttempt counts a failure of a task that still runs. The task goes back to the queue
 // unless another attempt of it runs; the last failure that is allowed ends the job.
-func (l *Ledger) failedAttempt(j *ledgerJob, a AttemptID, at TrackerID) {
+func (l *Ledger) failedAttempt(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 	s := &j.side[a.Kind]
 	s.counts.Failed++
+	l.meter.Wasted.Failed += on.use.Took(l.now)
 	task := &s.tasks[a.Task]
 	if j.state != Running || task.state != taskRunning {
 		return
 	}
 	task.failed++
-	l.failedAt(j, a.Kind, a.Task, at)
+	l.failedAt(j, a.Kind, a.Task, on.Tracker)
 	if int(task.failed) >= l.config.MaxAttempts {
 		j.failedBy = a
 		l.endJob(j, Failed)
@@ -384,7 +398,7 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 		if s.busy {
 			a := s.attempt
 			l.release(s)
-			l.killedAttempt(l.jobs[a.Job], a)
+			l.killedAttempt(l.jobs[a.Job], a, s)
 			l.endFact(l.jobs[a.Job])
 		}
 		if s.state != SlotClosed {

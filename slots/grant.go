@@ -208,6 +208,7 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	s.rule, s.attempt, s.started, s.seq = g.Rule, a, l.now, l.seq
 	s.phase, s.progress, s.advanced = PhaseNone, 0, false
 	s.times.Starts++
+	s.use.Start(l.now, a.Kind, &l.jobs[a.Job].clock)
 	l.seq++
 	if s.lent {
 		l.total.lent++
@@ -226,6 +227,7 @@ func (l *Ledger) release(s *ledgerSlot) {
 	}
 	*link, s.next = s.next, NoSlot
 
+	l.meter.Enter(&s.use, l.now, PhaseNone)
 	took, counts := l.now-s.started, &l.jobs[a.Job].side[a.Kind].counts
 	s.times.Busy += took
 	counts.SlotTime += took
@@ -261,9 +263,9 @@ func (l *Ledger) release(s *ledgerSlot) {
 func (l *Ledger) countAttempt(s *ledgerSlot, d int32) {
 	k := s.attempt.Kind
 	j := l.jobs[s.attempt.Job]
-	l.accrue(j.pool)
 	j.side[k].running += d
 	j.pool.running[k] += d
+	l.use(j.pool)
 	l.total.running[k] += d
 	tr := &l.trackers[s.Tracker]
 	tr.running[k] += d

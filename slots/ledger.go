@@ -10,6 +10,7 @@ import (
 	"mrlocal/internal/order"
 	"mrlocal/slots/blacklist"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/meter"
 	"mrlocal/trace"
 )
 
@@ -62,7 +63,8 @@ type Ledger struct {
 	unobserved []Fact       // that the observer has not seen
 	explaining *explaining  // nil: nobody listens to explanations
 
-	stats   Stats
+	stats   Stats // Moves, Refused and Stale
+	meter   meter.Meter
 	refused Refusal // the first that only a bug gives
 	steps   int64   // facts and visits, counted in checked builds
 }

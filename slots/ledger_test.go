@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/meter"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
 )
@@ -386,7 +387,10 @@ func TestStatsAddUpSlotTime(t *testing.T) {
 	d.Finish(5*second, mapOf(0, 0), done)
 	d.Finish(6*second, reduceOf(0, 0), done)
 	got := d.Stats()
-	want := slots.Stats{Moves: 1, Busy: 11 * second, Lent: 2 * second, WaitingReduce: 3 * second, Work: 8 * second, Room: 12 * second, Jain: 1}
+	want := slots.Stats{Moves: 1, Jain: 1, JainInTime: 1, Totals: meter.Totals{
+		Busy: 11 * second, Lent: 2 * second, WaitingReduce: 3 * second, Open: 12 * second, Work: 8 * second, Room: 12 * second, Wasted: meter.Wasted{Waiting: 3 * second},
+	}}
+	want.Phases[slots.PhaseCompute], want.Phases[slots.PhaseCopy] = 7*second, 4*second
 	if got != want || got.Utilisation() != 8.0/12 {
 		t.Errorf("got %+v, utilisation %v, want %+v", got, got.Utilisation(), want)
 	}

@@ -6,6 +6,7 @@ import (
 	"mrlocal/internal/order"
 	"mrlocal/slots/blacklist"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/meter"
 )
 
 // State is the state of a job. A job is Running until it ends, waiting or not. Event
@@ -96,6 +97,7 @@ type ledgerJob struct {
 	admitted bool   // by the running-job limits
 	blocked  *limit // the limit that it waits for
 
+	clock   meter.Clock
 	waiting bool  // it has unfinished maps, so its running reduces are waiting reduces
 	held    int32 // its reduces on map-capable slots
 
@@ -181,10 +183,7 @@ type ledgerPool struct {
 	pending [2]int32
 	running [2]int32
 	limit   limit
-
-	at       time.Duration // slotTime and wantTime are computed up to here
-	slotTime time.Duration // time of its attempts, added up over slots
-	wantTime time.Duration // time in which tasks of it ran or were pending
+	use     *meter.Pool
 }
 
 // SlotState says whether a slot takes tasks.
@@ -220,6 +219,7 @@ type ledgerSlot struct {
 	phase       Phase
 	progress    PPM
 	started     time.Duration
+	use         meter.Attempt
 	seq         int64  // grants before this one, so that the newest attempt has the largest
 	next        SlotID // of the next running attempt of the same task, or NoSlot
 

@@ -2,32 +2,31 @@ package slots
 
 import (
 	"fmt"
-	"time"
 
 	"mrlocal/slots/demand"
+	"mrlocal/slots/meter"
 )
 
-// Stats are totals up to the latest fact or Assign. Times are added up over slots.
+// Stats are figures up to the latest fact or Assign.
 type Stats struct {
-	Moves         int64         // grants by a borrowing rule; for a policy without one, grants on a slot of the other kind
-	Busy          time.Duration // with an attempt
-	Lent          time.Duration // with an attempt of the other kind; part of Busy
-	WaitingReduce time.Duration // with a reduce whose job has unfinished maps (hoarding); part of Busy
-	Work, Room    time.Duration // Busy - WaitingReduce, and the time of open slots; under slot weights both in weight, and extra slots add no Room
-	Jain          float64       // Jain's index of fairness between pools; 1: even
-	Refused       int64         // grants that the Ledger refused for a reason that only a bug in the policy gives
-	Stale         int64         // reports of the end of attempts that the Ledger did not know
+	meter.Totals
+	Moves            int64   // grants by a borrowing rule; for a policy without one, grants on a slot of the other kind
+	Jain, JainInTime float64 // Jain's index of fairness between pools, of the whole run and as a mean over its moments; 1: even
+	Refused          int64   // grants that the Ledger refused for a reason that only a bug in the policy gives
+	Stale            int64   // reports of the end of attempts that the Ledger did not know
 }
 
-// Utilisation returns Work / Room, and 0 if no slot was open.
-func (s Stats) Utilisation() float64 {
-	return float64(s.Work) / float64(max(s.Room, 1)) // without room there is no work
-}
-
-// Stats returns the totals so far.
+// Stats returns the figures so far.
 func (l *Ledger) Stats() Stats {
 	s := l.stats
-	s.Jain = l.jain()
+	s.Jain, s.JainInTime = l.meter.Jain(l.now), l.meter.JainInTime()
+	s.Totals = l.meter.Running(l.now, func(yield func(a *meter.Attempt)) {
+		for i := range l.slots {
+			if l.slots[i].busy {
+				yield(&l.slots[i].use)
+			}
+		}
+	})
 	return s
 }
 
@@ -38,26 +37,6 @@ func (l *Ledger) Refused() string {
 		return ""
 	}
 	return fmt.Sprintf("policy %s: %d grants were refused, the first because %s; a checked build (-tags invariants) stops there", l.traits.Name, l.stats.Refused, l.refused.why())
-}
-
-// jain returns Jain's index (Σx)² / (n·Σx²) over the pools that had demand. x is a
-// pool's slot-time per weight and per time with demand.
-func (l *Ledger) jain() float64 {
-	var n, sum, squares float64
-	for _, p := range l.pools {
-		l.accrue(p)
-		if p.wantTime == 0 {
-			continue
-		}
-		x := float64(p.slotTime) / float64(p.wantTime) / float64(p.Weight)
-		n++
-		sum += x
-		squares += float64(x * x)
-	}
-	if squares == 0 {
-		return 1
-	}
-	return sum * sum / (n * squares)
 }
 
 // SlotTimes returns how a slot was used up to the latest fact or Assign.

@@ -41,6 +41,14 @@ const Kinds = 2
 // Other returns the other kind.
 func (k Kind) Other() Kind { return k ^ 1 }
 
+// FirstPhase returns the phase in which an attempt is until it tells another one.
+func (k Kind) FirstPhase() Phase {
+	if k == Map {
+		return PhaseCompute
+	}
+	return PhaseCopy
+}
+
 func (k Kind) String() string { return nameOf(kindNames[:], uint8(k)) }
 
 // Phase is what an attempt is doing. A map computes or is in an I/O period

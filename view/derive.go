@@ -74,14 +74,6 @@ type Segment struct {
 	Phase    trace.Phase
 }
 
-// FirstPhase returns the phase in which an attempt starts.
-func FirstPhase(k trace.Kind) trace.Phase {
-	if k == trace.Map {
-		return trace.PhaseCompute
-	}
-	return trace.PhaseCopy
-}
-
 // EachSegment calls yield with the segments of all bars. The segments of one bar come in
 // order and cover it; those of several bars may be mixed.
 func (m *Model) EachSegment(yield func(bar int, s Segment)) {
@@ -92,7 +84,7 @@ func (m *Model) EachSegment(yield func(bar int, s Segment)) {
 	}
 	in := make([]begun, len(m.Bars))
 	for i := range m.Bars {
-		in[i] = begun{m.Bars[i].From, FirstPhase(m.Bars[i].Kind)}
+		in[i] = begun{m.Bars[i].From, m.Bars[i].Kind.FirstPhase()}
 	}
 	end := func(bar int, to time.Duration) {
 		if at := in[bar].at; to > at {
@@ -116,7 +108,7 @@ func (m *Model) EachSegment(yield func(bar int, s Segment)) {
 // Segments returns the segments of one bar, in order.
 func (m *Model) Segments(bar int) []Segment {
 	b := &m.Bars[bar]
-	last := Segment{From: b.From, To: m.Until(b), Phase: FirstPhase(b.Kind)}
+	last := Segment{From: b.From, To: m.Until(b), Phase: b.Kind.FirstPhase()}
 	var all []Segment
 	// The phases of the bar lie behind its start and before its end.
 	from := sort.Search(len(m.Phases), func(i int) bool { return m.Phases[i].Seq > b.Seq })

@@ -63,7 +63,7 @@ func ofJSON(t *testing.T, m *view.Model) counted {
 	in := map[int64]at{}
 	for i, from := range all["bars"]["from"] {
 		c.lent += int(all["bars"]["lent"][i])
-		in[int64(i)] = at{int64(view.FirstPhase(trace.Kind(all["bars"]["kind"][i]))), from}
+		in[int64(i)] = at{int64(trace.Kind(all["bars"]["kind"][i]).FirstPhase()), from}
 	}
 	add := func(bar, to int64) {
 		c.phases[trace.Phase(in[bar].phase).String()] += float64(to-in[bar].since) / 1e9

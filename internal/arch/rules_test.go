@@ -13,7 +13,7 @@ func layers() []layer {
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen", "hdfs/..."}},
-		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "input", "input/codec", "stream", "spill/...", "output/...", "jobs/..."}},
+		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/meter", "slots/replay", "input", "input/codec", "stream", "spill/...", "output/...", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"streaming", []string{"streaming/..."}},
 		{"workload files", []string{"workload/...", "submit"}},
@@ -36,10 +36,10 @@ func within() map[string][]string {
 		"streaming/...":     {"streaming/..."}, // Go itself forbids circles
 		"hdfs/hdfstest":     {"hdfs"},
 		"slots/policy/...":  {"slots/policy/..."},
-		"slots":             {"slots/demand", "slots/blacklist"}, // what tasks need and weigh, where inputs are; where attempts failed
-		"slots/fifo":        {"slots"},                           // the policy that is there before all others
-		"slots/replay":      {"slots", "slots/demand"},           // the Ledger, once more
-		"input":             {"input/codec"},                     // how files are compressed
+		"slots":             {"slots/demand", "slots/blacklist", "slots/meter"}, // what tasks need and weigh, where inputs are; where attempts failed; what slot time went to
+		"slots/fifo":        {"slots"},                                          // the policy that is there before all others
+		"slots/replay":      {"slots", "slots/demand"},                          // the Ledger, once more
+		"input":             {"input/codec"},                                    // how files are compressed
 		"jobs/...":          {"jobs/internal/..."},
 		"jobs/grep":         {"jobs/grep/*"},   // what it searches with
 		"engine":            {"engine/*"},      // what it is made of

@@ -24,7 +24,8 @@ type Recorded struct {
 
 // Compare writes how two runs of the same jobs differ. It writes the first decision that
 // differs, with the reasons of both, and the jobs whose times differ. Then come both
-// gantts on one axis, in lines of width columns, with letters as by says. It reports whether the runs differ: in a
+// gantts on one axis, in lines of width columns, with letters as by says, and the figures of both.
+// It reports whether the runs differ: in a
 // decision about an attempt or a slot, in the time of one, or in a job. The rule of a
 // decision is no difference, because every policy has its own rules. Compare fails with an
 // error for which errs.IsUsage is true if a file is cut short, was changed or is no event
@@ -57,6 +58,9 @@ func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ b
 			if err := o.line.Gantt(out, trace.GanttOptions{Cell: cell, Width: width, By: by, Names: name, Word: printable}); err != nil {
 				return false, err
 			}
+		}
+		if err := writeFigures(out, both); err != nil {
+			return false, err
 		}
 	} else {
 		fmt.Fprintf(out, "Both runs made the same %s at the same times.\n", counted(at, "decision"))

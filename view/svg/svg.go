@@ -278,7 +278,7 @@ func (p *picture) many(l view.Lane, bars []int32, y float64) {
 	x, width := p.x(b.From), max(1, p.x(p.m.Until(last))-p.x(b.From))
 	fmt.Fprintf(p.w, `<g class="many" data-bars="%d" data-lent="%d"><title>%s</title>`, len(bars), lent,
 		Escape(fmt.Sprintf("%d attempts from %s to %s, %d of them on a lent slot", len(bars), Seconds(b.From), Seconds(p.m.Until(last)), lent)))
-	p.rect(fill(p.hue(b), view.FirstPhase(b.Kind)), x, y+1, width)
+	p.rect(fill(p.hue(b), b.Kind.FirstPhase()), x, y+1, width)
 	if 2*lent >= len(bars) {
 		p.rect(hatch(b.Kind), x, y+1, width)
 	}

@@ -218,9 +218,11 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	var log trace.Log
 	var file bytes.Buffer
 	o.Sinks = []trace.Sink{&log, trace.NewJSONL(&file)}
-	if _, err := Drive(w.config, newPolicy(), w.jobs, o); err != nil {
+	l, err := Drive(w.config, newPolicy(), w.jobs, o)
+	if err != nil {
 		t.Fatal(err)
 	}
+	checkTimes(t, l.Stats())
 	if err := checkEvents(log.Events); err != nil {
 		t.Fatal(err)
 	}
@@ -239,6 +241,20 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	diff, err := replay.Run(&file, func(slots.Config) (slots.Policy, error) { return newPolicy(), nil }, replay.Options{})
 	if err != nil || diff != nil {
 		t.Fatalf("replay: %v, %v", diff, err)
+	}
+}
+
+// checkTimes checks that phases add up to the time of attempts, and that no time is wasted twice.
+func checkTimes(t *rapid.T, s slots.Stats) {
+	sum := time.Duration(0)
+	for _, d := range s.Phases {
+		sum += d
+	}
+	if sum != s.Busy || s.Wasted.All() > s.Busy || s.Wasted.Waiting > s.WaitingReduce || s.Busy > s.Open {
+		t.Fatalf("the phases take %v together: %+v", sum, s)
+	}
+	if s.JainInTime <= 0 || s.JainInTime > 1 || s.Jain <= 0 || s.Jain > 1+1e-9 {
+		t.Fatalf("Jain's index: %+v", s)
 	}
 }
 

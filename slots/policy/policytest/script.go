@@ -33,8 +33,8 @@ import (
 //	lose JOB map=3 at=5s       the output of a committed map is lost
 //	drop JOB map=3 at=5s       the map is not needed any more
 //	abort JOB at=5s
-//	show cell=1s [lends] [why] how to draw: lends lists lendings, returns and kills; why
-//	                           lists what each grant rested on
+//	show cell=1s [lends] [why] [spent]   how to draw: lends lists lendings, returns and kills; why
+//	                           lists what each grant rested on; spent tells what the time of slots went to
 func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slots.Policy) {
 	golden.Scripts(t, pattern, func(t *testing.T, c golden.Case) string {
 		s := &script{t: t, options: policy.DefaultOptions(), jobs: map[string]slots.JobID{}, cell: time.Second}
@@ -63,6 +63,7 @@ type script struct {
 	cell   time.Duration
 	lends  bool
 	why    bool
+	spent  bool
 }
 
 // args are name=value words. Each is read with a default; the first mistake is kept.
@@ -165,7 +166,7 @@ func (s *script) command(words []string) error {
 		s.fault(verb, s.jobs[name], slots.TaskID(a.number("map", 0)), a.time("at", 0))
 	case "show":
 		s.cell, s.lends = a.time("cell", time.Second), a.has("lends")
-		s.why = a.has("why")
+		s.why, s.spent = a.has("why"), a.has("spent")
 	default:
 		return fmt.Errorf("unknown command")
 	}
@@ -242,6 +243,12 @@ func (s *script) run(p slots.Policy) string {
 	}
 	st := l.Stats()
 	fmt.Fprintf(&b, "makespan %v, %d moves, lent %v, hoarding %v, utilisation %.2f\n", l.Now(), st.Moves, st.Lent, st.WaitingReduce, st.Utilisation())
+	if s.spent {
+		p, w := st.Phases, st.Wasted
+		fmt.Fprintf(&b, "compute %v, io %v, copy %v, held %v, sort %v, reduce %v, idle %v\n", p[slots.PhaseCompute], p[slots.PhaseIO], p[slots.PhaseCopy], p[slots.PhaseHeld], p[slots.PhaseSort], p[slots.PhaseReduce], st.Open-st.Busy)
+		fmt.Fprintf(&b, "wasted: failed %v, copies %v, killed %v, waiting %v\n", w.Failed, w.Copies, w.Killed, w.Waiting)
+		fmt.Fprintf(&b, "jain %.4f, in time %.4f\n", st.Jain, st.JainInTime)
+	}
 	for i, job := range s.names {
 		if state := l.JobState(slots.JobID(i)); state != slots.Succeeded {
 			fmt.Fprintf(&b, "%s %v\n", job, state)

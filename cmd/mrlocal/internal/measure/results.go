@@ -64,10 +64,10 @@ func (p *Plan) header() []string {
 		names = append(names, p.dimensions[i].flag)
 	}
 	names = append(names, "policy", "seed")
-	for _, m := range Metrics() {
+	for _, m := range report.Metrics() {
 		names = append(names, m.Name)
 	}
-	return append(names, "job", "pool", "user", "state", "maps", "reduces", "submit_s", "start_s", "maps_done_s", "finish_s", "response_s", "deadline_s", "tardiness_s", "data_local_maps", "killed_maps", "killed_reduces", "slot_s")
+	return append(names, "job", "pool", "user", "state", "maps", "reduces", "submit_s", "start_s", "maps_done_s", "finish_s", "response_s", "deadline_s", "tardiness_s", "alone_s", "data_local_maps", "killed_maps", "killed_reduces", "slot_s")
 }
 
 // identity returns the words of a row that name its run.
@@ -107,7 +107,7 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 			rows, last = 0, identity
 		}
 		if rows++; rows == r.jobs {
-			sample := make([]float64, len(Metrics()))
+			sample := make([]float64, len(report.Metrics()))
 			for i := range sample {
 				if sample[i], err = strconv.ParseFloat(row[words+i], 64); err != nil {
 					return 0, fmt.Errorf("%q is no number; name another file", row[words+i])
@@ -147,7 +147,7 @@ func (r *Results) add(p *Plan, t Trial, run *report.Report) error {
 		n := &j.Counters
 		// No error: the writer writes to memory.
 		_ = c.Write(append(slices.Clone(head), j.Name, j.Pool, j.User, j.State, strconv.Itoa(j.Maps), strconv.Itoa(j.Reduces),
-			number(j.SubmitS), number(j.StartS), number(j.MapsDoneS), number(j.FinishS), number(j.ResponseSeconds()), deadline, number(j.TardinessSeconds()),
+			number(j.SubmitS), number(j.StartS), number(j.MapsDoneS), number(j.FinishS), number(j.ResponseSeconds()), deadline, number(j.TardinessSeconds()), number(j.AloneSeconds),
 			strconv.FormatInt(n.DataLocalMaps, 10), strconv.FormatInt(n.KilledMaps, 10), strconv.FormatInt(n.KilledReduces, 10), number(float64(n.SlotsMillisMaps+n.SlotsMillisReduces)/1000)))
 	}
 	c.Flush()

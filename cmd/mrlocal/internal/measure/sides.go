@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -12,6 +13,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/chart"
 	"mrlocal/internal/paths"
+	"mrlocal/report"
 )
 
 // Sides are the files beside the table of a sweep.
@@ -32,7 +34,7 @@ func SweptFlags() []argv.Spec {
 
 // SideFlags returns the flags that ReadSides reads, and --set.
 func SideFlags() []argv.Spec {
-	y := argv.ValueSpec("y", "what --svg draws: `makespan|speedup|utilisation|moves`; with --seeds or --set also mean-job, jain, missed, tardiness", "speedup over shares, else makespan")
+	y := argv.ValueSpec("y", "what --svg draws: `makespan|speedup|utilisation|moves`; with --seeds or --set also mean-job, jain, missed, tardiness and any column of --csv", "speedup over shares, else makespan")
 	y.Short = y.Name // so that the help shows -y
 	set := argv.ValueSpec("set", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "")
 	set.Repeat = true
@@ -49,7 +51,12 @@ func SideFlags() []argv.Spec {
 func ReadSides(r *argv.Reader, study bool) *Sides {
 	ys := []string{"", "makespan", "speedup", "utilisation", "moves"}
 	if study {
-		ys = append(ys, "mean-job", "jain", "missed", "tardiness")
+		ys = append(ys, "mean-job", "missed", "tardiness")
+		for _, m := range report.Metrics() {
+			if !slices.Contains(ys, m.Name) {
+				ys = append(ys, m.Name)
+			}
+		}
 	}
 	return &Sides{csv: r.Path("csv"), svg: r.Path("svg"), html: r.Path("html"), json: r.Path("json"), results: r.Path("results"), y: r.Choice("y", ys...)}
 }

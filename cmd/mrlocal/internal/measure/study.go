@@ -17,39 +17,16 @@ import (
 	"mrlocal/report"
 )
 
-// Metric is a figure of a run.
-type Metric struct {
-	Name  string // of a column, with its unit
-	Title string // of an axis
-	of    func(r *report.Report) float64
-}
-
-// Metrics returns the figures of a run that sweeps compare, in the order of the columns.
-func Metrics() []Metric {
-	return []Metric{
-		{"makespan_s", "makespan (s)", func(r *report.Report) float64 { return r.MakespanSeconds }},
-		{"mean_job_s", "mean job time (s)", (*report.Report).MeanJobSeconds},
-		{"utilisation", "slot utilisation", func(r *report.Report) float64 { return r.Utilisation }},
-		{"moves", "moves (grants)", func(r *report.Report) float64 { return float64(r.Moves) }},
-		{"jain", "fairness (Jain)", func(r *report.Report) float64 { return r.Jain }},
-		{"lent_slot_s", "lent slot time (s)", func(r *report.Report) float64 { return r.LentSlotSeconds }},
-		{"hoarding_slot_s", "slot time of waiting reduces (s)", func(r *report.Report) float64 { return r.HoardingSlotSeconds }},
-		{"deadlines_missed", "missed deadlines (jobs)", func(r *report.Report) float64 { return float64(r.Deadlines().Missed) }},
-		{"mean_tardiness_s", "mean tardiness (s)", func(r *report.Report) float64 { return r.Deadlines().MeanTardinessSeconds }},
-		{"local_maps", "maps at their input (share)", (*report.Report).LocalMaps},
-	}
-}
-
 func sampleOf(r *report.Report) (all []float64) {
-	for _, m := range Metrics() {
-		all = append(all, m.of(r))
+	for _, m := range report.Metrics() {
+		all = append(all, m.Of(r))
 	}
 	return all
 }
 
 // metricAt returns the place of a metric in a sample.
 func metricAt(name string) int {
-	return slices.IndexFunc(Metrics(), func(m Metric) bool { return m.Name == name })
+	return slices.IndexFunc(report.Metrics(), func(m report.Metric) bool { return m.Name == name })
 }
 
 // Study is what came out of a sweep with seeds or settings: the figures of each run.
@@ -150,16 +127,18 @@ func plusMinus(x interval.Interval, scale float64, unit string) string {
 func (s *Study) Table() []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	columns := []struct {
+	type column struct {
 		title, metric, unit string
 		scale               float64
-	}{
+	}
+	columns := []column{
 		{"makespan", "makespan_s", "s", 1}, {"mean job time", "mean_job_s", "s", 1}, {"utilisation", "utilisation", "%", 100},
-		{"moves", "moves", "", 1}, {"fairness (Jain)", "jain", "", 1}, {"missed", "deadlines_missed", "", 1}, {"tardiness", "mean_tardiness_s", "s", 1},
+		{"moves", "moves", "", 1}, {"fairness (Jain)", "jain", "", 1}, {"missed", "deadlines_missed", "", 1}, {"tardiness", "mean_tardiness_s", "s", 1}, {"slowdown", "mean_slowdown", "", 1},
 	}
-	if !slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt("deadlines_missed")] > 0 }) {
-		columns = columns[:5]
-	}
+	// The last columns are shown only if they say something.
+	columns = append(columns[:5:5], slices.DeleteFunc(columns[5:], func(c column) bool {
+		return !slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt(c.metric)] > 0 })
+	})...)
 	head := s.names()
 	for _, c := range columns {
 		head = append(head, c.title)
@@ -229,7 +208,7 @@ func (s *Study) verdict(cell, metric int, seconds bool) string {
 func (s *Study) CSV() []byte {
 	var b bytes.Buffer
 	head := append(s.names(), "seed")
-	for _, m := range Metrics() {
+	for _, m := range report.Metrics() {
 		head = append(head, m.Name)
 	}
 	b.WriteString(strings.Join(head, ",") + "\n")
@@ -299,7 +278,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 		for i := range s.dimensions {
 			c.Settings[s.dimensions[i].flag] = words[i]
 		}
-		for i, m := range Metrics() {
+		for i, m := range report.Metrics() {
 			x := interval.Of(s.column(cell, i))
 			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
 			if cell != s.base(cell) && s.seeds > 1 {
@@ -330,7 +309,7 @@ func (s *Study) Chart(file, y string) *chart.Chart {
 	if speedup {
 		metric = metricAt("makespan_s")
 	} else {
-		c.YName = Metrics()[metric].Title
+		c.YName = report.Metrics()[metric].Title
 	}
 	for cell := range s.cells() {
 		values := s.column(cell, metric)

@@ -172,7 +172,7 @@ func (s *Screen) Table(r *mrlocal.Report) {
 	s.Write(held)
 	_ = table(s.stderr, r)
 	if s.Verbose {
-		_ = report.WriteCounters(s.stderr, r)
+		_ = report.WriteFigures(s.stderr, r)
 	}
 }
 

@@ -35,7 +35,7 @@ func Sim() command.Command {
 	return command.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: runSim,
 		Flags: workloadFlags(append(slices.Concat(settings.VirtualFlags(), settings.BufferFlags(), pictures.Flags()),
 			seedsFlag(),
-			argv.ToggleSpec("verbose", "", "show the counters of each run, of all jobs together"),
+			argv.ToggleSpec("verbose", "", "show all figures and counters of each run, of all jobs together"),
 			argv.ToggleSpec("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 			argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
@@ -255,7 +255,7 @@ func tell(e command.Env, files *pictures.Files, reports []*report.Report, verbos
 	}
 	// The whole table in one write, so that it is not torn by lines on standard error.
 	var b bytes.Buffer
-	if verbose && report.WriteCounters(&b, reports...) == nil { // into memory
+	if verbose && report.WriteFigures(&b, reports...) == nil { // into memory
 		b.WriteByte('\n')
 	}
 	if err := report.WriteTable(&b, reports); err != nil {

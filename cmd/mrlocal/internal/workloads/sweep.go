@@ -220,7 +220,7 @@ func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Pl
 	b := readBatch(r)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	// These are the flags of virtual time, without --seed, which real runs have too.
-	for _, flag := range []string{"heartbeat", "cost"} {
+	for _, flag := range []string{"heartbeat", "cost", "alone"} {
 		if line.Has(flag) {
 			r.Keep(errs.Optionf("--"+flag, "is of simulated runs; it does not go with --real"))
 		}
