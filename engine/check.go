@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mrlocal/errs"
+	"mrlocal/hdfs"
 	"mrlocal/input"
 	"mrlocal/internal/paths"
 	"mrlocal/output"
@@ -50,7 +51,10 @@ func (ch *chain) validate(jobCount int) error {
 	if err := b.JobOptions.validate(&b.Chain[0]); err != nil {
 		return err
 	}
+	last := &b.Chain[len(b.Chain)-1]
 	switch {
+	case len(last.Outputs) > 0 && !ch.discards() && (b.OutputDir == "" || hdfs.Is(b.OutputDir)):
+		return errs.Optionf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
 	case b.Submit < 0:
 		return errs.Optionf("submit", "%v is before the run's start", b.Submit)
 	case b.Deadline < 0 || b.Deadline > 0 && b.Deadline <= b.Submit:

@@ -40,6 +40,7 @@ package jobs
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,6 +152,11 @@ type OwnAttempt struct {
 	// Side is the side data of the job, the same for each attempt; nil: there is none. It is
 	// shared, and must not be changed. See Job.Rereads.
 	Side []byte
+
+	// Output returns the Emitter of one of Job.Outputs, which writes as that of the attempt does.
+	// The file is made with the first call for a name. An attempt that asks for another name
+	// fails, as does a map of a job with reducers. Nil: the job has none.
+	Output func(name string) Emitter
 
 	// Read counts records, and their bytes, that a map of a job without input has read
 	// from a source of its own. Nil: nobody wants to know.
@@ -331,6 +337,14 @@ type Job struct {
 	Rounds    int
 	Converged func(before, after []byte) bool
 
+	// Outputs are the names of further outputs, which what writes the result may write to with
+	// OwnAttempt.Output: a reducer, or the mapper of a job without reducers (Hadoop's
+	// MultipleOutputs). Output errors of reduce 3 is the file errors-r-00003 beside part-r-00003.
+	// It is committed with the part, so nothing of an attempt that fails or is killed stays. A
+	// name has letters and digits, and is not part. At most MostOutputs. The result has to be a
+	// directory, and is that of the last job of a chain, without NewReleaser.
+	Outputs []string
+
 	// SkipBinary leaves out files with a NUL byte in their first 64 KiB.
 	SkipBinary bool
 
@@ -339,11 +353,12 @@ type Job struct {
 	BuiltIn bool
 }
 
-// Bounds of a Job: of the bytes of a binary record, and of side data, which each run keeps
-// beside its bound of memory.
+// Bounds of a Job: of the bytes of a binary record; of side data, which each run keeps
+// beside its bound of memory; of named outputs, each an open file of each attempt.
 const (
 	MaxRecordBytes = 64 << 10
 	MaxSideBytes   = 8 << 20
+	MostOutputs    = 16
 )
 
 // Chain is a sequence of jobs. The output of each job, in the order of its
@@ -378,11 +393,33 @@ func (chain Chain) Check() error {
 			return errs.Optionf(object, "binary records, and binary files are to be skipped")
 		case j.Rereads && chain[0].NoInput:
 			return errs.Optionf(object, "reads the input of the chain, which has none")
+		case len(j.Outputs) > 0 && (i < len(chain)-1 || j.NewReleaser != nil):
+			return errs.Optionf(object, "named outputs are for the last job of a chain, without a releaser")
+		case len(j.Outputs) > MostOutputs:
+			return errs.Optionf(object, "%d named outputs; at most %d", len(j.Outputs), MostOutputs)
+		case badOutput(j.Outputs) != "":
+			return errs.Optionf(object, "output %q: a name of at most 64 letters and digits, not part, each once", badOutput(j.Outputs))
 		case j.Rounds < 0 || j.Rounds > 1 && (!j.Rereads || i == len(chain)-1):
 			return errs.Optionf(object, "several rounds are for a job that Rereads, before the last one of the chain")
 		}
 	}
 	return nil
+}
+
+// badOutput returns a name that no output may have, or that is there twice; "" if there is none.
+func badOutput(names []string) string {
+	for i, name := range names {
+		other := strings.ContainsFunc(name, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+		})
+		if name == "" {
+			return " "
+		}
+		if other || name == "part" || len(name) > 64 || slices.Contains(names[:i], name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Rereads reports whether a later job, or a later round of a job, reads the input of the

@@ -11,6 +11,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/tempdir"
+	"mrlocal/output/names"
 )
 
 // The names are those of Hadoop, so that other programs know a finished directory.
@@ -44,8 +45,8 @@ type directory struct {
 		// Emptied by abort, which tells attempts that nothing may be made any more.
 		stage   string // "": not made
 		lock    *disk.File
-		tasks   map[int]string // by task: the part file of the attempt that has won, below the stage; "": it has none
-		merged  *attemptFile   // the single file of parts in order
+		tasks   map[int][]string // by task: the files of the attempt that has won, below the stage
+		merged  *attemptFile     // the single file of parts in order
 		aborted bool
 		old     string // what replace has put aside; "": nothing
 	}
@@ -55,7 +56,7 @@ type directory struct {
 func (d *directory) start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.tasks = make(map[int]string)
+	d.mu.tasks = make(map[int][]string)
 	if d.replaces {
 		if err := claim(d.name, d.path, d.makeStage); err != nil {
 			return err
@@ -110,14 +111,6 @@ func errExists(path string) error {
 	return wrong(path, "exists already; give another name, or set Options.Overwrite to replace what mrlocal made")
 }
 
-// kindLetter returns what stands for the kind of task in Hadoop's names of files.
-func kindLetter(mapOnly bool) string {
-	if mapOnly {
-		return "m"
-	}
-	return "r"
-}
-
 // attempt makes the part file of attempt n of a task. It writes over a file that an attempt
 // with the same number has left.
 // The caller ends the attempt with commit or abort. Paths are kept below the stage,
@@ -127,7 +120,7 @@ func (d *directory) attempt(task, n int, mapOnly bool) (partWriter, error) {
 }
 
 func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
-	kind := kindLetter(mapOnly)
+	kind := names.Kind(mapOnly)
 	a := &attemptFile{
 		dir:  d,
 		task: task,
@@ -152,6 +145,9 @@ func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
 		return nil, fmt.Errorf("output part %d: %w", task, err)
 	}
 	a.mu.f = f
+	a.besidePath = func(name string) string {
+		return filepath.Join(dir, fmt.Sprintf("%s-%s-%05d%s", name, kind, task, d.suffix))
+	}
 	return a, nil
 }
 
@@ -191,13 +187,12 @@ func (d *directory) publish(parts int) error {
 		return fmt.Errorf("output %s: %d of %d parts were written", quoteName(d.name), len(d.mu.tasks), parts)
 	}
 	// Each rename is atomic. A crash between two of them leaves no `_SUCCESS`.
-	for _, won := range d.mu.tasks {
-		if won == "" {
-			continue
-		}
-		from := filepath.Join(d.mu.stage, won)
-		if err := disk.Move(from, filepath.Join(d.mu.stage, filepath.Base(won))); err != nil {
-			return fmt.Errorf("output: %w", err)
+	for _, files := range d.mu.tasks {
+		for _, won := range files {
+			from := filepath.Join(d.mu.stage, won)
+			if err := disk.Move(from, filepath.Join(d.mu.stage, filepath.Base(won))); err != nil {
+				return fmt.Errorf("output: %w", err)
+			}
 		}
 	}
 	// `_temporary` keeps its mark and goes last: at any crash before, it says that the
@@ -247,7 +242,7 @@ func swap(stage, path string) (old string, err error) {
 		return stage, nil
 	}
 	// There is no exchange in this file system, so the name is free for a moment.
-	old = beside(path)
+	old = names.Beside(path)
 	if err := disk.Move(path, old); err != nil {
 		return "", fmt.Errorf("output: %w", err)
 	}
@@ -334,11 +329,67 @@ type attemptFile struct {
 	aborted atomic.Bool
 	mu      struct {
 		sync.Mutex
-		f *disk.File // nil: ended
+		f       *disk.File // nil: ended
+		besides []*besideFile
 	}
-	bytes int64          // under mu
-	disk  disk.Writeback // under mu
+	written                             // under mu
+	besidePath func(name string) string // of the file of a named output, until publish
 }
+
+// written is what was written to a file.
+type written struct {
+	bytes int64
+	disk  disk.Writeback
+}
+
+func (w *written) append(f *disk.File, p []byte) error {
+	n, err := f.Write(p)
+	if err != nil {
+		return fmt.Errorf("write: %w", errs.Cause(err))
+	}
+	w.bytes += int64(n)
+	w.disk.Wrote(f, w.bytes)
+	return nil
+}
+
+// besideFile is the file of a named output. It lives and ends with its attempt, whose lock it
+// takes.
+type besideFile struct {
+	attempt *attemptFile
+	name    string
+	f       *disk.File
+	written
+}
+
+// beside implements besides.
+func (a *attemptFile) beside(name string) (partWriter, error) {
+	a.mu.Lock()
+	defer a.unlock()
+	if a.mu.f == nil || a.aborted.Load() {
+		return nil, ErrAborted
+	}
+	f, err := disk.Create(a.besidePath(name))
+	if err != nil {
+		return nil, fmt.Errorf("output %s: %w", name, errs.Cause(err))
+	}
+	b := &besideFile{attempt: a, name: filepath.Base(a.besidePath(name)), f: f}
+	a.mu.besides = append(a.mu.besides, b)
+	return b, nil
+}
+
+func (b *besideFile) write(p []byte) error {
+	a := b.attempt
+	a.mu.Lock()
+	defer a.unlock()
+	if a.mu.f == nil || a.aborted.Load() {
+		return ErrAborted
+	}
+	return b.append(b.f, p)
+}
+
+// commit and abort are those of the attempt.
+func (*besideFile) commit(int64) error { return nil }
+func (*besideFile) abort()             {}
 
 // write appends to the part file. It fails with ErrAborted once the attempt was given
 // up.
@@ -349,13 +400,7 @@ func (a *attemptFile) write(p []byte) error {
 		return ErrAborted
 	}
 	// The write may take long. abort does not wait for it, see attemptFile.
-	n, err := a.mu.f.Write(p)
-	if err != nil {
-		return fmt.Errorf("write: %w", errs.Cause(err))
-	}
-	a.bytes += int64(n)
-	a.disk.Wrote(a.mu.f, a.bytes)
-	return nil
+	return a.append(a.mu.f, p)
 }
 
 // commit makes the file durable and then makes this attempt the winner of its task.
@@ -365,6 +410,11 @@ func (a *attemptFile) commit(int64) error {
 	defer a.unlock()
 	if a.mu.f == nil || a.aborted.Load() {
 		return ErrAborted
+	}
+	for _, b := range a.mu.besides {
+		if err := errors.Join(syncFile(b.f), b.f.Close()); err != nil {
+			return fmt.Errorf("output: %w", errs.Cause(err))
+		}
 	}
 	if err := syncFile(a.mu.f); err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -389,14 +439,23 @@ func (a *attemptFile) win() error {
 	if _, taken := d.mu.tasks[a.task]; taken {
 		return errors.Join(ErrLost, disk.RemoveAll(filepath.Join(d.mu.stage, a.path)))
 	}
-	if d.style.OmitEmpty && a.bytes == 0 {
-		d.mu.tasks[a.task] = ""
+	files := []string{}
+	if !d.style.OmitEmpty || a.bytes > 0 {
+		files = append(files, filepath.Join(a.won, a.name))
+	}
+	for _, b := range a.mu.besides {
+		if !d.style.OmitEmpty || b.bytes > 0 {
+			files = append(files, filepath.Join(a.won, b.name))
+		}
+	}
+	if len(files) == 0 {
+		d.mu.tasks[a.task] = nil
 		return disk.RemoveAll(filepath.Join(d.mu.stage, a.path))
 	}
 	if err := disk.Move(filepath.Join(d.mu.stage, a.path), filepath.Join(d.mu.stage, a.won)); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	d.mu.tasks[a.task] = filepath.Join(a.won, a.name)
+	d.mu.tasks[a.task] = files
 	return nil
 }
 
@@ -427,6 +486,9 @@ func (a *attemptFile) end() {
 	}
 	_ = a.mu.f.Close() // its content is dropped
 	a.mu.f = nil
+	for _, b := range a.mu.besides {
+		_ = b.f.Close() // twice after a commit that failed, which does no harm
+	}
 	_ = a.remove() // what cannot be removed goes with the whole of _temporary
 }
 

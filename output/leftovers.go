@@ -1,45 +1,21 @@
 package output
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/tempdir"
+	"mrlocal/output/names"
 )
 
-// How to tell files and directories that mrlocal has made from others.
-
-// A hidden name is a dot, the name beside which it stands, besideMark and random hex
-// digits.
-const (
-	besideMark  = ".mrlocal-"
-	randomBytes = 8
-
-	sweepEntries = 1024 // directory entries that are read at once
-
-	// besideBaseBytes of the name are kept, because file systems limit names to 255 bytes.
-	besideBaseBytes = 200
-)
-
-// beside returns a new hidden name in the directory of path, so that a rename can put it in
-// the place of path.
-// 64 random bits make two runs with one name practically impossible.
-func beside(path string) string {
-	var b [randomBytes]byte
-	rand.Read(b[:]) // never fails, says its documentation
-	return besidePrefix(path) + hex.EncodeToString(b[:])
-}
+const sweepEntries = 1024 // directory entries that are read at once
 
 // claimTries is how often a run tries to get the claim while others begin too.
 const claimTries = 16
@@ -51,7 +27,7 @@ const claimTries = 16
 // random: then the last rename wins.
 func claim(name, path string, make func(pending string) error) error {
 	sweepBeside(path)
-	pending := besidePrefix(path) + strings.Repeat("0", 2*randomBytes)
+	pending := names.Claim(path)
 	for range claimTries {
 		err := make(pending)
 		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, tempdir.ErrLocked) {
@@ -66,7 +42,7 @@ func claim(name, path string, make func(pending string) error) error {
 		}
 		tempdir.RemoveUnlocked(pending, disk.Remove) // a directory only if it is empty
 	}
-	if err := make(beside(path)); err != nil {
+	if err := make(names.Beside(path)); err != nil {
 		return refuse(name, err)
 	}
 	return nil
@@ -93,26 +69,12 @@ func errTaken(name string) error {
 	return wrong(name, "is being written by another run; give another name")
 }
 
-// besidePrefix returns what all names beside path begin with.
-// A long name is cut at the start of a character.
-func besidePrefix(path string) string {
-	base := filepath.Base(path)
-	if len(base) > besideBaseBytes {
-		cut := besideBaseBytes
-		for cut > besideBaseBytes-utf8.UTFMax && !utf8.RuneStart(base[cut]) {
-			cut--
-		}
-		base = base[:cut]
-	}
-	return filepath.Join(filepath.Dir(path), "."+base+besideMark)
-}
-
 // sweepBeside removes what killed runs left beside path: files and directories with names of
 // beside, of this user, that no run has locked.
 // It is a courtesy: errors are ignored, and nothing is removed of which the maker is in
 // doubt.
 func sweepBeside(path string) {
-	_ = eachLeft(filepath.Dir(path), filepath.Base(besidePrefix(path)), func(path string, remove func(string) error) {
+	_ = eachLeft(filepath.Dir(path), filepath.Base(names.Prefix(path)), func(path string, remove func(string) error) {
 		tempdir.RemoveUnlocked(path, remove)
 	})
 }
@@ -161,7 +123,7 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 		// A directory of any size is read with bounded memory.
 		entries, err := dir.ReadDir(sweepEntries)
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), prefix) || !isBeside(e.Name()) {
+			if !strings.HasPrefix(e.Name(), prefix) || !names.IsBeside(e.Name()) {
 				continue
 			}
 			left := filepath.Join(parent, e.Name())
@@ -197,27 +159,6 @@ func isBare(path string) bool {
 	return true
 }
 
-// isBeside reports whether beside may have made a name.
-// A file of the user with a similar name then stays.
-func isBeside(name string) bool {
-	at := strings.LastIndex(name, besideMark)
-	if at < 1 || name[0] != '.' {
-		return false
-	}
-	random := name[at+len(besideMark):]
-	return len(random) == 2*randomBytes && strings.Trim(random, "0123456789abcdef") == ""
-}
-
-// partName matches the names of part files.
-// Task numbers have at least five digits, as in Hadoop. Compressed parts have a suffix, and
-// plain names no letter.
-func partName() *regexp.Regexp { return regexp.MustCompile(`^part-([mr]-)?[0-9]{5,}(\.gz|\.zst)?$`) }
-
-// workName matches the names of the directories that attempts make in `_temporary`.
-func workName() *regexp.Regexp {
-	return regexp.MustCompile(`^(attempt_[mr]_[0-9]{6,}_[0-9]+|task_[mr]_[0-9]{6,})$`)
-}
-
 // mark says in a directory `_temporary` that mrlocal has made it. Hadoop and Spark make
 // directories of the same name.
 func mark(temp string) error {
@@ -232,7 +173,7 @@ func mark(temp string) error {
 // have made there, and the name of something else; "": there is nothing else.
 func lookTemp(temp string) (marked bool, works []string, foreign string, err error) {
 	entries, err := disk.ReadDir(temp)
-	isWork, isPart := workName(), partName()
+	isWork, isPart := names.Work(), names.Part()
 	for _, e := range entries {
 		switch {
 		case e.Name() == markName && e.Type().IsRegular():
@@ -289,7 +230,7 @@ func replaceable(path string) error {
 	if err != nil {
 		return refuse(path, err)
 	}
-	done, temp, isPart := false, false, partName()
+	done, temp, isPart := false, false, names.Part()
 	for _, e := range entries {
 		switch {
 		case e.Name() == successName && e.Type().IsRegular():
@@ -328,7 +269,7 @@ func removeMade(path string) error {
 		return nil
 	}
 	problems := []error{err}
-	isPart, foreign, temp := partName(), "", ""
+	isPart, foreign, temp := names.Part(), "", ""
 	for _, e := range entries {
 		switch {
 		case e.Name() == tempName && e.IsDir():

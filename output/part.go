@@ -2,7 +2,10 @@ package output
 
 import (
 	"errors"
+	"io"
 	"os"
+	"slices"
+	"sync"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/output/compress"
@@ -18,6 +21,30 @@ type Part struct {
 	bytes  int64 // written
 	err    error
 	ended  bool
+}
+
+// besides is a partWriter whose attempt may have further files. They are committed and aborted
+// with the part. The names of the files begin with name.
+type besides interface {
+	beside(name string) (partWriter, error)
+}
+
+func beside(w partWriter, name string) (partWriter, error) {
+	if b, ok := w.(besides); ok {
+		return b.beside(name)
+	}
+	return nil, errors.New("output: named outputs need a directory of part files on this machine")
+}
+
+// Beside makes a further file of the attempt, NAME-r-00003 beside part-r-00003, which is whole
+// and durable when Commit returns. Only part files of a
+// directory can have such files. The caller of Commit looks at the errors of the writer first.
+func (p *Part) Beside(name string) (io.Writer, error) {
+	w, err := beside(p.w, name)
+	if err != nil {
+		return nil, named(p.target.name, err)
+	}
+	return partBytes{w}, nil
 }
 
 // partWriter takes the bytes of a Part. commit gets how many there were. abort may
@@ -100,6 +127,13 @@ type packedPart struct {
 	partWriter
 	out   *compress.Writer
 	lease *membudget.Lease // of the encoder; nil: the encoder counts as part of the attempt's floor
+
+	format compress.Format
+	memory *membudget.Budget
+	mu     struct {
+		sync.Mutex
+		besides []*packedPart
+	}
 }
 
 // newPackedPart makes a packedPart whose bytes go to w.
@@ -108,7 +142,7 @@ func newPackedPart(w partWriter, c compress.Format, memory *membudget.Budget) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &packedPart{partWriter: w, out: out}
+	p := &packedPart{partWriter: w, out: out, format: c, memory: memory}
 	if memory != nil {
 		p.lease, _ = memory.TryReserve(compress.EncoderBytes)
 	}
@@ -123,8 +157,10 @@ func (p *packedPart) write(text []byte) error {
 // commit ends the last member before the part file is closed.
 func (p *packedPart) commit(textBytes int64) error {
 	defer p.leave()
-	if err := p.out.Close(); err != nil {
-		return err
+	for _, b := range append(p.others(), p) {
+		if err := b.out.Close(); err != nil {
+			return err
+		}
 	}
 	return p.partWriter.commit(textBytes)
 }
@@ -134,8 +170,32 @@ func (p *packedPart) abort() {
 	p.partWriter.abort()
 }
 
+// beside implements besides: each file is compressed by itself.
+func (p *packedPart) beside(name string) (partWriter, error) {
+	w, err := beside(p.partWriter, name)
+	if err != nil {
+		return nil, err
+	}
+	packed, err := newPackedPart(w, p.format, p.memory)
+	if err == nil {
+		p.mu.Lock()
+		p.mu.besides = append(p.mu.besides, packed)
+		p.mu.Unlock()
+	}
+	return packed, err
+}
+
+func (p *packedPart) others() []*packedPart {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.mu.besides)
+}
+
 // leave gives the memory back. It may be called by several goroutines.
 func (p *packedPart) leave() {
+	for _, b := range p.others() {
+		b.leave()
+	}
 	if p.lease != nil {
 		p.lease.Close()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/hdfs"
+	"mrlocal/output/names"
 	"mrlocal/output/remote"
 )
 
@@ -56,7 +57,7 @@ func (d *remotePlace) attempt(task, n int, mapOnly bool) (partWriter, error) {
 }
 
 func (d *remotePlace) begin(task, n int, mapOnly bool) (*remote.Part, error) {
-	kind := kindLetter(mapOnly)
+	kind := names.Kind(mapOnly)
 	p, err := d.Attempt(kind, task, n, fmt.Sprintf("part-%s-%05d%s", kind, task, d.suffix))
 	return p, d.failed(err)
 }

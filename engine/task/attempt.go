@@ -114,6 +114,9 @@ type SlotAttempt struct {
 
 	spills bool // it has begun to spill
 
+	part    Part                // what it writes; nil: it has no part
+	outputs map[string]*textOut // by name
+
 	measured  measures
 	peakBytes int64 // of the lease that was closed last
 
@@ -226,7 +229,11 @@ func (a *SlotAttempt) ReportFailure(err error) {
 func (a *SlotAttempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
 		a.begun = append(a.begun, user)
-		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Read: a.read, Charge: a.charge})
+		own := jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Read: a.read, Charge: a.charge}
+		if len(a.Job.Spec.Outputs) > 0 {
+			own.Output = a.output
+		}
+		u.Begin(own)
 	}
 }
 

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"mrlocal/engine/source"
@@ -53,7 +54,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		return err
 	})
 	if err == nil {
-		err = buf.Err()
+		err = errors.Join(buf.Err(), a.flushOutputs())
 	}
 	if err != nil {
 		buf.Discard()
@@ -218,6 +219,7 @@ func (a *SlotAttempt) mapToOutput(src source.Source) error {
 	if err != nil {
 		return err
 	}
+	a.part = part
 	text, err := newTextOut(a, part)
 	if err == nil {
 		mapper, out := a.Job.Spec.NewMapper(), a.emitter(text)
@@ -247,6 +249,9 @@ func (a *SlotAttempt) emitter(text *textOut) jobs.Emitter {
 func (a *SlotAttempt) finishPart(part Part, text *textOut, err error) error {
 	// atEnd makes the attempt take as long as it should, and fails it if a fault was injected.
 	// So it comes before the commit, which cannot be undone.
+	if err == nil {
+		err = a.flushOutputs()
+	}
 	if err == nil {
 		err = a.atEnd()
 	}

@@ -134,7 +134,7 @@ func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions 
 	e := a.Env
 	return runs.MergeOptions{
 		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
-		Codec: e.Codec, FDs: e.FDsPerTask - 3, Killed: a.Killed, Notify: a.notifySpill,
+		Codec: e.Codec, FDs: max(2, e.FDsPerTask-3-len(a.Job.Spec.Outputs)), Killed: a.Killed, Notify: a.notifySpill,
 	}
 }
 
@@ -144,6 +144,7 @@ func (a *SlotAttempt) reduce(m *runs.Merge) error {
 	if err != nil {
 		return err
 	}
+	a.part = part
 	text, err := newTextOut(a, part)
 	if err == nil {
 		reducer := a.Job.Spec.NewReducer()

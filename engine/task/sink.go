@@ -176,7 +176,11 @@ func (b bareOut) Emit(key, value []byte) {
 
 // newTextOut takes a chunk of the attempt's lease, which goes back with the lease.
 func newTextOut(a *SlotAttempt, w io.Writer) (*textOut, error) {
-	c, err := source.Memory{Lease: a.lease}.Get(membudget.ChunkBytes)
+	return newTextOutOf(a, w, membudget.ChunkBytes)
+}
+
+func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
+	c, err := source.Memory{Lease: a.lease}.Get(bytes)
 	if err != nil {
 		return nil, err
 	}

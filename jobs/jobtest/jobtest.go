@@ -47,7 +47,8 @@ type Cut struct {
 // Output is the result of a chain.
 type Output struct {
 	Data    []byte
-	Records int64 // that the last job wrote, or that its Releaser counted
+	Records int64             // that the last job wrote, or that its Releaser counted
+	Named   map[string][]byte // of jobs.Job.Outputs
 }
 
 // Reference returns the output of chain on files. It fails with the first error
@@ -89,13 +90,20 @@ func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 		job = job.Begin(len(files))
 	}
 	out := &writer{delim: job.Delim.Byte(), bare: job.Bare}
+	if len(job.Outputs) > 0 {
+		out.named = map[string]*writer{}
+	}
 	var err error
 	if job.NewReducer != nil {
 		err = mapReduce(job, splits(job, files, cut), cut.Side, out)
 	} else {
 		err = mapOnly(job, splits(job, files, cut), cut.Side, out)
 	}
-	return Output{out.Bytes(), out.records}, err
+	named := map[string][]byte{}
+	for name, w := range out.named {
+		named[name] = w.Bytes()
+	}
+	return Output{out.Bytes(), out.records, named}, err
 }
 
 // mapReduce collects the pairs of all splits, and reduces them as one partition.
@@ -125,7 +133,7 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) erro
 		if len(split) == 0 {
 			continue
 		}
-		spool := &writer{delim: out.delim, bare: out.bare}
+		spool := &writer{delim: out.delim, bare: out.bare, named: out.named}
 		if err := mapSplit(job, split, side, spool); err != nil {
 			return err
 		}
@@ -162,7 +170,7 @@ func (plain) Finish(io.Writer) error { return nil }
 // so that a mapper which keeps borrowed bytes is found out.
 func mapSplit(job jobs.Job, split []jobs.Block, side []byte, out jobs.Emitter) error {
 	m := job.NewMapper()
-	begin(m, side)
+	begin(m, side, out)
 	for _, b := range split {
 		b.Data = slices.Clone(b.Data) // borrowed: what a mapper keeps goes bad
 		err := m.Map(b, out)
@@ -214,6 +222,15 @@ type writer struct {
 	delim   byte
 	bare    bool
 	records int64
+	named   map[string]*writer // named outputs, of all attempts
+}
+
+// output is OwnAttempt.Output.
+func (w *writer) output(name string) jobs.Emitter {
+	if w.named[name] == nil {
+		w.named[name] = &writer{delim: w.delim, bare: w.bare}
+	}
+	return w.named[name]
 }
 
 // WriteRaw appends bytes that hold their delimiters already. It counts no record.
@@ -248,7 +265,7 @@ func reduce(job jobs.Job, pairs []pair, side []byte, out *writer) error {
 		return p.key[:job.GroupBytes(p.key)]
 	}
 	r := job.NewReducer()
-	begin(r, side)
+	begin(r, side, out)
 	for len(pairs) > 0 {
 		n := 1
 		for n < len(pairs) && bytes.Equal(name(pairs[n]), name(pairs[0])) {
@@ -283,9 +300,13 @@ func folded(f jobs.Folder, pairs []pair) (all []pair) {
 }
 
 // begin tells user code about its attempt, if it wants to know.
-func begin(user any, side []byte) {
+func begin(user any, side []byte, out any) {
 	if a, ok := user.(jobs.Attempter); ok {
-		a.Begin(jobs.OwnAttempt{Context: context.Background(), Progress: func(int64, int64) {}, Side: side})
+		own := jobs.OwnAttempt{Context: context.Background(), Progress: func(int64, int64) {}, Side: side}
+		if w, ok := out.(*writer); ok && w.named != nil {
+			own.Output = w.output
+		}
+		a.Begin(own)
 	}
 }
 

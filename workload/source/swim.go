@@ -35,8 +35,8 @@ func eachLine(name string, r io.Reader, f func(at, line string) error) error {
 // SWIM reads a trace of SWIM, the Statistical Workload Injector for MapReduce
 // (github.com/SWIMProjectUCB/SWIM, workloadSuite/README, 1.1). Each line is a job, in
 // fields that tabs separate: name, submission in seconds, gap to the job before in seconds,
-// and the bytes of map input, shuffle and reduce output. Some traces have the path of the
-// input as a seventh field. Submission counts; the gap is only read.
+// and the bytes of map input, shuffle and reduce output. Some traces have up to three
+// fields more, paths of inputs and outputs, which are not used. Submission counts; the gap is only read.
 func SWIM(name string, r io.Reader) (*Set, error) {
 	s := &Set{}
 	err := eachLine(name, r, func(at, line string) error {
@@ -44,8 +44,8 @@ func SWIM(name string, r io.Reader) (*Set, error) {
 			return nil
 		}
 		fields := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
-		if len(fields) != 6 && len(fields) != 7 {
-			return errs.Inputf(at, "%d fields between tabs; a job of SWIM has 6: name, submission, gap, map input, shuffle and reduce output", len(fields))
+		if len(fields) < 6 || len(fields) > 9 {
+			return errs.Inputf(at, "%d fields between tabs; a job of SWIM has 6 (name, submission, gap, map input, shuffle and reduce output) and up to 3 paths", len(fields))
 		}
 		j := Job{Name: fields[0], At: at}
 		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} {
