@@ -2,6 +2,7 @@ package ras
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"mrlocal/internal/invariant"
@@ -29,13 +30,13 @@ func (r *RAS) place(v *slots.View) {
 
 // takeStock places the running tasks, and estimates what each job requires.
 func (r *RAS) takeStock(v *slots.View) {
-	for _, s := range r.jobs {
-		for k := range s.placed {
-			clear(s.placed[k])
+	for t := range r.nodes {
+		// A job has tasks only on trackers that list it.
+		for _, s := range r.nodes[t].jobs {
+			s.placed[slots.Map][t], s.placed[slots.Reduce][t], s.waiting[t], s.listed[t] = 0, 0, 0, false
 		}
-		// By tracker: the reduces in shuffle, and whether the job is in node.jobs.
-		clear(s.waiting)
-		clear(s.listed)
+	}
+	for _, s := range r.jobs {
 		s.allotted, s.here = [trace.Kinds]int32{}, [trace.Kinds]int32{}
 		s.count()
 	}
@@ -158,9 +159,15 @@ func (r *RAS) switchReducers() {
 // pass, until there is no room or no reducer is left [RAS11, Alg. 1, l. 1-8], corrected
 // [RAS11, "reducer loop"]. Only other reducers take their room: running maps give way.
 func (r *RAS) placeReducers() {
+	r.free = 0
+	for t := range r.nodes {
+		if r.nodes[t].takesShuffle() {
+			r.free++
+		}
+	}
 	for _, s := range r.jobs {
 		// Each pass of the loop places at least one reducer, because a tracker has room.
-		for left := s.pending[slots.Reduce]; left > 0 && r.roomSomewhere(s); {
+		for left := s.pending[slots.Reduce]; left > 0 && (r.free > 0 || s.mapsDone) && r.roomSomewhere(s); {
 			for _, t := range r.trackersForReducers(s) {
 				if left > 0 && r.roomForReducer(s, int(t)) {
 					r.placeReducer(s, int(t))
@@ -201,8 +208,11 @@ func (r *RAS) roomSomewhere(s *standing) bool {
 // needs, or what it needs for the reduce itself if all maps are done.
 func (r *RAS) placeReducer(s *standing, t int) {
 	n := &r.nodes[t]
+	took := n.takesShuffle()
 	s.put(slots.Reduce, n, t, 1)
-	n.reduces++
+	if n.reduces++; took && !n.takesShuffle() {
+		r.free--
+	}
 	if s.mapsDone {
 		r.take(n, s.reducing(n), 1)
 		return
@@ -226,8 +236,7 @@ func (r *RAS) roomForReducer(s *standing, t int) bool {
 	if s.mapsDone {
 		return n.reduces < int32(len(n.slots)) && load.Plus(s.reducing(n)).Fits(n.capacity)
 	}
-	// At least one slot stays for maps, although no map may fit now.
-	if n.reduces+1+max(n.room, 1) > int32(len(n.slots)) || !load.Plus(s.copying(n, s.counted)).Fits(n.capacity) {
+	if !n.takesShuffle() || !load.Plus(s.copying(n, s.counted)).Fits(n.capacity) {
 		return false
 	}
 	// The switch happens one reduce at a time, while the others still copy, from all maps.
@@ -243,9 +252,21 @@ func (r *RAS) roomForReducer(s *standing, t int) bool {
 	return canAll(s)
 }
 
+// takesShuffle reports whether a tracker has a slot for one more reduce in shuffle. At least one
+// slot stays for maps, although no map may fit now.
+func (n *node) takesShuffle() bool { return n.reduces+1+max(n.room, 1) <= int32(len(n.slots)) }
+
 // placeMappers runs rounds. In each round every tracker moves slots from the jobs with the
 // highest utility to those with the lowest, and then fills up [RAS11, Alg. 1, l. 9-25].
 func (r *RAS) placeMappers() {
+	r.ranked, r.least = true, demand.Vector{CPU: math.MaxInt64, IO: math.MaxInt64, Memory: math.MaxInt64}
+	r.needy = slots.Ranking[utility]{Less: func(a, b *utility) bool { return *a < *b }}
+	for _, s := range r.jobs {
+		if r.rank(s); s.left[slots.Map] > 0 {
+			r.least = r.least.AtMost(s.profile.Map)
+		}
+	}
+	defer func() { r.ranked = false }()
 	for t := range r.nodes {
 		r.giveWay(t)
 	}
@@ -331,7 +352,13 @@ func (r *RAS) putMap(s *standing, n *node, t int, count int32) {
 	r.takeMap(s, n, count)
 	r.recount(s)
 	s.judge()
+	if r.ranked {
+		r.rank(s)
+	}
 }
+
+// rank keeps which jobs have a map that could be placed, in the order of neediest.
+func (r *RAS) rank(s *standing) { r.needy.Keep(int32(s.id), s.hasMap(), s.utility) }
 
 // recount takes in that a job has more or fewer maps placed: its reduces in shuffle need
 // as much more or less, on all trackers [RAS11, section 3.4].
@@ -385,6 +412,16 @@ func (r *RAS) neediest(n *node, t int) (in *standing) {
 	if n.used >= int32(len(n.slots)) {
 		return nil
 	}
+	// A tracker that is full for the least of all maps is full for each.
+	if !n.load.Plus(r.least.AtMost(n.capacity)).Fits(n.capacity) {
+		return nil
+	}
+	// Mostly the first one that could have a map has room for it here.
+	if id, ok := r.needy.First(); !ok {
+		return nil
+	} else if s := r.byID[id]; r.roomForMap(s, n, t) {
+		return s
+	}
 	for _, s := range r.jobs {
 		if (in == nil || s.utility < in.utility) && r.roomForMap(s, n, t) {
 			in = s
@@ -397,11 +434,15 @@ func (r *RAS) neediest(n *node, t int) (in *standing) {
 // and the placement is feasible with it [RAS11, eq. 6], corrected [RAS11, "demand
 // index"].
 func (r *RAS) roomForMap(s *standing, n *node, t int) bool {
-	// Running maps may be placed again where they run. Beyond these, no more maps are placed than
-	// can start.
-	running := s.left[slots.Map] - s.pending[slots.Map]
-	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map] && !s.isBarred(slots.Map, t) &&
+	return s.hasMap() && !s.isBarred(slots.Map, t) &&
 		n.load.Plus(s.mapping(n)).Fits(n.capacity) && r.roomForCopies(s, t)
+}
+
+// hasMap reports whether the job has a map that is not placed and could be. Running maps may be
+// placed again where they run. Beyond these, no more maps are placed than can start.
+func (s *standing) hasMap() bool {
+	running := s.left[slots.Map] - s.pending[slots.Map]
+	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map]
 }
 
 // switchProfiles: from the next cycle on, the reduces of a job whose map phase is about

@@ -47,12 +47,16 @@ type RAS struct {
 	options  policy.Options
 	measures policy.Measures
 
-	jobs      []*standing // active, by id
-	byID      []*standing // nil: not active
-	nodes     []node      // by tracker
-	trackerOf []int32     // by slot
-	left      []slots.PPM // by job: what is left of its running maps; scratch
-	order     []int32     // of trackers, for the reducers; scratch
+	jobs      []*standing            // active, by id
+	byID      []*standing            // nil: not active
+	nodes     []node                 // by tracker
+	trackerOf []int32                // by slot
+	left      []slots.PPM            // by job: what is left of its running maps; scratch
+	order     []int32                // of trackers, for the reducers; scratch
+	free      int                    // trackers with a slot for one more reduce in shuffle; scratch
+	ranked    bool                   // needy is kept
+	needy     slots.Ranking[utility] // jobs with a map that could be placed, by utility; scratch
+	least     demand.Vector          // what the least of their maps needs, of each resource; scratch
 	changed   []slots.JobID
 	held      []held        // reduces in shuffle, by their start
 	look      bool          // some of them may switch to reduce, or have ended
