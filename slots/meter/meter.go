@@ -30,7 +30,7 @@ type Totals struct {
 }
 
 // Utilisation returns Work / Room, and 0 if no slot was open.
-func (t *Totals) Utilisation() float64 {
+func (t Totals) Utilisation() float64 {
 	return float64(t.Work) / float64(max(t.Room, 1)) // without room there is no work
 }
 
