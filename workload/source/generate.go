@@ -52,7 +52,8 @@ type Class struct {
 // from May to October 2009, found by k-means (Chen, Alspaugh, Katz: Interactive Analytical
 // Processing in Big Data Systems, VLDB 2012, Table 2; Chen, Ganapathi, Griffith, Katz: The
 // Case for Evaluating MapReduce Performance Using Workload Suites, MASCOTS 2011). SWIM's
-// traces are samples of these jobs.
+// traces are samples of these jobs. The numbers were written down from memory and have not been
+// compared with the table.
 func FB2009() []Class {
 	const kb, mb, gb, tb = 1e3, 1e6, 1e9, 1e12
 	c := func(name string, jobs int, input, shuffle, output float64, mapSeconds, reduceSeconds int64) Class {
@@ -126,7 +127,7 @@ func (o *Options) notes() []string {
 	sizes := map[string]string{
 		"lognormal": fmt.Sprintf("lognormal, median %d bytes, sigma %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
 		"pareto":    fmt.Sprintf("Pareto, at least %d bytes, alpha %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
-		"fb-2009":   "the ten classes of the Facebook trace FB-2009, by their shares of its jobs (Chen, Alspaugh, Katz, VLDB 2012, Table 2)",
+		"fb-2009":   "the ten classes of the Facebook trace FB-2009, by their shares of its jobs (after Chen, Alspaugh, Katz, VLDB 2012, Table 2; not compared with it)",
 	}
 	n := []string{fmt.Sprintf("%d jobs drawn with seed %d", o.Jobs, o.Seed), "arrivals: " + arrivals[o.Arrivals], "sizes: " + sizes[o.Sizes.Law]}
 	if o.Bytes > 0 && o.Bytes != ppm.One {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,5 +56,22 @@ func TestFiles(t *testing.T) {
 		if got := strings.Join(slices.Collect(files), " "); err != nil || got != c.want {
 			t.Errorf("%s: got %q %v, want %q", c.name, got, err, c.want)
 		}
+	}
+}
+
+// As in ripgrep, the name of an ignore file counts more than how near it is.
+func TestAnRgignoreCountsMoreThanAnIgnoreFileBelow(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{".rgignore": "e\n", "d/.ignore": "!e\n", "d/e/x": "", "d/y": ""} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := findFiles([]string{""}, findOptions{Missing: func(path string, err error) { t.Error(path, err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(slices.Collect(files), " "); got != "d/y" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -98,6 +98,9 @@ func TestGrepIsGNU(t *testing.T) {
 			if flag == "-v" && slices.Contains(args, "-o") { // of lines around others, GNU grep writes the matches
 				continue
 			}
+			if flag == "-x" && slices.Contains(args, "-w") { // GNU grep 3.8 then takes the newline for a part of the match
+				continue
+			}
 			args = append(args, flag)
 		}
 		pattern := rapid.SampledFrom([]string{"a", "b", "ab", "a+b", "^a", "b$", "", "[^a]b", "a.b", "^$", "zz", "a{2}", "B", `a\sb`, "[^b]a", `a\W`}).Draw(r, "pattern")

@@ -170,17 +170,23 @@ type ignores struct {
 	directory string // as a prefix of paths below it
 	root      string // of a directory above a root: the root as the user wrote it, and
 	full      string // its absolute path
-	own       rules  // of .ignore and .rgignore
+	rg        rules  // of .rgignore
+	own       rules  // of .ignore
 	git       rules  // of .gitignore
 	exclude   rules  // of .git/info/exclude
 	isTop     bool   // the top of a git repository
 	inGit     bool   // below such a top
 }
 
-// judge returns what the files say about a path. Files named .ignore count more
-// than those of git; those of a directory count more than those above it.
+// judge returns what the files say about a path. Files named .rgignore count more than those
+// named .ignore, and these more than those of git. Among files of one name, the one of the
+// nearest directory with a verdict decides.
 func (g *ignores) judge(full, base string, isDir bool) verdict {
-	// The nearest directory with a verdict decides.
+	for d := g; d != nil; d = d.above {
+		if v := d.rg.judge(d.inner(full), base, isDir); v != silent {
+			return v
+		}
+	}
 	for d := g; d != nil; d = d.above {
 		if v := d.own.judge(d.inner(full), base, isDir); v != silent {
 			return v
@@ -220,7 +226,6 @@ func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
 	// Most directories have no ignore files. They share the ignores of the directory above, and
 	// paths are judged by fewer steps.
 	worth := false
-	// ReadDir sorts by name, so the order of the two ignore files is fixed.
 	for _, e := range entries {
 		file := next.directory + e.Name()
 		switch e.Name() {
@@ -229,8 +234,10 @@ func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
 			next.exclude = readRules(file + "/info/exclude")
 		case ".gitignore":
 			next.git, worth = readRules(file), true
-		case ".ignore", ".rgignore": // in this order, which is that of names
-			next.own, worth = append(next.own, readRules(file)...), true
+		case ".ignore":
+			next.own, worth = readRules(file), true
+		case ".rgignore":
+			next.rg, worth = readRules(file), true
 		}
 	}
 	if !worth {
