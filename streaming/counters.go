@@ -289,7 +289,7 @@ func (e *stderr) overflow() {
 	if e.failed != nil {
 		return
 	}
-	e.failed = fmt.Errorf("Too many counters: %d max=%d", e.most+1, e.most)
+	e.failed = fmt.Errorf("too many counters: %d max=%d", e.most+1, e.most)
 	if e.work.o.Friendly {
 		e.work.o.Warn(e.failed.Error() + "; the others are dropped here, and Hadoop fails the task")
 	}
