@@ -162,17 +162,24 @@ func TestALostOutputIsCopiedAgainByThoseWhoHaveIt(t *testing.T) {
 	}
 }
 
-// A reduce that has copied all goes on with what it has, as it does in Hadoop.
-func TestAnOutputThatIsLostAfterTheCopyPhaseIsKept(t *testing.T) {
+// copied returns a shuffle of one map, whose output of so many parts a Fetch has copied.
+func copied(t *testing.T, parts int) (*Shuffle, *runs.MapOutput, *Fetch) {
+	t.Helper()
 	k := newKit(t)
-	s := New(1, 1)
+	s := New(1, parts)
 	s.Seal()
-	lost := k.output("lost", 1)
-	s.Commit(0, lost)
+	out := k.output("", parts)
+	s.Commit(0, out)
 	f := s.Fetch(0)
 	if _, err := k.collect(t, t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
+	return s, out, f
+}
+
+// A reduce that has copied all goes on with what it has, as it does in Hadoop.
+func TestAnOutputThatIsLostAfterTheCopyPhaseIsKept(t *testing.T) {
+	s, lost, f := copied(t, 1)
 	s.Lost(0)
 	if outs := f.Outputs(); len(outs) != 1 || outs[0] != lost || released(lost) {
 		t.Errorf("%d outputs, released %v", len(outs), released(lost))
@@ -196,15 +203,7 @@ func TestASecondOutputOfAMapIsReleased(t *testing.T) {
 }
 
 func TestOutputsAreReleasedWhenTheLastPartIsDoneAndTheLastFetchClosed(t *testing.T) {
-	k := newKit(t)
-	s := New(1, 2)
-	s.Seal()
-	out := k.output("", 2)
-	s.Commit(0, out)
-	f := s.Fetch(0)
-	if _, err := k.collect(t, t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
+	s, out, f := copied(t, 2)
 	s.PartDone(0)
 	s.PartDone(0)
 	if released(out) {

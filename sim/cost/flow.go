@@ -1,0 +1,106 @@
+package cost
+
+import (
+	"mrlocal/slots"
+	"time"
+)
+
+// Flow is the shuffle of one job as if each reduce had the network for itself: when
+// has a reduce copied all map outputs? Outputs become available one after the other.
+// A reduce that started at s copies them in that order at B bytes per second. It
+// waits if the next one is not there yet. It is done at
+//
+//	max(s + D/B, max over outputs e of t_e + (D - D_before_e)/B)
+//
+// where t_e is when e became available, D is what one reduce copies in all, and
+// D_before_e is what became available before e. The second term does not depend on
+// the reduce, and
+//
+//	t_e + (D - D_before_e)/B = (t_e - D_before_e/B) + D/B
+//
+// so one number, the latest of t_e - D_before_e/B, answers for any reduce in O(1), and
+// an output is added in O(1).
+//
+// A lost output leaves its place in the order, and those behind it move up. Only a
+// loss costs as much as the job has outputs. The output comes back as the newest one.
+// Outputs of no bytes (L0) need no places.
+type Flow struct {
+	Maps      int32 // outputs that the job has when it is complete
+	There     int32 // outputs that are available now
+	MapBytes  int64 // output of one map, for all reduces together
+	Reduces   int64
+	PerSecond int64 // B, in bytes
+
+	latest  time.Duration // of t_e - D_before_e/B; of the first output it is t_e, so 0 means none
+	byPlace []Available   // if MapBytes > 0
+}
+
+// Available is an output and where it is.
+type Available struct {
+	At      time.Duration
+	Task    slots.TaskID
+	Tracker slots.TrackerID
+}
+
+// Copying returns how long a reduce copies its part of n outputs.
+func (f *Flow) Copying(n int32) time.Duration {
+	if f.MapBytes == 0 || n == 0 {
+		return 0
+	}
+	return Scaled(f.Bytes(n), int64(time.Second), f.PerSecond)
+}
+
+// Bytes returns the part of n outputs that is for one reduce, evenly divided.
+func (f *Flow) Bytes(n int32) int64 {
+	if f.Reduces == 0 {
+		return 0
+	}
+	return int64(Scaled(int64(n), f.MapBytes, f.Reduces))
+}
+
+// Add adds an output that became available.
+func (f *Flow) Add(at time.Duration, task slots.TaskID, t slots.TrackerID) {
+	f.latest = max(f.latest, at-f.Copying(f.There))
+	f.There++
+	if f.MapBytes > 0 {
+		f.byPlace = append(f.byPlace, Available{at, task, t})
+	}
+}
+
+// Drop removes the outputs for which lost returns true; left outputs remain.
+func (f *Flow) Drop(left int32, lost func(a *Available) bool) {
+	if f.MapBytes == 0 {
+		f.There = left
+		return
+	}
+	kept := f.byPlace
+	f.byPlace, f.There, f.latest = f.byPlace[:0], 0, 0
+	for i := range kept {
+		if a := kept[i]; !lost(&a) {
+			f.Add(a.At, a.Task, a.Tracker)
+		}
+	}
+}
+
+// Release frees the memory of a job that has ended.
+func (f *Flow) Release() { f.byPlace = nil }
+
+// Complete reports whether every output is there.
+func (f *Flow) Complete() bool { return f.There == f.Maps }
+
+// Copied returns when a reduce that started at s has copied everything. The flow is
+// complete.
+func (f *Flow) Copied(s time.Duration) time.Duration {
+	all := f.Copying(f.Maps)
+	if f.Maps == 0 {
+		return s
+	}
+	return max(Later(s, all), Later(f.latest, all))
+}
+
+// Reached returns how much of the available outputs a reduce that started at s has
+// copied by now, in the time that copying them takes.
+func (f *Flow) Reached(s, now time.Duration) time.Duration {
+	all := f.Copying(f.There)
+	return max(0, all-max(0, Later(max(s, f.latest), all)-now))
+}
