@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"mrlocal/slots/policy/ras"
 )
 
 // value is the result of an expression: one number for each run or step, and the
@@ -317,6 +319,12 @@ func (p *parser) function(name string) value {
 		i := slices.Index(all.v, slices.Min(all.v))
 		p.atEnd = p.atEnd || i == 0 || i == len(all.v)-1
 		return number(all.x[i])
+	case "ras_utility": // of maps placed, required and pending, and reduces placed and pending [RAS11, eq. 1]
+		if len(all.v) != 5 {
+			return p.fail("ras_utility: of five numbers")
+		}
+		n := func(i int) int32 { return int32(all.v[i]) }
+		return number(ras.Utility(n(0), n(1), n(2), n(3), n(4)))
 	}
-	return p.fail("no function %s; there are min, max, mean, median, spread, rise, inner, ends, where_least", name)
+	return p.fail("no function %s; there are min, max, mean, median, spread, rise, inner, ends, where_least, ras_utility", name)
 }

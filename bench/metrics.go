@@ -54,6 +54,11 @@ func (d *done) metric(name string, words []string) (value, error) {
 		return one(map[string]float64{
 			"finish": j.FinishS, "maps_done": j.MapsDoneS, "start": j.StartS, "response": j.FinishS - j.SubmitS, "submit": j.SubmitS, "deadline": deadline,
 		}[name])
+	case "utility", "utility_first", "utility_back":
+		if want := map[bool]int{true: 2, false: 1}[name == "utility"]; len(words) != want {
+			return value{}, fmt.Errorf("is of a job: %s[run, job], and utility of steps of %v", name, step)
+		}
+		return d.utility(name, words[0], words[len(words)-1])
 	case "maps", "reduces":
 		if len(words) != 2 {
 			return value{}, fmt.Errorf("is of a pool and steps of %v, from 1: %s[run, pool, 4..7]", step, name)
@@ -159,26 +164,35 @@ func (d *done) steps(kind, pool, which string) (v value, err error) {
 	if _, ok := d.pools[pool]; !ok {
 		return v, fmt.Errorf("no pool %s", pool)
 	}
-	// The last step is the one in which the run ends.
-	first, last := 1, int(d.MakespanSeconds/step.Seconds())+1
-	if which != "*" {
-		from, to, several := strings.Cut(which, "..")
-		if !several {
-			to = from
-		}
-		// Both ends are steps, and both belong to the range.
-		if first, err = strconv.Atoi(from); err == nil {
-			last, err = strconv.Atoi(to)
-		}
-		if err != nil || first < 1 || last < first {
-			return v, fmt.Errorf("%s is no range of steps", which)
-		}
+	first, last, err := stepRange(which, d.MakespanSeconds)
+	if err != nil {
+		return v, err
 	}
 	for i := first; i <= last; i++ {
 		v.v = append(v.v, float64(d.running(pool, k, time.Duration(i-1)*step)))
 		v.x = append(v.x, float64(i))
 	}
 	return v, nil
+}
+
+// stepRange reads which steps are meant. The last one of * is that of the given second.
+func stepRange(which string, end float64) (first, last int, err error) {
+	first, last = 1, int(end/step.Seconds())+1
+	if which == "*" {
+		return first, last, nil
+	}
+	from, to, several := strings.Cut(which, "..")
+	if !several {
+		to = from
+	}
+	// Both ends are steps, and both belong to the range.
+	if first, err = strconv.Atoi(from); err == nil {
+		last, err = strconv.Atoi(to)
+	}
+	if err != nil || first < 1 || last < first {
+		return 0, 0, fmt.Errorf("%s is no range of steps", which)
+	}
+	return first, last, nil
 }
 
 // releasesOf returns a metric of [OMO21, Fig. 7] by windows of step: the containers that

@@ -63,7 +63,7 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 		e := &Experiment{Experiment: &f.Experiments[i], file: f, runs: shared}
 		for t := range e.Runs {
 			// Flags of the experiment apply to all of its runs.
-			trials, err := expand(f, e.With, &e.Runs[t])
+			trials, err := expand(f, e.With, &e.Runs[t], &workload.Trial{})
 			if err != nil {
 				return nil, err
 			}
@@ -132,8 +132,9 @@ type Result struct {
 // took from them.
 type seed struct {
 	trials []trial
-	done   []*done          // by trial
-	taken  map[string]value // by metric and words
+	done   []*done               // by trial
+	make   func(trial int) error // makes a run when it is needed; nil: all are made
+	taken  map[string]value      // by metric and words
 }
 
 // Run makes the runs of e, one after the other, and judges its figures by all seeds of the
@@ -252,6 +253,11 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 		// The runs keep the order of the file, and so do the numbers of the result.
 		if !t.matches(words[0]) {
 			continue
+		}
+		if s.make != nil && s.done[i] == nil {
+			if err := s.make(i); err != nil {
+				return value{}, err
+			}
 		}
 		v, err := s.done[i].metric(metric, words[1:])
 		if err != nil {

@@ -83,6 +83,10 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 		}
 		for i := range r.Lines {
 			got, want := r.Lines[i], lines[i]
+			// TestIsolatedCausesAreThoseOfTheDocument makes changes again, for some of the figures.
+			if got.Isolated = want.Isolated; got.Isolated != "" && got.Open() {
+				got.Reason = strings.TrimSpace(got.Reason + " " + got.Isolated)
+			}
 			if want.Seeds != max(1, r.Seeds) && got.Ours != "" {
 				t.Errorf("%s: %s: %d seeds in the document, not %d: %s", r.Name, got.What, want.Seeds, r.Seeds, renew)
 			}
@@ -123,8 +127,101 @@ func TestWhatIsOpenHasAReason(t *testing.T) {
 		switch {
 		case l.Open() != (l.Reason != ""):
 			t.Errorf("%s: %s: %s, reason %q", l.Experiment, l.What, l.Shown, l.Reason)
+		case strings.HasPrefix(l.Because, "Isolated"):
+			t.Errorf("%s: %s: runs say what is isolated, under the key isolate: %s", l.Experiment, l.What, l.Because)
+		case !l.Open() && l.Isolated != "":
+			t.Errorf("%s: %s: %s needs no change: %s", l.Experiment, l.What, l.Shown, l.Isolated)
 		case !l.Open() && l.Because != "":
 			t.Errorf("%s: %s: %s needs no reason: %s", l.Experiment, l.What, l.Shown, l.Because)
+		}
+	}
+}
+
+// TestIsolatedCausesAreThoseOfTheDocument makes the changes of some experiments again, each
+// alone: what comes out is what the document says.
+func TestIsolatedCausesAreThoseOfTheDocument(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("takes too long with every decision checked")
+	}
+	all, err := bench.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := bench.Named(all, []string{"fig4", "dsplit-micro", "omo-h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := map[string]string{}
+	for _, l := range written(t) {
+		document[l.Experiment+l.What] = l.Isolated
+	}
+	made := 0
+	for _, e := range some {
+		r, err := e.Run(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Isolate(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range r.Lines {
+			if made += len(l.Isolated); l.Isolated != document[l.Experiment+l.What] {
+				t.Errorf("%s: %s\n got %s\nwant %s", e.Name, l.What, l.Isolated, document[l.Experiment+l.What])
+			}
+		}
+	}
+	if made == 0 {
+		t.Error("nothing was changed")
+	}
+}
+
+// TestAChangeIsMadeAlone: each key of a change does what it says, and a change of nothing is
+// an error with its place.
+func TestAChangeIsMadeAlone(t *testing.T) {
+	const file = `cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}
+jobs:
+  - {name: A, maps: 4, reduces: 1, map_time: 10s, reduce_time: 5s}
+  - {name: B, maps: 2, reduces: 1, map_time: {list: [10s, 20s]}, reduce_time: 5s}
+experiments:
+  - name: e
+    paper: p
+    runs: [{name: r, sched: fifo}]
+    figures:
+      - {what: w, paper: 110 s, ours: "makespan[r]", isolate: [%s]}
+`
+	for change, want := range map[string]string{
+		"{set: {jobs.A.maps: 8}}":              "Isolated: with jobs.A.maps=8 it is 115 s, inside (1 seed).",
+		"{scale: {map_time: 2}}":               "Isolated: with map_time times 2 it is 145 s (1 seed).",
+		"{scale: {reduce_time: 0}}":            "Each alone: with reduce_time times 0 it is 70 s (1 seed).",
+		"{without: [B]}":                       "Each alone: with no B it is 45 s (1 seed).",
+		"{map-slots: 2}":                       "Each alone: with --map-slots 2 it is 45 s (1 seed).",
+		"{without: [B], scale: {map_time: 2}}": "Isolated: with no B and map_time times 2 it is 85 s, inside (1 seed).",
+		"{set: {jobs.C.maps: 8}}":              "error: e.yaml:10:64: run r: jobs.C.maps=8: no \"C\" in jobs; there are A, B",
+		"{scale: {deadline: 2}}":               "error: e.yaml:10:64: run r: scale: no deadline; there are map_time, reduce_time, map_output",
+		"{scale: {map_time: x}}":               "error: e.yaml:10:64: run r: scale: map_time: x is no factor",
+		"{without: [C]}":                       "error: e.yaml:10:64: w: makespan[r]: makespan[r]: e.yaml:1:1: run r: names jobs that are not there, or one twice: C",
+		"{speed: 2}":                           "error: e.yaml:10:65: speed: no such flag of mrlocal sim, or none for an experiment",
+	} {
+		f, err := workload.Parse("e.yaml", fmt.Appendf(nil, file, change))
+		if err != nil {
+			t.Fatal(change, err)
+		}
+		all, err := bench.Of(f)
+		if err != nil {
+			t.Fatal(change, err)
+		}
+		r, err := all[0].Run(t.Context(), 0)
+		if err != nil {
+			t.Fatal(change, err)
+		}
+		got := ""
+		if err := r.Isolate(t.Context(), 0); err != nil {
+			got = "error: " + err.Error()
+		} else {
+			got = r.Lines[0].Isolated
+		}
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", change, got, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/policy/ras"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -21,15 +22,18 @@ import (
 
 // trial is one run of mrlocal sim, with the flags of the experiment and its own.
 type trial struct {
-	name  string
-	jobs  []string // nil: all
-	file  *workload.File
-	swept string  // the flag that differs between the runs of a sweep; "": no sweep
-	x     float64 // the value of that flag; 0 where it is no number
-	flags []flag
-	sched string
-	sim   sim.Options
-	has   policy.Options
+	name    string
+	jobs    []string // nil: all
+	left    []string // jobs that are left out
+	file    *workload.File
+	other   string  // the file in bench/workloads; "": that of the experiment
+	changed string  // what was changed of the file, in words
+	swept   string  // the flag that differs between the runs of a sweep; "": no sweep
+	x       float64 // the value of that flag; 0 where it is no number
+	flags   []flag
+	sched   string
+	sim     sim.Options
+	has     policy.Options
 }
 
 // flag is a flag of mrlocal sim without its dashes. The order of the flags is that of the file.
@@ -47,13 +51,16 @@ func (t *trial) line() string {
 	if t.jobs != nil {
 		line += " (" + strings.Join(t.jobs, ", ") + " only)"
 	}
+	if t.changed != "" {
+		line += " (" + t.changed + ")"
+	}
 	return line
 }
 
 // expand makes the runs of a Trial. Flags with lists of values are stepped through
 // side by side, so the lists must have the same length. The name of each run ends
-// with its value from the first list.
-func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []trial, err error) {
+// with its value from the first list. change is made of each run.
+func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (all []trial, err error) {
 	// n is the number of runs: the length of the lists, or 1.
 	n := 1
 	for i := range t.Args {
@@ -70,7 +77,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 	for i := range n {
 		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: policy.DefaultOptions()}
 		// Flags of the run stand behind those of the experiment, and so replace them.
-		for _, a := range slices.Concat(with, t.Args) {
+		for _, a := range slices.Concat(with, t.Args, change.Args) {
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {
 				run.swept, run.name = a.Name, t.Name+"-"+value
@@ -89,6 +96,9 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 		// runs.
 		if _, err := registry.New(run.sched, run.has); err != nil {
 			return nil, f.Errorf(t.Pos, "run "+t.Name, "%v", err)
+		}
+		if err := run.change(t, change); err != nil {
+			return nil, f.Errorf(change.Pos, "run "+t.Name, "%v", err)
 		}
 		all = append(all, run)
 	}
@@ -119,6 +129,7 @@ func (t *trial) set(name, value string) (err error) {
 	}
 	switch name {
 	case "file":
+		t.other = value
 		t.file, err = LoadWorkload(value)
 	case "sched":
 		t.sched = value
@@ -172,7 +183,8 @@ func (t *trial) setOption(name, value string) error {
 type done struct {
 	*report.Report
 	*measures
-	releases *omo.Releases
+	releases  *omo.Releases
+	utilities utilities // under ras alone
 }
 
 // runs shares the runs that several experiments have in common. It keeps each run
@@ -228,27 +240,35 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	// Both sinks see every event of the run. They are kept with the report, because figures
 	// need them.
 	o, m, released := t.sim, newMeasures(), omo.NewReleases(step)
+	u := utilities{}
+	if r, ok := p.(*ras.RAS); ok {
+		r.Watch(u.record)
+	}
 	o.Policy = p
 	o.Watch = func(s *trace.Stream) { s.Attach(m); s.Attach(released) }
 	r, err := sim.Run(ctx, f, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: run %s: %w", f.Name, t.name, err)
 	}
-	return &done{r, m, released}, nil
+	return &done{r, m, released, u}, nil
 }
 
 // some returns the file with the jobs of the run only.
 func (t *trial) some() (*workload.File, error) {
 	f := t.file
-	if t.jobs == nil {
+	if t.jobs == nil && t.left == nil {
 		return f, nil
 	}
 	// The copy shares the jobs' data with the file, which the simulator does not change.
-	some := *f
+	some, out := *f, 0
 	some.Jobs = nil
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
-		if !slices.Contains(t.jobs, j.Name) {
+		if slices.Contains(t.left, j.Name) {
+			out++
+			continue
+		}
+		if t.jobs != nil && !slices.Contains(t.jobs, j.Name) {
 			continue
 		}
 		// The job would wait for one that is left out.
@@ -258,8 +278,8 @@ func (t *trial) some() (*workload.File, error) {
 		some.Jobs = append(some.Jobs, *j)
 	}
 	// A misspelt job would otherwise be left out in silence.
-	if len(some.Jobs) != len(t.jobs) {
-		return nil, f.Errorf(workload.Pos{Line: 1, Column: 1}, "run "+t.name, "names jobs that are not there, or one twice: %s", strings.Join(t.jobs, ", "))
+	if t.jobs != nil && len(some.Jobs)+out != len(t.jobs) || out != len(t.left) {
+		return nil, f.Errorf(workload.Pos{Line: 1, Column: 1}, "run "+t.name, "names jobs that are not there, or one twice: %s", strings.Join(slices.Concat(t.jobs, t.left), ", "))
 	}
 	return &some, nil
 }

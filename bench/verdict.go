@@ -94,6 +94,7 @@ type Line struct {
 	Shown      string    `json:"shown"`     // Ours for readers: with its unit, or with the sides of a comparison
 	Claim      string    `json:"claim"`     // the claim of docs/papers that the figure shows; "": none
 	Because    string    `json:"because"`   // the reason of the file, which a line that is not open does not need
+	Isolated   string    `json:"isolated"`  // what came out with each change that the file isolates; "": none
 }
 
 // Cell is a number, true, false or nothing, as text.

@@ -76,41 +76,6 @@ var compressors = map[string]func(text []byte) []byte{
 	},
 }
 
-// Skippable frames may be longer than the head by which a file is recognised, and may be all that
-// there is.
-func TestWhatFollowsALongSkippableFrameIsDecoded(t *testing.T) {
-	text := sampleText(10 << 10)
-	frame := append([]byte{0x5f, 0x2a, 0x4d, 0x18, 0x70, 0x11, 1, 0}, make([]byte, 70_000)...)
-	for _, c := range []struct {
-		name       string
-		data, want []byte
-		says       string
-	}{
-		{"zstd", append(frame[:len(frame):len(frame)], compressors["zstd"](text)...), text, ""},
-		{"lz4", append(frame[:len(frame):len(frame)], compressors["lz4"](text)...), text, ""},
-		{"two frames", slices.Concat(frame, frame, compressors["lz4"](text)), text, ""},
-		{"nothing", frame, nil, ""},
-		{"text", append(frame[:len(frame):len(frame)], text...), nil, "data is corrupt after 0 decoded bytes"},
-		{"cut in its frame", frame[:60_000], nil, "data is cut short after 0 decoded bytes"},
-		{"cut in its length", frame[:6], nil, "data is cut short after 0 decoded bytes"},
-	} {
-		path := filepath.Join(t.TempDir(), "data")
-		must(t, os.WriteFile(path, c.data, 0o666))
-		p, err := input.NewPlan([]string{path}, input.Options{})
-		must(t, err)
-		got, err := tryRead(t, p, '\n', &memory{}, false)
-		if c.says != "" {
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: %v, not %q", c.name, err, c.says)
-			}
-			continue
-		}
-		if err != nil || !bytes.Equal(got.data[0], c.want) {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-}
-
 func xzData(text []byte, c xz.WriterConfig) []byte {
 	var b bytes.Buffer
 	w, err := c.NewWriter(&b)

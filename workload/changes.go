@@ -56,6 +56,11 @@ func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 	return d.read(string(text), partBytes)
 }
 
+// Changed returns a file that has Experiments with changes, as ParseChanged does.
+func (f *File) Changed(changes []Change) (*File, error) {
+	return ParseChanged(f.Name, []byte(f.text), changes)
+}
+
 // node returns the value of change i, inside of mappings with the given keys.
 func (d *decoder) node(i int, keys []string) ast.Node {
 	text := d.changes[i].Value

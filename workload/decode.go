@@ -83,6 +83,9 @@ func (d *decoder) read(text string, bytes int) (*File, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
+	if len(d.file.Experiments) > 0 {
+		d.file.text = text
+	}
 	return d.file, nil
 }
 

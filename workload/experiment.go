@@ -24,10 +24,13 @@ type Experiment struct {
 
 // Trial is a run. With lists of values it is several runs.
 type Trial struct {
-	Name string
-	Jobs []string // of the file's; nil: all
-	Args []Arg    // flags, as mrlocal sim has them
-	Pos  Pos
+	Name    string
+	Jobs    []string // of the file's; nil: all
+	Without []string // jobs that are left out
+	Set     []Change // of the file
+	Scale   []Arg    // map_time, reduce_time or map_output of all jobs, times a number
+	Args    []Arg    // flags, as mrlocal sim has them
+	Pos     Pos
 }
 
 // Figure is a figure of the paper, and how it is computed from the runs.
@@ -43,6 +46,7 @@ type Figure struct {
 	Fitted    bool     // a constant was fitted to it, or chosen after a run that showed it
 	Withdrawn string   // what was set after a run and no longer counts: a band, a limit, a wording; "": nothing
 	Because   string   // why ours is outside, or the comparison false
+	Isolate   []Trial  // changes of all runs, each made alone, that show why; they have no names
 	Pos       Pos
 }
 
@@ -74,8 +78,8 @@ func (d *decoder) experiment(n ast.Node) {
 		{"paper", into(&e.Paper, d.word)},
 		{"assumed", into(&e.Assumed, d.values)},
 		{"fitted", into(&e.Fitted, d.values)},
-		{"with", func(v ast.Node, _ string) { e.With = d.trial(v, false).Args }},
-		{"runs", appended(d, &e.Runs, func(item ast.Node) Trial { return d.trial(item, true) })},
+		{"with", func(v ast.Node, _ string) { e.With = d.trial(v, flagsOnly).Args }},
+		{"runs", appended(d, &e.Runs, func(item ast.Node) Trial { return d.trial(item, namedRun) })},
 		{"seeds", into(&e.Seeds, positive(d, d.count))},
 		{"figures", appended(d, &e.Figures, d.figure)},
 		{"charts", appended(d, &e.Charts, d.chart)},
@@ -92,10 +96,19 @@ func (d *decoder) experiment(n ast.Node) {
 	d.file.Experiments = append(d.file.Experiments, e)
 }
 
-// trial reads a run; if it is not named, the flags of all runs.
-// Keys other than name and jobs are flags. Only package bench knows which flags there
+// form says which keys a trial may have besides flags.
+type form uint8
+
+const (
+	flagsOnly form = iota // of all runs
+	changed               // a change of all runs: set, scale, without
+	namedRun              // these, and name and jobs
+)
+
+// trial reads a run, the flags of all runs, or a change of them.
+// Keys that form does not have are flags. Only package bench knows which flags there
 // are.
-func (d *decoder) trial(n ast.Node, named bool) Trial {
+func (d *decoder) trial(n ast.Node, form form) Trial {
 	t := Trial{Pos: placeOf(d.resolve(n))}
 	m, ok := d.resolve(n).(ast.MapNode)
 	if !ok {
@@ -103,16 +116,34 @@ func (d *decoder) trial(n ast.Node, named bool) Trial {
 	}
 	for it := entriesOf(m); d.err == nil && it.Next(); {
 		switch key := d.name(it.Key(), "runs"); {
-		case named && key == "name":
+		case form == namedRun && key == "name":
 			t.Name = d.name(it.Value(), key)
-		case named && key == "jobs":
+		case form == namedRun && key == "jobs":
 			t.Jobs = d.values(it.Value(), key)
+		case form >= changed && key == "without":
+			t.Without = d.values(it.Value(), key)
+		case form >= changed && key == "set":
+			d.pairs(it.Value(), key, func(a Arg) { t.Set = append(t.Set, Change{Path: a.Name, Value: a.Values[0]}) })
+		case form >= changed && key == "scale":
+			d.pairs(it.Value(), key, func(a Arg) { t.Scale = append(t.Scale, a) })
 		default:
 			t.Args = append(t.Args, Arg{Name: key, Values: d.values(it.Value(), key), Pos: placeOf(it.Key())})
 		}
 	}
-	d.must(n, "runs", !named || t.Name != "", "name")
+	d.must(n, "runs", form != namedRun || t.Name != "", "name")
 	return t
+}
+
+// pairs calls f with each key of a mapping and its one value.
+func (d *decoder) pairs(n ast.Node, what string, f func(Arg)) {
+	m, ok := d.resolve(n).(ast.MapNode)
+	if !ok {
+		d.fail(n, what, "keys and values are expected here")
+	}
+	for it := entriesOf(m); d.err == nil && it.Next(); {
+		key := d.name(it.Key(), what)
+		f(Arg{Name: key, Values: []string{d.word(it.Value(), key)}, Pos: placeOf(it.Key())})
+	}
 }
 
 // figure reads an item of figures.
@@ -133,6 +164,7 @@ func (d *decoder) figure(n ast.Node) Figure {
 		{"fitted", into(&f.Fitted, d.yes)},
 		{"withdrawn", into(&f.Withdrawn, d.word)},
 		{"because", into(&f.Because, d.word)},
+		{"isolate", appended(d, &f.Isolate, func(item ast.Node) Trial { return d.trial(item, changed) })},
 	})
 	d.must(n, "figure", f.What != "", "what")
 	d.must(n, "figure", f.Paper != "", "paper")

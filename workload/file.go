@@ -43,6 +43,8 @@ type File struct {
 	Experiments []Experiment // of papers, with these jobs
 
 	Measured *Measured // the times of real jobs; nil: not measured
+
+	text string // of a file with Experiments, which Changed reads again
 }
 
 // Cluster is what each tracker has besides its slots; 0: not given.

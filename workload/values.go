@@ -3,6 +3,7 @@ package workload
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,6 +127,16 @@ func Constant(d time.Duration) Times { return Times{law: constant, a: d} }
 
 // Given reports whether times are given.
 func (t Times) Given() bool { return t.law != absent }
+
+// Scaled returns the times with all durations times by.
+func (t Times) Scaled(by float64) Times {
+	scale := func(d time.Duration) time.Duration { return time.Duration(min(float64(d)*by, float64(mostTime))) }
+	t.a, t.b, t.list = scale(t.a), scale(t.b), slices.Clone(t.list)
+	for i := range t.list {
+		t.list[i] = scale(t.list[i])
+	}
+	return t
+}
 
 // At returns how long a task takes. It is a pure function: a drawn time is a hash of
 // the arguments, so it depends neither on other draws nor on the processor. A list is

@@ -122,8 +122,6 @@ func detect(head []byte) Codec {
 		return Zstd
 	case starts(afterSkippable(head), lz4Magic, 4):
 		return LZ4
-	case skippable(head): // a decoder finds out which of the two follows
-		return Zstd
 	case starts(head, xzMagic, 4):
 		return XZ
 	case len(head) >= 4 && string(head[:3]) == "BZh" && head[3] >= '1' && head[3] <= '9' &&
@@ -173,7 +171,7 @@ func starts(head []byte, magic string, least int) bool {
 // afterSkippable skips short skippable frames at the start of a zstd or lz4
 // file. pzstd writes one before each frame (RFC 8878, 3.1.2).
 func afterSkippable(head []byte) []byte {
-	for skippable(head) && len(head) >= 8 {
+	for len(head) >= 8 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18 {
 		n := binary.LittleEndian.Uint32(head[4:])
 		if uint64(n)+8 > uint64(len(head)) {
 			break
@@ -181,11 +179,6 @@ func afterSkippable(head []byte) []byte {
 		head = head[8+n:]
 	}
 	return head
-}
-
-// skippable reports whether head begins a skippable frame.
-func skippable(head []byte) bool {
-	return len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18"
 }
 
 // Of recognises a file by its first bytes, head, of which HeadBytes are enough.

@@ -117,9 +117,6 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 	// The helpers of the file before must end first: they count in the memory that is asked for.
 	d.codec = detect(head)
 	d.Shed()
-	if head, err = d.skipFrames(head); err != nil {
-		return nil, err
-	}
 	switch d.codec {
 	case None:
 		return d.buf, nil
@@ -171,28 +168,6 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 		return d.lz4, nil
 	}
 	return nil, d.codec.Refusal()
-}
-
-// skipFrames skips the skippable frames at the start of a zstd or lz4 file. It finds out which
-// of the two follows, and returns the head of that.
-func (d *Decoders) skipFrames(head []byte) (_ []byte, err error) {
-	for err == nil && d.codec == Zstd && skippable(head) {
-		if len(head) < 8 {
-			return nil, io.ErrUnexpectedEOF
-		}
-		if _, err = io.CopyN(io.Discard, d.buf, 8+int64(binary.LittleEndian.Uint32(head[4:]))); err == io.EOF {
-			return nil, io.ErrUnexpectedEOF
-		} else if err != nil {
-			return nil, err
-		}
-		if head, err = d.buf.Peek(HeadBytes); err == io.EOF {
-			err = nil
-		}
-		if starts(head, lz4Magic, 4) {
-			d.codec = LZ4
-		}
-	}
-	return head, err
 }
 
 // lz4Bytes returns what the decoder of a frame keeps: one block as stored and

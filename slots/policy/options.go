@@ -39,7 +39,13 @@ type Options struct {
 	// PreemptReduces: a reduce that waits for room to reduce has one of a job with a later
 	// goal killed.
 	RequiredAtFirst string `json:"required_at_first,omitempty"`
-	PreemptReduces  bool   `json:"preempt_reduces,omitempty"`
+
+	// TakeMapsFor says until when ras takes maps out of the placement of the job with the
+	// highest utility: while that stays above the lowest of the jobs that then have room for
+	// one, "room", also as "", or above that of any other job, "any"
+	// [RAS11, "mapper loop"].
+	TakeMapsFor    string `json:"take_maps_for,omitempty"`
+	PreemptReduces bool   `json:"preempt_reduces,omitempty"`
 
 	// dynamicmr. DHSA is the allocation that it builds on: "pi", "pd", or "off",
 	// which is fair. SEPB: it starts copies of slow tasks. SEPBJobs is the share of
@@ -205,5 +211,6 @@ func (o *Options) Fields() []OptionField {
 		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
 		{"preempt-reduces", "`off|on`: whether ras kills a reduce of a job with a later goal, once a task, where one of an earlier goal waits for its room", "off", 1, &o.PreemptReduces},
 		{"required-at-first", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
+		{"take-maps-for", "`room|any`: until when ras takes maps from the job with the highest utility: while that stays above the lowest of the jobs that have room then, or of all", "room", 1, &o.TakeMapsFor},
 	}
 }

@@ -23,6 +23,19 @@ const (
 
 func (u utility) float() float64 { return float64(u) / float64(one) }
 
+// value is float, with -Inf for none.
+func (u utility) value() float64 {
+	if u <= none/2 {
+		return math.Inf(-1)
+	}
+	return u.float()
+}
+
+// Utility is u of a job by [RAS11, eq. 1 to 3], with placed maps and reduces of those that pend.
+func Utility(maps, required, pendingMaps, reduces, pendingReduces int32) float64 {
+	return jobUtility(mapUtility(maps, required, pendingMaps), reduceUtility(reduces, pendingReduces)).value()
+}
+
 // mapUtility is u^M [RAS11, eq. 2]. It grows logarithmically from −∞ to 0 while fewer
 // maps are placed than the goal requires, and then linearly to 1, when all are placed.
 // required is held between 1 and pending. With no map placed the utility is −∞; with

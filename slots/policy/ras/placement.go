@@ -320,7 +320,8 @@ func (r *RAS) lowest() (least utility, jobs int) {
 
 // removeHighest takes maps of the job with the highest utility out, as long as that
 // stays above the utility of the job that would get the room. It puts the last map back
-// [RAS11, Alg. 1, l. 11-19], corrected [RAS11, "mapper loop"]. It never takes a job's
+// [RAS11, Alg. 1, l. 11-19], corrected [RAS11, "mapper loop"], or, with take-maps-for any,
+// above that of any other job [RAS11, section 3.4]. It never takes a job's
 // only map: without it that job would be the worst off, and the search would end.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
@@ -331,12 +332,26 @@ func (r *RAS) removeHighest(n *node, t int) {
 		}
 		r.putMap(out, n, t, -1)
 		in := r.neediest(n, t)
+		if r.options.TakeMapsFor == "any" {
+			in = r.worst(out)
+		}
 		// Moving the slot would not help the job that is worse off.
 		if in == nil || in == out || out.utility <= in.utility {
 			r.putMap(out, n, t, 1)
 			return
 		}
 	}
+}
+
+// worst is the job with the lowest utility of the others that have a map that could be
+// placed, whether there is room for it or not; of equals the one submitted first.
+func (r *RAS) worst(but *standing) (in *standing) {
+	for _, s := range r.jobs {
+		if s != but && s.hasMap() && (in == nil || s.utility < in.utility) {
+			in = s
+		}
+	}
+	return in
 }
 
 // fill places as many maps as there is room for [RAS11, eq. 5], each of the job with the

@@ -35,6 +35,7 @@ func draw(t *rapid.T) cluster {
 	}.Slots()}}
 	c.options.ShuffleMemory = rapid.Bool().Draw(t, "shuffle memory")
 	c.options.RequiredAtFirst = rapid.SampledFrom([]string{"", "all", "one"}).Draw(t, "required at first")
+	c.options.TakeMapsFor = rapid.SampledFrom([]string{"", "room", "any"}).Draw(t, "take maps for")
 	c.options.Cycle = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, time.Hour}).Draw(t, "cycle")
 	if number("small trackers", 0, 1) == 1 {
 		small := demand.Vector{CPU: slots.One / 2, IO: slots.One, Memory: slots.One / 3}

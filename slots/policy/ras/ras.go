@@ -68,6 +68,8 @@ type RAS struct {
 	lost      bool          // some job has a map to run again (standing.reopened)
 	tight     bool          // a map did not start on this visit, for want of room on another tracker
 
+	watch func(now time.Duration, job slots.JobID, utility float64) // nil: nobody
+
 	next   time.Duration // when the control cycle ends
 	urgent bool          // tasks must be placed again before that
 	stale  bool          // something has changed since the cycle began
@@ -115,7 +117,11 @@ func New(o policy.Options) *RAS {
 }
 
 // Reset implements slots.Resetter.
-func (r *RAS) Reset() { *r = RAS{options: r.options, blocked: -1} }
+func (r *RAS) Reset() { *r = RAS{options: r.options, watch: r.watch, blocked: -1} }
+
+// Watch has f called, at the end of each control cycle, with the utility of each active job
+// in the new placement [RAS11, Fig. 5]; it is -Inf for a job of which nothing is placed.
+func (r *RAS) Watch(f func(now time.Duration, job slots.JobID, utility float64)) { r.watch = f }
 
 const ruleLowestUtility slots.Rule = "lowest-utility"
 
@@ -189,6 +195,11 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 // controlCycle places all tasks, for the time of one cycle [RAS11, section 3.2].
 func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
 	r.place(v)
+	if r.watch != nil {
+		for _, s := range r.jobs {
+			r.watch(v.Now(), s.id, s.at(s.allotted).value())
+		}
+	}
 	r.open(d)
 	r.next, r.urgent, r.stale = v.Now()+r.cycle(), false, false
 }

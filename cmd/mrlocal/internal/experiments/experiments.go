@@ -103,6 +103,9 @@ func (o *Options) Run(ctx context.Context, all []*bench.Experiment) error {
 	var results []*bench.Result
 	for _, x := range all {
 		r, err := x.Run(ctx, o.Seeds)
+		if err == nil {
+			err = r.Isolate(ctx, o.Seeds)
+		}
 		if err != nil {
 			return err
 		}

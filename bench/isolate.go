@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/workload"
+)
+
+// isolatedSeeds is the number of seeds with which a change is made, at most.
+const isolatedSeeds = 5
+
+// Isolate makes the runs of each figure with each of its changes alone, and adds to the
+// reason what comes out; most is as in Run. A cause is isolated if one change brings the
+// figure into its band, or to the other side of it, or makes the comparison true.
+func (r *Result) Isolate(ctx context.Context, most int) error {
+	seeds := min(max(r.Seeds, 1), isolatedSeeds)
+	if most > 0 {
+		seeds = min(seeds, most)
+	}
+	made := map[string]*done{} // figures share changes
+	for i := range r.Figures {
+		f, l := &r.Figures[i], &r.Lines[i]
+		var said []string
+		isolated := false
+		for k := range f.Isolate {
+			got, err := r.changed(ctx, f, &f.Isolate[k], seeds, made)
+			if err != nil {
+				return err
+			}
+			text := "with " + words(&f.Isolate[k]) + " it is " + got.Shown
+			in := got.Verdict == Inside || got.Verdict == Exact
+			switch {
+			case got.Verdict == Words:
+				in = got.Ours == "true"
+			case in && bandless(f):
+				text += ", at most 25 % off"
+			case in:
+				text += ", inside"
+			}
+			isolated = isolated || in || l.Low != "" && less(l.Ours, l.Low) != less(got.Ours, l.Low)
+			said = append(said, text)
+		}
+		if len(said) == 0 {
+			continue
+		}
+		heading := "Each alone: "
+		if isolated {
+			heading = "Isolated: "
+		}
+		l.Isolated = heading + strings.Join(said, "; ") + " (" + counted(seeds, "seed") + ")."
+		if l.Open() {
+			l.Reason = strings.TrimSpace(l.Reason + " " + l.Isolated)
+		}
+	}
+	return nil
+}
+
+// less compares two numbers of a line.
+func less(a, b Cell) bool {
+	x, _ := strconv.ParseFloat(string(a), 64)
+	y, _ := strconv.ParseFloat(string(b), 64)
+	return x < y
+}
+
+// changed judges a figure by runs with a change. made has the runs that were made, by key.
+func (r *Result) changed(ctx context.Context, f *workload.Figure, change *workload.Trial, seeds int, made map[string]*done) (Line, error) {
+	var trials []trial
+	for t := range r.Runs {
+		some, err := expand(r.file, r.With, &r.Runs[t], change)
+		if err != nil {
+			return Line{}, err
+		}
+		trials = append(trials, some...)
+	}
+	var taken []map[string]value
+	var all []relation
+	for n := range seeds {
+		s := seed{trials: slices.Clone(trials), done: make([]*done, len(trials)), taken: map[string]value{}}
+		s.make = func(i int) error {
+			t := &s.trials[i]
+			r.setSeed(t, n)
+			d := made[t.key()]
+			if d == nil {
+				var err error
+				if d, err = t.run(ctx); err != nil {
+					return err
+				}
+				made[t.key()] = d
+			}
+			s.done[i] = d
+			return nil
+		}
+		ours, err := evaluate(f.Ours, s.look)
+		if err != nil {
+			return Line{}, r.file.Errorf(change.Pos, f.What, "%v", err)
+		}
+		all, taken = append(all, ours), append(taken, s.taken)
+	}
+	mean, err := evaluate(f.Ours, func(metric string, words []string) (value, error) { return meanOf(taken, key(metric, words)), nil })
+	if err != nil {
+		return Line{}, r.file.Errorf(change.Pos, f.What, "%v", err)
+	}
+	// What was withdrawn is judged by the widest band: it says how far off the change is.
+	plain := *f
+	plain.Withdrawn = ""
+	return judge(&plain, all, &mean, true)
+}
+
+// change applies what two Trials change of a run's file.
+func (t *trial) change(of, change *workload.Trial) (err error) {
+	t.left = slices.Concat(of.Without, change.Without)
+	sets, scales := slices.Concat(of.Set, change.Set), slices.Concat(of.Scale, change.Scale)
+	t.changed = words(&workload.Trial{Without: t.left, Set: sets, Scale: scales})
+	switch {
+	case len(sets) == 0:
+	case t.other != "":
+		var text []byte
+		if text, err = WorkloadText(t.other); err == nil {
+			t.file, err = workload.ParseChanged(t.file.Name, text, sets)
+		}
+	default:
+		t.file, err = t.file.Changed(sets)
+	}
+	if err != nil || len(scales) == 0 {
+		return err
+	}
+	f := *t.file
+	f.Jobs, t.file = slices.Clone(f.Jobs), &f
+	for _, a := range scales {
+		by, err := strconv.ParseFloat(a.Values[0], 64)
+		if err != nil || by < 0 {
+			return fmt.Errorf("scale: %s: %s is no factor", a.Name, a.Values[0])
+		}
+		for i := range f.Jobs {
+			j := &f.Jobs[i]
+			switch a.Name {
+			case "map_time":
+				j.MapTime = j.MapTime.Scaled(by)
+			case "reduce_time":
+				j.ReduceTime = j.ReduceTime.Scaled(by)
+			case "map_output":
+				j.MapOutputBytes, j.MapEmitsBytes = int64(float64(j.MapOutputBytes)*by), int64(float64(j.MapEmitsBytes)*by)
+			default:
+				return fmt.Errorf("scale: no %s; there are map_time, reduce_time, map_output", a.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// words says what a Trial changes.
+func words(t *workload.Trial) string {
+	var all []string
+	if len(t.Without) > 0 {
+		all = append(all, "no "+strings.Join(t.Without, ", "))
+	}
+	for _, c := range t.Set {
+		all = append(all, c.Path+"="+c.Value)
+	}
+	for _, a := range t.Scale {
+		all = append(all, a.Name+" times "+a.Values[0])
+	}
+	for _, a := range t.Args {
+		all = append(all, "--"+a.Name+" "+a.Values[0])
+	}
+	return strings.Join(all, " and ")
+}
