@@ -65,6 +65,9 @@ func TestABenchmarkHasOneSetOfDurations(t *testing.T) {
 	digits := regexp.MustCompile(`\d+$`)
 	seen := map[string][2]float64{}
 	for _, e := range all {
+		if e.Name == "table1-formula" {
+			continue // the ratio of both times is what it varies
+		}
 		for i := range e.trials {
 			f, err := e.trials[i].some()
 			if err != nil {

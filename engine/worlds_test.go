@@ -242,6 +242,9 @@ func worldPolicies() (all []tunedPolicy) {
 		tunedPolicy{"omo that reserves", "omo", func(o *policy.Options) { o.BatchReserve, o.ReleaseWindow = true, 3*time.Second }},
 		tunedPolicy{"omo by count", "omo", func(o *policy.Options) { o.ContainerOrder = "count" }},
 		tunedPolicy{"ras with short cycle", "ras", func(o *policy.Options) { o.Cycle, o.ShuffleMemory = 700*time.Millisecond, true }},
+		tunedPolicy{"ras that takes maps for any job", "ras", func(o *policy.Options) { o.TakeMapsFor, o.RequiredAtFirst = "any", "one" }},
+		tunedPolicy{"ras that preempts reduces", "ras", func(o *policy.Options) { o.PreemptReduces = true }},
+		tunedPolicy{"dynsplit as printed", "dynsplit", func(o *policy.Options) { o.EarlyReduces = "printed" }},
 	)
 }
 
