@@ -195,7 +195,7 @@ func (ch *chain) open() (*runningJob, error) {
 
 // newJob returns the job of a step, without its input.
 func (ch *chain) newJob(step int) *runningJob {
-	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: ch.job.Chain[step]}, binary: map[int32]struct{}{}}
+	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: ch.job.Chain[step], Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
 }
 
 // next returns the job of the chain that follows before: another round of it, or a job that

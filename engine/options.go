@@ -36,6 +36,8 @@ type JobOptions struct {
 	// inputs as they are.
 	All, NoDecode bool
 	Stdin         io.Reader // what "-" reads; nil: an empty input
+	// Uncounted leaves MAP_INPUT_RECORDS at 0, which saves a pass over the input.
+	Uncounted bool
 
 	// At most one of OutputDir and OutputFile may be set. If neither is, the
 	// merged result goes to Stdout. If Stdout is nil too, it is thrown away.

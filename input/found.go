@@ -71,6 +71,7 @@ type batch struct {
 	// Block.File counts over all plans, so that the order of files is the order of numbers.
 	first int // number of files in the plans before
 	most  int // files in this plan
+	files int // in the plan before
 	bytes int64
 	total int64 // bytes of the plans before
 
@@ -92,6 +93,8 @@ const (
 // begin begins the next plan.
 func (b *batch) begin() {
 	b.plan = &Plan{o: b.o, first: int32(b.first), missing: b.search.Missing}
+	// A slice that grows is copied again and again, to memory that is touched for the first time.
+	b.plan.Files = make([]File, 0, min(b.most, max(leastBatchFiles, b.files*9/8)))
 	b.w.plan = b.plan
 	b.bytes = 0
 }
@@ -174,7 +177,8 @@ func (b *batch) full() bool {
 // end divides the files of the plan into splits.
 func (b *batch) end() (*Plan, error) {
 	p := b.plan
-	b.first += len(p.Files)
+	b.files = len(p.Files)
+	b.first += b.files
 	b.total += b.bytes
 	if b.first > math.MaxInt32 {
 		return nil, errs.Inputf("", "%d input files are too many", b.first)

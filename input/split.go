@@ -130,8 +130,11 @@ func (p *Plan) settleBlock() {
 	p.block = p.o.BlockBytes
 	if p.block <= 0 {
 		per, least := workBytes/int64(p.o.SplitsPerSlot*p.o.MapSlots)+1, int64(minBlockBytes)
-		if p.missing != nil { // other plans follow, so that slots end together all the same
+		switch {
+		case p.missing != nil: // other plans follow, so that slots end together all the same
 			least = leastBatchBytes
+		case p.o.Taper:
+			least = max(least, min(leastTaperBytes, workBytes/int64(taperShare*p.o.MapSlots)))
 		}
 		p.block = (min(max(per, least), maxBlockBytes) + 64<<10 - 1) &^ (64<<10 - 1)
 	}

@@ -21,6 +21,8 @@ type SharedJob struct {
 	Keeper  Keeper // nil: map outputs need not outlive the run
 	Side    []byte // side data (jobs.OwnAttempt); nil: none
 
+	Uncounted bool // nobody wants to know the number of input records
+
 	sizesOnce sync.Once
 	sizesErr  error
 	makers    sync.Map // of *runs.MapOutput: the *SlotAttempt that made it; only where disks are slowed down

@@ -176,7 +176,9 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 			readBytes = b.ConsumedBytes
 		}
 		// Records are counted by delimiters, one pass a block, and not by what the mapper finds.
-		a.Counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
+		if !a.Job.Uncounted {
+			a.Counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
+		}
 		a.Counters.MapInputBytes += int64(len(b.Data))
 		if err := each(b); err != nil {
 			return inFile(err, b.Block)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -98,7 +99,7 @@ func PeakRSSBytes() int64 {
 // less.
 func MemoryBytes() int64 {
 	total := installedBytes()
-	if limit, ok := groupLimit(); ok {
+	if limit, ok := group(); ok {
 		total = min(total, limit)
 	}
 	return total
@@ -107,7 +108,7 @@ func MemoryBytes() int64 {
 // MemoryLimited reports whether a control group allows the process less than the memory of
 // the machine. The group is charged for the pages of files, too.
 func MemoryLimited() bool {
-	limit, ok := groupLimit()
+	limit, ok := group()
 	return ok && limit < installedBytes()
 }
 
@@ -118,6 +119,9 @@ func installedBytes() int64 {
 	}
 	return 4 << 30 // an assumption, if the system does not say
 }
+
+// group is groupLimit, asked once: it reads several files.
+var group = sync.OnceValues(groupLimit)
 
 // groupLimit returns the least limit of the memory control group of the process and of those
 // above it. Inside a container the root of the hierarchy is the container's own group.

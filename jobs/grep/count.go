@@ -95,10 +95,7 @@ func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
 // same counts matches that all have the same text, and emits the text once.
 func (m *matchMapper) same(out jobs.Emitter) {
 	n := uint64(0)
-	for {
-		if start, _ := m.walker.next(); start == none {
-			break
-		}
+	for start, _ := m.walker.next(); start != none; start, _ = m.walker.next() {
 		n++
 	}
 	if n > 0 {

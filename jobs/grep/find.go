@@ -143,6 +143,14 @@ func (f *finder) length(start int) int {
 // same place, it is the first of the set. start is none if there is no literal.
 // from must not decrease until reset.
 func (f *finder) find(from int) (start, end int) {
+	if start = f.place(from); start == none {
+		return none, none
+	}
+	return start, start + f.matched(start)
+}
+
+// place is find without the end.
+func (f *finder) place(from int) int {
 	from = max(from, f.base)
 	for {
 		for w := (from - f.base) / 64; w < f.words; w++ {
@@ -152,21 +160,18 @@ func (f *finder) find(from int) (start, end int) {
 				h &= ^uint64(0) << (from - at)
 			}
 			if h != 0 {
-				start = f.base + 64*w + bits.TrailingZeros64(h)
-				return start, start + f.matched(start)
+				return f.base + 64*w + bits.TrailingZeros64(h)
 			}
 		}
-		from = max(from, f.end())
-		for {
+		for from = max(from, f.end()); ; from = f.end() {
 			if from >= len(f.data) {
 				// An empty window behind the text: the next call finds nothing at once.
 				f.base, f.words = from, 0
-				return none, none
+				return none
 			}
 			if f.window(from) {
 				break
 			}
-			from = f.end()
 		}
 	}
 }

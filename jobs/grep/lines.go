@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"math"
-	"unicode/utf8"
 
 	"mrlocal/jobs"
 )
@@ -436,11 +435,7 @@ func (m *lineMapper) parts(line []byte) {
 	m.inner.begin(line)
 	m.walker.reset(m.inner, line)
 	first := true
-	for {
-		start, end := m.walker.next()
-		if start == none {
-			break
-		}
+	for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
 		m.put(m.part(line[start:end]), first)
 		first = false
 	}
@@ -475,10 +470,4 @@ func (m *lineMapper) put(text []byte, first bool) {
 	default:
 		m.frames.line(lines, m.prefix, text)
 	}
-}
-
-// runeWidth returns the width of the first rune of p, at least 1.
-func runeWidth(p []byte) int {
-	_, width := utf8.DecodeRune(p)
-	return max(width, 1)
 }

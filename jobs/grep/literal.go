@@ -2,6 +2,7 @@ package grep
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -70,10 +71,8 @@ func (n needs) inside() []literal {
 	if n.exact == nil {
 		return n.need
 	}
-	for _, l := range n.exact {
-		if l.text == "" {
-			return nil
-		}
+	if slices.ContainsFunc(n.exact, func(l literal) bool { return l.text == "" }) {
+		return nil
 	}
 	return n.exact
 }

@@ -77,11 +77,7 @@ func (m *lineMapper) painted(line []byte) []byte {
 	m.walker.reset(m.inner, line)
 	// line[:at] is in shown already.
 	at := 0
-	for {
-		start, end := m.walker.next()
-		if start == none {
-			break
-		}
+	for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
 		m.shown = m.appendOriginal(m.shown, line[at:start])
 		// Only the text is restored, not the bytes of the colours.
 		from := len(m.shown)

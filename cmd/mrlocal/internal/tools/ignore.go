@@ -227,17 +227,16 @@ func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
 	// paths are judged by fewer steps.
 	worth := false
 	for _, e := range entries {
-		file := next.directory + e.Name()
-		switch e.Name() {
+		switch file := e.Name(); file {
 		case ".git":
 			next.isTop, next.inGit, worth = true, true, true
-			next.exclude = readRules(file + "/info/exclude")
+			next.exclude = readRules(next.directory + file + "/info/exclude")
 		case ".gitignore":
-			next.git, worth = readRules(file), true
+			next.git, worth = readRules(next.directory+file), true
 		case ".ignore":
-			next.own, worth = readRules(file), true
+			next.own, worth = readRules(next.directory+file), true
 		case ".rgignore":
-			next.rg, worth = readRules(file), true
+			next.rg, worth = readRules(next.directory+file), true
 		}
 	}
 	if !worth {

@@ -189,6 +189,7 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 		o.Stdout = screen.Results(c.Stdout)
 	}
 	screen.Attach(ctx, &o)
+	o.Uncounted = true // a tool shows no counters
 	// A GNU tool is silent about what it did. Notes such as skipped names would break scripts.
 	o.Note = nil
 	o.Warn = func(text string) { c.complain(errors.New(text)) }
