@@ -27,6 +27,7 @@ import (
 	"mrlocal/jobs/wordcount"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
@@ -534,6 +535,35 @@ func TestAReaderThatGoesAwayIsSuccess(t *testing.T) {
 				t.Errorf("error %v, matched %v", err, report.Matched())
 			}
 		})
+	}
+}
+
+// wrong starts tasks as FIFO does, which does not lend. Once it grants a map the reduce slot.
+type wrong struct {
+	fifo.FIFO
+	granted bool
+}
+
+func (p *wrong) Decide(v *slots.View, d *slots.Decision) {
+	if !p.granted {
+		p.granted = true
+		func() {
+			defer func() { _ = recover() }() // a checked build panics
+			d.Grant(slots.Grant{Slot: 1, Kind: slots.Map, Task: slots.NoTask})
+		}()
+	}
+	p.FIFO.Decide(v, d)
+}
+
+// TestRefusedGrantsAreTold: at the end of a run, which would otherwise only be slower.
+func TestRefusedGrantsAreTold(t *testing.T) {
+	var notes []string
+	o := engine.Options{NoPin: true, MemoryBytes: 64 << 20, Policy: &wrong{FIFO: *fifo.New()}, Note: func(text string) { notes = append(notes, text) },
+		JobOptions: engine.JobOptions{Inputs: []string{writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("a b\n")}})}}}
+	o.MapSlots, o.ReduceSlots = 1, 1
+	must(t, build(t, wordcount.New, wordcount.Options{}), o)
+	if text := strings.Join(notes, "; "); !strings.Contains(text, "policy fifo: refused grants: 1, the first because the slot was of the other kind") {
+		t.Errorf("noted: %q", text)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestARunWithoutProgressEnds(t *testing.T) {
 		policy restless
 		want   string
 	}{
-		{restless{*fifo.New(), 0, false}, "simulation: endless at 0s: 1007000 events for the same time, and no attempt has ended: job J has 3 maps and 1 reduces to do"},
+		{restless{*fifo.New(), 0, false}, "simulation: endless at 0s: 1007000 events for the same time, and no attempt has ended: job J has 3 maps and 1 reduce to do"},
 		{restless{*fifo.New(), 1, false}, "simulation: endless at 99.999µs: 100000 events since an attempt has ended: job J has 3 maps"},
 		{restless{*fifo.New(), 1, true}, "since an attempt has ended: job J has 3 maps"},
 	} {
@@ -62,5 +62,37 @@ func TestTooManyPendingEventsEndARun(t *testing.T) {
 	}
 	if err := b.count(0, 16_000_001); err == nil {
 		t.Error("no error")
+	}
+}
+
+// wrong starts tasks as FIFO does, which does not lend. Once it grants a map the reduce slot.
+type wrong struct {
+	fifo.FIFO
+	granted bool
+}
+
+func (p *wrong) Decide(v *slots.View, d *slots.Decision) {
+	if !p.granted {
+		p.granted = true
+		func() {
+			defer func() { _ = recover() }() // a checked build panics
+			d.Grant(slots.Grant{Slot: 1, Kind: slots.Map, Task: slots.NoTask})
+		}()
+	}
+	p.FIFO.Decide(v, d)
+}
+
+// TestRefusedGrantsAreTold: at the end of a run, which would otherwise only be slower.
+func TestRefusedGrantsAreTold(t *testing.T) {
+	f, err := workload.Parse("w.yaml", []byte("cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}\njobs: [{name: J, maps: 3, map_time: 1s}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	if _, err := Run(t.Context(), f, Options{Policy: &wrong{FIFO: *fifo.New()}, Note: func(text string) { notes = append(notes, text) }}); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(notes, "; "); !strings.Contains(text, "policy fifo: refused grants: 1, the first because the slot was of the other kind") {
+		t.Errorf("noted: %q", text)
 	}
 }

@@ -352,7 +352,15 @@ func (d *driver) waitsFor() string {
 	case idle[slots.Map] == 0 && idle[slots.Reduce] == 0:
 		why = "no slot is left"
 	}
-	return fmt.Sprintf(": job %s has %d maps and %d reduces to do, and %s", j.spec.Name, unfinished[slots.Map], unfinished[slots.Reduce], why)
+	return fmt.Sprintf(": job %s has %s and %s to do, and %s", j.spec.Name, counted(unfinished[slots.Map], "map"), counted(unfinished[slots.Reduce], "reduce"), why)
+}
+
+// counted returns a number with its noun.
+func counted(n int32, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // bounds keep a run from going on for ever, or until the memory is full. An attempt that

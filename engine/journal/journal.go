@@ -281,7 +281,7 @@ func (j *Journal) NoteKept(note func(string)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.mu.committed > 0 {
-		note(fmt.Sprintf("%s keeps the outputs of %d maps: the same command goes on", j.name, j.mu.committed))
+		note(fmt.Sprintf("%s keeps map outputs (%d): the same command goes on", j.name, j.mu.committed))
 	}
 }
 
