@@ -25,6 +25,7 @@ type Ledger struct {
 	traits         Traits
 	observer       Observer
 	nothingToGrant NothingToGrant
+	selective      Selective
 	speculator     Speculator
 
 	now        time.Duration // of the latest fact or Assign
@@ -135,6 +136,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 	l := &Ledger{config: c, policy: p, traits: t, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	l.observer, _ = p.(Observer)
 	l.nothingToGrant, _ = p.(NothingToGrant)
+	l.selective, _ = p.(Selective)
 	l.speculator, _ = p.(Speculator)
 	l.view, l.decision = &View{l: l}, Decision{l: l}
 	for _, pc := range c.Pools {
@@ -262,13 +264,23 @@ func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 }
 
 // servable returns the first tracker from t on that has a free slot for a kind of task
-// that may start. It returns -1 if there is none.
+// that may start, and that the policy does not skip. It returns -1 if there is none.
 func (l *Ledger) servable(t TrackerID) TrackerID {
 	m, r := l.mayStart(Map), l.mayStart(Reduce)
 	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {
 		return -1
 	}
-	return order.Next(l.free[:], []bool{m || l.traits.Lends, r || l.traits.Lends, true}, t)
+	for {
+		t = order.Next(l.free[:], []bool{m || l.traits.Lends, r || l.traits.Lends, true}, t)
+		if t < 0 || l.selective == nil {
+			return t
+		}
+		next := l.selective.NextVisit(l.view, t)
+		if next < 0 || next == t {
+			return next
+		}
+		t = next
+	}
 }
 
 // mayStart reports whether a task of kind k is pending, or worth a speculative attempt.

@@ -76,6 +76,13 @@ type NothingToGrant interface {
 	NothingToGrant(v *View) bool
 }
 
+// Selective is a policy that can tell, without a visit, on which trackers it may grant
+// something. NextVisit returns the first of them from t on, or -1 if there is none.
+// AssignAll skips the others.
+type Selective interface {
+	NextVisit(v *View, t TrackerID) TrackerID
+}
+
 // Speculator is a policy that starts speculative attempts. Speculates reports whether
 // some running task of kind k is worth one in the state v. If so, AssignAll visits
 // trackers with free slots although no task is pending.

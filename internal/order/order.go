@@ -219,6 +219,9 @@ func (s *Set[T]) Put(t T, in bool) {
 	}
 }
 
+// Has reports whether t is in the set.
+func (s *Set[T]) Has(t T) bool { return int(t)/64 < len(*s) && (*s)[t/64]>>(t%64)&1 == 1 }
+
 // Next returns the first id from t on that is in one of the sets i with chosen[i], or -1
 // if there is none.
 func Next[T ~int32](sets []Set[T], chosen []bool, t T) T {

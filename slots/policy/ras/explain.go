@@ -34,7 +34,7 @@ func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) 
 	w := slots.Why{Numbers: []slots.Number{
 		slots.Whole("running maps", j.Running(slots.Map)), slots.Whole("s_req", s.required), slots.Whole("s_pend", s.left[slots.Map]), slots.Whole("s_alloc, placed", s.allotted[slots.Map]),
 		slots.Whole("running reduces", j.Running(slots.Reduce)), slots.Whole("r_pend", s.left[slots.Reduce]),
-		slots.Whole(fmt.Sprintf("%vs of the job placed on the tracker", k), s.placed[k][t]), slots.Whole("of these running", s.here[k]),
+		slots.Whole(fmt.Sprintf("%vs of the job placed on the tracker", k), s.on[t].tasks[k]), slots.Whole("of these running", s.here[k]),
 		share("CPU it needs", needs.CPU), share("CPU left", rest.CPU), share("I/O it needs", needs.IO), share("I/O left", rest.IO),
 		share("memory it needs", needs.Memory), share("memory left", rest.Memory),
 	}}
@@ -54,7 +54,7 @@ func (r *RAS) whyNot(v *slots.View, winner, s *standing, n *node, t int, load de
 	if _, ok := r.startable(v, s, n, t, load); ok {
 		return fmt.Sprintf("its utility is %s, and the winner's %s", shown(s.running(v)), shown(winner.running(v)))
 	}
-	if s.here[slots.Map] >= s.placed[slots.Map][t] && s.here[slots.Reduce] >= s.placed[slots.Reduce][t] {
+	if s.here[slots.Map] >= s.on[t].tasks[slots.Map] && s.here[slots.Reduce] >= s.on[t].tasks[slots.Reduce] {
 		return "no more of it is placed on this tracker"
 	}
 	return "what is placed of it has no room yet"
@@ -74,7 +74,7 @@ func (r *RAS) stopped(v *slots.View, k slots.Kind, t int, refused slots.Refusal)
 	missing := int32(0)
 	for _, s := range r.jobs {
 		if s.pending[k] > 0 {
-			missing += max(s.placed[k][t]-s.here[k], 0)
+			missing += max(s.on[t].tasks[k]-s.here[k], 0)
 		}
 	}
 	switch {

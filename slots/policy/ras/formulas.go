@@ -33,14 +33,14 @@ func (u utility) value() float64 {
 
 // Utility is u of a job by [RAS11, eq. 1 to 3], with placed maps and reduces of those that pend.
 func Utility(maps, required, pendingMaps, reduces, pendingReduces int32) float64 {
-	return jobUtility(mapUtility(maps, required, pendingMaps), reduceUtility(reduces, pendingReduces)).value()
+	return jobUtility(new(logs).mapUtility(maps, required, pendingMaps), new(logs).reduceUtility(reduces, pendingReduces)).value()
 }
 
 // mapUtility is u^M [RAS11, eq. 2]. It grows logarithmically from −∞ to 0 while fewer
 // maps are placed than the goal requires, and then linearly to 1, when all are placed.
 // required is held between 1 and pending. With no map placed the utility is −∞; with
 // all placed it is 1, even if all are required [RAS11, "map utility corners"].
-func mapUtility(placed, required, pending int32) utility {
+func (l *logs) mapUtility(placed, required, pending int32) utility {
 	required = max(1, min(required, pending))
 	switch {
 	case placed >= pending: // nothing more can be placed
@@ -50,20 +50,20 @@ func mapUtility(placed, required, pending int32) utility {
 	case placed >= required:
 		return utility(ratio(int64(placed-required), int64(one), int64(pending-required)))
 	}
-	return utility(ratio(log2(placed), int64(one), log2(required))) - one
+	return utility(ratio(l.of(placed), int64(one), l.of(required))) - one
 }
 
 // reduceUtility is u^R [RAS11, eq. 3], between −1 and 0: what a job lacks in reduces
 // lowers its satisfaction. With no reduce placed it is −1, not −∞; with none pending,
 // or all placed, it is 0 [RAS11, "reduce utility corners"].
-func reduceUtility(placed, pending int32) utility {
+func (l *logs) reduceUtility(placed, pending int32) utility {
 	switch {
 	case pending < 1 || placed >= pending:
 		return 0
 	case placed < 1:
 		return -one
 	}
-	return utility(ratio(log2(placed), int64(one), log2(pending))) - one
+	return utility(ratio(l.of(placed), int64(one), l.of(pending))) - one
 }
 
 // jobUtility is [RAS11, eq. 1], at most 1. Without a map it is −∞, whatever the reduces.
@@ -116,9 +116,26 @@ func shuffleDemand(p *demand.Profile, maps, parallelCopies int32) demand.Vector 
 	return v
 }
 
+// logs keeps binary logarithms that were computed: each look at a job needs some. The zero
+// value is ready.
+type logs []int64
+
+// mostLogs bounds them, to 128 KiB.
+const mostLogs = 1 << 14
+
+// of returns log2(n).
+func (l *logs) of(n int32) int64 {
+	if n >= mostLogs {
+		return log2(n)
+	}
+	for int(n) >= len(*l) {
+		*l = append(*l, log2(max(int32(len(*l)), 1)))
+	}
+	return (*l)[n]
+}
+
 // log2 returns the binary logarithm of n ≥ 1 in parts of 2^32. It finds digit after
 // digit: the square of a number between 1 and 2 is at least 2 if the next digit is 1.
-// hot: each look at a job calls it.
 func log2(n int32) int64 {
 	exponent := bits.Len32(uint32(n)) - 1
 	m := uint64(n) << (63 - exponent) // between 1 and 2, in parts of 2^63

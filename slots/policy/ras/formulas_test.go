@@ -15,7 +15,7 @@ func near(u utility, want float64) bool { return math.Abs(u.float()-want) < 0.00
 // TestUtilityOfMaps is [RAS11, Fig. 2]: 20 required, 35 pending.
 func TestUtilityOfMaps(t *testing.T) {
 	for placed, want := range map[int32]float64{1: -1, 5: -0.4628, 10: -0.2314, 15: -0.0960, 20: 0, 25: 0.3333, 30: 0.6667, 35: 1} {
-		if got := mapUtility(placed, 20, 35); !near(got, want) {
+		if got := new(logs).mapUtility(placed, 20, 35); !near(got, want) {
 			t.Errorf("u^M(%d) = %v, want %v", placed, got.float(), want)
 		}
 	}
@@ -24,7 +24,7 @@ func TestUtilityOfMaps(t *testing.T) {
 // TestUtilityOfReduces: 10 pending [RAS11, eq. 3].
 func TestUtilityOfReduces(t *testing.T) {
 	for placed, want := range map[int32]float64{1: -1, 2: -0.6990, 5: -0.3010, 8: -0.0969, 10: 0} {
-		if got := reduceUtility(placed, 10); !near(got, want) {
+		if got := new(logs).reduceUtility(placed, 10); !near(got, want) {
 			t.Errorf("u^R(%d) = %v, want %v", placed, got.float(), want)
 		}
 	}
@@ -34,21 +34,21 @@ func TestUtilityOfReduces(t *testing.T) {
 // corners"].
 func TestCornersOfUtility(t *testing.T) {
 	for name, c := range map[string]struct{ got, want utility }{
-		"no map placed: −∞":                                {mapUtility(0, 20, 35), none},
-		"one is required, none is placed":                  {mapUtility(0, 1, 35), none},
-		"one is required, one is placed":                   {mapUtility(1, 1, 35), 0},
-		"all are required, all are placed":                 {mapUtility(35, 35, 35), one},
-		"more are required than pend":                      {mapUtility(34, 90, 35), mapUtility(34, 35, 35)},
-		"the one that pends is placed":                     {mapUtility(1, 1, 1), one},
-		"no map is left":                                   {mapUtility(0, 1, 0), one},
-		"more are placed than pend":                        {mapUtility(40, 20, 35), one},
-		"no reduce placed: −1, not −∞":                     {reduceUtility(0, 10), -one},
-		"the one that pends is not placed":                 {reduceUtility(0, 1), -one},
-		"the one reduce is placed":                         {reduceUtility(1, 1), 0},
-		"no reduces":                                       {reduceUtility(0, 0), 0},
-		"one reduce of ten is no worse than none (≥ −1)":   {reduceUtility(1, 10), -one},
+		"no map placed: −∞":                                {new(logs).mapUtility(0, 20, 35), none},
+		"one is required, none is placed":                  {new(logs).mapUtility(0, 1, 35), none},
+		"one is required, one is placed":                   {new(logs).mapUtility(1, 1, 35), 0},
+		"all are required, all are placed":                 {new(logs).mapUtility(35, 35, 35), one},
+		"more are required than pend":                      {new(logs).mapUtility(34, 90, 35), new(logs).mapUtility(34, 35, 35)},
+		"the one that pends is placed":                     {new(logs).mapUtility(1, 1, 1), one},
+		"no map is left":                                   {new(logs).mapUtility(0, 1, 0), one},
+		"more are placed than pend":                        {new(logs).mapUtility(40, 20, 35), one},
+		"no reduce placed: −1, not −∞":                     {new(logs).reduceUtility(0, 10), -one},
+		"the one that pends is not placed":                 {new(logs).reduceUtility(0, 1), -one},
+		"the one reduce is placed":                         {new(logs).reduceUtility(1, 1), 0},
+		"no reduces":                                       {new(logs).reduceUtility(0, 0), 0},
+		"one reduce of ten is no worse than none (≥ −1)":   {new(logs).reduceUtility(1, 10), -one},
 		"capped at 1":                                      {jobUtility(one, one), one},
-		"what lacks in reduces is taken off the maps' joy": {jobUtility(one, reduceUtility(1, 10)), 0},
+		"what lacks in reduces is taken off the maps' joy": {jobUtility(one, new(logs).reduceUtility(1, 10)), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %v, want %v", name, c.got.float(), c.want.float())
@@ -61,7 +61,7 @@ func TestCornersOfUtility(t *testing.T) {
 // reduces are placed.
 func TestShapeOfTheUtilityFunction(t *testing.T) {
 	at := func(maps, reduces int32) utility {
-		return jobUtility(mapUtility(maps, 20, 35), reduceUtility(reduces, 10))
+		return jobUtility(new(logs).mapUtility(maps, 20, 35), new(logs).reduceUtility(reduces, 10))
 	}
 	for maps := range int32(36) {
 		for reduces := range int32(11) {

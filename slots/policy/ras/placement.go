@@ -1,9 +1,7 @@
 package ras
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
@@ -30,12 +28,6 @@ func (r *RAS) place(v *slots.View) {
 
 // takeStock places the running tasks, and estimates what each job requires.
 func (r *RAS) takeStock(v *slots.View) {
-	for t := range r.nodes {
-		// A job has tasks only on trackers that list it.
-		for _, s := range r.nodes[t].jobs {
-			s.placed[slots.Map][t], s.placed[slots.Reduce][t], s.waiting[t], s.listed[t] = 0, 0, 0, false
-		}
-	}
 	for _, s := range r.jobs {
 		s.allotted, s.here = [trace.Kinds]int32{}, [trace.Kinds]int32{}
 		s.count()
@@ -47,7 +39,12 @@ func (r *RAS) takeStock(v *slots.View) {
 	}
 	for t := range r.nodes {
 		n := &r.nodes[t]
-		n.load, n.maps, n.copying, n.used, n.reduces, n.room, n.idle = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0, false
+		n.load, n.maps, n.copying, n.used, n.reduces, n.room = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0
+		// A job has tasks only on trackers that list it.
+		for _, s := range n.jobs {
+			s.on[t] = placed{}
+		}
+		r.sleep(t, math.MaxInt32) // until more is placed there than runs, or something ends
 		// A tracker counts as lost until a home slot of it turns out to be open.
 		n.lost, n.jobs, n.shuffle, n.busy = true, n.jobs[:0], n.shuffle[:0], 0
 		extra := 0
@@ -130,10 +127,10 @@ func (r *RAS) take(n *node, needs demand.Vector, slotsUsed int32) {
 
 // shuffle counts reduces in shuffle; a negative count takes some away.
 func (r *RAS) shuffle(s *standing, n *node, t int, count int32) {
-	if s.waiting[t] == 0 {
+	if s.on[t].waiting == 0 {
 		n.shuffle = append(n.shuffle, s)
 	}
-	s.waiting[t] += count
+	s.on[t].waiting += count
 	n.copying = n.copying.Plus(s.copying(n, s.total).Times(count))
 	r.take(n, s.copying(n, s.counted).Times(count), count)
 }
@@ -148,7 +145,7 @@ func (r *RAS) switchReducers() {
 		for _, s := range n.shuffle {
 			more := s.reducing(n).Minus(s.copying(n, s.counted)).AtLeast(demand.Vector{})
 			// Maps do not count in this sum: they end soon, and give way.
-			for i := int32(0); s.switched && i < s.waiting[t] && n.load.Minus(n.maps).Plus(more).Fits(n.capacity); i++ {
+			for i := int32(0); s.switched && i < s.on[t].waiting && n.load.Minus(n.maps).Plus(more).Fits(n.capacity); i++ {
 				n.load = n.load.Plus(more)
 			}
 		}
@@ -181,15 +178,30 @@ func (r *RAS) placeReducers() {
 
 // trackersForReducers returns the trackers by how many reduces are placed there, then by
 // how many of the job [RAS11, Alg. 1, l. 2]: two reduces share a tracker only if they
-// must, and then rather reduces of two jobs.
+// must, and then rather reduces of two jobs. Both are small numbers, so it counts how many
+// trackers have each pair, and puts each where those before it end. Of equal trackers the
+// one with the lower number comes first.
 func (r *RAS) trackersForReducers(s *standing) []int32 {
-	for t := range r.order {
-		r.order[t] = int32(t)
+	most := int32(0)
+	for t := range r.nodes {
+		most = max(most, r.nodes[t].reduces)
 	}
-	slices.SortFunc(r.order, func(a, b int32) int {
-		// The number of the tracker comes last, so that the order is the same in every run.
-		return cmp.Or(cmp.Compare(r.nodes[a].reduces, r.nodes[b].reduces), cmp.Compare(s.placed[slots.Reduce][a], s.placed[slots.Reduce][b]), cmp.Compare(a, b))
-	})
+	pairOf := func(t int) int32 { return r.nodes[t].reduces*(most+1) + s.on[t].tasks[slots.Reduce] }
+	clear(r.counts)
+	for int32(len(r.counts)) <= (most+1)*(most+1) {
+		r.counts = append(r.counts, 0)
+	}
+	for t := range r.nodes {
+		r.counts[pairOf(t)+1]++
+	}
+	for i := range r.counts[1:] {
+		r.counts[i+1] += r.counts[i]
+	}
+	for t := range r.nodes {
+		at := &r.counts[pairOf(t)]
+		r.order[*at] = int32(t)
+		*at++
+	}
 	return r.order
 }
 
@@ -210,6 +222,7 @@ func (r *RAS) placeReducer(s *standing, t int) {
 	n := &r.nodes[t]
 	took := n.takesShuffle()
 	s.put(slots.Reduce, n, t, 1)
+	r.awake.Put(slots.TrackerID(t), true)
 	if n.reduces++; took && !n.takesShuffle() {
 		r.free--
 	}
@@ -245,7 +258,7 @@ func (r *RAS) roomForReducer(s *standing, t int) bool {
 		return copying.Minus(o.copying(n, o.total)).Plus(o.reducing(n)).Fits(n.capacity) && (o.mapsDone || copying.Plus(o.mapping(n)).Fits(n.capacity))
 	}
 	for _, o := range n.shuffle {
-		if o.waiting[t] > 0 && !canAll(o) {
+		if o.on[t].waiting > 0 && !canAll(o) {
 			return false
 		}
 	}
@@ -325,10 +338,14 @@ func (r *RAS) lowest() (least utility, jobs int) {
 // only map: without it that job would be the worst off, and the search would end.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
+		least, ok := r.needy.First()
+		if !ok {
+			return // no other job could have a map more
+		}
 		// At least two maps in all, so that the job keeps one.
 		out := r.highest(t, 2)
-		if out == nil {
-			return
+		if out == nil || out.withoutMap() <= r.byID[least].utility {
+			return // it would get the map back
 		}
 		r.putMap(out, n, t, -1)
 		in := r.neediest(n, t)
@@ -359,6 +376,7 @@ func (r *RAS) worst(but *standing) (in *standing) {
 func (r *RAS) fill(n *node, t int) {
 	for in := r.neediest(n, t); in != nil; in = r.neediest(n, t) {
 		r.putMap(in, n, t, 1)
+		r.awake.Put(slots.TrackerID(t), true)
 	}
 }
 
@@ -383,8 +401,8 @@ func (r *RAS) recount(s *standing) {
 		return
 	}
 	for t := range r.nodes {
-		if n := &r.nodes[t]; s.waiting[t] > 0 {
-			n.load = n.load.Plus(s.copying(n, s.counted).Minus(s.copying(n, was)).Times(s.waiting[t]))
+		if n := &r.nodes[t]; s.on[t].waiting > 0 {
+			n.load = n.load.Plus(s.copying(n, s.counted).Minus(s.copying(n, was)).Times(s.on[t].waiting))
 		}
 	}
 }
@@ -398,11 +416,11 @@ func (r *RAS) roomForCopies(s *standing, t int) bool {
 	}
 	for at := range r.nodes {
 		n := &r.nodes[at]
-		load := n.load.Plus(s.copying(n, next).Minus(s.copying(n, s.counted)).Times(s.waiting[at]))
+		load := n.load.Plus(s.copying(n, next).Minus(s.copying(n, s.counted)).Times(s.on[at].waiting))
 		if at == t {
 			load = load.Plus(s.mapping(n))
 		}
-		if s.waiting[at] > 0 && !load.Fits(n.capacity) {
+		if s.on[at].waiting > 0 && !load.Fits(n.capacity) {
 			return false
 		}
 	}
@@ -413,9 +431,9 @@ func (r *RAS) roomForCopies(s *standing, t int) bool {
 // placed in all, the one with the highest utility; of equals the one submitted last.
 func (r *RAS) highest(t int, least int32) (out *standing) {
 	for _, s := range r.nodes[t].jobs {
-		if s.placed[slots.Map][t] > 0 && s.allotted[slots.Map] >= least &&
+		if s.maps > 0 && s.allotted[slots.Map] >= least &&
 			(out == nil || s.utility > out.utility || s.utility == out.utility && s.id > out.id) {
-			out = s
+			out = s.standing
 		}
 	}
 	return out

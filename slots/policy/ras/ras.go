@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/order"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
@@ -47,12 +48,15 @@ type RAS struct {
 	options  policy.Options
 	measures policy.Measures
 
-	jobs      []*standing            // active, by id
-	byID      []*standing            // nil: not active
-	nodes     []node                 // by tracker
-	trackerOf []int32                // by slot
-	left      []slots.PPM            // by job: what is left of its running maps; scratch
-	order     []int32                // of trackers, for the reducers; scratch
+	jobs      []*standing // active, by id
+	byID      []*standing // nil: not active
+	nodes     []node      // by tracker
+	trackerOf []int32     // by slot
+	left      []slots.PPM // by job: what is left of its running maps; scratch
+	order     []int32     // of trackers, for the reducers; scratch
+	counts    []int32     // for this order; scratch
+	denied    []uint32    // by slot: node.ends when its reduce in shuffle did not fit
+	logs      logs
 	free      int                    // trackers with a slot for one more reduce in shuffle; scratch
 	ranked    bool                   // needy is kept
 	needy     slots.Ranking[utility] // jobs with a map that could be placed, by utility; scratch
@@ -69,6 +73,13 @@ type RAS struct {
 	tight     bool          // a map did not start on this visit, for want of room on another tracker
 
 	watch func(now time.Duration, job slots.JobID, utility float64) // nil: nobody
+
+	// Trackers on which something may start. On the others no more is placed than runs, or none of
+	// it could start at the last look, with as many free slots as node.idleFree. That stays so until
+	// something on the tracker ends or advances, tasks are placed again, or a job needs less: most
+	// visits would find nothing new.
+	awake      order.Set[slots.TrackerID]
+	explaining bool // somebody listens to the last visit
 
 	next   time.Duration // when the control cycle ends
 	urgent bool          // tasks must be placed again before that
@@ -91,14 +102,12 @@ type node struct {
 	used    int32         // slots of placed tasks
 	reduces int32         // placed
 	room    int32         // slots that are kept for maps
-	jobs    []*standing   // jobs with tasks placed here, in no order; some may have none any more
+	jobs    []local       // jobs with tasks placed here, in no order; some may have none any more
 	shuffle []*standing   // jobs with reduces in shuffle here; some may have none any more
 
-	// None of what is placed could start at the last look, with so many free slots. That stays
-	// so until something on the tracker ends or advances, tasks are placed again, or a job needs
-	// less: most visits find nothing new.
-	idle     bool
-	idleFree int32
+	idleFree int32 // see RAS.awake
+
+	ends uint32 // how often something on the tracker may have ended, advanced or come to need less
 }
 
 var _ interface {
@@ -107,6 +116,7 @@ var _ interface {
 	slots.PhaseGate
 	slots.Observer
 	slots.Resetter
+	slots.Selective
 } = (*RAS)(nil)
 
 // New returns the policy ras.
@@ -180,7 +190,7 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	if r.urgent || v.Now() >= r.next {
 		r.controlCycle(v, d)
 	}
-	r.moved = false
+	r.moved, r.explaining = false, d.Explaining()
 	r.advance(v, d)
 	r.takeBack(v, d)
 	r.preempt(v, d)
@@ -257,11 +267,29 @@ func (r *RAS) update(v *slots.View) {
 	}
 }
 
+// NextVisit implements slots.Selective. After a start or an advance there is one more visit,
+// which takes in what has changed.
+func (r *RAS) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
+	if r.urgent || r.moved || r.explaining || r.options.PreemptReduces || r.allHeld(v) {
+		return t
+	}
+	next := order.Next([]order.Set[slots.TrackerID]{r.awake}, []bool{true}, t)
+	if invariant.Enabled {
+		r.checkAsleep(v, t, next)
+	}
+	return next
+}
+
 // wakeUp lets the next visit of each tracker look for tasks to start.
 func (r *RAS) wakeUp() {
 	for t := range r.nodes {
-		r.nodes[t].idle = false
+		r.wakeTracker(slots.TrackerID(t))
 	}
+}
+
+func (r *RAS) wakeTracker(t slots.TrackerID) {
+	r.awake.Put(t, true)
+	r.nodes[t].ends++
 }
 
 // wakeAt does the same for the tracker of a slot; a negative slot is not known.
@@ -271,13 +299,14 @@ func (r *RAS) wakeAt(slot int32) {
 	case slot < 0 || int(slot) >= len(r.trackerOf):
 		r.wakeUp()
 	default:
-		r.nodes[r.trackerOf[slot]].idle = false
+		r.wakeTracker(slots.TrackerID(r.trackerOf[slot]))
 	}
 }
 
 // layOut takes in the trackers and their slots, once: neither changes during a run.
 func (r *RAS) layOut(v *slots.View) {
 	r.nodes = make([]node, v.Trackers())
+	r.denied = make([]uint32, v.Slots())
 	r.order = make([]int32, len(r.nodes))
 	for id := range slots.SlotID(v.Slots()) {
 		s := v.Slot(id)
@@ -291,14 +320,14 @@ func (r *RAS) layOut(v *slots.View) {
 	}
 	for t := range r.nodes {
 		r.nodes[t].capacity = v.CapacityOf(slots.TrackerID(t))
+		r.wakeTracker(slots.TrackerID(t))
 	}
 }
 
 // add makes the standing of a job, which keeps counts for each tracker.
 func (r *RAS) add(id slots.JobID) {
-	s := &standing{id: id, pending: [2]int32{-1, -1}}
-	s.placed[slots.Map], s.placed[slots.Reduce] = make([]int32, len(r.nodes)), make([]int32, len(r.nodes))
-	s.waiting, s.listed = make([]int32, len(r.nodes)), make([]bool, len(r.nodes))
+	s := &standing{id: id, pending: [2]int32{-1, -1}, logs: &r.logs}
+	s.on = make([]placed, len(r.nodes))
 	r.byID[id] = s
 	i, _ := slices.BinarySearchFunc(r.jobs, id, func(s *standing, id slots.JobID) int { return cmp.Compare(s.id, id) }) // a job may be admitted late
 	r.jobs = slices.Insert(r.jobs, i, s)

@@ -1,6 +1,7 @@
 package ras
 
 import (
+	"math"
 	"slices"
 
 	"mrlocal/internal/invariant"
@@ -69,13 +70,17 @@ func (r *RAS) sortOut(v *slots.View) {
 // advances lets one reduce switch, if there is room.
 func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, id slots.SlotID) bool {
 	n := &r.nodes[r.trackerOf[id]]
+	if r.denied[id] == n.ends {
+		return false // there was no room, and nothing has ended since
+	}
 	// What runs counts here, not what is placed: the two differ until tasks have ended.
 	load := r.running(v, int(r.trackerOf[id])).Minus(s.copying(n, s.begun)).Plus(s.reducing(n))
 	if !load.Fits(n.capacity) {
+		r.denied[id] = n.ends
 		return false
 	}
 	d.Advance(id)
-	n.idle = false
+	r.wakeTracker(slots.TrackerID(r.trackerOf[id]))
 	r.moved = true
 	return true
 }
@@ -118,7 +123,7 @@ func (r *RAS) ending(v *slots.View) bool {
 // of it has ended [RAS11, "nothing waits for ever"].
 func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	switch {
-	case r.moved || v.Running(slots.Map) > 0 || len(r.held) == 0 || v.Running(slots.Reduce) != int32(len(r.held)) || !r.wanted(v) || r.ending(v):
+	case r.moved || !r.allHeld(v) || !r.wanted(v) || r.ending(v):
 		r.blocked = -1
 	case r.blocked < 0:
 		r.blocked = v.Now()
@@ -132,6 +137,11 @@ func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 		d.Reclaim(newest.slot)
 		r.blocked = -1
 	}
+}
+
+// allHeld reports whether reduces in shuffle run, and nothing else.
+func (r *RAS) allHeld(v *slots.View) bool {
+	return v.Running(slots.Map) == 0 && len(r.held) > 0 && v.Running(slots.Reduce) == int32(len(r.held))
 }
 
 // wanted reports whether a map is pending, or a reduce in shuffle lacks only room.
@@ -152,7 +162,11 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	var out [trace.Kinds]slots.Refusal
 	r.tight = false
 	// Most visits end here, before anything is added up.
-	if free := v.FreeAt(v.Tracker()); free > 0 && !r.stillIdle(v, n, t, free) && r.misses(t) {
+	switch free := v.FreeAt(v.Tracker()); {
+	case free == 0 || r.stillIdle(v, n, t, free):
+	case !r.misses(t):
+		r.sleep(t, math.MaxInt32)
+	default:
 		load := r.running(v, t)
 		for v.FreeAt(v.Tracker()) > 0 {
 			// Each launch changes the utilities, so the next task is chosen anew.
@@ -172,17 +186,25 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			load = r.running(v, t)
 		}
 		r.forgive(t)
-		n.idle, n.idleFree = out == [trace.Kinds]slots.Refusal{} && !r.tight, v.FreeAt(v.Tracker())
+		if out == [trace.Kinds]slots.Refusal{} && !r.tight {
+			r.sleep(t, v.FreeAt(v.Tracker()))
+		}
 	}
 	if d.Explaining() {
 		r.decline(v, d, t, out)
 	}
 }
 
+// sleep takes in that nothing can start on a tracker with so many free slots.
+func (r *RAS) sleep(t int, free int32) {
+	r.awake.Put(slots.TrackerID(t), false)
+	r.nodes[t].idleFree = free
+}
+
 // stillIdle reports whether nothing can start on a tracker because nothing could at the last
 // look. Checked builds look again.
 func (r *RAS) stillIdle(v *slots.View, n *node, t int, free int32) bool {
-	if !n.idle || free > n.idleFree {
+	if r.awake.Has(slots.TrackerID(t)) || free > n.idleFree {
 		return false
 	}
 	if invariant.Enabled {
@@ -192,11 +214,23 @@ func (r *RAS) stillIdle(v *slots.View, n *node, t int, free int32) bool {
 	return true
 }
 
+// checkAsleep looks at the trackers from t to next that get no visit; -1 stands for the last one.
+func (r *RAS) checkAsleep(v *slots.View, t, next slots.TrackerID) {
+	if next < 0 {
+		next = slots.TrackerID(len(r.nodes))
+	}
+	for ; t < next; t++ {
+		if free := v.FreeAt(t); free > 0 {
+			r.stillIdle(v, &r.nodes[t], int(t), free)
+		}
+	}
+}
+
 // misses reports whether a task is placed on a tracker and could start.
 func (r *RAS) misses(t int) bool {
 	for _, s := range r.nodes[t].jobs {
-		for k := range s.placed {
-			if s.placed[k][t] > 0 && s.pending[k] > 0 {
+		for k, placed := range s.on[t].tasks {
+			if placed > 0 && s.pending[k] > 0 {
 				return true
 			}
 		}
@@ -211,12 +245,12 @@ func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing
 	n := &r.nodes[t]
 	var least utility
 	for _, s := range n.jobs {
-		k, ok := r.startable(v, s, n, t, load)
+		k, ok := r.startable(v, s.standing, n, t, load)
 		if !ok {
 			continue
 		}
 		if u := s.running(v); next == nil || u < least || u == least && s.id < next.id {
-			next, kind, least = s, k, u
+			next, kind, least = s.standing, k, u
 		}
 	}
 	return next, kind
@@ -227,7 +261,7 @@ func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.
 	j := v.Job(s.id)
 	// here counts running tasks, placed those that the placement wants.
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
-		if s.here[k] < s.placed[k][t] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
+		if s.here[k] < s.on[t].tasks[k] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
 			(k == slots.Reduce || r.copiesFit(v, s, t)) {
 			return k, true
 		}

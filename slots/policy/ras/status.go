@@ -24,17 +24,30 @@ type standing struct {
 	switched bool // its reduces are placed by what they need to reduce
 
 	required int32
-	work     time.Duration        // of its maps that are not done
-	placed   [trace.Kinds][]int32 // P^M and P^R, by tracker
-	allotted [trace.Kinds]int32   // their sums: s_alloc and r_alloc
-	waiting  []int32              // by tracker: of the placed reduces, those in shuffle
-	listed   []bool               // by tracker: it is in node.jobs
-	held     int                  // running reduces in shuffle
+	work     time.Duration      // of its maps that are not done
+	on       []placed           // by tracker
+	allotted [trace.Kinds]int32 // the sums of P^M and P^R: s_alloc and r_alloc
+	held     int                // running reduces in shuffle
 	utility  utility
+	logs     *logs // of RAS
 
 	here    [trace.Kinds]int32  // tasks that run on the tracker that running looked at last
 	barred  [trace.Kinds][]bool // by tracker: its pending tasks may not start there
 	skipped [trace.Kinds]bool   // refused on this visit
+}
+
+// placed is what is placed of a job on a tracker.
+type placed struct {
+	tasks   [trace.Kinds]int32 // the entries of P^M and P^R
+	waiting int32              // of these reduces, those in shuffle
+	at      int32              // where the job is in node.jobs, plus one; 0: it is not
+}
+
+// local is a job in the list of a tracker. Its maps there stand here too: highest looks at them
+// most often, and placed lies far away.
+type local struct {
+	*standing
+	maps int32
 }
 
 // read takes in what changed of the job. It reports whether tasks must be placed again
@@ -80,7 +93,12 @@ func (s *standing) judge() { s.utility = s.at(s.allotted) }
 
 // at returns the job's utility with so many maps and reduces placed.
 func (s *standing) at(allotted [trace.Kinds]int32) utility {
-	return jobUtility(mapUtility(allotted[slots.Map], s.required, s.left[slots.Map]), reduceUtility(allotted[slots.Reduce], s.left[slots.Reduce]))
+	return jobUtility(s.logs.mapUtility(allotted[slots.Map], s.required, s.left[slots.Map]), s.logs.reduceUtility(allotted[slots.Reduce], s.left[slots.Reduce]))
+}
+
+// withoutMap returns the job's utility with one map less placed.
+func (s *standing) withoutMap() utility {
+	return s.at([trace.Kinds]int32{slots.Map: s.allotted[slots.Map] - 1, slots.Reduce: s.allotted[slots.Reduce]})
 }
 
 // running returns the job's utility by its running tasks.
@@ -99,11 +117,14 @@ func (s *standing) count() {
 
 // put places count more tasks of kind k on tracker t; a negative count takes some away.
 func (s *standing) put(k slots.Kind, n *node, t int, count int32) {
-	if !s.listed[t] {
-		s.listed[t] = true
-		n.jobs = append(n.jobs, s)
+	on := &s.on[t]
+	if on.at == 0 {
+		n.jobs = append(n.jobs, local{standing: s})
+		on.at = int32(len(n.jobs))
 	}
-	s.placed[k][t] += count
+	if on.tasks[k] += count; k == slots.Map {
+		n.jobs[on.at-1].maps += count
+	}
 	s.allotted[k] += count
 }
 
