@@ -164,7 +164,7 @@ func areDifferent(files []string, zeroEnded bool) bool {
 	if zeroEnded {
 		delim = 0
 	}
-	seen, lines, bytesRead := map[string]struct{}{}, 0, 0
+	times, lines, bytesRead := map[string]int{}, 0, 0
 	buffer := make([]byte, placeBytes)
 	for i := range int64(places) {
 		// Multiples of the golden ratio lie far apart, and in no step with lines that repeat.
@@ -174,15 +174,25 @@ func areDifferent(files []string, zeroEnded bool) bool {
 		bytesRead += n
 		// The first and the last part are ends of lines.
 		for _, line := range parts[min(1, len(parts)):max(1, len(parts)-1)] {
-			seen[string(line)] = struct{}{}
+			times[string(line)]++
 			lines++
 		}
 	}
 	if lines <= leastLines {
 		return false
 	}
+	// A few lines, such as empty ones, are in most texts far more frequent than all others. They
+	// are left out: differentLines takes lines for equally frequent.
+	const rareTimes = 2
+	rare, rareDifferent := 0, 0
+	for _, n := range times {
+		if n <= rareTimes {
+			rare += n
+			rareDifferent++
+		}
+	}
 	all := float64(lines) * float64(info.Size()) / float64(bytesRead)
-	return differentLines(float64(lines), float64(len(seen)), all) > all/2
+	return differentLines(float64(rare), float64(rareDifferent), all*float64(rare)/float64(lines)) > all/2
 }
 
 // differentLines estimates how many of all lines differ, if so many of a sample do. Of different

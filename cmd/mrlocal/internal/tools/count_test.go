@@ -165,6 +165,8 @@ func TestLinesThatAreMostlyEqualAreNotSorted(t *testing.T) {
 		{numbers(300_000, 30_000), false}, // of which a sample has few twice
 		{numbers(300_000, math.MaxInt), true},
 		{strings.Repeat(numbers(40_000, math.MaxInt), 10), false},
+		{often(numbers(300_000, math.MaxInt), 3), true}, // a quarter of the lines are few different ones
+		{often(numbers(300_000, 30_000), 3), false},
 	} {
 		if err := os.WriteFile("f", []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
@@ -178,6 +180,19 @@ func TestLinesThatAreMostlyEqualAreNotSorted(t *testing.T) {
 			t.Errorf("%s: true", name)
 		}
 	}
+}
+
+// often puts one of ten lines behind each n lines of text.
+func often(text string, n int) string {
+	var b strings.Builder
+	lines := 0
+	for line := range strings.Lines(text) {
+		b.WriteString(line)
+		if lines++; lines%n == 0 {
+			fmt.Fprintf(&b, "return %d\n", lines/n%10)
+		}
+	}
+	return b.String()
 }
 
 // numbers returns n lines of 50 bytes, drawn from so many.
