@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"mrlocal/engine/inbox"
 	"time"
 
+	"mrlocal/engine/task"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -31,7 +31,7 @@ const mostSettling = 32
 type coordinator struct {
 	run       *run
 	ledger    *slots.Ledger
-	inbox     *inbox.Inbox
+	inbox     *task.Inbox
 	running   map[slots.AttemptID]*runningAttempt // looked up, never iterated for a decision
 	order     []*runningAttempt                   // running attempts, oldest first
 	jobs      []*runningJob                       // by JobID, all that were ever submitted
@@ -56,7 +56,7 @@ type coordinator struct {
 // newCoordinator makes the coordinator of a run. Nothing runs before serve.
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: inbox.New(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
+		run: r, ledger: l, inbox: task.NewInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
 		left: len(r.chains), faults: setup.TimedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/paths"
 	"mrlocal/internal/tempdir"
-	"mrlocal/output/names"
 )
 
 // The names are those of Hadoop, so that other programs know a finished directory.
@@ -120,7 +120,7 @@ func (d *directory) attempt(task, n int, mapOnly bool) (partWriter, error) {
 }
 
 func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
-	kind := names.Kind(mapOnly)
+	kind := paths.KindLetter(mapOnly)
 	a := &attemptFile{
 		dir:  d,
 		task: task,
@@ -242,7 +242,7 @@ func swap(stage, path string) (old string, err error) {
 		return stage, nil
 	}
 	// There is no exchange in this file system, so the name is free for a moment.
-	old = names.Beside(path)
+	old = paths.Beside(path)
 	if err := disk.Move(path, old); err != nil {
 		return "", fmt.Errorf("output: %w", err)
 	}

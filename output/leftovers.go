@@ -11,8 +11,8 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/paths"
 	"mrlocal/internal/tempdir"
-	"mrlocal/output/names"
 )
 
 const sweepEntries = 1024 // directory entries that are read at once
@@ -27,7 +27,7 @@ const claimTries = 16
 // random: then the last rename wins.
 func claim(name, path string, make func(pending string) error) error {
 	sweepBeside(path)
-	pending := names.Claim(path)
+	pending := paths.Claim(path)
 	for range claimTries {
 		err := make(pending)
 		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, tempdir.ErrLocked) {
@@ -42,7 +42,7 @@ func claim(name, path string, make func(pending string) error) error {
 		}
 		tempdir.RemoveUnlocked(pending, disk.Remove) // a directory only if it is empty
 	}
-	if err := make(names.Beside(path)); err != nil {
+	if err := make(paths.Beside(path)); err != nil {
 		return refuse(name, err)
 	}
 	return nil
@@ -74,7 +74,7 @@ func errTaken(name string) error {
 // It is a courtesy: errors are ignored, and nothing is removed of which the maker is in
 // doubt.
 func sweepBeside(path string) {
-	_ = eachLeft(filepath.Dir(path), filepath.Base(names.Prefix(path)), func(path string, remove func(string) error) {
+	_ = eachLeft(filepath.Dir(path), filepath.Base(paths.BesidePrefix(path)), func(path string, remove func(string) error) {
 		tempdir.RemoveUnlocked(path, remove)
 	})
 }
@@ -123,7 +123,7 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 		// A directory of any size is read with bounded memory.
 		entries, err := dir.ReadDir(sweepEntries)
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), prefix) || !names.IsBeside(e.Name()) {
+			if !strings.HasPrefix(e.Name(), prefix) || !paths.IsBeside(e.Name()) {
 				continue
 			}
 			left := filepath.Join(parent, e.Name())
@@ -173,7 +173,7 @@ func mark(temp string) error {
 // have made there, and the name of something else; "": there is nothing else.
 func lookTemp(temp string) (marked bool, works []string, foreign string, err error) {
 	entries, err := disk.ReadDir(temp)
-	isWork, isPart := names.Work(), names.Part()
+	isWork, isPart := paths.WorkName(), paths.PartName()
 	for _, e := range entries {
 		switch {
 		case e.Name() == markName && e.Type().IsRegular():
@@ -230,7 +230,7 @@ func replaceable(path string) error {
 	if err != nil {
 		return refuse(path, err)
 	}
-	done, temp, isPart := false, false, names.Part()
+	done, temp, isPart := false, false, paths.PartName()
 	for _, e := range entries {
 		switch {
 		case e.Name() == successName && e.Type().IsRegular():
@@ -269,7 +269,7 @@ func removeMade(path string) error {
 		return nil
 	}
 	problems := []error{err}
-	isPart, foreign, temp := names.Part(), "", ""
+	isPart, foreign, temp := paths.PartName(), "", ""
 	for _, e := range entries {
 		switch {
 		case e.Name() == tempName && e.IsDir():

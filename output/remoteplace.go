@@ -7,7 +7,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/hdfs"
-	"mrlocal/output/names"
+	"mrlocal/internal/paths"
 	"mrlocal/output/remote"
 )
 
@@ -57,7 +57,7 @@ func (d *remotePlace) attempt(task, n int, mapOnly bool) (partWriter, error) {
 }
 
 func (d *remotePlace) begin(task, n int, mapOnly bool) (*remote.Part, error) {
-	kind := names.Kind(mapOnly)
+	kind := paths.KindLetter(mapOnly)
 	p, err := d.Attempt(kind, task, n, fmt.Sprintf("part-%s-%05d%s", kind, task, d.suffix))
 	return p, d.failed(err)
 }

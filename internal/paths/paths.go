@@ -6,6 +6,8 @@
 // it (os.SameFile), so that links and other spellings of a name do not matter.
 // What does not exist yet is compared by its absolute name without links.
 //
+// It also has the names of what mrlocal makes for results (names.go).
+//
 // The package opens and makes nothing, and keeps nothing after a call. Package
 // output, engine and the command word most refusals themselves, because each
 // knows what the user called the file.

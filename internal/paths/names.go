@@ -1,9 +1,8 @@
-// Package names has the names of files and directories that mrlocal makes for results, and tells
-// them from others: those of part files and of named outputs, of what attempts make, and hidden
-// ones beside a result that is being written.
-//
-// Neighbours: package output makes and removes the files.
-package names
+package paths
+
+// Names that mrlocal makes for results, told from others: those of part files and of named outputs,
+// of what attempts make, and hidden ones beside a result that is being written. Package output
+// makes and removes the files.
 
 import (
 	"crypto/rand"
@@ -30,15 +29,15 @@ const (
 func Beside(path string) string {
 	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails, says its documentation
-	return Prefix(path) + hex.EncodeToString(b[:])
+	return BesidePrefix(path) + hex.EncodeToString(b[:])
 }
 
 // Claim returns the one hidden name beside path that all runs try first.
-func Claim(path string) string { return Prefix(path) + strings.Repeat("0", 2*randomBytes) }
+func Claim(path string) string { return BesidePrefix(path) + strings.Repeat("0", 2*randomBytes) }
 
-// Prefix returns what all hidden names beside path begin with.
+// BesidePrefix returns what all hidden names beside path begin with.
 // A long name is cut at the start of a character.
-func Prefix(path string) string {
+func BesidePrefix(path string) string {
 	base := filepath.Base(path)
 	if len(base) > besideBaseBytes {
 		cut := besideBaseBytes
@@ -61,20 +60,20 @@ func IsBeside(name string) bool {
 	return len(random) == 2*randomBytes && strings.Trim(random, "0123456789abcdef") == ""
 }
 
-// Part matches the names of part files, and of the files of named outputs.
+// PartName matches the names of part files, and of the files of named outputs.
 // Task numbers have at least five digits, as in Hadoop. Compressed parts have a suffix, and
 // plain names no letter.
-func Part() *regexp.Regexp {
+func PartName() *regexp.Regexp {
 	return regexp.MustCompile(`^(part-|[0-9A-Za-z]{1,64}-[mr]-)[0-9]{5,}(\.gz|\.zst)?$`)
 }
 
-// Work matches the names of the directories that attempts make in `_temporary`.
-func Work() *regexp.Regexp {
+// WorkName matches the names of the directories that attempts make in `_temporary`.
+func WorkName() *regexp.Regexp {
 	return regexp.MustCompile(`^(attempt_[mr]_[0-9]{6,}_[0-9]+|task_[mr]_[0-9]{6,})$`)
 }
 
-// Kind returns what stands for the kind of task in Hadoop's names of files.
-func Kind(mapOnly bool) string {
+// KindLetter returns what stands for the kind of task in Hadoop's names of files.
+func KindLetter(mapOnly bool) string {
 	if mapOnly {
 		return "m"
 	}

@@ -1,14 +1,12 @@
-// Package inbox holds closures that other goroutines post for the coordinator of a run
-// (docs/adr/0003). It owns the closures until they are applied. Package engine uses it.
-package inbox
+package task
 
 import "sync"
 
-// Inbox holds closures for the coordinator, which applies them in the order in
-// which they were posted. It has no bound, so that posting never blocks. Even
-// the coordinator may post, because an output may report from within a call of
-// the coordinator. The number of closures is bounded by what running attempts
-// have to report.
+// Inbox holds closures that other goroutines post for the coordinator of a run
+// (docs/adr/0003). It owns them until the coordinator applies them, in the order in
+// which they were posted. It has no bound, so that posting never blocks. Even the
+// coordinator may post, because an output may report from within a call of the
+// coordinator. The number of closures is bounded by what running attempts have to report.
 type Inbox struct {
 	Wake chan struct{} // holds one token while closures wait
 	mu   struct {
@@ -18,8 +16,8 @@ type Inbox struct {
 	}
 }
 
-// New returns an empty inbox.
-func New() *Inbox { return &Inbox{Wake: make(chan struct{}, 1)} }
+// NewInbox returns an empty inbox.
+func NewInbox() *Inbox { return &Inbox{Wake: make(chan struct{}, 1)} }
 
 // Post adds f. After Close it drops f.
 func (b *Inbox) Post(f func()) {
