@@ -1,21 +1,19 @@
 // Command mrlocal runs MapReduce jobs on the files and cores of one machine, and
 // shows how the slots are handed out.
 //
-// table lists the commands; tree.go finds and calls the one that a line names. The commands are in
-// the packages below internal:
+// table lists the commands; tree.go finds and calls the one that a line names. The commands
+// gen, clean and reproduce are here, the others in the packages below internal:
 //
 //	argv         reads the command line, words errors
 //	cluster      submit and stream
 //	command      what commands share: their type, streams, exit codes
-//	experiments  reproduce
-//	files        gen and clean
 //	guide        completion, man, policies, version; groups and examples of the help
 //	jobflags     the jobs of run, with their flags
 //	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
 //	page         --ui
 //	pictures     --svg, --trace, --csv and --metrics
 //	predict      profile and validate
-//	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result
+//	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result, notices of others
 //	recorded     replay, explain, compare, convert, ui
 //	runjob       run, streaming, lint, tune
 //	settings     flags that several commands share
@@ -39,8 +37,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/cluster"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/experiments"
-	"mrlocal/cmd/mrlocal/internal/files"
 	"mrlocal/cmd/mrlocal/internal/guide"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/recorded"
@@ -65,10 +61,10 @@ func table() []entry {
 		{"run", runjob.Command}, {"streaming", runjob.Streaming}, {"lint", runjob.Lint},
 		{"batch", workloads.Batch}, {"submit", cluster.Submit}, {"stream", cluster.Stream},
 		{"sim", workloads.Sim}, {"sweep", workloads.Sweep}, {"workload", workloads.Workload},
-		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", experiments.Command},
+		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", reproduceCommand},
 		{"replay", recorded.Replay}, {"explain", recorded.Explain}, {"compare", recorded.Compare},
 		{"validate", workloads.Validate}, {"convert", recorded.Convert}, {"ui", recorded.UI},
-		{"gen", files.Gen}, {"clean", files.Clean}, {"demo", teach.Command}, {"policies", guide.Policies},
+		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", teach.Command}, {"policies", guide.Policies},
 		{"completion", func() command.Command { return guide.Complete(all) }},
 		{"man", func() command.Command { return guide.Manual(appHelp, all) }},
 		{"version", guide.Version},

@@ -9,7 +9,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/licenses"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/slots/policy/registry"
 )
@@ -42,7 +41,7 @@ func Version() command.Command {
 			if err := command.NoWords(line); err != nil || !line.Has("licenses") {
 				return PrintVersion(e, err)
 			}
-			text, err := licenses.Text()
+			text, err := process.Notices()
 			return command.Done, errors.Join(err, e.Write(text))
 		}}
 }

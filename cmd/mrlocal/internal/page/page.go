@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/licenses"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/lesson"
 	"mrlocal/trace"
@@ -173,7 +173,7 @@ func open(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run,
 // export writes a site and says how to look at it.
 func export(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
-	notices, err := licenses.Text()
+	notices, err := process.Notices()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package files
+package main
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 
 const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished; a DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
 
-// Clean removes what killed runs have left.
-func Clean() command.Command {
+// cleanCommand removes what killed runs have left.
+func cleanCommand() command.Command {
 	return command.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp,
 		Flags: []argv.Spec{argv.ToggleSpec("dry-run", "n", "list what would be removed, and remove nothing")},
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {

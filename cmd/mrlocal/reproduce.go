@@ -1,4 +1,4 @@
-package experiments
+package main
 
 import (
 	"context"
@@ -17,9 +17,9 @@ const reproduceHelp = `Runs the experiments of the papers in the simulator, all 
 
 --write writes docs/reproduction.md, its charts and its figures, below the current directory. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, inside, outside or words; docs/reproduction.md explains them.`
 
-// Command runs in the simulator alone, so its results do not depend on
+// reproduceCommand runs in the simulator alone, so its results do not depend on
 // the machine.
-func Command() command.Command {
+func reproduceCommand() command.Command {
 	return command.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: reproduceHelp, Run: runReproduce, Flags: []argv.Spec{
 		argv.ToggleSpec("list", "", "list the experiments, run none"),
 		argv.ToggleSpec("file", "", "print the workload files of the named experiments, run none"),
@@ -31,7 +31,7 @@ func Command() command.Command {
 
 // runReproduce reads the flags, of which at most one applies.
 func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	all, names, own, err := Find(line.Words, e.Workload)
+	all, names, own, err := findExperiments(line.Words, e.Workload)
 	if err != nil {
 		return 0, err
 	}
@@ -42,23 +42,23 @@ func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, erro
 	case own && line.Has("file"):
 		return 0, errs.Optionf("--file", "prints files of the binary; leave out your own")
 	case line.Has("file"):
-		text, err := Workloads(some)
+		text, err := experimentFiles(some)
 		return command.Done, errors.Join(err, e.Write(text))
 	case line.Has("list"):
-		return command.Done, e.Write(List(some))
+		return command.Done, e.Write(listExperiments(some))
 	case line.Has("write") && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
 	r := settings.NewReader(line)
-	o := Options{Seeds: r.Count("seeds", 1, mostSeeds), Format: r.Choice("format", "text", "csv", "json", "markdown"), ToDocs: line.Has("write"), Write: e.Write}
-	if o.Web, err = pictures.HTML(r.Path("html"), process.Work{Stdout: e.Stdout}); err != nil {
+	o := experiments{seeds: r.Count("seeds", 1, mostSeeds), format: r.Choice("format", "text", "csv", "json", "markdown"), toDocs: line.Has("write"), write: e.Write}
+	if o.html, err = pictures.HTML(r.Path("html"), process.Work{Stdout: e.Stdout}); err != nil {
 		return 0, err
 	}
 	// A figure that is outside is a result and no failure: the exit code is 0.
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	return command.Done, o.Run(ctx, some)
+	return command.Done, o.run(ctx, some)
 }
 
 // mostSeeds bounds --seeds.

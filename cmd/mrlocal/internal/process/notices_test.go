@@ -1,4 +1,4 @@
-package licenses
+package process
 
 import (
 	"bytes"
@@ -187,7 +187,7 @@ func TestEverythingThatOthersWroteHasItsNotice(t *testing.T) {
 	parts := append(linked(t), vendored(t)...)
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(strings.ToLower(a.name), strings.ToLower(b.name)) })
 	golden.Check(t, "THIRD_PARTY", write(parts))
-	text, err := Text()
+	text, err := Notices()
 	if err != nil || len(text) == 0 {
 		t.Errorf("%d bytes are embedded, %v", len(text), err)
 	}

@@ -1,6 +1,4 @@
-// Package files has the commands that make files and remove them: gen writes generated input, clean
-// removes what killed runs have left. It keeps nothing; datagen has the kinds of data.
-package files
+package main
 
 import (
 	"cmp"
@@ -23,8 +21,8 @@ const (
 
 const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf), corpus (short technical lines, many of them equal), movies (ratings), edges (of a graph), points (around ten centres) or candidates (lists of four items, for self-join). teragen is another name of records. The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
-// Gen makes input for the examples and the benchmarks.
-func Gen() command.Command {
+// genCommand makes input for the examples and the benchmarks.
+func genCommand() command.Command {
 	return command.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp,
 		Flags: []argv.Spec{
 			argv.ValueSpec("size", "make `SIZE` bytes", "64MiB"),

@@ -1,4 +1,4 @@
-package experiments_test
+package main
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"mrlocal/bench"
-	"mrlocal/cmd/mrlocal/internal/experiments"
 )
 
 // The test writes the document of two experiments. Package bench
@@ -24,8 +23,8 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	o := experiments.Options{Format: "text", ToDocs: true, Write: func(text []byte) error { out.Write(text); return nil }}
-	if err := o.Run(t.Context(), some); err != nil {
+	o := experiments{format: "text", toDocs: true, write: func(text []byte) error { out.Write(text); return nil }}
+	if err := o.run(t.Context(), some); err != nil {
 		t.Fatal(err)
 	}
 	document, err := os.ReadFile(filepath.Join("docs", "reproduction.md"))
