@@ -42,7 +42,7 @@ func (a *SlotAttempt) openOutput(name string) (*textOut, error) {
 	}
 	part, ok := a.part.(besider)
 	if !ok {
-		return nil, fmt.Errorf("output %q: this attempt writes no part of the result", name)
+		return nil, fmt.Errorf("output %q: this attempt writes no part of the result; where a job has reducers, only they do", name)
 	}
 	w, err := part.Beside(name)
 	if err != nil {

@@ -40,8 +40,11 @@ func longNames(flags []Flag) []string {
 
 // unknownLong returns the error for --name, with the nearest flag.
 func unknownLong(name string, flags []Flag) error {
-	if name == "resume" { // a user who finds it in one command expects it in the others
+	switch name { // a user who finds it in one command expects it in the others
+	case "resume":
 		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; batches, tools and simulations start anew")
+	case "alone", "cost", "heartbeat", "seeds":
+		return errs.Optionf("--"+name, "is of simulated runs; mrlocal sim and sweep have it")
 	}
 	if n := errs.Nearest(name, longNames(flags)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
