@@ -13,7 +13,9 @@ import (
 	"mrlocal/jobs/sort"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 )
@@ -134,22 +136,72 @@ const splitDisk = 100_000_000
 // two map slots for each reduce slot, as in the paper.
 func runSplit(tb testing.TB, work []engine.BatchJob, split bool, bigBytes int64) *report.Report {
 	tb.Helper()
+	o := splitOptions(tb, !split, bigBytes)
+	o.Policy = policyOf(tb, "fair")
+	if split {
+		o.Policy = policyOf(tb, "dynsplit")
+	}
+	return runWork(tb, work, o)
+}
+
+// splitOptions are those of both versions but for the policy. In raw ones kvbuffers do not grow.
+func splitOptions(tb testing.TB, raw bool, bigBytes int64) engine.Options {
 	early := slots.One / 20
-	o := engine.Options{
+	return engine.Options{
 		Config:             setup.Config{MapSlots: 2, ReduceSlots: 1, Slowstart: &early},
 		DiskBytesPerSecond: splitDisk, Codec: runs.None, MemoryBytes: max(64<<20, bigBytes),
-		SortBufferBytes: max(bigBytes/200, leastSplitBlock) * 100 / 128, NoGrowth: !split, TempDirs: []string{tb.TempDir()},
+		SortBufferBytes: max(bigBytes/200, leastSplitBlock) * 100 / 128, NoGrowth: raw, TempDirs: []string{tb.TempDir()},
 	}
-	name := "fair"
-	if split {
-		name = "dynsplit"
-	}
-	o.Policy = policyOf(tb, name)
+}
+
+func runWork(tb testing.TB, work []engine.BatchJob, o engine.Options) *report.Report {
+	tb.Helper()
 	r, err := engine.RunBatch(tb.Context(), work, o)
 	if err != nil {
-		tb.Fatalf("%s: %v", name, err)
+		tb.Fatal(err)
 	}
 	return r
+}
+
+// leastSplitMemory is the least memory of a run with three slots and an additional one.
+const leastSplitMemory = 24 << 20
+
+// BenchmarkTypes runs one job of each type for real, as raw and with none, one and two
+// additional map slots [Split11, Fig. 6], and the mixed job with five sizes of memory
+// [Split11, Fig. 7]. It reports medians of makespans.
+func BenchmarkTypes(b *testing.B) {
+	for b.Loop() {
+		for _, kind := range []string{"cpu", "io", "mix"} {
+			work := splitWork(b, []splitJob{{kind, kind, 1, 0}}, *sizeBytes)
+			took := map[string][]float64{}
+			for range *rounds {
+				took["raw"] = append(took["raw"], runSplit(b, work(0), false, *sizeBytes).MakespanSeconds)
+				for n := range int32(3) {
+					p := policy.DefaultOptions()
+					p.AdditionalMapSlots = n
+					o := splitOptions(b, false, *sizeBytes)
+					var err error
+					if o.Policy, err = registry.New("dynsplit", p); err != nil {
+						b.Fatal(err)
+					}
+					name := fmt.Sprintf("%d-additional", n)
+					took[name] = append(took[name], runWork(b, work(0), o).MakespanSeconds)
+				}
+				// Five steps, as from 256 to 1280 MB.
+				for part := int64(1); part <= 5 && kind == "mix"; part++ {
+					o := splitOptions(b, false, *sizeBytes)
+					o.Policy, o.MemoryBytes = policyOf(b, "dynsplit"), part*max(*sizeBytes/4, leastSplitMemory)
+					name := fmt.Sprintf("memory-%dMiB", o.MemoryBytes>>20)
+					r := runWork(b, work(0), o)
+					took[name] = append(took[name], r.MakespanSeconds)
+					b.ReportMetric(float64(spills(r)), name+"-spills")
+				}
+			}
+			for name, all := range took {
+				b.ReportMetric(middle(all), kind+"-"+name+"-s")
+			}
+		}
+	}
 }
 
 // BenchmarkSplit runs the micro- and the macrobenchmark of [Split11, evaluation] for real,
