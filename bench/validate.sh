@@ -4,7 +4,7 @@
 # Profiles wordcount, sort and grep on MIB MiB of text each (default 64), then validates seventeen
 # mixes that were not profiled, with other inputs, sizes, jobs and slots, RUNS real runs of each
 # (default 7) under two policies or three. Prints a line a mix, and the medians. Wants a quiet
-# machine for six minutes.
+# machine for six minutes. The speed probe says how much the machine has drifted since the profile.
 #
 # Most mixes compare fifo or fair with a policy that lends slots: with one map slot, or one reduce
 # slot, a core is idle unless it is lent. The first two compare fifo with fair. Mixes 13 and 14
@@ -32,6 +32,7 @@ job() {
 	job links grep text 2MiB
 } >profile.yaml
 ./mrlocal profile profile.yaml -o measured.yaml --progress none
+grep probe: measured.yaml
 
 mixes=0
 # mix POLICIES SLOTS: the jobs on standard input, with flags for the slots.
@@ -40,7 +41,7 @@ mix() {
 	{ echo jobs:; cat; } >"mix$mixes.yaml"
 	# shellcheck disable=SC2086
 	./mrlocal validate "mix$mixes.yaml" --measured measured.yaml --sched "$1" --runs "$runs" --progress none --report "v$mixes.json" $2 >"v$mixes.txt"
-	echo "mix $mixes ($1 $2): $(grep -E 'median|best' "v$mixes.txt" | tr '\n' ';') $(awk '/makespan\)/ { print $1, $3, $4, $5, $6, $7 }' "v$mixes.txt" | tr '\n' ';')"
+	echo "mix $mixes ($1 $2): $(grep -E 'median|best|machine|warning' "v$mixes.txt" | tr '\n' ';') $(awk '/makespan\)/ { print $1, $3, $4, $5, $6, $7 }' "v$mixes.txt" | tr '\n' ';')"
 }
 one='--map-slots 1 --reduce-slots 1'
 mix fifo,fair "$one" < <(job a wordcount other3 3MiB; job b wordcount other4 2MiB; job c wordcount other3 4MiB)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +19,74 @@ type Measured struct {
 	MemoryBytes int64         // that one core copies in a second; 0: not known
 	DiskBytes   int64         // that are written in a second, synced; 0: not known
 	WarmUp      time.Duration // the first attempt on each slot of a run takes so much longer
+	Probe       Probe         // how fast the machine was while it was measured; zero: not known
 
 	Jobs []MeasuredJob
+}
+
+// Probe is how long a fixed work of one thread took that has nothing to do with any job. A zero
+// time is not known.
+type Probe struct {
+	Alone time.Duration // on a core while the others do nothing
+	All   time.Duration // while all cores are at such work
+}
+
+// Slower returns how many times as long the probe takes as it did at first, alone and on all
+// cores: 1 if one of the two times is not known.
+func (p Probe) Slower(first Probe) (alone, all float64) {
+	ratio := func(now, first time.Duration) float64 {
+		if now <= 0 || first <= 0 {
+			return 1
+		}
+		return float64(now) / float64(first)
+	}
+	return ratio(p.Alone, first.Alone), ratio(p.All, first.All)
+}
+
+// SlowerBeside returns how many times as long a task takes while k are at work on a machine of
+// so many cores, if the probe takes alone and all times as long. Between one task and as many as
+// there are cores it is on the line between the two.
+func SlowerBeside(k float64, cores int, alone, all float64) float64 {
+	if cores < 2 {
+		return all
+	}
+	return alone + (all-alone)*min(1, max(0, k-1)/float64(cores-1))
+}
+
+// Slowed returns what was measured as it is on a machine whose probe takes alone and all times
+// as long.
+func (m *Measured) Slowed(alone, all float64) *Measured {
+	slow := *m
+	one := SlowerBeside(1, m.Cores, alone, all)
+	scale := func(d *time.Duration) {
+		*d = time.Duration(min(math.Round(float64(*d)*one), float64(mostTime)))
+	}
+	contend := func(u *Use) {
+		u.Slowdown = slices.Clone(u.Slowdown)
+		for i, s := range u.Slowdown {
+			u.Slowdown[i] = max(ppm.One, ppm.Near(float64(s)/float64(ppm.One)*SlowerBeside(float64(i+1), m.Cores, alone, all)/one))
+		}
+	}
+	scale(&slow.WarmUp)
+	slow.Jobs = slices.Clone(m.Jobs)
+	for i := range slow.Jobs {
+		j := &slow.Jobs[i]
+		j.Stages = slices.Clone(j.Stages)
+		for n := range j.Stages {
+			s := &j.Stages[n]
+			s.Divided = slices.Clone(s.Divided)
+			contend(&s.Map.Use)
+			contend(&s.Reduce.Use)
+			scale(&s.Start)
+			scale(&s.Map.Fixed)
+			scale(&s.Reduce.Fixed)
+			for k := range s.Divided {
+				scale(&s.Divided[k].Map)
+				scale(&s.Divided[k].ReducePerMiB)
+			}
+		}
+	}
+	return &slow
 }
 
 // MeasuredJob is what was measured of one job of the file.
@@ -51,21 +118,26 @@ type Division struct {
 	Map          time.Duration // of a map that is alone on the machine
 	OutputRatio  ppm.Share     // bytes that the reduces copy, by bytes of input
 	ReducePerMiB time.Duration // more than TaskTimes.Fixed, of a reduce that is alone, for each MiB that it copies
+
+	// What follows is written for readers; nothing of it is simulated.
+	CombineRatio ppm.Share     // records that combiners return, by those that they get; 0: there is none
+	WrittenRatio ppm.Share     // bytes that reduces write, by bytes that they copy; of maps, by their input, if there are no reduces
+	Copy         time.Duration // of a reduce that is alone, without waiting for maps; not in its other times
+	MapPhases    []PhaseTime   // the parts of Map
+	ReducePhases []PhaseTime   // the parts of the time of a reduce that copies its mean number of bytes
 }
 
 // TaskTimes is what tasks of one kind have in common however the input is divided.
 type TaskTimes struct {
 	Fixed  time.Duration // of a reduce that copies nothing; of a map without input
 	Spread []ppm.Share   // measured times by those of the middle: evenly spaced quantiles, the least first
-	Phases []PhaseShare  // of the time
 	Use
 }
 
-// PhaseShare is the part of its time that a task spends in a phase. What is before the first
-// one is "start".
-type PhaseShare struct {
+// PhaseTime is the time that a task spends in a phase. What is before the first one is "start".
+type PhaseTime struct {
 	Phase string
-	Share ppm.Share
+	Time  time.Duration
 }
 
 // Use is what a task takes of the machine.
@@ -216,6 +288,14 @@ func (d *decoder) measured(n ast.Node, key string) {
 		{"memory", into(&m.MemoryBytes, rate)},
 		{"disk", into(&m.DiskBytes, rate)},
 		{"warm_up", into(&m.WarmUp, d.time)},
+		{"probe", func(v ast.Node, key string) {
+			d.mapping(v, key, []field{
+				{"alone", into(&m.Probe.Alone, d.time)},
+				{"all", into(&m.Probe.All, d.time)},
+			})
+			d.must(v, key, m.Probe.Alone > 0, "alone")
+			d.must(v, key, m.Probe.All > 0, "all")
+		}},
 		{"jobs", appended(d, &m.Jobs, d.measuredJob)},
 	})
 	d.must(n, key, m.Cores > 0, "cores")
@@ -258,24 +338,31 @@ func (d *decoder) division(n ast.Node) (v Division) {
 		{"map", into(&v.Map, d.time)},
 		{"output_ratio", into(&v.OutputRatio, d.share)},
 		{"reduce_per_mib", into(&v.ReducePerMiB, d.time)},
+		{"combine_ratio", into(&v.CombineRatio, d.share)},
+		{"written_ratio", into(&v.WrittenRatio, d.share)},
+		{"copy", into(&v.Copy, d.time)},
+		{"map_phases", d.phaseTimes(&v.MapPhases)},
+		{"reduce_phases", d.phaseTimes(&v.ReducePhases)},
 	})
 	d.must(n, "divided", v.MapBytes > 0, "map_bytes")
 	return v
 }
 
-func (d *decoder) taskTimes(to *TaskTimes) setter {
+// phaseTimes reads times by phase.
+func (d *decoder) phaseTimes(to *[]PhaseTime) setter {
 	phase := func(name string) field {
-		return field{name, func(v ast.Node, key string) {
-			to.Phases = append(to.Phases, PhaseShare{key, d.share(v, key)})
-		}}
+		return field{name, func(v ast.Node, key string) { *to = append(*to, PhaseTime{key, d.time(v, key)}) }}
 	}
+	return func(v ast.Node, key string) {
+		d.mapping(v, key, []field{phase("start"), phase("compute"), phase("io"), phase("sort"), phase("reduce")})
+	}
+}
+
+func (d *decoder) taskTimes(to *TaskTimes) setter {
 	return func(v ast.Node, key string) {
 		d.mapping(v, key, []field{
 			{"fixed", into(&to.Fixed, d.time)},
 			{"spread", into(&to.Spread, d.shares)},
-			{"phases", func(v ast.Node, key string) {
-				d.mapping(v, key, []field{phase("start"), phase("compute"), phase("io"), phase("copy"), phase("sort"), phase("reduce")})
-			}},
 			{"cpu", into(&to.CPU, d.share)},
 			{"slowdown", into(&to.Slowdown, d.shares)},
 		})
@@ -309,18 +396,23 @@ func (m *Measured) Text() string {
 			fmt.Fprintf(&b, "  %s: %dMB\n", rate.key, max(1, rate.bytes/1_000_000))
 		}
 	}
-	fmt.Fprintf(&b, "  warm_up: %v\n  jobs:\n", m.WarmUp)
+	fmt.Fprintf(&b, "  warm_up: %v\n", m.WarmUp)
+	if m.Probe != (Probe{}) {
+		fmt.Fprintf(&b, "  probe: {alone: %v, all: %v}\n", m.Probe.Alone, m.Probe.All)
+	}
+	b.WriteString("  jobs:\n")
 	for i := range m.Jobs {
 		j := &m.Jobs[i]
 		fmt.Fprintf(&b, "    - name: %s\n      runs: %s\n      stages:\n", quoted(j.Name), quoted(j.Runs))
 		for n := range j.Stages {
 			s := &j.Stages[n]
 			fmt.Fprintf(&b, "        - {maps: %d, reduces: %d, input: %d, start: %v,\n           divided: [", s.Maps, s.Reduces, s.InputBytes, s.Start)
-			for i, d := range s.Divided {
+			for i := range s.Divided {
+				d := &s.Divided[i]
 				if i > 0 {
 					b.WriteString(",\n             ")
 				}
-				fmt.Fprintf(&b, "{map_bytes: %d, map: %v, output_ratio: %v, reduce_per_mib: %v}", d.MapBytes, d.Map, d.OutputRatio, d.ReducePerMiB)
+				b.WriteString(d.text())
 			}
 			fmt.Fprintf(&b, "],\n           map: %s", s.Map.text())
 			if s.Reduces > 0 {
@@ -332,6 +424,34 @@ func (m *Measured) Text() string {
 	return b.String()
 }
 
+// text returns the division in two lines.
+func (d *Division) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "{map_bytes: %d, map: %v, output_ratio: %v, reduce_per_mib: %v,\n              ", d.MapBytes, d.Map, d.OutputRatio, d.ReducePerMiB)
+	for _, ratio := range []struct {
+		key   string
+		share ppm.Share
+	}{{"combine_ratio", d.CombineRatio}, {"written_ratio", d.WrittenRatio}} {
+		if ratio.share > 0 {
+			fmt.Fprintf(&b, "%s: %v, ", ratio.key, ratio.share)
+		}
+	}
+	fmt.Fprintf(&b, "copy: %v, map_phases: %s", d.Copy, phasesText(d.MapPhases))
+	if len(d.ReducePhases) > 0 {
+		fmt.Fprintf(&b, ", reduce_phases: %s", phasesText(d.ReducePhases))
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+func phasesText(all []PhaseTime) string {
+	words := make([]string, len(all))
+	for i, p := range all {
+		words[i] = fmt.Sprintf("%s: %v", p.Phase, p.Time)
+	}
+	return "{" + strings.Join(words, ", ") + "}"
+}
+
 func (t *TaskTimes) text() string {
 	list := func(all []ppm.Share) string {
 		words := make([]string, len(all))
@@ -340,11 +460,7 @@ func (t *TaskTimes) text() string {
 		}
 		return "[" + strings.Join(words, ", ") + "]"
 	}
-	phases := make([]string, len(t.Phases))
-	for i, p := range t.Phases {
-		phases[i] = fmt.Sprintf("%s: %v", p.Phase, p.Share)
-	}
-	return fmt.Sprintf("{fixed: %v, spread: %s, cpu: %v, slowdown: %s, phases: {%s}}", t.Fixed, list(t.Spread), t.CPU, list(t.Slowdown), strings.Join(phases, ", "))
+	return fmt.Sprintf("{fixed: %v, spread: %s, cpu: %v, slowdown: %s}", t.Fixed, list(t.Spread), t.CPU, list(t.Slowdown))
 }
 
 // quoted returns a string in YAML's single quotes, in which only they have a meaning.

@@ -19,12 +19,16 @@ jobs:
 
 func measured() *workload.Measured {
 	half, one, two := ppm.One/2, ppm.One, 2*ppm.One
-	task := workload.TaskTimes{Fixed: time.Millisecond, Spread: []ppm.Share{half, one, two}, Phases: []workload.PhaseShare{{Phase: "start", Share: half}, {Phase: "io", Share: half}}, Use: workload.Use{Slowdown: []ppm.Share{one, two}, CPU: one}}
+	task := workload.TaskTimes{Fixed: time.Millisecond, Spread: []ppm.Share{half, one, two}, Use: workload.Use{Slowdown: []ppm.Share{one, two}, CPU: one}}
 	small := workload.Division{MapBytes: 4 << 20, Map: 9 * time.Millisecond, OutputRatio: one, ReducePerMiB: time.Millisecond}
-	large := workload.Division{MapBytes: 8 << 20, Map: 11 * time.Millisecond, OutputRatio: half, ReducePerMiB: 2 * time.Millisecond}
+	large := workload.Division{
+		MapBytes: 8 << 20, Map: 11 * time.Millisecond, OutputRatio: half, ReducePerMiB: 2 * time.Millisecond, CombineRatio: half, WrittenRatio: two, Copy: time.Microsecond,
+		MapPhases:    []workload.PhaseTime{{Phase: "start", Time: time.Millisecond}, {Phase: "io", Time: 10 * time.Millisecond}},
+		ReducePhases: []workload.PhaseTime{{Phase: "sort", Time: time.Millisecond}},
+	}
 	first := workload.Stage{Size: workload.Size{Maps: 4, Reduces: 2, InputBytes: 16 << 20}, Start: 5 * time.Millisecond, Divided: []workload.Division{small, large}, Map: task, Reduce: task}
 	second := workload.Stage{Size: workload.Size{Maps: 1, Reduces: 1, InputBytes: 1 << 20}, Divided: []workload.Division{small}, Map: task, Reduce: task}
-	return &workload.Measured{Cores: 2, MemoryBytes: 9_000_000_000, WarmUp: time.Second, Jobs: []workload.MeasuredJob{
+	return &workload.Measured{Cores: 2, MemoryBytes: 9_000_000_000, WarmUp: time.Second, Probe: workload.Probe{Alone: 20 * time.Millisecond, All: 30 * time.Millisecond}, Jobs: []workload.MeasuredJob{
 		{Name: "links", Runs: "grep regexp=a.c", Stages: []workload.Stage{first, second}},
 		{Name: "it's", Runs: "wordcount", Stages: []workload.Stage{first}},
 	}}
@@ -51,6 +55,56 @@ func TestDivideStaysOnTheLine(t *testing.T) {
 	}
 	if d := s.Divide(6 << 20); d.OutputRatio != ppm.One*3/4 || d.ReducePerMiB != 1500*time.Microsecond {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestASlowMachine: where the probe takes half as long again alone, so do all times; where it takes
+// three times as long on all cores, tasks that are not alone take twice as long beyond that.
+// What was measured does not change.
+func TestASlowMachine(t *testing.T) {
+	times := func(m *workload.Measured) []time.Duration {
+		s := &m.Jobs[0].Stages[0]
+		return []time.Duration{m.WarmUp, s.Start, s.Map.Fixed, s.Reduce.Fixed, s.Divided[1].Map, s.Divided[1].ReducePerMiB}
+	}
+	m := measured()
+	slow := m.Slowed(1.5, 3)
+	for i, d := range times(m) {
+		if got := times(slow)[i]; d == 0 || got != d*3/2 {
+			t.Errorf("time %d is %v, and %v on the slow machine", i, d, got)
+		}
+	}
+	if d := cmp.Diff(measured(), m); d != "" {
+		t.Error(d)
+	}
+	s := &slow.Jobs[0].Stages[0]
+	for _, got := range [][]ppm.Share{s.Map.Slowdown, s.Reduce.Slowdown} {
+		if d := cmp.Diff([]ppm.Share{ppm.One, 4 * ppm.One}, got); d != "" {
+			t.Error(d)
+		}
+	}
+	if s.Divided[1].OutputRatio != ppm.One/2 || s.Map.CPU != ppm.One || s.Size != m.Jobs[0].Stages[0].Size {
+		t.Errorf("%+v", s)
+	}
+	if d := cmp.Diff(m, m.Slowed(1, 1)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestBetweenOneTaskAndAllCores: on four cores, of which one is as fast as it was.
+func TestBetweenOneTaskAndAllCores(t *testing.T) {
+	for k, want := range map[float64]float64{1: 1, 2.5: 1.5, 4: 2, 8: 2} {
+		if got := workload.SlowerBeside(k, 4, 1, 2); got != want {
+			t.Errorf("%v at work: %v times as long, want %v", k, got, want)
+		}
+	}
+	if got := workload.SlowerBeside(1, 1, 1, 2); got != 2 {
+		t.Errorf("on one core %v", got)
+	}
+	if alone, all := (workload.Probe{Alone: 2, All: 6}).Slower(workload.Probe{Alone: 1, All: 4}); alone != 2 || all != 1.5 {
+		t.Errorf("%v, %v", alone, all)
+	}
+	if alone, all := (workload.Probe{Alone: 2, All: 6}).Slower(workload.Probe{}); alone != 1 || all != 1 {
+		t.Errorf("by nothing that is known: %v, %v", alone, all)
 	}
 }
 

@@ -11,10 +11,13 @@
 package predict
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"mrlocal/report"
 	"mrlocal/trace"
+	"mrlocal/workload"
 )
 
 // attempt is one that committed.
@@ -22,11 +25,14 @@ type attempt struct {
 	kind       trace.Kind
 	from, to   time.Duration // of its work: a reduce's begins when it has copied all
 	bytes      int64         // of its input
+	written    int64
 	cpu        time.Duration
-	works      bool    // a reduce that has copied all
-	first      bool    // on its slot, in the run
-	core       int32   // -1: its slot is bound to none
-	concurrent float64 // attempts at work while it ran, itself included, on average
+	copying    time.Duration // of a reduce, without waiting for maps
+	works      bool          // a reduce that has copied all
+	first      bool          // on its slot, in the run
+	core       int32         // -1: its slot is bound to none
+	concurrent float64       // attempts at work while it ran, itself included, on average
+	slower     float64       // times as long as at the middle speed of the machine; 0: as long
 
 	phase  trace.Phase
 	since  time.Duration                      // it is in that phase
@@ -39,6 +45,18 @@ type Run struct {
 	open   map[int32]attempt
 	used   map[int32]bool // slots
 	slots  []trace.Slot
+	probes [2]workload.Probe // before and after the run
+	slower func(k float64) float64
+}
+
+// steady removes what the machine was slower than its probe in the middle of the profile.
+func (r *Run) steady(cores int, middle workload.Probe) {
+	var alone, all float64
+	for _, p := range r.probes {
+		a, b := p.Slower(middle)
+		alone, all = alone+a/2, all+b/2
+	}
+	r.slower = func(k float64) float64 { return workload.SlowerBeside(k, cores, alone, all) }
 }
 
 // Open implements the optional method of a trace.Sink.
@@ -51,6 +69,16 @@ func (r *Run) Open(h *trace.Header) error {
 type stageRun struct {
 	submitted time.Duration
 	attempts  []attempt
+	combined  float64 // records that combiners returned, by those that they got; 0: there was none
+}
+
+// Count takes what the report of the run counted of each job of the chain.
+func (r *Run) Count(done *report.Report) {
+	for i := range min(len(r.stages), len(done.Jobs)) {
+		if c := &done.Jobs[i].Counters; c.CombineInputRecords > 0 {
+			r.stages[i].combined = float64(c.CombineOutputRecords) / float64(c.CombineInputRecords)
+		}
+	}
 }
 
 // Record implements trace.Sink.
@@ -79,8 +107,8 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		}
 		delete(r.open, e.Slot)
 		a.enter(e.At, trace.PhaseNone)
-		// The fields are those of OpFinish: bytes read, written, CPU time, bytes copied.
-		a.to, a.bytes, a.cpu = e.At, e.A, time.Duration(e.C)
+		// The fields are those of OpFinish: bytes read, written, CPU time, bytes copied, time of copying.
+		a.to, a.bytes, a.written, a.cpu, a.copying = e.At, e.A, e.B, time.Duration(e.C), time.Duration(e.E)
 		if a.kind == trace.Reduce {
 			a.bytes = e.D
 		}
@@ -104,6 +132,9 @@ func (r *Run) crowd() {
 			a.concurrent = 1
 			if took := (a.to - a.from).Seconds(); took > 0 {
 				a.concurrent = r.integrate(a, func(_, all []*attempt) float64 { return float64(len(all)) }) / took
+			}
+			if r.slower != nil {
+				a.slower = r.slower(a.concurrent)
 			}
 		}
 	}
@@ -139,5 +170,5 @@ func (r *Run) integrate(a *attempt, value func(core, all []*attempt) float64) (s
 		}
 		sum += value(core, all) * (edges[i] - edges[i-1]).Seconds()
 	}
-	return sum
+	return sum / cmp.Or(a.slower, 1)
 }

@@ -203,7 +203,75 @@ func (f *stageFit) division(g *group) workload.Division {
 	if len(perMiB) > 0 {
 		d.ReducePerMiB = toTime(median(perMiB))
 	}
+	f.describe(&d, g)
 	return d
+}
+
+// describe sets what is written of a division and not simulated.
+func (f *stageFit) describe(d *workload.Division, g *group) {
+	var combined, written, copying, reduces []float64
+	var phases [2][trace.PhaseHeld + 1]float64 // by kind: seconds
+	for i := range g.runs {
+		s := &g.runs[i]
+		if s.combined > 0 {
+			combined = append(combined, s.combined)
+		}
+		out, in := 0.0, float64(s.copied)
+		if s.Reduces == 0 {
+			in = float64(s.InputBytes)
+		}
+		for n := range s.attempts {
+			a := &s.attempts[n]
+			if a.kind == trace.Reduce || s.Reduces == 0 {
+				out += float64(a.written)
+			}
+			if math.Round(a.concurrent) != 1 {
+				continue
+			}
+			if a.kind == trace.Reduce {
+				copying, reduces = append(copying, a.copying.Seconds()), append(reduces, a.seconds())
+			}
+			for p, t := range a.phases {
+				// A reduce that copies or is held mostly waits for maps, which is no part of its time.
+				if p := trace.Phase(p); p != trace.PhaseCopy && p != trace.PhaseHeld && (a.kind == trace.Map || p != trace.PhaseNone) {
+					phases[a.kind][p] += t.Seconds()
+				}
+			}
+		}
+		if in > 0 {
+			written = append(written, out/in)
+		}
+	}
+	if len(combined) > 0 {
+		d.CombineRatio = ppm.Near(median(combined))
+	}
+	if len(written) > 0 {
+		d.WrittenRatio = ppm.Near(median(written))
+	}
+	d.MapPhases = divided(d.Map.Seconds(), &phases[trace.Map])
+	if len(reduces) > 0 {
+		d.Copy = toTime(median(copying))
+		d.ReducePhases = divided(median(reduces), &phases[trace.Reduce])
+	}
+}
+
+// divided returns the parts of a time, in seconds, that are as those of phases.
+func divided(whole float64, phases *[trace.PhaseHeld + 1]float64) (all []workload.PhaseTime) {
+	sum := 0.0
+	for _, s := range phases {
+		sum += s
+	}
+	for p, s := range phases {
+		if s == 0 {
+			continue
+		}
+		name := "start"
+		if p > 0 {
+			name = trace.Phase(p).String()
+		}
+		all = append(all, workload.PhaseTime{Phase: name, Time: toTime(whole * s / sum)})
+	}
+	return all
 }
 
 // expected returns the time, in seconds, that a task of a run takes alone, in the middle.
@@ -237,7 +305,6 @@ func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *attempt, expecte
 func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 	var ratios, warm []float64
 	var cpu, seconds float64
-	var phases [trace.PhaseHeld + 1]float64
 	f.each(kind, func(_ *stageOf, a *attempt, expected float64) {
 		if math.Round(a.concurrent) != 1 {
 			return
@@ -250,7 +317,6 @@ func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 		for p, d := range a.phases {
 			// A reduce that copies or is held mostly waits for maps, which is no part of its time.
 			if p := trace.Phase(p); p != trace.PhaseCopy && p != trace.PhaseHeld {
-				phases[p] += d.Seconds()
 				seconds += d.Seconds()
 			}
 		}
@@ -261,23 +327,8 @@ func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 	if seconds > 0 {
 		t.CPU = ppm.Near(cpu / seconds)
 	}
-	t.Spread, t.Phases = spread(ratios), shares(&phases, seconds)
+	t.Spread = spread(ratios)
 	t.Slowdown = f.slowdown(kind, ratios)
-}
-
-// shares returns the parts of a time, in seconds, by phase.
-func shares(phases *[trace.PhaseHeld + 1]float64, whole float64) (all []workload.PhaseShare) {
-	for p, s := range phases {
-		if s == 0 {
-			continue
-		}
-		name := "start"
-		if p > 0 {
-			name = trace.Phase(p).String()
-		}
-		all = append(all, workload.PhaseShare{Phase: name, Share: ppm.Near(s / whole)})
-	}
-	return all
 }
 
 // slowdown returns how much longer the tasks of a kind take while 1, 2, ... are at work on the
@@ -331,7 +382,8 @@ func (f *stageFit) cold() (all []float64) {
 	return all
 }
 
-func (a *attempt) seconds() float64 { return (a.to - a.from).Seconds() }
+// seconds returns the time of its work at the middle speed of the machine.
+func (a *attempt) seconds() float64 { return (a.to - a.from).Seconds() / cmp.Or(a.slower, 1) }
 
 // spread returns quantiles of ratios whose mean is that of the ratios.
 func spread(ratios []float64) []ppm.Share {

@@ -112,3 +112,72 @@ func TestOrders(t *testing.T) {
 		}
 	}
 }
+
+// compared makes three rounds of runs of 10 s on a machine whose probe takes so many times as
+// long as in the profile. It returns the comparison, the speeds that were simulated, and the
+// number of real runs. After the last probe of the list the speed stays.
+func compared(t *testing.T, speeds ...float64) (v *predict.Validation, simulated []float64, runs int) {
+	t.Helper()
+	f, err := workload.Read("w", strings.NewReader(oneJob))
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := func(times float64) workload.Probe {
+		return workload.Probe{Alone: time.Duration(times * float64(20*time.Millisecond)), All: time.Duration(times * float64(25*time.Millisecond))}
+	}
+	done := &report.Report{MakespanSeconds: 10, Jobs: []report.Job{{Name: "a", FinishS: 10}}}
+	c := predict.Comparison{
+		File: f, Policies: []string{"fair", "pi"}, Rounds: 3, Measured: &workload.Measured{Cores: 2, Probe: probe(1), WarmUp: time.Second},
+		Real: func(string) (*report.Report, error) { runs++; return done, nil },
+		Simulated: func(_ string, m *workload.Measured, _ *report.Report, _ uint64) (*report.Report, error) {
+			simulated = append(simulated, m.WarmUp.Seconds())
+			return done, nil
+		},
+		Probe: func() workload.Probe {
+			now := speeds[0]
+			if len(speeds) > 1 {
+				speeds = speeds[1:]
+			}
+			return probe(now)
+		},
+		Note: func(string) {},
+	}
+	if v, err = c.Compare(); err != nil {
+		t.Fatal(err)
+	}
+	return v, simulated, runs
+}
+
+// TestTimesAreThoseOfTheMachineNow: all policies of a turn are simulated at the mean speed of
+// its probes.
+func TestTimesAreThoseOfTheMachineNow(t *testing.T) {
+	v, got, runs := compared(t, 1.2, 1.2, 1.2, 1, 1.2, 1.2)
+	want := []float64{1.2, 1.2, 1.1, 1.1, 1.2, 1.2}
+	for i := range want {
+		if len(got) != len(want) || math.Abs(got[i]-want[i]) > 1e-6 {
+			t.Fatalf("simulated %v, want %v", got, want)
+		}
+	}
+	if runs != 6 || v.Repeated != 0 || v.Drifted != 0 || v.Alone == nil || math.Abs(v.Alone.Mean-3.5/3) > 1e-6 || v.All.Least > 1.1+1e-6 {
+		t.Errorf("%d runs, %+v", runs, v)
+	}
+}
+
+// TestRunsOfAMachineThatDriftsAreRepeated: within the second run the machine becomes slower by
+// half, so it is made again; a machine that never rests ends the tries.
+func TestRunsOfAMachineThatDriftsAreRepeated(t *testing.T) {
+	v, got, runs := compared(t, 1, 1, 1.5, 1.5)
+	if runs != 7 || v.Repeated != 1 || v.Drifted != 0 || math.Abs(got[1]-1.25) > 1e-6 || math.Abs(got[2]-1.5) > 1e-6 {
+		t.Errorf("%d runs, %+v, simulated at %v", runs, v, got)
+	}
+	if text := string(v.Text()); !strings.Contains(text, "runs repeated: 1\n") {
+		t.Error(text)
+	}
+	swinging := make([]float64, 100)
+	for i := range swinging {
+		swinging[i] = 1 + float64(i%2)
+	}
+	if v, _, runs := compared(t, swinging...); v.Drifted != 6 || runs != 6*3 || !strings.Contains(string(v.Text()), "warning: in 6 runs") {
+		t.Errorf("%d runs, %+v", runs, v)
+	}
+}

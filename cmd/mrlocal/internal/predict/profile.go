@@ -58,6 +58,8 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	if m.DiskBytes, err = diskBytes(dir); err != nil {
 		p.Note(fmt.Sprintf("profile: the disk of %s cannot be measured: %v", dir, err))
 	}
+	probe := SpeedProbe()
+	before, probes := probe(), probesOf{}
 	runs := make([][]*Run, len(p.File.Jobs))
 	plans := make([][]planned, len(p.File.Jobs))
 	for n := range max(1, p.Rounds) {
@@ -73,10 +75,19 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 					return "", err
 				}
 				runs[i] = append(runs[i], run)
+				after := probe()
+				run.probes = [2]workload.Probe{before, after}
+				before = after
+				probes.add(after)
 			}
 		}
 	}
+	// As the times of tasks, that of the probe is the middle one.
+	m.Probe = probes.middle()
 	for i, all := range runs {
+		for _, run := range all {
+			run.steady(m.Cores, m.Probe)
+		}
 		stages, warmUp := Fit(all)
 		m.WarmUp = max(m.WarmUp, warmUp)
 		m.Jobs = append(m.Jobs, workload.MeasuredJob{Name: p.File.Jobs[i].Name, Runs: p.File.Jobs[i].Signature(), Stages: stages})
@@ -138,7 +149,10 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 // run makes a run and returns its record.
 func (p *Profiler) run(ctx context.Context, one planned) (*Run, error) {
 	record := &Run{}
-	_, err := p.batch(ctx, one, record)
+	done, err := p.batch(ctx, one, record)
+	if err == nil {
+		record.Count(done)
+	}
 	return record, err
 }
 

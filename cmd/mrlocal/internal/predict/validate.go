@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -19,7 +20,7 @@ const MostRuns = 1000
 
 // ValidateHelp and ProfileHelp are the texts of the commands.
 const (
-	ValidateHelp = `Runs the file for real --runs times under each policy, in turn, throws the results away, and simulates each of these runs by what mrlocal profile has measured. The table shows the makespans and the time of each job, their 95 % intervals over the runs, the error (simulated by real, minus 1), and whether both put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone.
+	ValidateHelp = `Runs the file for real --runs times under each policy, in turn, throws the results away, and simulates each of these runs by what mrlocal profile has measured. The table shows the makespans and the time of each job, their 95 % intervals over the runs, the error (simulated by real, minus 1), and whether both put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed work on one core and on all, as it did in the profile; times are scaled by its ratios. A run within which it changed by more than 25 % is made again.
 
 WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of one that runs the same with other inputs.
 
@@ -49,25 +50,87 @@ func Load(f *workload.File, path string) (*workload.Measured, error) {
 	return from.Measured, err
 }
 
-// Compare makes real runs under each policy, simulates each of them with a seed of its own, and
-// compares. The policies take turns, so that what else the machine does hits all of them alike.
-func Compare(f *workload.File, policies []string, runs int, real func(policyName string) (*report.Report, error),
-	simulated func(policyName string, real *report.Report, seed uint64) (*report.Report, error)) (*Validation, error) {
-	all := make([]Runs, len(policies))
-	for n := range runs {
-		for i, name := range policies {
-			done, err := real(name)
+// Comparison makes real runs of a file and simulates each of them.
+type Comparison struct {
+	File     *workload.File
+	Policies []string
+	Rounds   int // real runs under each policy
+	Measured *workload.Measured
+
+	Real      func(policyName string) (*report.Report, error)
+	Simulated func(policyName string, m *workload.Measured, real *report.Report, seed uint64) (*report.Report, error)
+	Probe     func() workload.Probe // measures how fast the machine is now
+	Note      func(string)          // gets a line for each run that is repeated
+}
+
+// A run within which the machine became slower or faster by more than mostDrift is no evidence
+// of the simulator. It is repeated, but made at most mostTries times.
+const (
+	mostDrift = 1.25
+	mostTries = 3
+)
+
+// Compare makes the runs. The policies take turns, so that what else the machine does hits all
+// of them alike. The simulated runs of a turn have one seed and one speed of the machine. So
+// the speed cannot change the order of the policies.
+func (c *Comparison) Compare() (*Validation, error) {
+	all := make([]Runs, len(c.Policies))
+	first := c.Measured.Probe
+	var alone, whole []float64 // by turn: how many times as long the probe took
+	repeated, drifted := 0, 0
+	before := c.Probe()
+	for n := range c.Rounds {
+		var real []*report.Report
+		var turnAlone, turnWhole []float64
+		for _, name := range c.Policies {
+			for try := 1; ; try++ {
+				done, err := c.Real(name)
+				if err != nil {
+					return nil, err
+				}
+				after := c.Probe()
+				drift := drifts(before, after)
+				was, is := before, after
+				before = after
+				if drift > mostDrift {
+					if try < mostTries {
+						repeated++
+						c.Note(fmt.Sprintf("validate: run %d under %s is repeated: within it the speed of the machine changed by %.0f %%", n+1, name, 100*(drift-1)))
+						continue
+					}
+					drifted++
+				}
+				real = append(real, done)
+				for _, p := range []workload.Probe{was, is} {
+					one, all := p.Slower(first)
+					turnAlone, turnWhole = append(turnAlone, one), append(turnWhole, all)
+				}
+				break
+			}
+		}
+		alone, whole = append(alone, mean(turnAlone)), append(whole, mean(turnWhole))
+		slowed := c.Measured.Slowed(alone[n], whole[n])
+		for i, name := range c.Policies {
+			predicted, err := c.Simulated(name, slowed, real[i], uint64(n)+1)
 			if err != nil {
 				return nil, err
 			}
-			predicted, err := simulated(name, done, uint64(n)+1)
-			if err != nil {
-				return nil, err
-			}
-			all[i] = Runs{name, append(all[i].Real, done), append(all[i].Sim, predicted)}
+			all[i] = Runs{name, append(all[i].Real, real[i]), append(all[i].Sim, predicted)}
 		}
 	}
-	return Validate(f, all), nil
+	v := Validate(c.File, all)
+	if first != (workload.Probe{}) {
+		v.Alone, v.All = &Slower{mean(alone), slices.Min(alone), slices.Max(alone)}, &Slower{mean(whole), slices.Min(whole), slices.Max(whole)}
+	}
+	v.Repeated, v.Drifted = repeated, drifted
+	return v, nil
+}
+
+// drifts returns how much the speed of the machine changed between two probes, alone or on all
+// cores: at least 1.
+func drifts(before, after workload.Probe) float64 {
+	alone, all := after.Slower(before)
+	return max(alone, 1/alone, all, 1/all)
 }
 
 // Validation compares real and simulated runs of a workload file.
@@ -83,6 +146,20 @@ type Validation struct {
 	BestAgrees bool     `json:"best_agrees"`
 	BestTies   bool     `json:"best_ties"` // for real: the question of the best one has no answer
 	Policies   []Policy `json:"policies"`
+
+	// How much longer the speed probe took beside the runs than in the profile: nil if the
+	// profile has none.
+	Alone    *Slower `json:"slower_alone,omitempty"`
+	All      *Slower `json:"slower_all,omitempty"`
+	Repeated int     `json:"repeated"` // runs within which the machine drifted, and which were made again
+	Drifted  int     `json:"drifted"`  // runs that count although it drifted in each try
+}
+
+// Slower is how many times as long the speed probe takes: on average, and in single turns.
+type Slower struct {
+	Mean  float64 `json:"mean"`
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
 }
 
 // Policy compares the runs under one policy. Times are means, in seconds.
@@ -268,6 +345,15 @@ func (v *Validation) Text() []byte {
 			tie = "; for real it ties with another"
 		}
 		fmt.Fprintf(&b, "best policy: %s (real %s, simulated %s%s)\n", says(v.BestAgrees), v.RealBest, v.SimBest, tie)
+	}
+	if v.Alone != nil {
+		fmt.Fprintf(&b, "machine: the speed probe took %.2f times as long as in the profile on one core (%.2f to %.2f), %.2f times on all (%.2f to %.2f); runs repeated: %d\n",
+			v.Alone.Mean, v.Alone.Least, v.Alone.Most, v.All.Mean, v.All.Least, v.All.Most, v.Repeated)
+	} else {
+		b.WriteString("machine: the profile has no speed probe, so its times are taken as they are; make it again with mrlocal profile\n")
+	}
+	if v.Drifted > 0 {
+		fmt.Fprintf(&b, "warning: in %d runs the speed of the machine changed by more than %.0f %% each time; they count nevertheless\n", v.Drifted, 100*(mostDrift-1))
 	}
 	return b.Bytes()
 }

@@ -17,6 +17,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim"
+	"mrlocal/workload"
 )
 
 // Validate compares the simulator with this machine.
@@ -61,7 +62,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 	real := func(name string) (*report.Report, error) {
 		return b.run(ctx, e, e.Screen(mode, nil), name, discard, nil)
 	}
-	simulated := func(name string, real *report.Report, seed uint64) (*report.Report, error) {
+	simulated := func(name string, measured *workload.Measured, real *report.Report, seed uint64) (*report.Report, error) {
 		s := simulation{Scheduling: b.Scheduling, base: sim.Options{Cost: "measured", Measured: measured, Sizes: predict.Sizes(real)}}
 		o, err := s.options(b.file, name)
 		if err != nil {
@@ -72,7 +73,11 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed, o.NoPin = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed, !c.Pin
 		return sim.Run(ctx, b.file, o)
 	}
-	v, err := predict.Compare(b.file, names, runs, real, simulated)
+	c := predict.Comparison{
+		File: b.file, Policies: names, Rounds: runs, Measured: measured, Real: real, Simulated: simulated, Probe: predict.SpeedProbe(),
+		Note: noteUnless(e, mode == "none"),
+	}
+	v, err := c.Compare()
 	if err != nil {
 		return 0, err
 	}
@@ -80,6 +85,15 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		err = errors.Join(v.WriteJSON(file), file.Close())
 	}
 	return command.Done, errors.Join(err, e.Write(v.Text()))
+}
+
+// noteUnless returns what prints a line on standard error, unless nothing is to be printed.
+func noteUnless(e command.Env, quiet bool) func(string) {
+	return func(text string) {
+		if !quiet {
+			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
+		}
+	}
 }
 
 // Profile measures the jobs of a workload file, or one job.
@@ -116,11 +130,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 		return 0, err
 	}
 	_, submissions := b.file.Lower(b.Config)
-	p := predict.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: func(text string) {
-		if !quiet {
-			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
-		}
-	}}
+	p := predict.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: noteUnless(e, quiet)}
 	text, err := p.Profile(ctx)
 	if err != nil {
 		return 0, b.reader.named(err)
