@@ -142,6 +142,7 @@ func goroutineFiles() []string {
 		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
 		"cmd/mrlocal/internal/measure/parallel.go",
+		"cmd/mrlocal/internal/predict/probe.go",
 		"cmd/mrlocal/internal/teach/ask.go",
 		"hdfs/writer.go",
 		"web/server.go",
