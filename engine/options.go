@@ -113,8 +113,8 @@ type Options struct {
 	// no streams. See package engine/journal.
 	ResumeDir string
 
-	// ResumeSettings are lines of the form name=value. They describe the job: all that its
-	// map outputs depend on beside the inputs and these options, such as the version of the
+	// ResumeSettings are lines of the form name=value. They describe the job: all that its map
+	// outputs depend on beside the inputs and these options. Examples are the version of the
 	// program and its arguments. A journal with other settings is refused.
 	ResumeSettings []string
 

@@ -31,9 +31,9 @@ func (j *runningJob) complete() {
 	}
 }
 
-// reduces returns the number of reduce tasks: what the job says, or else what
-// the options say, or else a number by the bytes of its input. That is enough
-// for balance, and few enough for large parts.
+// reduces returns the number of reduce tasks. The job says it, or else the options, or else it
+// follows from the bytes of the input. That is enough for balance, and few enough for large
+// parts.
 func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	switch {
 	case job.Reduces > 0:

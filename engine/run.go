@@ -1,6 +1,5 @@
-// Package engine runs MapReduce jobs for real on the files and cores of one
-// machine: one chain of jobs (RunChain), or many chains that share the slots in
-// pools (RunBatch).
+// Package engine runs MapReduce jobs for real on the files and cores of one machine. RunChain
+// runs one chain of jobs, and RunBatch many that share the slots in pools.
 //
 // One goroutine, the coordinator, owns the slots.Ledger. Other goroutines post
 // facts to its inbox. What the Ledger decides goes to the threads of the slots
@@ -95,10 +94,9 @@ type run struct {
 // removes all temporary and pending output, and returns an error of kind
 // Interrupted that wraps the cause of ctx.
 //
-// RunChain changes nothing of the process; see Options.ProcessLimits. Several
-// runs may take place at once. They share neither memory nor descriptors: each
-// uses up to its own MemoryBytes, and each divides all descriptors that the
-// process may open among its slots.
+// RunChain changes nothing of the process; see Options.ProcessLimits. Several runs may take
+// place at once. They share neither memory nor descriptors. Each uses up to its own
+// MemoryBytes. Each divides all descriptors that the process may open among its slots.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
 	work := []BatchJob{{Chain: chain, JobOptions: o.JobOptions}}
 	return runWork(ctx, "run", work, o, func(r *run) error { return r.chains[0].err })
@@ -316,8 +314,8 @@ func (r *run) setPace() {
 	}
 }
 
-// stretch returns how many times as long an attempt is to take, because its
-// tracker is slow or a map's input is remote; 0: as long as it takes.
+// stretch returns how many times as long an attempt is to take, because its tracker is slow or
+// a map's input is remote. 0 means as long as it takes.
 func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	// Half the speed doubles the time.
 	factor := float64(slots.One) / float64(r.speed[a.Tracker])

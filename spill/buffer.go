@@ -1,6 +1,5 @@
-// Package spill is the kvbuffer: it collects the records that one map attempt
-// emits, sorts or combines them, and spills what does not fit in its memory.
-// What it leaves is a runs.MapOutput.
+// Package spill is the kvbuffer: it collects, sorts or combines the records that one map
+// attempt emits. It spills what does not fit in its memory. What it leaves is a runs.MapOutput.
 //
 //	Emit, EmitSpans, Take -> Buffer -> (segment on disk)* -> runs.MapOutput
 //

@@ -36,9 +36,9 @@ func cleanCommand() command.Command {
 }
 
 // clean removes what killed runs have left in directories: temporary files, journals and
-// unfinished results; if itself is set, a directory too that is an unfinished result. If dry is
-// set, it removes nothing. It returns a line for each thing, and the sum. What cannot be removed
-// is an error, after all else was removed.
+// unfinished results. If itself is set, it also removes a directory that is an unfinished
+// result. If dry is set, it removes nothing. It returns a line for each thing, and the sum.
+// What cannot be removed is an error, after all else was removed.
 func clean(dirs []string, dry, itself bool) ([]byte, error) {
 	// A mistake in a later word must not leave half of the work done.
 	for _, dir := range dirs {

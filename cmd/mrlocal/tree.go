@@ -27,8 +27,8 @@ func commands(names ...string) (made []command.Command) {
 	return made
 }
 
-// meant returns the commands that a line with these arguments can mean: those that it names first,
-// and all if it does not begin with names.
+// meant returns the commands that a line with these arguments can mean. They are those that it
+// names first, or all if it does not begin with names.
 func meant(args []string) []command.Command {
 	tree := commands(args[0])
 	if len(tree) == 0 {

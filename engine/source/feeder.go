@@ -106,10 +106,9 @@ func take(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// Feeder finds the sources of a job in input order. Splits of files are
-// announced at once; a stream (standard input, a FIFO, a large compressed
-// file) is decoded here, by one goroutine, into pieces that wait in leased
-// memory for their maps.
+// Feeder finds the sources of a job in input order. Splits of files are announced at once. A
+// stream (standard input, a FIFO, a large compressed file) is decoded here, by one goroutine.
+// Its pieces wait in leased memory for their maps.
 type Feeder struct {
 	// Found, if not nil, yields one plan after the other. NewFeeder then gets none.
 	Found iter.Seq2[*input.Plan, error]
@@ -230,9 +229,9 @@ func (f *Feeder) decode(file int32, announce func(Source)) error {
 	}
 }
 
-// Prime decodes the first piece of the first stream before the job is submitted, so
-// that cut points can be sampled from it; nil: it is empty. Serve announces that
-// piece first.
+// Prime decodes the first piece of the first stream before the job is submitted, so that cut
+// points can be sampled from it. It is nil if the stream is empty. Serve announces that piece
+// first.
 func (f *Feeder) Prime() (*Held, error) {
 	piece, err := f.piece(f.plan.Streams[0])
 	f.primed = piece

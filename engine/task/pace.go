@@ -133,10 +133,10 @@ func (a *SlotAttempt) readFromDisk(bytes int64) {
 	a.DiskWait += a.pausedFor - before
 }
 
-// copied waits until a copier of the attempt is free, and has it copy bytes of a map
-// output: as long as the tracker's network and the rate of a copy take. The copier that is
-// free first takes it, so that copies of one rate end in their order. copied fails when
-// the attempt is killed.
+// copied waits until a copier of the attempt is free, and has it copy bytes of a map output.
+// That takes as long as the tracker's network and the rate of a copy need. The copier that is
+// free first takes it, so that copies of one rate end in their order. copied fails when the
+// attempt is killed.
 func (a *SlotAttempt) copied(bytes int64) error {
 	p := a.Env.Pace
 	if p == nil || p.shuffle == nil && p.copies.BytesPerSecond == 0 {

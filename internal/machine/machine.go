@@ -1,6 +1,5 @@
-// Package machine asks the operating system what the machine and this process have:
-// cores, memory, file descriptors, CPU time and the most memory that was used. It also
-// binds threads to cores.
+// Package machine asks the operating system about the machine and this process: cores, memory,
+// file descriptors, CPU time and peak memory. It also binds threads to cores.
 //
 // A slot of a real run is a thread on a core. How many threads a core has is what the
 // papers vary in their experiments. So reports must show what the kernel does, not what

@@ -1,5 +1,5 @@
-// Package remote writes a result as part files and _SUCCESS into a directory of HDFS, as
-// package output does on local disks: whole or not at all.
+// Package remote writes a result as part files and _SUCCESS into a directory of HDFS. As
+// package output does on local disks, it writes all or nothing.
 //
 //	name/_temporary/attempt_r_000003_0/part-r-00003     written by an attempt
 //	name/_temporary/task_r_000003/part-r-00003          its attempt has won

@@ -63,9 +63,9 @@ type Cluster struct {
 // Gray reports whether a tracker is on the graylist.
 func (c *Cluster) Gray(tracker int32) bool { return int(tracker) < len(c.gray) && c.gray[tracker] }
 
-// Succeeded takes in a job that has succeeded, in a cluster of so many trackers: each
-// tracker that is faulty for it has one more fault (Hadoop 1.0.3, JobTracker.finalizeJob).
-// lost says which trackers are gone. It returns the trackers that are graylisted now.
+// Succeeded takes in a job that has succeeded, in a cluster of so many trackers. Each tracker
+// that is faulty for the job has one more fault (Hadoop 1.0.3, JobTracker.finalizeJob). lost
+// says which trackers are gone. It returns the trackers that are graylisted now.
 func (c *Cluster) Succeeded(j *Job, most int32, trackers int, lost func(tracker int32) bool) (now []int32) {
 	if j.flaky == 0 {
 		return nil
@@ -103,10 +103,9 @@ func (c *Cluster) Unlist(lost func(tracker int32) bool) (back []int32) {
 	return back
 }
 
-// exceeds reports whether so many faults of a tracker are too many: at least
-// mostBlacklists, and more than 1.5 times those of an average tracker, while less than
-// half of the cluster is graylisted (Hadoop 1.0.3,
-// JobTracker.FaultyTrackersInfo.exceedsFaults).
+// exceeds reports whether so many faults of a tracker are too many. They are at least
+// mostBlacklists, and more than 1.5 times those of an average tracker. Less than half of the
+// cluster is graylisted (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo.exceedsFaults).
 func (c *Cluster) exceeds(faults int32, lost func(tracker int32) bool) bool {
 	var sum, size, gray int64
 	for t := range int32(len(c.faults)) {

@@ -34,8 +34,8 @@ func (t Totals) Utilisation() float64 {
 	return float64(t.Work) / float64(max(t.Room, 1)) // without room there is no work
 }
 
-// Wasted is the time of attempts that have ended and brought nothing, each in one field, and
-// of the others the time in which they waited.
+// Wasted is the time of attempts that have ended and brought nothing, each in one field. Of the
+// other attempts it has the time in which they waited.
 type Wasted struct {
 	Failed  time.Duration // attempts that failed
 	Copies  time.Duration // attempts of a task that another attempt did, and copies that were killed

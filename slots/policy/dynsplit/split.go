@@ -1,5 +1,5 @@
-// Package dynsplit is Dynamic Split: it divides slots between maps and reduces by how
-// far each job's maps are, and lets tasks that use different resources overlap.
+// Package dynsplit is Dynamic Split. It divides slots between maps and reduces by how far each
+// job's maps are. Tasks that use different resources overlap.
 //
 // Paper: Wang, Zhang, Liao, Zha: Dynamic Split Model of Resource Utilization in
 // MapReduce, DataCloud-SC 2011, of which we have the slides [Split11]; its page is

@@ -1,5 +1,5 @@
-// Package command has what all commands of mrlocal share: the type of a command, the streams
-// that it gets, the exit codes, and the writing of results.
+// Package command has what all commands of mrlocal share. These are the type of a command, its
+// streams, the exit codes, and the writing of results.
 //
 // The table of commands is in package main, which reads the command line, calls the one that it
 // names and writes its error. The package keeps nothing.

@@ -47,8 +47,8 @@ func GroupOf(flag string) string {
 	return ""
 }
 
-// Heading returns the heading of a flag in the help of a command with these flags; "" stands
-// for the common ones, and for all of a command that has few.
+// Heading returns the heading of a flag in the help of a command with these flags. It is "" for
+// the common flags, and for all flags of a command that has few.
 func Heading(flag string, flags []argv.Spec) string {
 	switch group := GroupOf(flag); {
 	case !Short(flags) || slices.Contains(strings.Fields(common), flag):

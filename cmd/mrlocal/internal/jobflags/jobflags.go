@@ -1,5 +1,5 @@
-// Package jobflags reads the flags of the jobs: wordcount, sort and grep, each with a
-// list of flags and a function that makes the job of them.
+// Package jobflags reads the flags of the jobs wordcount, sort and grep. Each job has a list of
+// flags, and a function that makes the job of their values.
 //
 // Neighbours: argv reads the command line; the command has the table of jobs.
 package jobflags

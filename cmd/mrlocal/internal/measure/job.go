@@ -16,9 +16,9 @@
 //
 // The formulas are in slots/policy/dynsplit.
 //
-// A Plan (mrlocal sweep) lays out the runs of a workload over slots, shares and
-// policies. It is pure: the caller makes the runs and gives back their reports, which
-// the Plan shows as a table, as CSV and as a chart.
+// A Plan (mrlocal sweep) lays out the runs of a workload over slots, shares and policies. It is
+// pure: the caller makes the runs and gives back their reports. The Plan shows them as a table,
+// as CSV and as a chart.
 //
 // Demo (mrlocal demo) is what a new user runs first: it makes wiki/, runs one grep
 // under two policies, draws both runs and compares them.

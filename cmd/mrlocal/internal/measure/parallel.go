@@ -34,9 +34,9 @@ type finished struct {
 	err    error
 }
 
-// each makes all runs for which wanted holds, on all cores, and calls take with each report
-// in the order of the runs, whichever ends first. The first error in that order ends it. At
-// most a few runs are ahead of the one that take waits for.
+// each makes all runs for which wanted holds, on all cores. It calls take with each report, in
+// the order of the runs and not of their ends. The first error in that order ends it. At most a
+// few runs are ahead of the one that take waits for.
 func (p *Plan) each(ctx context.Context, wanted func(run int) bool, simulate Simulate, take func(f finished) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

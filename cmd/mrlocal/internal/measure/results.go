@@ -17,9 +17,9 @@ import (
 	"mrlocal/report"
 )
 
-// Results is a file of tidy CSV: a row for each job of each run, with what was swept, the
-// policy, the seed and the figures of the run. Each run is appended when it and all runs
-// before it have ended, so that a sweep which was interrupted goes on where the file ends.
+// Results is a file of tidy CSV with a row for each job of each run. A row has what was swept,
+// the policy, the seed and the figures of the run. A run is appended when it and all runs
+// before it have ended. So an interrupted sweep goes on where the file ends.
 type Results struct {
 	path string
 	key  string // of the workload and the settings that are not swept; in each row

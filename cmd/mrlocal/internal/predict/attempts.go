@@ -1,5 +1,5 @@
-// Package predict measures the jobs of a workload file on this machine, so that the simulator
-// can say how long other mixes of them take, and compares what it says with real runs.
+// Package predict measures the jobs of a workload file on this machine. From this the simulator
+// says how long other mixes of them take. The package compares that with real runs.
 //
 // A job is profiled alone, with 1, 2, ... slots (mrlocal profile WORKLOAD). Fit makes a
 // workload.Stage of the attempts: their time alone as a function of bytes, its spread, and how

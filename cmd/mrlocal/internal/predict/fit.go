@@ -21,8 +21,8 @@ const leastSample = 3
 // alike is how far the bytes of maps may be apart that count as one division.
 const alike = 1.3
 
-// Fit returns what runs of one job alone say about each job of its chain, and the time by
-// which the first attempt on a slot is longer. At least one run must have a single map and a
+// Fit returns what runs of one job alone say about each job of its chain. It also returns by
+// how much the first attempt on a slot is longer. At least one run must have a single map and a
 // single reduce slot.
 func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 	for _, r := range runs {
@@ -119,7 +119,8 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 }
 
 // times returns the times, in seconds, of the attempts of a kind that were alone on the machine
-// and not the first on their slot; of all that were alone if there are no others.
+// and not the first on their slot. If there are none, it takes those that were first on their
+// slot.
 func (s *stageOf) times(kind trace.Kind) (all []float64) {
 	var cold []float64
 	for i := range s.attempts {

@@ -32,8 +32,8 @@ type Profiler struct {
 // leastBlock is the least size of a map's input with which jobs are profiled.
 const leastBlock = 64 << 10
 
-// slotCounts returns the numbers of slots with which a job is profiled on so many cores: all up
-// to four, then powers of two, and at last twice the cores.
+// slotCounts returns the numbers of slots with which a job is profiled on so many cores. These
+// are all up to four, then powers of two, and at last twice the cores.
 func slotCounts(cores int) (all []int) {
 	for k := 1; k < 2*cores; k++ {
 		if k <= 4 || k&(k-1) == 0 {

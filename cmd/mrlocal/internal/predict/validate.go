@@ -193,8 +193,8 @@ type Runs struct {
 	Real, Sim []*report.Report
 }
 
-// Sizes returns how much work a real run was, for the simulator: the numbers of tasks and bytes
-// of each stage, which follow from the inputs and not from the run.
+// Sizes returns, for the simulator, how much work a real run was: the tasks and bytes of each
+// stage. They follow from the inputs and not from the run.
 func Sizes(real *report.Report) func(job string, stage int) (workload.Size, bool) {
 	all := map[string]workload.Size{}
 	for i := range real.Jobs {

@@ -283,8 +283,8 @@ func Device(path string) bool {
 	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
-// Replace writes the whole file at once: beside it first, then by its name, so that a file
-// that is there stays whole if something fails. A device or pipe is written directly.
+// Replace writes the whole file at once: beside it first, then by its name. So an existing file
+// stays whole if something fails. A device or pipe is written directly.
 func (s *AuxFile) Replace(text []byte) error {
 	if s.stdout != nil || Device(s.path) || s.format != compress.None {
 		_, err := s.Write(text)

@@ -2,9 +2,9 @@ package process
 
 import "embed"
 
-// thirdParty has THIRD_PARTY: the notices of everything in the program that others wrote, which are
-// modules of Go, the standard library, and files of the page. A test compares it with the modules
-// that are linked and with the files below web:
+// thirdParty has THIRD_PARTY: the notices of all that others wrote. These are modules of Go,
+// the standard library, and files of the page. A test compares it with the modules that are
+// linked and with the files below web:
 //
 //	go test ./cmd/mrlocal/internal/process -run Notice -rewrite
 //

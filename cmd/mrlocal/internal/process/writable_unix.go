@@ -11,9 +11,9 @@ import (
 // writable asks the system whether path may be written.
 func writable(path string) error { return unix.Access(path, unix.W_OK) }
 
-// create creates or truncates a file. It opens a pipe or device for blocking
-// writes. A write that waits in the poller of the runtime, as on /dev/stdout
-// that is opened once more, may never learn that the reader has gone.
+// create creates or truncates a file. It opens a pipe or device for blocking writes. A write
+// may wait in the poller of the runtime, as on /dev/stdout that is opened once more. Such a
+// write may never learn that the reader has gone.
 func create(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

@@ -24,9 +24,9 @@ type Scheduling struct {
 	PolicyOptions policy.Options
 }
 
-// SchedulingFlags returns the flags that say which task may run where. elsewhere says where
-// the value of a flag that is not given comes from; it is empty if there is no workload file,
-// and then the run is real.
+// SchedulingFlags returns the flags that say which task may run where. elsewhere says where the
+// value of a flag that is not given comes from. It is empty if there is no workload file; then
+// the run is real.
 func SchedulingFlags(elsewhere string) []argv.Spec {
 	// All commands share these flags, so that a flag means the same in a run, a batch and a
 	// simulation.

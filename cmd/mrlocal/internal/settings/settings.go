@@ -1,7 +1,7 @@
 // Package settings has the flags that several commands share, and turns them into options: of
 // real runs, of simulations, and of both.
 //
-// A function whose name ends in Flags lists flags, for the parser and the help; a method of
+// A function whose name ends in Flags lists flags, for the parser and the help. A method of
 // Reader, or a function whose name begins with Read, reads them. The first mistake stays in
 // Reader.Err. The package keeps nothing.
 package settings

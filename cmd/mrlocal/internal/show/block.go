@@ -27,9 +27,9 @@ type look struct {
 	ascii   bool // its characters are not UTF-8
 }
 
-// block draws a model in 6 to 12 lines: a title, a bar for each phase of the jobs that run,
-// a cell for each slot, what the process uses, and a legend. It keeps its memory, so that a
-// drawing allocates nothing once it has drawn the same jobs.
+// block draws a model in 6 to 12 lines. They are a title, a bar for each phase of the running
+// jobs, a cell for each slot, what the process uses, and a legend. It keeps its memory, so that
+// a drawing allocates nothing once it has drawn the same jobs.
 type block struct {
 	look
 	out          []byte // of the last drawing
@@ -128,8 +128,8 @@ func (b *block) title(m *model, now time.Duration, running int) {
 	b.end()
 }
 
-// bar draws a phase of a job: its share as a bar and in percent, its bytes, their rate, and
-// the time that it still needs.
+// bar draws a phase of a job: its share as a bar and in percent, its bytes, their rate, and the
+// time to go.
 func (b *block) bar(j *jobState, k trace.Kind, now time.Duration) {
 	names, kind, figures := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s")
 	if b.wide() {

@@ -1,5 +1,5 @@
-// Package show draws a run on standard error: a live block on a terminal, a line
-// every few seconds elsewhere, objects of JSON for programs, and a table at the end.
+// Package show draws a run on standard error. A terminal has a live block, other places a line
+// every few seconds, and programs objects of JSON. A table comes at the end.
 //
 // A Screen belongs to one run. It follows the events of the run with a lossy
 // reader, so a slow terminal does not slow the run. The model is pure: events

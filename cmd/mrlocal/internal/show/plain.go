@@ -94,9 +94,8 @@ type line struct {
 	drawn bool
 }
 
-// NewQuietScreen returns a screen for a tool: it shows a line of progress on a
-// terminal if the run takes longer than two seconds, and nothing elsewhere. A
-// dumb terminal shows nothing.
+// NewQuietScreen returns a screen for a tool. It shows a line of progress on a terminal if the
+// run takes longer than two seconds, and nothing elsewhere. A dumb terminal shows nothing.
 func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
 	s := &Screen{stderr: stderr, quiet: true}
 	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {

@@ -56,11 +56,10 @@ func TerminalOf(getenv func(string) string) Terminal {
 	return Terminal{Dumb: getenv("TERM") == "dumb", NoColor: getenv("NO_COLOR") != "", ASCII: !utf}
 }
 
-// NewScreen chooses the display by the mode, a value of --progress. "auto" is a
-// live block on a terminal and lines elsewhere, "plain" a line every ten
-// seconds, "json" an object a second, "none" neither progress nor table. A terminal that
-// cannot move its cursor, or is too small for the block, gets lines. The picture watches the
-// run too; it may be nil.
+// NewScreen chooses the display by the mode, a value of --progress. "auto" is a live block on a
+// terminal and lines elsewhere, and "plain" a line every ten seconds. "json" is an object a
+// second, and "none" neither progress nor table. A terminal that cannot move its cursor, or is
+// too small for the block, gets lines. The picture watches the run too; it may be nil.
 func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture) *Screen {
 	s := &Screen{stderr: stderr, quiet: mode == "none" || mode == "json", picture: picture}
 	size := sizeOf(stderr)

@@ -20,8 +20,8 @@ import (
 	"mrlocal/streaming/parse"
 )
 
-// Lint is mrlocal lint streaming: it writes what will differ on a cluster, and returns
-// 1 if there is anything, 2 for arguments that no job can have.
+// Lint is mrlocal lint streaming: it writes what will differ on a cluster. It returns 1 if
+// there is anything, and 2 for arguments that no job can have.
 func Lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 || args[0] != "streaming" {
 		fmt.Fprintln(stderr, "mrlocal: lint: give streaming and the arguments of hadoop-streaming")

@@ -1,10 +1,10 @@
-// Package teach runs the lessons of mrlocal demo NAME: for real in 20 to 40 s, or at once in
-// virtual time, on the terminal or on the page.
+// Package teach runs the lessons of mrlocal demo NAME on the terminal or on the page. A lesson
+// runs for real in 20 to 40 s, or at once in virtual time.
 //
-// On a terminal the reader is asked before each run which slot a decision will choose; a
-// drawing of the run until that moment shows what there is to know. The drawing comes from a
-// run at once. Then the run takes place, and each note appears when its event happens.
-// At the end stands which claims of the lesson held in these runs.
+// On a terminal it asks the reader before each run which slot a decision will choose. A drawing
+// of the run until that moment shows what there is to know. The drawing comes from a run at
+// once. Then the run takes place, and each note appears when its event happens. At the end
+// stands which claims of the lesson held in these runs.
 //
 // The package keeps the events and the models of two small runs in memory. Neighbours: lesson
 // has the lessons, show draws the progress, page and web show the page.

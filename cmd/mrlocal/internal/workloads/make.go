@@ -1,5 +1,5 @@
-// Package workloads has the commands of workload files: batch, sim, sweep, validate and profile run
-// one, workload makes one at random or of a trace from elsewhere.
+// Package workloads has the commands of workload files. Batch, sim, sweep, validate and profile
+// run one; workload makes one, at random or of a trace from elsewhere.
 //
 // Neighbours: package workload reads the files, workload/source makes them; measure and predict
 // have the tables of sweep and validate.
