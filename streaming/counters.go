@@ -77,6 +77,15 @@ func (w *Work) users() (all []Counter) {
 // mostStatuses bounds the tasks whose status is in the report.
 const mostStatuses = 1000
 
+// Forget forgets what an earlier run of the same Work has counted. A nil Work has nothing.
+func (w *Work) Forget() {
+	if w != nil {
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		clear(w.counted)
+	}
+}
+
 // Report adds the commands' own counters to the report of the job, and the last status of each
 // of the first tasks that have one. A nil Work adds nothing.
 func (w *Work) Report(to *report.Job) {

@@ -66,8 +66,12 @@ func (r *runner) emitPaired(out jobs.Emitter, place, key, value []byte) {
 	r.key = append(r.key[:0], place...)
 	if r.work.exact {
 		r.emitted++
-		r.key = binary.BigEndian.AppendUint32(r.key, turn(r.attempt.Task))
-		r.key = binary.BigEndian.AppendUint32(r.key, uint32(r.emitted))
+		first, second := turn(r.attempt.Task), uint64(r.emitted)
+		if r.work.o.Reverse {
+			first, second = ^uint32(r.attempt.Task), ^second
+		}
+		r.key = binary.BigEndian.AppendUint32(r.key, first)
+		r.key = binary.BigEndian.AppendUint64(r.key, second)
 	}
 	r.value = binary.AppendUvarint(r.value[:0], uint64(len(key)))
 	r.value = append(append(r.value, key...), value...)

@@ -174,7 +174,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	m.out = out
 	flush := func() {}
 	m.emit = m.emitter()
-	if w.exact && !w.MapOnly {
+	if w.exact && !w.o.Reverse {
 		m.emit, flush = m.exactly(out)
 	}
 	if m.stage.kind != command {

@@ -50,7 +50,7 @@ type Options struct {
 	ErrorDir string    // a file for each attempt's standard error; "": only Stderr
 	Reducers int       // if the arguments do not say; 0: 1
 	Maps     int64     // so many splits if files are large; 0: 1, as in Hadoop's local runner
-	Reverse  bool      // records with equal keys come last one first; the maps' outputs must fit on the heap
+	Reverse  bool      // records with equal keys come last one first
 	Warn     func(text string)
 	Status   func(text string) // is told what commands report as their status, at most once a second; nil: nobody is
 }
@@ -80,7 +80,7 @@ type Work struct {
 	input                     inputFormat
 	mapKinds                  [2]wire.Kind // what maps emit: keys and values
 	order                     *fields.Order
-	exact                     bool // equal keys come in the order that Hadoop happens to give
+	exact                     bool // records are numbered: equal keys come as Hadoop happens to give them, or in reverse
 	partition                 func(key []byte, parts int) int
 	textSeparator             string // of text output
 	drops                     bool   // nothing is written (NullOutputFormat)

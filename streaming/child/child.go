@@ -8,7 +8,8 @@
 // never read, and nothing waits for ever. The command is forked on the caller's
 // thread and therefore runs on the core to which that thread is bound. It leads a
 // process group of its own. When the context ends, the whole group is killed; when
-// the command has ended, so are the processes that it left behind.
+// the command has ended, so are the processes that it left behind. On Linux a command
+// also dies with this process, even one that is killed.
 //
 // Memory: 128 KiB for the input, and 128 KiB or the longest record for the output.
 // Config.Charge is asked before a buffer is made longer. Output is borrowed by

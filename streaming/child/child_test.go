@@ -183,6 +183,40 @@ func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
 	gone(t, pid)
 }
 
+// TestACommandEndsWithUs kills a process of its own that runs a command which never looks at its input.
+func TestACommandEndsWithUs(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a command of the death of its parent")
+	}
+	const inside = "MRLOCAL_TEST_COMMAND_ENDS_WITH_US"
+	if os.Getenv(inside) != "" {
+		runtime.LockOSThread()
+		p, err := child.Start(t.Context(), child.Config{Args: []string{"/bin/sh", "-c", "echo $$; exec sleep 1000"}, Output: func(p []byte, _ bool) (int, error) { return os.Stdout.Write(p) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = p.Close()
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestACommandEndsWithUs$")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	_, err = fmt.Fscan(out, &pid)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pid)
+}
+
 func TestAnErrorOfTheReaderKillsTheCommand(t *testing.T) {
 	wrong := errors.New("wrong")
 	p, err := child.Start(t.Context(), child.Config{Args: []string{"/bin/sh", "-c", "while :; do echo y; done"}, Output: func([]byte, bool) (int, error) { return 0, wrong }})

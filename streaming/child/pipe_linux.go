@@ -1,6 +1,10 @@
 package child
 
-import "golang.org/x/sys/unix"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // makePipe makes a pipe that no other child inherits.
 func makePipe(ends *[2]int) error {
@@ -27,4 +31,11 @@ func hasExited(pid int) bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	return err == nil && info.Signo != 0
+}
+
+// attributes are those of a new process: a group of its own, and a death with ours. The system
+// watches the thread that forks, not the process. That thread is a slot's and outlives the
+// command. Processes that the command has started get no signal; their pipes end.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

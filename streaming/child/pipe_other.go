@@ -23,3 +23,6 @@ func makePipe(ends *[2]int) error {
 func waitExit(int) error { return errors.ErrUnsupported }
 
 func hasExited(int) bool { return false }
+
+// attributes are those of a new process. If mrlocal is killed, the command sees the end of its input.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

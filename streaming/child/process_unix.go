@@ -23,6 +23,7 @@ type Process struct {
 	in, out, err int
 
 	pending []byte // to be written
+	written int    // of pending, so far
 	got     []byte // read, and not taken by Output
 	failed  error  // the first error of Output or of a pipe
 	broken  bool   // standard input was closed by the command
@@ -39,7 +40,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	p := &Process{c: c, ctx: ctx, in: -1, out: -1, err: -1}
 	theirs, err := p.pipes()
 	if err == nil {
-		p.process, err = os.StartProcess(c.Args[0], c.Args, &os.ProcAttr{Dir: c.Dir, Env: c.Env, Files: theirs, Sys: &syscall.SysProcAttr{Setpgid: true}})
+		p.process, err = os.StartProcess(c.Args[0], c.Args, &os.ProcAttr{Dir: c.Dir, Env: c.Env, Files: theirs, Sys: attributes()})
 	}
 	for _, f := range theirs {
 		_ = f.Close()
@@ -100,12 +101,12 @@ func (p *Process) Write(data []byte) error {
 // flush writes what is pending, and serves the other pipes meanwhile. When the
 // command has closed its input, what is pending is dropped.
 func (p *Process) flush() error {
-	for len(p.pending) > 0 && p.failed == nil && !p.broken {
+	for p.written < len(p.pending) && p.failed == nil && !p.broken {
 		if p.serve() == 0 && hasExited(p.process.Pid) {
 			p.broken = true // only what the command has left behind holds the pipe
 		}
 	}
-	p.pending = p.pending[:0]
+	p.pending, p.written = p.pending[:0], 0
 	return p.failed
 }
 
@@ -185,7 +186,7 @@ func (p *Process) kill() {
 func (p *Process) serve() int {
 	var room [3]unix.PollFd
 	polled := room[:0]
-	if len(p.pending) > 0 && p.in >= 0 {
+	if p.written < len(p.pending) && p.in >= 0 {
 		polled = append(polled, unix.PollFd{Fd: int32(p.in), Events: unix.POLLOUT})
 	}
 	if p.out >= 0 {
@@ -229,7 +230,7 @@ func (p *Process) serve() int {
 
 // put writes what the pipe takes.
 func (p *Process) put() {
-	n, err := unix.Write(p.in, p.pending)
+	n, err := unix.Write(p.in, p.pending[p.written:])
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 	case err == unix.EPIPE:
@@ -237,7 +238,7 @@ func (p *Process) put() {
 	case err != nil:
 		p.fail(fmt.Errorf("write to the command: %w", err))
 	default:
-		p.pending = p.pending[:copy(p.pending, p.pending[n:])]
+		p.written += n
 	}
 }
 

@@ -162,10 +162,25 @@ func (c Conf) read(path string) error {
 // a'b c'd is three words, and an empty pair of quotes is none. A backslash is a
 // character as any other. A quote that is not closed lasts to the end.
 func Split(command string) []string {
-	var words []string
+	var texts []string
+	for _, w := range Words(command) {
+		texts = append(texts, w.Text)
+	}
+	return texts
+}
+
+// Word is a word of a command.
+type Word struct {
+	Text   string
+	Quoted bool
+}
+
+// Words divides a command as Split does.
+func Words(command string) []Word {
+	var words []Word
 	quote, from := byte(0), 0
 	for i := 0; i <= len(command); i++ {
-		ends := i == len(command)
+		ends, quoted := i == len(command), quote != 0
 		if !ends {
 			switch c := command[i]; {
 			case c == ' ' && quote == 0:
@@ -178,7 +193,7 @@ func Split(command string) []string {
 		}
 		if ends {
 			if i > from {
-				words = append(words, command[from:i])
+				words = append(words, Word{command[from:i], quoted})
 			}
 			from = i + 1
 		}

@@ -259,9 +259,27 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 	if err != nil {
 		return nil, err
 	}
+	for i := range b.jobs {
+		b.jobs[i].stream.Forget()
+	}
 	done, err = process.RunBatch(ctx, work, o)
+	b.reported(done)
 	// Errors of the engine get the place in the file, as those of the reader have.
 	return done, b.reader.named(err)
+}
+
+// reported adds to the report what the commands of streaming jobs have reported.
+func (b *batch) reported(done *report.Report) {
+	if done == nil {
+		return
+	}
+	for i := range b.jobs {
+		for n := range done.Jobs {
+			if done.Jobs[n].Name == b.jobs[i].Name {
+				b.jobs[i].stream.Report(&done.Jobs[n])
+			}
+		}
+	}
 }
 
 // discard is the suffix of results that are thrown away.

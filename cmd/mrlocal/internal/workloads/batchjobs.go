@@ -13,6 +13,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
+	"mrlocal/streaming"
 	"mrlocal/workload"
 )
 
@@ -22,6 +23,7 @@ type batchJob struct {
 	chain   jobs.Chain
 	options mrlocal.Options // of settings.JobFlags only
 	stdout  bool            // the result goes to standard output
+	stream  *streaming.Work // of a job of Hadoop Streaming; nil: another job
 }
 
 // sleepJob is the name of the job whose tasks only take the time that the file gives.
@@ -138,6 +140,7 @@ func (b *batchReader) lower(job *batchJob, k *jobflags.Kind) error {
 	if err := jobflags.CheckReduces(k.Name, job.chain, job.options); err != nil {
 		return b.at(job.ListedJob, err)
 	}
+	job.stream = r.Stream
 	streamcmd.Apply(r.Stream, &job.options)
 	return b.result(job)
 }
