@@ -65,8 +65,9 @@ mix fair,yarn "$one" < <(job a wordcount other4 3MiB)
 
 # All errors of makespans and of jobs, without signs; and how often the best policy was named.
 median() { sort -g | awk '{ x[NR] = $1 } END { print NR ? 100 * (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 : 0 }'; }
-errors() { grep -h "^   *\"error\"" v*.json | grep -E "^$1\"error" | tr -d ' ",:a-z-'; }
+errors() { grep -hE "^$1\"${2:-error}\"" v*.json | sed 's/.*: -*//; s/,$//'; }
 echo "median error of makespans: $(errors '   ' | median) %, of jobs: $(errors '     ' | median) %"
+echo "median error of makespans without the scale of the speed probe: $(errors '   ' unscaled_error | median) %"
 decided=$({ grep -l '"best_ties": false' v*.json || true; } | wc -l)
 named=$({ grep -l '"best_ties": false' v*.json || true; } | { xargs -r grep -l '"best_agrees": true' || true; } | wc -l)
 echo "best policy named: $named of $decided mixes whose best policy does not tie, of $mixes"

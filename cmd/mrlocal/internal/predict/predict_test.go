@@ -126,10 +126,14 @@ func compared(t *testing.T, speeds ...float64) (v *predict.Validation, simulated
 		return workload.Probe{Alone: time.Duration(times * float64(20*time.Millisecond)), All: time.Duration(times * float64(25*time.Millisecond))}
 	}
 	done := &report.Report{MakespanSeconds: 10, Jobs: []report.Job{{Name: "a", FinishS: 10}}}
+	profiled := &workload.Measured{Cores: 2, Probe: probe(1), WarmUp: time.Second}
 	c := predict.Comparison{
-		File: f, Policies: []string{"fair", "pi"}, Rounds: 3, Measured: &workload.Measured{Cores: 2, Probe: probe(1), WarmUp: time.Second},
+		File: f, Policies: []string{"fair", "pi"}, Rounds: 3, Measured: profiled,
 		Real: func(string) (*report.Report, error) { runs++; return done, nil },
 		Simulated: func(_ string, m *workload.Measured, _ *report.Report, _ uint64) (*report.Report, error) {
+			if m == profiled {
+				return &report.Report{MakespanSeconds: 8}, nil
+			}
 			simulated = append(simulated, m.WarmUp.Seconds())
 			return done, nil
 		},
@@ -152,6 +156,9 @@ func compared(t *testing.T, speeds ...float64) (v *predict.Validation, simulated
 // its probes.
 func TestTimesAreThoseOfTheMachineNow(t *testing.T) {
 	v, got, runs := compared(t, 1.2, 1.2, 1.2, 1, 1.2, 1.2)
+	if p := v.Policies[1]; p.Error != 0 || math.Abs(p.Unscaled+0.2) > 1e-9 {
+		t.Errorf("errors %v and, unscaled, %v", p.Error, p.Unscaled)
+	}
 	want := []float64{1.2, 1.2, 1.1, 1.1, 1.2, 1.2}
 	for i := range want {
 		if len(got) != len(want) || math.Abs(got[i]-want[i]) > 1e-6 {

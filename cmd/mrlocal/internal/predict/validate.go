@@ -74,7 +74,7 @@ const (
 // of them alike. The simulated runs of a turn have one seed and one speed of the machine. So
 // the speed cannot change the order of the policies.
 func (c *Comparison) Compare() (*Validation, error) {
-	all := make([]Runs, len(c.Policies))
+	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
 	first := c.Measured.Probe
 	var alone, whole []float64 // by turn: how many times as long the probe took
 	repeated, drifted := 0, 0
@@ -115,7 +115,13 @@ func (c *Comparison) Compare() (*Validation, error) {
 			if err != nil {
 				return nil, err
 			}
+			// The same run with the times of the profile says what the scale brings.
+			asProfiled, err := c.Simulated(name, c.Measured, real[i], uint64(n)+1)
+			if err != nil {
+				return nil, err
+			}
 			all[i] = Runs{name, append(all[i].Real, real[i]), append(all[i].Sim, predicted)}
+			unscaled[i] = append(unscaled[i], asProfiled)
 		}
 	}
 	v := Validate(c.File, all)
@@ -123,6 +129,9 @@ func (c *Comparison) Compare() (*Validation, error) {
 		v.Alone, v.All = &Slower{mean(alone), slices.Min(alone), slices.Max(alone)}, &Slower{mean(whole), slices.Min(whole), slices.Max(whole)}
 	}
 	v.Repeated, v.Drifted = repeated, drifted
+	for i := range v.Policies {
+		v.Policies[i].Unscaled = off(makespans(unscaled[i]).Mean, v.Policies[i].Real)
+	}
 	return v, nil
 }
 
@@ -171,7 +180,8 @@ type Policy struct {
 	Sim      float64 `json:"sim_makespan_s"`
 	SimLow   float64 `json:"sim_low_s"`
 	SimHigh  float64 `json:"sim_high_s"`
-	Error    float64 `json:"error"` // Sim ÷ Real − 1
+	Error    float64 `json:"error"`          // Sim ÷ Real − 1
+	Unscaled float64 `json:"unscaled_error"` // the same, with the times of the profile as they are
 	Jobs     []Job   `json:"jobs"`
 }
 
