@@ -32,7 +32,11 @@ func TestScreens(t *testing.T) {
 	real := serve(t, dir, "ui", spilling(t, dir))
 	play := serve(t, t.TempDir(), "ui")
 	drawn := "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.bars > 0)"
-	tab := func(name string) chromedp.Action { return pushed("[data-tab=" + name + "]") }
+	// What is pushed may come only after the bars.
+	there := func(selector string) chromedp.Action {
+		return chromedp.Tasks{chromedp.WaitReady(selector, chromedp.ByQuery), pushed(selector)}
+	}
+	tab := func(name string) chromedp.Action { return there("[data-tab=" + name + "]") }
 	example := func(name string) chromedp.Action {
 		return chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#example'); e.value = %q; e.dispatchEvent(new Event('change')) })()", name), nil)
 	}
@@ -41,7 +45,7 @@ func TestScreens(t *testing.T) {
 		show      []chromedp.Action
 	}{
 		{"two", two, nil},
-		{"loan", two, []chromedp.Action{pushed("#inspector button")}},
+		{"loan", two, []chromedp.Action{there("#inspector button")}},
 		{"differences", two, []chromedp.Action{tab("differences")}},
 		{"zoom", two, []chromedp.Action{chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent("+")}},
 		{"tables", two, []chromedp.Action{chromedp.KeyEvent("t")}},

@@ -338,7 +338,7 @@ class Page {
   }
 
   listen() {
-    const { time } = this, speeds = [['whole run in 30 s', 0], ['0.1 ×', 0.1], ['1 ×', 1], ['10 ×', 10], ['100 ×', 100]];
+    const { time } = this, speeds = [['run in 30 s', 0], ['0.1 ×', 0.1], ['1 ×', 1], ['10 ×', 10], ['100 ×', 100]];
     byID('speed').replaceChildren(...speeds.map(([textContent, value]) => element('option', { textContent, value })));
     byID('speed').addEventListener('change', (e) => { time.speed = Number(e.target.value); });
     byID('back').addEventListener('click', () => this.step(-1));

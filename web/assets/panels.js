@@ -277,7 +277,7 @@ export class Shares extends Panel {
 export class Buffers extends Panel {
   constructor(page) {
     super(page);
-    this.options = [];
+    this.options = [element('span', { className: 'key', textContent: 'line: size · dashes: spill mark · ×: growth refused · strip below: spill' })];
   }
 
   draw() {
@@ -305,7 +305,6 @@ export class Buffers extends Panel {
         this.buffer(ctx, run, bar, y, base, h);
       }
     });
-    ctx.clearRect(0, 0, 0, 0);
     this.moment(ctx);
     this.describe(run);
   }
