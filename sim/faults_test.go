@@ -183,9 +183,9 @@ func TestARunThatCannotGoOnSaysWhy(t *testing.T) {
 	}{
 		{"all trackers are lost", sim.Options{Policy: named(t, "fair")}, []string{"stalled at 3s", "job J has 3 maps and 2 reduces to do", "every tracker is lost"}, nil},
 		{"the same under a heartbeat", sim.Options{Policy: named(t, "fair"), Heartbeat: 1e9}, []string{"job J has 3 maps and 2 reduces to do", "every tracker is lost"}, nil},
-		{"a policy that starts nothing", sim.Options{Policy: idler{}}, []string{"job first has 1 maps", "idler starts none of them, with 2 map and 2 reduce slots idle"}, []string{two, work}},
-		{"the same under a heartbeat, though it beats", sim.Options{Policy: idler{}, Heartbeat: 1e9}, []string{"job first has 1 maps", "idler starts none of them"}, []string{two, work}},
-		{"a policy that always wants to be woken", sim.Options{Policy: idler{wake: 1e6}}, []string{"job first has 1 maps", "idler starts none of them"}, []string{two, work}},
+		{"a policy that starts nothing", sim.Options{Policy: idler{}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them, with 2 map and 2 reduce slots idle"}, []string{two, work}},
+		{"the same under a heartbeat, though it beats", sim.Options{Policy: idler{}, Heartbeat: 1e9}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}, []string{two, work}},
+		{"a policy that always wants to be woken", sim.Options{Policy: idler{wake: 1e6}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}, []string{two, work}},
 		{"a policy that kills what it starts", sim.Options{Policy: killer{}}, []string{"killer kills and starts without end at 0s"}, []string{two, work}},
 	} {
 		f := lost
