@@ -15,6 +15,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ table { border-collapse: collapse; margin: 0.5em 0 1.2em; }
 th, td { border: 1px solid #bbbbbb; padding: 2px 8px; text-align: left; vertical-align: top; }
 th { background: #eeeeee; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.w { white-space: nowrap; }
+td.t { min-width: 18em; }
 figure svg { max-width: 100%%; height: auto; }
 figure { margin: 0.5em 0 1.2em; overflow-x: auto; }
 a:focus, summary:focus { outline: 3px solid #0072b2; }
@@ -127,15 +130,35 @@ func (d *Document) table(rows [][]string, verdicts bool) {
 			d.printf("<td>%s</td>", against(rows[0], row))
 		}
 		for _, cell := range row {
-			class := ""
-			if _, err := strconv.ParseFloat(cell, 64); err == nil {
-				class = ` class="n"`
+			class := "w"
+			if number, ok := readable(cell); ok {
+				class, cell = "n", number
+			} else if len(cell) > mostOnALine {
+				class = "t"
 			}
-			d.printf("<td%s>%s</td>", class, svg.Escape(cell))
+			d.printf("<td class=%q>%s</td>", class, svg.Escape(cell))
 		}
 		d.printf("</tr>\n")
 	}
 	d.printf("</tbody>\n</table>\n")
+}
+
+// mostOnALine is how long the text of a cell may be that is not broken into lines.
+const mostOnALine = 36
+
+// readable returns a number with at most five significant digits, whole numbers with all; ok is
+// false for other text.
+func readable(cell string) (number string, ok bool) {
+	v, err := strconv.ParseFloat(cell, 64)
+	if err != nil || !strings.Contains(cell, ".") || math.Abs(v) < 0.001 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return cell, err == nil
+	}
+	decimals := max(0, 4-int(math.Floor(math.Log10(math.Abs(v)))))
+	short := strconv.FormatFloat(v, 'f', decimals, 64)
+	if len(short) >= len(cell) {
+		return cell, true
+	}
+	return short, true
 }
 
 // against draws one figure: the band as a box, the paper's figure as a line in the middle, ours as a dot,

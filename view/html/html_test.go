@@ -96,7 +96,7 @@ func TestTablesOfCSV(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a &lt;b&gt; &amp; c", "<td>&lt;i&gt;</td>", `<td class="n">10</td>`, `aria-label="ours is 0.90 times the paper&#39;s"`, `cx="72.0"`, "<figure><svg></svg></figure>", "</html>"} {
+	for _, want := range []string{"a &lt;b&gt; &amp; c", `<td class="w">&lt;i&gt;</td>`, `<td class="n">10</td>`, `aria-label="ours is 0.90 times the paper&#39;s"`, `cx="72.0"`, "<figure><svg></svg></figure>", "</html>"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s is not in\n%s", want, b.String())
 		}
@@ -127,5 +127,20 @@ func TestAWriterThatFailsIsReported(t *testing.T) {
 	d.Run(html.Run{Model: viewtest.AllSigns()})
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Error(err)
+	}
+}
+
+func TestNumbersOfTablesCanBeRead(t *testing.T) {
+	for cell, want := range map[string]string{
+		"0.5808080808080808": `"n">0.58081<`, "26569.912345": `"n">26570<`, "109478.5": `"n">109478<`, "740": `"n">740<`, "1910.26": `"n">1910.3<`,
+		"0.333": `"n">0.333<`, "123456789": `"n">123456789<`, "0.00012345678": `"n">0.00012345678<`, "-12.3456789": `"n">-12.346<`, "0.0": `"n">0.0<`,
+		"32..55 %": `"w">32..55 %<`, "a sentence that is longer than a line of a table": `"t">a sentence`,
+	} {
+		var b bytes.Buffer
+		d := html.New(&b, "t")
+		d.CSV("figures", []byte("of\n"+cell+"\n"), false)
+		if err := d.Close(); err != nil || !strings.Contains(b.String(), "<td class="+want) {
+			t.Errorf("%s: it is not written as %s (%v)", cell, want, err)
+		}
 	}
 }

@@ -40,7 +40,7 @@ func examples() ([]Example, error) {
 			"omo starts reduces late enough that they do not hold slots idle, and gives the last maps of a job priority.",
 			[]string{"fair", "omo"}, "l1", ""},
 		{"spill", "Spills of a kvbuffer",
-			"Dark strips at the foot of maps are spills; the tab kvbuffers shows them, too. A kvbuffer of 120MB needs none: change start.",
+			"Strips at the foot of maps are spills; the tab kvbuffers shows them, too. A kvbuffer of 120MB needs none: change start.",
 			[]string{"fair", "pi-dhfs"}, "l2", ""},
 	}
 	for i := range all {
