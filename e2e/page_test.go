@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 		fmt.Printf("go build: %v\n%s", err, text)
 		return 1
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(patience))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(longestWait))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	var cancel context.CancelFunc
@@ -135,7 +135,7 @@ func open(t *testing.T, url string) context.Context {
 
 func do(t *testing.T, tab context.Context, actions ...chromedp.Action) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(tab, patience)
+	ctx, cancel := context.WithTimeout(tab, longestWait)
 	defer cancel()
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		t.Fatal(err)
@@ -150,16 +150,16 @@ func eval(t *testing.T, tab context.Context, expression string) string {
 	return text
 }
 
-// patience is how long a page may take for anything, on a slow machine with much else to do.
+// longestWait is how long a page may take for anything, on a slow machine with much else to do.
 const (
-	patience = 2 * time.Minute
-	pause    = 50 * time.Millisecond
+	longestWait = 2 * time.Minute
+	pause       = 50 * time.Millisecond
 )
 
 // until waits until the expression is true.
 func until(t *testing.T, tab context.Context, expression string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !isTrue(tab, expression); time.Sleep(pause) {
+	for deadline := time.Now().Add(longestWait); !isTrue(tab, expression); time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never comes true: %s\nthe page: %.2000s", expression, eval(t, tab, "document.body.innerText"))
 		}
@@ -169,7 +169,7 @@ func until(t *testing.T, tab context.Context, expression string) {
 // isTrue looks once. While a page loads, elements may be missing, and a page that goes away gives no
 // answer: neither is true.
 func isTrue(tab context.Context, expression string) bool {
-	ctx, cancel := context.WithTimeout(tab, patience)
+	ctx, cancel := context.WithTimeout(tab, longestWait)
 	defer cancel()
 	var yes bool
 	err := chromedp.Run(ctx, chromedp.Evaluate("(() => { try { return Boolean("+expression+") } catch { return false } })()", &yes))
@@ -197,7 +197,7 @@ func press(t *testing.T, tab context.Context, key string) {
 // true: while a page is laid out, a click may come to where the point was.
 func click(t *testing.T, tab context.Context, canvas string, x, y float64, expression string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(longestWait); ; {
 		at := strings.Fields(eval(t, tab, fmt.Sprintf("(() => { const r = document.querySelector(%q).getBoundingClientRect(); return r.left + ' ' + r.top })()", canvas)))
 		left, _ := strconv.ParseFloat(at[0], 64)
 		top, _ := strconv.ParseFloat(at[1], 64)

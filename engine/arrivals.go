@@ -25,7 +25,7 @@ func (c *coordinator) openDue() {
 	now := c.run.now()
 	// Without capacity nothing runs any more, so that chains that come later need not wait
 	// for their time: they fail at once.
-	for i, at, ok := c.release.Next(); ok && (at <= now || c.noCapacityLeft); i, at, ok = c.release.Next() {
+	for i, at, ok := c.release.Next(); ok && (at <= now || c.state == runExhausted); i, at, ok = c.release.Next() {
 		c.release.Take()
 		ch := c.run.chains[i]
 		invariant.Move(&ch.state, chainOpening)

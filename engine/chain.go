@@ -8,6 +8,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/input"
+	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/slots"
@@ -34,8 +35,7 @@ type chain struct {
 	mu struct {
 		sync.Mutex
 		target *output.Target // nil: not opened yet, or the result goes nowhere
-		begun  bool
-		over   bool // it may not be begun any more
+		output outputState
 	}
 }
 
@@ -266,9 +266,9 @@ func (ch *chain) begin() (*output.Target, error) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	switch {
-	case ch.mu.over:
+	case ch.mu.output == outputGone:
 		return nil, output.ErrAborted
-	case ch.mu.begun:
+	case ch.mu.output == outputBegun:
 		return ch.mu.target, nil
 	case ch.mu.target == nil:
 		target, err := output.Open(ch.outputSpec(ch.plan, ch.job.Inputs))
@@ -281,15 +281,15 @@ func (ch *chain) begin() (*output.Target, error) {
 	if err := ch.mu.target.Start(); err != nil {
 		return nil, err
 	}
-	ch.mu.begun = true
+	invariant.Move(&ch.mu.output, outputBegun)
 	return ch.mu.target, nil
 }
 
-// target returns the output; nil: it was not begun.
+// target returns the output. It is nil if the output was not begun, or is settled.
 func (ch *chain) target() *output.Target {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	if !ch.mu.begun {
+	if ch.mu.output == outputPlanned {
 		return nil
 	}
 	return ch.mu.target
@@ -323,14 +323,15 @@ func (ch *chain) settle(cause error) (err error, readerGone bool) {
 func (ch *chain) forget() {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	ch.mu.target, ch.mu.over = nil, true
+	ch.mu.target = nil
+	invariant.Move(&ch.mu.output, outputGone)
 }
 
 // abort removes the output. Attempts that still write to it fail.
 func (ch *chain) abort() error {
 	ch.mu.Lock()
 	target := ch.mu.target
-	ch.mu.over = true
+	invariant.Move(&ch.mu.output, outputGone)
 	ch.mu.Unlock()
 	if target == nil {
 		return nil

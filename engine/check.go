@@ -10,7 +10,6 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/paths"
 	"mrlocal/output"
-	"mrlocal/slots"
 	"mrlocal/slots/setup"
 )
 
@@ -52,24 +51,10 @@ func (ch *chain) validate(jobCount int) error {
 		return err
 	}
 	last := &b.Chain[len(b.Chain)-1]
-	switch {
-	case len(last.Outputs) > 0 && !ch.discards() && (b.OutputDir == "" || hdfs.Is(b.OutputDir)):
+	if len(last.Outputs) > 0 && !ch.discards() && (b.OutputDir == "" || hdfs.Is(b.OutputDir)) {
 		return errs.Optionf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
-	case b.Submit < 0:
-		return errs.Optionf("submit", "%v is before the run's start", b.Submit)
-	case b.Deadline < 0 || b.Deadline > 0 && b.Deadline <= b.Submit:
-		return errs.Optionf("deadline", "%v is not after the submission", b.Deadline)
-	case b.Weight < 0:
-		return errs.Optionf("weight", "must be above 0")
-	case b.Priority < slots.VeryLow || b.Priority > slots.VeryHigh:
-		return errs.Optionf("priority", "%d is none", b.Priority)
 	}
-	for _, a := range b.After {
-		if a < 0 || a >= jobCount {
-			return errs.Optionf("after", "there is no job %d", a)
-		}
-	}
-	return nil
+	return b.Submission.Check(jobCount)
 }
 
 // named adds the name of the job to an error if the run has more than one job.

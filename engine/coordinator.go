@@ -48,9 +48,8 @@ type coordinator struct {
 
 	probe time.Duration // from when on the policy wants to know how far attempts are; negative: never
 
-	hungBytes      int64 // leased by threads that do not come back
-	noCapacityLeft bool  // nothing can run any more: every chain has failed
-	interrupted    bool
+	hungBytes int64 // leased by threads that do not come back
+	state     runState
 }
 
 // newCoordinator makes the coordinator of a run. Nothing runs before serve.
@@ -152,7 +151,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 		}
 	}
 	// Chains that can no longer run are still taken up, so that each gets its error.
-	if _, at, ok := c.release.Next(); ok && c.noCapacityLeft {
+	if _, at, ok := c.release.Next(); ok && c.state == runExhausted {
 		earlier(0)
 	} else if ok {
 		earlier(at)

@@ -405,7 +405,7 @@ func (r *run) bindFeeder() {
 
 // close gives everything back.
 func (r *run) close() {
-	if r.pool != nil && (r.abandonedThreads == 0 || !r.coordinator.interrupted) {
+	if r.pool != nil && (r.abandonedThreads == 0 || r.coordinator.state < runInterrupted) {
 		r.pool.Close() // it does not wait for abandoned threads
 	}
 	for _, ch := range r.chains {

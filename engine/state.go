@@ -1,9 +1,43 @@
 package engine
 
-// The states of chains, jobs and attempts are ordered: whatever has reached a
+// The states of runs, chains, jobs and attempts are ordered: whatever has reached a
 // state never goes back to an earlier one. So `state >= jobEnded` asks
 // whether the job has ended, however far it has come since. Only the
-// coordinator reads and changes them.
+// coordinator reads and changes them. A chain's mu guards its outputState, because
+// attempts begin the output too.
+
+// runState is how far a run has come.
+type runState uint8
+
+const (
+	runServing     runState = iota // chains may come, and attempts may start
+	runExhausted                   // nothing can run any more: every chain has failed
+	runInterrupted                 // it winds down: nothing new starts
+)
+
+func (s runState) String() string { return [...]string{"serving", "exhausted", "interrupted"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s runState) Next() []runState {
+	return [...][]runState{{runExhausted, runInterrupted}, {runInterrupted}, nil}[s]
+}
+
+// outputState is how far the output of a chain has come.
+type outputState uint8
+
+const (
+	outputPlanned outputState = iota // nothing is written; it may have been opened
+	outputBegun                      // attempts write parts
+	outputGone                       // it is settled or removed, and may not be begun any more
+)
+
+func (s outputState) String() string { return [...]string{"planned", "begun", "gone"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s outputState) Next() []outputState {
+	// Gone after planned: no part was ever written, or the chain has failed.
+	return [...][]outputState{{outputBegun, outputGone}, {outputGone}, nil}[s]
+}
 
 // chainState is how far a chain has come.
 type chainState uint8
@@ -49,14 +83,8 @@ func (s jobState) String() string {
 
 // Next lists the states that may follow s, for checked builds.
 func (s jobState) Next() []jobState {
-	return [...][]jobState{
-		jobOpened:   {jobFeeding, jobEnded}, // ended: the run was interrupted while it was opened
-		jobFeeding:  {jobSealed, jobEnded},
-		jobSealed:   {jobEnded},
-		jobEnded:    {jobReleased},
-		jobReleased: {jobOver},
-		jobOver:     nil,
-	}[s]
+	// Ended after opened: the run was interrupted while the job was opened.
+	return [...][]jobState{{jobFeeding, jobEnded}, {jobSealed, jobEnded}, {jobEnded}, {jobReleased}, {jobOver}, nil}[s]
 }
 
 // attemptState is how far an attempt has come. Whether it was asked to stop is
@@ -77,10 +105,5 @@ func (s attemptState) String() string {
 
 // Next lists the states that may follow s, for checked builds.
 func (s attemptState) Next() []attemptState {
-	return [...][]attemptState{
-		attemptWaiting:   {attemptRunning, attemptEnded, attemptAbandoned},
-		attemptRunning:   {attemptEnded, attemptAbandoned},
-		attemptEnded:     nil,
-		attemptAbandoned: nil,
-	}[s]
+	return [...][]attemptState{{attemptRunning, attemptEnded, attemptAbandoned}, {attemptEnded, attemptAbandoned}, nil, nil}[s]
 }

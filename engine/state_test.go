@@ -36,7 +36,9 @@ func checkStates[S invariant.State[S]](t *testing.T, last S, final ...S) {
 }
 
 func TestStatesAreOrdered(t *testing.T) {
+	checkStates(t, runInterrupted)
 	checkStates(t, chainEnded)
+	checkStates(t, outputGone)
 	checkStates(t, jobOver)
 	checkStates(t, attemptAbandoned, attemptEnded)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 )
 
@@ -16,7 +17,7 @@ const stopWithin = 1200 * time.Millisecond
 // noticed and results under way are settled; after that no output is pending.
 // It returns nil where all results were settled in time, and otherwise cause.
 func (c *coordinator) interrupt(cause error) error {
-	c.interrupted = true
+	invariant.Move(&c.state, runInterrupted)
 	for _, ch := range c.run.chains {
 		if ch.state < chainSettling {
 			// A chain that had failed before keeps its own error.
@@ -84,7 +85,7 @@ func (c *coordinator) abandon(a *runningAttempt) {
 	}
 	// The thread never gives back what it holds.
 	c.hungBytes += c.run.env.FloorBytes
-	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && !c.interrupted {
+	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && c.state < runInterrupted {
 		c.failAll(errors.New("no memory is left for tasks: threads that hang hold it all; raise Options.MemoryBytes"))
 	}
 }
@@ -102,5 +103,7 @@ func (c *coordinator) failAll(cause error) {
 	for _, ch := range c.run.chains {
 		c.fail(ch, cause)
 	}
-	c.noCapacityLeft = true
+	if c.state == runServing {
+		invariant.Move(&c.state, runExhausted)
+	}
 }

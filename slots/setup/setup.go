@@ -239,6 +239,26 @@ type Submission struct {
 	After    []int           // the indexes of the jobs that end before this one is submitted
 }
 
+// Check checks what one of so many jobs of a run asks for.
+func (s *Submission) Check(jobs int) error {
+	switch {
+	case s.Submit < 0:
+		return errs.Optionf("submit", "%v is before the run's start", s.Submit)
+	case s.Deadline < 0 || s.Deadline > 0 && s.Deadline <= s.Submit:
+		return errs.Optionf("deadline", "%v is not after the submission", s.Deadline)
+	case s.Weight < 0:
+		return errs.Optionf("weight", "must be above 0")
+	case s.Priority < slots.VeryLow || s.Priority > slots.VeryHigh:
+		return errs.Optionf("priority", "%d is none", s.Priority)
+	}
+	for _, a := range s.After {
+		if a < 0 || a >= jobs {
+			return errs.Optionf("after", "there is no job %d", a)
+		}
+	}
+	return nil
+}
+
 // Spec returns the job as a Ledger takes it, without tasks: the driver adds those.
 func (s *Submission) Spec() slots.JobSpec {
 	return slots.JobSpec{Name: s.Name, Pool: s.Pool, User: s.User, Priority: s.Priority, Weight: s.Weight, Deadline: s.Deadline, Profile: s.Profile}

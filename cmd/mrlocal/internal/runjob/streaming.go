@@ -39,7 +39,7 @@ func Lint() command.Command {
 		}}
 }
 
-// runStreaming runs the job. An error of the command line is told as StreamJob tells it.
+// runStreaming runs the job. An error of the command line has the words of StreamJob.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 1 && command.IsHelp(args[0]) {
 		streamcmd.Usage(e.Stdout)

@@ -86,7 +86,7 @@ func (l *lines) write(object any) {
 	_, _ = l.w.Write(append(text, '\n'))
 }
 
-// state returns the object of this moment, and notes which jobs it has told to have ended.
+// state returns the object of this moment, and notes which jobs it has reported as ended.
 func (m *model) state(now time.Duration) *stateLine {
 	s := &stateLine{Kind: "progress", Schema: 1, AtSeconds: inSeconds(now), Policy: m.policy, JobsTotal: len(m.jobs), Jobs: []jobLine{},
 		Slots: m.strip(now), CPUSeconds: inSeconds(m.usage.cpu), MemoryBytes: m.usage.memoryBytes, TempBytes: m.usage.tempBytes}
@@ -94,10 +94,10 @@ func (m *model) state(now time.Duration) *stateLine {
 		if j.ended {
 			s.JobsEnded++
 		}
-		if !j.runs() && (!j.ended || j.told) {
+		if !j.runs() && (!j.ended || j.reported) {
 			continue
 		}
-		j.told = j.ended
+		j.reported = j.ended
 		s.Jobs = append(s.Jobs, jobLine{Name: j.name, Ended: j.ended, Sealed: j.sealed, Maps: j.facts(trace.Map, now), Reduces: j.facts(trace.Reduce, now)})
 	}
 	return s

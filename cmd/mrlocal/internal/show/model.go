@@ -41,7 +41,7 @@ type jobState struct {
 
 	start, mapsEnd time.Duration
 
-	told bool // a line of JSON has said that the job has ended
+	reported bool // a line of JSON has said that the job has ended
 }
 
 // usage is a sample of what the process uses.

@@ -144,11 +144,11 @@ func (c *class) say(format string, args ...any) {
 // run makes run i and writes its notes when their events happen. picked has the slots that the
 // reader chose, by note.
 func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
-	told := 0
+	written := 0
 	tell := func(write func(string), models []*view.Model) {
 		items := ofRun(c.lesson.Items(models), i)
-		for ; told < len(items); told++ {
-			write(wrap(c.note(&items[told], picked), c.width))
+		for ; written < len(items); written++ {
+			write(wrap(c.note(&items[written], picked), c.width))
 		}
 	}
 	if c.fast {
