@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,8 @@ func setFile(b *testing.B, kind datagen.Kind, gigabytes int) string {
 	return path
 }
 
+var policies = flag.String("policies", "", "of BenchmarkSimpleWorkloads only these policies, with commas between them")
+
 // BenchmarkSimpleWorkloads runs the simple workloads of [OMO21, section V-D] for real: eight
 // equal jobs of 20 GB. It reports medians of makespans, the gains that Fig. 10 to 12 print, and
 // the time of the shuffle after the maps (Fig. 9). fair-containers has no typed slots, as in
@@ -90,6 +93,9 @@ func BenchmarkSimpleWorkloads(b *testing.B) {
 				runs := map[string][]*report.Report{}
 				for range *rounds {
 					for _, of := range schedules {
+						if *policies != "" && !slices.Contains(strings.Split(*policies, ","), of.sched) {
+							continue
+						}
 						for _, share := range of.slowstarts {
 							name := of.sched
 							if len(of.slowstarts) > 1 {
@@ -108,6 +114,9 @@ func BenchmarkSimpleWorkloads(b *testing.B) {
 					}
 				}
 				for _, sched := range []string{"lazy-start", "omo"} {
+					if len(fair) == 0 || runs[sched] == nil || runs["fresh"] == nil {
+						continue
+					}
 					took := median(runs[sched], makespan)
 					b.ReportMetric(100*(1-took/slices.Min(fair)), sched+"-against-fair-%")
 					b.ReportMetric(100*(1-took/median(runs["fresh"], makespan)), sched+"-against-fresh-%")
