@@ -88,11 +88,14 @@ const (
 	leastBatchBytes = 4 << 20 // work of a few milliseconds
 	mostBatchBytes  = 16 << 20
 	batchShare      = 16
+	splitShare      = 32 // for each slot, so that the last splits are a small part of its work
 )
 
 // begin begins the next plan.
 func (b *batch) begin() {
 	b.plan = &Plan{o: b.o, first: int32(b.first), missing: b.search.Missing}
+	// Splits grow with the input, as plans do: each costs a tenth of a millisecond.
+	b.plan.leastBlock = max(leastBatchBytes, min(b.total/int64(splitShare*b.o.MapSlots), mostBatchBytes))
 	// A slice that grows is copied again and again, to memory that is touched for the first time.
 	b.plan.Files = make([]File, 0, min(b.most, max(leastBatchFiles, b.files*9/8)))
 	b.w.plan = b.plan

@@ -76,6 +76,34 @@ func TestAPlanOfSmallFoundFilesIsFewSplits(t *testing.T) {
 	}
 }
 
+// An attempt costs a tenth of a millisecond, as searching half a megabyte does.
+func TestSplitsOfFoundFilesGrowWithTheInput(t *testing.T) {
+	var names []string
+	for i := range 240 {
+		names = append(names, fmt.Sprintf("d/%03d", i))
+	}
+	tree(t, names...)
+	for _, n := range names {
+		if err := os.Truncate(n, 7<<20); err != nil { // 1.6 GiB together
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ slots, splits int }{{2, 2}, {16, 6}} { // of a plan of three files
+		last := 0
+		for p, err := range input.Found(&input.Search{Paths: slices.Values(names), Missing: func(string, error) {}}, input.Options{MapSlots: c.slots, NoDecode: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Files) > 1 {
+				last = len(p.Splits)
+			}
+		}
+		if last != c.splits {
+			t.Errorf("%d slots: the last plan has %d splits, want %d", c.slots, last, c.splits)
+		}
+	}
+}
+
 // GNU grep prints a line for a file that vanishes or changes after it was found, and goes on.
 func TestAFoundFileThatVanishesOrChangesIsMissing(t *testing.T) {
 	var names []string

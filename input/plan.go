@@ -240,8 +240,10 @@ type Plan struct {
 	// reported has the files that missing was called for. Two readers may have the same one.
 	reported sync.Map
 	block    int64
-	dirs     []walked
-	binary   []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
+	// leastBlock is the least block of a plan of Found, if the user sets none.
+	leastBlock int64
+	dirs       []walked
+	binary     []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
 }
 
 // NewPlan finds the files behind paths, checks them, and divides them into

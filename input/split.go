@@ -86,7 +86,8 @@ func (p *Plan) split() error {
 // packed returns how many bytes a split of small files may have, when leftBytes
 // of work are left.
 func (p *Plan) packed(leftBytes int64) int64 {
-	if !p.o.Taper || p.o.BlockBytes > 0 {
+	// The last of the plans of Found is not known to be the last.
+	if !p.o.Taper || p.o.BlockBytes > 0 || p.missing != nil {
 		return p.block
 	}
 	return min(p.block, max(leftBytes/int64(taperShare*p.o.MapSlots), leastTaperBytes))
@@ -132,7 +133,7 @@ func (p *Plan) settleBlock() {
 		per, least := workBytes/int64(p.o.SplitsPerSlot*p.o.MapSlots)+1, int64(minBlockBytes)
 		switch {
 		case p.missing != nil: // other plans follow, so that slots end together all the same
-			least = leastBatchBytes
+			least = p.leastBlock
 		case p.o.Taper:
 			least = max(least, min(leastTaperBytes, workBytes/int64(taperShare*p.o.MapSlots)))
 		}
