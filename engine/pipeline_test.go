@@ -205,3 +205,48 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 		t.Error("no map was seen with its input read and its output not yet written")
 	}
 }
+
+// What a map has read, sorted and spilled is told when it is done. The rest of its time is that of
+// its mapper, which sleeps here; its disk reads 512 KiB in a second, and then takes the spills.
+func TestTheTimeOfAMapIsDivided(t *testing.T) {
+	const blockBytes, perSecond = 128 << 10, 512 << 10
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 1<<20)}})
+	var log trace.Log
+	var mapped time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+			time.Sleep(3 * time.Second)
+			mapped += 3 * time.Second
+			for line := range b.Lines() {
+				out.Emit(line, nil)
+			}
+			return nil
+		}, func() error { return nil })
+		must(t, chain, engine.Options{
+			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: blockBytes}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
+			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: perSecond, TempDirs: []string{t.TempDir()},
+			Watch: func(s *trace.Stream) { s.Attach(&log) },
+		})
+	})
+	var began, read, spilled, rest time.Duration
+	told := map[int32]bool{}
+	for _, e := range log.Events {
+		switch {
+		case e.Kind != slots.Map:
+		case e.Op == trace.OpStart:
+			began = e.At
+		case e.Op == trace.OpTimes:
+			told[e.Task] = true
+			read, spilled, rest = read+time.Duration(e.A), spilled+time.Duration(e.C), rest-time.Duration(e.A+e.B+e.C)
+		case e.Op == trace.OpFinish:
+			rest += e.At - began
+			if !told[e.Task] {
+				t.Errorf("map %d is done and has not told its times", e.Task)
+			}
+		}
+	}
+	whole := (1 << 20) * time.Second / perSecond
+	if len(told) < 8 || read < whole*9/10 || read > whole*12/10 || spilled < whole*8/10 || rest < mapped || rest > mapped*11/10 {
+		t.Errorf("%d maps: %v of reading, %v of spilling, and %v of mapping, want %v, %v and %v", len(told), read, spilled, rest, whole, whole, mapped)
+	}
+}

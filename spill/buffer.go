@@ -40,6 +40,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -100,8 +101,12 @@ type Buffer struct {
 	writerRoom *membudget.Chunk
 	out        *runs.MapOutput
 	spill      struct {
-		done chan struct{} // closed by the spill under way; nil: none
-		err  error         // of that spill; read after done
+		done   chan struct{} // closed by the spill under way; nil: none
+		err    error         // of that spill; read after done, as the next two
+		sorted time.Duration // what it took to sort, by the clock
+		took   time.Duration // what it took in all
+		cpu    time.Duration // of its thread
+		held   time.Duration // how long it has kept the goroutine of the buffer
 	}
 	combineMu sync.Mutex // of the counts below, to which spills add
 	combining struct{ in, out int64 }
@@ -498,6 +503,7 @@ func (b *Buffer) spillFolded(key, value []byte) {
 		b.fail(err)
 		return
 	}
+	defer b.spends(&b.stats.SpillTime)()
 	err = b.segment(func(w *runs.Writer) error {
 		for p := range b.o.Parts {
 			if p == part {
@@ -528,7 +534,9 @@ func (b *Buffer) Close() (*runs.MapOutput, error) {
 		b.wait()
 	}
 	if b.err == nil {
+		begun, sorted := time.Now(), b.stats.SortTime
 		b.err = b.keep()
+		b.stats.SpillTime += time.Since(begun) - (b.stats.SortTime - sorted)
 	}
 	if b.err != nil {
 		return nil, b.err

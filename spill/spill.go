@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
+	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
@@ -26,10 +28,19 @@ func (b *Buffer) rotate() {
 	b.o.Notify(runs.Event{Kind: runs.SpillStart, Bytes: b.markBytes, Records: l.records})
 	done := make(chan struct{})
 	b.spill.done = done
+	defer b.spends(&b.spill.held)()
 	b.o.Background(func() {
 		defer close(done)
+		begun, cpu := time.Now(), machine.ThreadCPU()
 		b.spill.err = b.spillLoad(l)
+		b.spill.took, b.spill.cpu = time.Since(begun), machine.ThreadCPU()-cpu
 	})
+}
+
+// spends returns a function that adds to d the time since spends was called.
+func (b *Buffer) spends(d *time.Duration) func() {
+	begun := time.Now()
+	return func() { *d += time.Since(begun) }
 }
 
 // wait waits for the spill under way, if there is one, and takes its error over.
@@ -38,11 +49,28 @@ func (b *Buffer) wait() {
 		return
 	}
 	// The channel orders the memory: what the spill has written is visible from here on.
+	begun := time.Now()
 	<-b.spill.done
 	b.spill.done = nil
+	b.bookSpill(time.Since(begun))
 	if err := b.spill.err; err != nil {
 		b.fail(err)
 	}
+}
+
+// bookSpill adds the time of the spill that has ended to that of sorts and spills, after the
+// goroutine of the buffer has waited for it. A spill beside the mapper shares its core. So it
+// counts with the processor time that it took, or with the time that the mapper stood still if
+// that is more: then the disk was slow.
+func (b *Buffer) bookSpill(waited time.Duration) {
+	s := &b.spill
+	counts := max(min(s.cpu, s.took), s.held+waited)
+	if s.took > 0 {
+		sorted := time.Duration(float64(counts) * float64(s.sorted) / float64(s.took))
+		b.stats.SortTime += sorted
+		b.stats.SpillTime += counts - sorted
+	}
+	s.sorted, s.took, s.cpu, s.held = 0, 0, 0, 0
 }
 
 // spillLoad sorts a load, combines it, writes it as a segment and frees it. It runs
@@ -51,7 +79,9 @@ func (b *Buffer) wait() {
 func (b *Buffer) spillLoad(l *load) error {
 	defer b.sorting.giveBack()
 	defer b.free(l)
+	begun := time.Now()
 	slices, err := b.sorting.sort(l)
+	b.spill.sorted = time.Since(begun)
 	if err != nil {
 		return err
 	}
@@ -132,7 +162,7 @@ func (b *Buffer) keep() error {
 		return nil
 	}
 	b.stopDividing(l)
-	slices, err := b.sorting.sort(l)
+	slices, err := b.sortNow(l)
 	if err != nil {
 		return err
 	}
@@ -144,6 +174,12 @@ func (b *Buffer) keep() error {
 	}
 	b.adopt(l, slices, record.CountParts(&l.arena, slices, b.o.Parts), nil)
 	return nil
+}
+
+// sortNow sorts a load on the goroutine of the buffer.
+func (b *Buffer) sortNow(l *load) ([]record.Slice, error) {
+	defer b.spends(&b.stats.SortTime)()
+	return b.sorting.sort(l)
 }
 
 // adopt makes a load the output's run in memory. Its chunks go over to a lease
@@ -160,7 +196,7 @@ func (b *Buffer) adopt(l *load, slices []record.Slice, stats []record.PartStat, 
 // memory where there is room for it beside the load; else it becomes a segment.
 func (b *Buffer) keepCombined(l *load) error {
 	defer b.free(l)
-	slices, err := b.sorting.sort(l)
+	slices, err := b.sortNow(l)
 	if err != nil {
 		return err
 	}
@@ -303,4 +339,7 @@ type Stats struct {
 	CombineIn, CombineOut        int64
 	SpilledRecords, SpilledBytes int64 // written to segments; bytes as stored
 	Expansions, Refusals, Spills int64
+
+	// Of all sorts, and of all writing and keeping of what was sorted, combiners included.
+	SortTime, SpillTime time.Duration
 }

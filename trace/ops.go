@@ -53,6 +53,7 @@ const (
 	OpUsage      // what the process uses
 	OpCores      // what the cores of the machine did since the last such event
 	OpSeen       // an attempt was seen to have got so far, and no policy had asked
+	OpTimes      // a map is done, and how long it read, sorted and spilled
 
 	numOps
 )
@@ -155,6 +156,7 @@ var shapes = [numOps]shape{
 	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes"}},
 	OpCores:      {name: "cores", values: []string{"user_ns", "sys_ns", "iowait_ns", "idle_ns"}},
 	OpSeen:       {name: "seen", parts: ofAttempt, values: []string{"ppm"}},
+	OpTimes:      {name: "times", parts: ofAttempt, values: []string{"read_ns", "sort_ns", "spill_ns"}},
 }
 
 // stateNames are a job's states, numbered as package slots has them.

@@ -120,11 +120,10 @@ type Division struct {
 	ReducePerMiB time.Duration // more than TaskTimes.Fixed, of a reduce that is alone, for each MiB that it copies
 
 	// What follows is written for readers; nothing of it is simulated.
-	CombineRatio ppm.Share     // records that combiners return, by those that they get; 0: there is none
-	WrittenRatio ppm.Share     // bytes that reduces write, by bytes that they copy; of maps, by their input, if there are no reduces
-	Copy         time.Duration // of a reduce that is alone, without waiting for maps; not in its other times
-	MapPhases    []PhaseTime   // the parts of Map
-	ReducePhases []PhaseTime   // the parts of the time of a reduce that copies its mean number of bytes
+	CombineRatio ppm.Share    // records that combiners return, by those that they get; 0: there is none
+	WrittenRatio ppm.Share    // bytes that reduces write, by bytes that they copy; of maps, by their input, if there are no reduces
+	MapPhases    []PhaseTimes // of maps that are alone on the machine
+	ReducePhases []PhaseTimes // of reduces that are alone; copying is without waiting for maps
 }
 
 // TaskTimes is what tasks of one kind have in common however the input is divided.
@@ -134,10 +133,10 @@ type TaskTimes struct {
 	Use
 }
 
-// PhaseTime is the time that a task spends in a phase. What is before the first one is "start".
-type PhaseTime struct {
+// PhaseTimes are the times that tasks spend in a phase: evenly spaced quantiles, the least first.
+type PhaseTimes struct {
 	Phase string
-	Time  time.Duration
+	Times []time.Duration
 }
 
 // Use is what a task takes of the machine.
@@ -340,22 +339,24 @@ func (d *decoder) division(n ast.Node) (v Division) {
 		{"reduce_per_mib", into(&v.ReducePerMiB, d.time)},
 		{"combine_ratio", into(&v.CombineRatio, d.share)},
 		{"written_ratio", into(&v.WrittenRatio, d.share)},
-		{"copy", into(&v.Copy, d.time)},
-		{"map_phases", d.phaseTimes(&v.MapPhases)},
-		{"reduce_phases", d.phaseTimes(&v.ReducePhases)},
+		{"map_phases", d.phaseTimes(&v.MapPhases, "start", "read", "compute", "sort", "spill")},
+		{"reduce_phases", d.phaseTimes(&v.ReducePhases, "copy", "merge", "reduce")},
 	})
 	d.must(n, "divided", v.MapBytes > 0, "map_bytes")
 	return v
 }
 
-// phaseTimes reads times by phase.
-func (d *decoder) phaseTimes(to *[]PhaseTime) setter {
-	phase := func(name string) field {
-		return field{name, func(v ast.Node, key string) { *to = append(*to, PhaseTime{key, d.time(v, key)}) }}
+// phaseTimes reads lists of times by phase.
+func (d *decoder) phaseTimes(to *[]PhaseTimes, phases ...string) setter {
+	var fields []field
+	for _, name := range phases {
+		fields = append(fields, field{name, func(v ast.Node, key string) {
+			p := PhaseTimes{Phase: key}
+			d.list(v, key, func(item ast.Node) { p.Times = append(p.Times, d.time(item, key)) })
+			*to = append(*to, p)
+		}})
 	}
-	return func(v ast.Node, key string) {
-		d.mapping(v, key, []field{phase("start"), phase("compute"), phase("io"), phase("sort"), phase("reduce")})
-	}
+	return func(v ast.Node, key string) { d.mapping(v, key, fields) }
 }
 
 func (d *decoder) taskTimes(to *TaskTimes) setter {
@@ -424,7 +425,7 @@ func (m *Measured) Text() string {
 	return b.String()
 }
 
-// text returns the division in two lines.
+// text returns the division in a few lines.
 func (d *Division) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "{map_bytes: %d, map: %v, output_ratio: %v, reduce_per_mib: %v,\n              ", d.MapBytes, d.Map, d.OutputRatio, d.ReducePerMiB)
@@ -436,31 +437,32 @@ func (d *Division) text() string {
 			fmt.Fprintf(&b, "%s: %v, ", ratio.key, ratio.share)
 		}
 	}
-	fmt.Fprintf(&b, "copy: %v, map_phases: %s", d.Copy, phasesText(d.MapPhases))
+	fmt.Fprintf(&b, "map_phases: %s", phasesText(d.MapPhases))
 	if len(d.ReducePhases) > 0 {
-		fmt.Fprintf(&b, ", reduce_phases: %s", phasesText(d.ReducePhases))
+		fmt.Fprintf(&b, ",\n              reduce_phases: %s", phasesText(d.ReducePhases))
 	}
 	b.WriteString("}")
 	return b.String()
 }
 
-func phasesText(all []PhaseTime) string {
+func phasesText(all []PhaseTimes) string {
 	words := make([]string, len(all))
 	for i, p := range all {
-		words[i] = fmt.Sprintf("%s: %v", p.Phase, p.Time)
+		words[i] = p.Phase + ": " + listText(p.Times)
 	}
 	return "{" + strings.Join(words, ", ") + "}"
 }
 
 func (t *TaskTimes) text() string {
-	list := func(all []ppm.Share) string {
-		words := make([]string, len(all))
-		for i, s := range all {
-			words[i] = s.String()
-		}
-		return "[" + strings.Join(words, ", ") + "]"
+	return fmt.Sprintf("{fixed: %v, spread: %s, cpu: %v, slowdown: %s}", t.Fixed, listText(t.Spread), t.CPU, listText(t.Slowdown))
+}
+
+func listText[T fmt.Stringer](all []T) string {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i] = one.String()
 	}
-	return fmt.Sprintf("{fixed: %v, spread: %s, cpu: %v, slowdown: %s}", t.Fixed, list(t.Spread), t.CPU, list(t.Slowdown))
+	return "[" + strings.Join(words, ", ") + "]"
 }
 
 // quoted returns a string in YAML's single quotes, in which only they have a meaning.

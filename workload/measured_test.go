@@ -22,9 +22,9 @@ func measured() *workload.Measured {
 	task := workload.TaskTimes{Fixed: time.Millisecond, Spread: []ppm.Share{half, one, two}, Use: workload.Use{Slowdown: []ppm.Share{one, two}, CPU: one}}
 	small := workload.Division{MapBytes: 4 << 20, Map: 9 * time.Millisecond, OutputRatio: one, ReducePerMiB: time.Millisecond}
 	large := workload.Division{
-		MapBytes: 8 << 20, Map: 11 * time.Millisecond, OutputRatio: half, ReducePerMiB: 2 * time.Millisecond, CombineRatio: half, WrittenRatio: two, Copy: time.Microsecond,
-		MapPhases:    []workload.PhaseTime{{Phase: "start", Time: time.Millisecond}, {Phase: "io", Time: 10 * time.Millisecond}},
-		ReducePhases: []workload.PhaseTime{{Phase: "sort", Time: time.Millisecond}},
+		MapBytes: 8 << 20, Map: 11 * time.Millisecond, OutputRatio: half, ReducePerMiB: 2 * time.Millisecond, CombineRatio: half, WrittenRatio: two,
+		MapPhases:    []workload.PhaseTimes{{Phase: "start", Times: []time.Duration{time.Millisecond}}, {Phase: "read", Times: []time.Duration{0, 10 * time.Millisecond}}},
+		ReducePhases: []workload.PhaseTimes{{Phase: "merge", Times: []time.Duration{time.Millisecond}}},
 	}
 	first := workload.Stage{Size: workload.Size{Maps: 4, Reduces: 2, InputBytes: 16 << 20}, Start: 5 * time.Millisecond, Divided: []workload.Division{small, large}, Map: task, Reduce: task}
 	second := workload.Stage{Size: workload.Size{Maps: 1, Reduces: 1, InputBytes: 1 << 20}, Divided: []workload.Division{small}, Map: task, Reduce: task}

@@ -109,6 +109,10 @@ type SlotAttempt struct {
 	// and reading and unpacking segments. Waiting for maps and the gate do not count.
 	CopyTime time.Duration
 
+	// Parts of the time of a map; what is left is that of its mapper. Reading covers decoding.
+	// Sorting and spilling are those of spill.Stats.
+	readTime, sortTime, spillTime time.Duration
+
 	// DiskWait is how long it waited for the slowed-down disk of its tracker.
 	DiskWait time.Duration
 
@@ -430,6 +434,7 @@ func (a *SlotAttempt) addBuffer(s spill.Stats) {
 	c.SpilledBytes += s.SpilledBytes
 	c.Spills += s.Spills
 	c.KVBufferExpansions += s.Expansions
+	a.sortTime, a.spillTime = a.sortTime+s.SortTime, a.spillTime+s.SpillTime
 }
 
 // ErrInjected ends an attempt that an injected fault makes fail.

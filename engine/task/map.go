@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"time"
 
 	"mrlocal/engine/source"
 	"mrlocal/input"
@@ -11,6 +12,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/spill"
 	"mrlocal/spill/runs"
+	"mrlocal/trace"
 )
 
 // Map runs a map attempt on its slot's thread. It returns the map output, which
@@ -27,6 +29,9 @@ func (a *SlotAttempt) Map(src source.Source) (out *runs.MapOutput, err error) {
 		out, err = a.mapToBuffer(src)
 		return err
 	})
+	if err == nil {
+		a.detail(trace.OpTimes, int64(a.readTime), int64(a.sortTime), int64(a.spillTime))
+	}
 	return out, err
 }
 
@@ -70,7 +75,9 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		buf.Discard()
 		return nil, err
 	}
+	began := time.Now()
 	a.written()
+	a.spillTime += time.Since(began)
 	a.addBuffer(buf.Stats())
 	if err = a.atEnd(); err == nil {
 		err = a.keep(out)
@@ -142,7 +149,9 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 // chunk of the attempt's lease. The mapper finds it in the block. out copies it
 // or, if that is a kvbuffer, takes the chunk over (membudget.Loan).
 func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
+	began := time.Now()
 	in, err := src.Open(source.Memory{Lease: a.lease})
+	a.readTime += time.Since(began)
 	if err != nil {
 		return err
 	}
@@ -169,12 +178,18 @@ func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitt
 func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
 	// readBytes is what the tracker's throttled disk has been charged for so far.
 	spec, readBytes := &a.Job.Spec, int64(0)
-	for in.Next() {
+	for {
+		began := time.Now()
+		if !in.Next() {
+			a.readTime += time.Since(began)
+			return nil
+		}
 		b := in.Block()
 		if a.Env.Pace != nil {
 			a.readFromDisk(b.ConsumedBytes - readBytes)
 			readBytes = b.ConsumedBytes
 		}
+		a.readTime += time.Since(began)
 		// Records are counted by delimiters, one pass a block, and not by what the mapper finds.
 		if !a.Job.Uncounted {
 			a.Counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
@@ -191,7 +206,6 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 			return ErrKilled
 		}
 	}
-	return nil
 }
 
 // inFile adds to an error the place in the input.

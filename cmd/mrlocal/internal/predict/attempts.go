@@ -37,6 +37,30 @@ type attempt struct {
 	phase  trace.Phase
 	since  time.Duration                      // it is in that phase
 	phases [trace.PhaseHeld + 1]time.Duration // spent in each; the first is from its start on
+
+	read, sorted, spilled time.Duration // of a map
+}
+
+// part is a part of the time of a task.
+type part struct {
+	name string
+	took time.Duration
+}
+
+// parts returns where the time of the task went. That of a reduce begins when it has copied
+// all, because before it mostly waits for maps.
+func (a *attempt) parts() []part {
+	if a.kind == trace.Reduce {
+		return []part{{"copy", a.copying}, {"merge", a.phases[trace.PhaseSort]}, {"reduce", a.phases[trace.PhaseReduce]}}
+	}
+	start := a.phases[trace.PhaseNone]
+	if start == a.to-a.from { // a map without reduces tells no phase
+		start = 0
+	}
+	return []part{
+		{"start", start}, {"read", a.read}, {"compute", max(0, a.to-a.from-start-a.read-a.sorted-a.spilled)},
+		{"sort", a.sorted}, {"spill", a.spilled},
+	}
 }
 
 // Run is the record of a run of one job alone, as a trace.Sink. The zero value is empty.
@@ -99,6 +123,10 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		if !a.works && (e.Phase == trace.PhaseSort || e.Phase == trace.PhaseReduce) {
 			a.from, a.works = e.At, true
 		}
+		r.open[e.Slot] = a
+	case trace.OpTimes:
+		a := r.open[e.Slot]
+		a.read, a.sorted, a.spilled = time.Duration(e.A), time.Duration(e.B), time.Duration(e.C)
 		r.open[e.Slot] = a
 	case trace.OpFinish:
 		a, ok := r.open[e.Slot]

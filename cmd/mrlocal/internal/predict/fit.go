@@ -118,23 +118,30 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 	}
 }
 
-// times returns the times, in seconds, of the attempts of a kind that were alone on the machine
-// and not the first on their slot. If there are none, it takes those that were first on their
-// slot.
-func (s *stageOf) times(kind trace.Kind) (all []float64) {
-	var cold []float64
+// alone returns the attempts of a kind that were alone on the machine and not the first on their
+// slot. If there are none, it takes those that were first on their slot.
+func (s *stageOf) alone(kind trace.Kind) (all []*attempt) {
+	var cold []*attempt
 	for i := range s.attempts {
 		a := &s.attempts[i]
 		switch {
 		case a.kind != kind || math.Round(a.concurrent) != 1:
 		case a.first:
-			cold = append(cold, a.seconds())
+			cold = append(cold, a)
 		default:
-			all = append(all, a.seconds())
+			all = append(all, a)
 		}
 	}
 	if len(all) == 0 {
 		return cold
+	}
+	return all
+}
+
+// times returns the times of those attempts, in seconds.
+func (s *stageOf) times(kind trace.Kind) (all []float64) {
+	for _, a := range s.alone(kind) {
+		all = append(all, a.seconds())
 	}
 	return all
 }
@@ -210,8 +217,8 @@ func (f *stageFit) division(g *group) workload.Division {
 
 // describe sets what is written of a division and not simulated.
 func (f *stageFit) describe(d *workload.Division, g *group) {
-	var combined, written, copying, reduces []float64
-	var phases [2][trace.PhaseHeld + 1]float64 // by kind: seconds
+	var combined, written []float64
+	var parts [2]partTimes // by kind
 	for i := range g.runs {
 		s := &g.runs[i]
 		if s.combined > 0 {
@@ -226,17 +233,10 @@ func (f *stageFit) describe(d *workload.Division, g *group) {
 			if a.kind == trace.Reduce || s.Reduces == 0 {
 				out += float64(a.written)
 			}
-			if math.Round(a.concurrent) != 1 {
-				continue
-			}
-			if a.kind == trace.Reduce {
-				copying, reduces = append(copying, a.copying.Seconds()), append(reduces, a.seconds())
-			}
-			for p, t := range a.phases {
-				// A reduce that copies or is held mostly waits for maps, which is no part of its time.
-				if p := trace.Phase(p); p != trace.PhaseCopy && p != trace.PhaseHeld && (a.kind == trace.Map || p != trace.PhaseNone) {
-					phases[a.kind][p] += t.Seconds()
-				}
+		}
+		for kind := range parts {
+			for _, a := range s.alone(trace.Kind(kind)) {
+				parts[kind].add(a)
 			}
 		}
 		if in > 0 {
@@ -249,28 +249,32 @@ func (f *stageFit) describe(d *workload.Division, g *group) {
 	if len(written) > 0 {
 		d.WrittenRatio = ppm.Near(median(written))
 	}
-	d.MapPhases = divided(d.Map.Seconds(), &phases[trace.Map])
-	if len(reduces) > 0 {
-		d.Copy = toTime(median(copying))
-		d.ReducePhases = divided(median(reduces), &phases[trace.Reduce])
+	d.MapPhases, d.ReducePhases = parts[trace.Map].quantiles(), parts[trace.Reduce].quantiles()
+}
+
+// partTimes are the times of the parts of tasks, in seconds.
+type partTimes struct {
+	names []string
+	times [][]float64
+}
+
+// add adds the parts of a task, at the middle speed of the machine.
+func (p *partTimes) add(a *attempt) {
+	for i, one := range a.parts() {
+		if i == len(p.names) {
+			p.names, p.times = append(p.names, one.name), append(p.times, nil)
+		}
+		p.times[i] = append(p.times[i], one.took.Seconds()/cmp.Or(a.slower, 1))
 	}
 }
 
-// divided returns the parts of a time, in seconds, that are as those of phases.
-func divided(whole float64, phases *[trace.PhaseHeld + 1]float64) (all []workload.PhaseTime) {
-	sum := 0.0
-	for _, s := range phases {
-		sum += s
-	}
-	for p, s := range phases {
-		if s == 0 {
-			continue
+func (p *partTimes) quantiles() (all []workload.PhaseTimes) {
+	for i, name := range p.names {
+		one := workload.PhaseTimes{Phase: name}
+		for _, seconds := range points(p.times[i]) {
+			one.Times = append(one.Times, toTime(seconds))
 		}
-		name := "start"
-		if p > 0 {
-			name = trace.Phase(p).String()
-		}
-		all = append(all, workload.PhaseTime{Phase: name, Time: toTime(whole * s / sum)})
+		all = append(all, one)
 	}
 	return all
 }
@@ -391,21 +395,26 @@ func spread(ratios []float64) []ppm.Share {
 	if len(ratios) == 0 {
 		return nil
 	}
-	sorted := slices.Sorted(slices.Values(ratios))
-	points := make([]float64, quantiles)
-	area := 0.0
-	for i := range points {
+	at, area := points(ratios), 0.0
+	for i := 1; i < len(at); i++ {
+		area += (at[i] + at[i-1]) / 2 / (quantiles - 1)
+	}
+	all := make([]ppm.Share, quantiles)
+	for i := range at {
+		all[i] = ppm.Near(at[i] * mean(ratios) / area)
+	}
+	return all
+}
+
+// points returns evenly spaced quantiles of a sample that is not empty.
+func points(sample []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(sample))
+	all := make([]float64, quantiles)
+	for i := range all {
 		at := (0.05 + 0.9*float64(i)/(quantiles-1)) * float64(len(sorted)-1)
 		low := int(at)
 		high := min(low+1, len(sorted)-1)
-		points[i] = sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
-		if i > 0 {
-			area += (points[i] + points[i-1]) / 2 / (quantiles - 1)
-		}
-	}
-	all := make([]ppm.Share, quantiles)
-	for i := range points {
-		all[i] = ppm.Near(points[i] * mean(ratios) / area)
+		all[i] = sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
 	}
 	return all
 }
