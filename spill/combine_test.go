@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/record"
 	"mrlocal/spill/runs"
 )
 
@@ -54,4 +56,32 @@ func TestACombinerRunsOverEverySortedRun(t *testing.T) {
 		}
 		release(t, k, outs)
 	}
+}
+
+// TestATableIsKeptAsRecords: full chunks of a table take less than twice what the records do, and
+// are copied all the same.
+func TestATableIsKeptAsRecords(t *testing.T) {
+	const keys, keyBytes = 5000, 16
+	k := newKit(t, 64<<20)
+	o, done := k.options(LeastBytes)
+	o.Folder = jobs.Sum{}
+	b, err := NewBuffer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := jobs.AppendUint64(nil, 1)
+	for i := range keys {
+		b.Emit(fmt.Appendf(nil, "%0*d", keyBytes, i), one)
+	}
+	out, err := b.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	records, keysTotal, values := out.PartBytes(0)
+	least := keysTotal + values + records*(2+record.EntryBytes)
+	if got := out.MemoryBytes(); records != keys || got > least*5/4 || membudget.ChunkBytes+keys*record.EntryBytes > 2*least {
+		t.Errorf("%d records take %d bytes, want about %d", records, got, least)
+	}
+	release(t, k, []*runs.MapOutput{out})
 }
