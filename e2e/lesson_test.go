@@ -39,6 +39,9 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 	until(t, tab, said+".includes('You were right: slot 0.')")
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
 	until(t, tab, bars+" === '16,16'")
+	if got := eval(t, tab, "Array.from(document.querySelectorAll('#lesson button')).filter(b => b.checkVisibility()).length"); got != "0" {
+		t.Errorf("%s buttons are left at the end of the lesson", got)
+	}
 	text := eval(t, tab, said)
 	for _, want := range []string{"You were right 1 of 2 times.", "pi-dhfs needs about half the time of fair: holds", "pi-dhfs lends slots: holds", "the map slot 0 is idle until the end"} {
 		if !strings.Contains(text, want) {

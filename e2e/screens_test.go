@@ -17,9 +17,11 @@ import (
 
 var screens = flag.String("screens", "", "write a picture of each screen into this directory, to be looked at")
 
-// TestScreens draws each screen at three sizes, in the light and in the dark:
+// TestScreens draws each screen at three sizes, in the light and in the dark. The second command
+// draws one of them:
 //
 //	go test -run TestScreens -screens /tmp/screens .
+//	go test -run TestScreens/readme -screens /tmp/screens .
 func TestScreens(t *testing.T) {
 	if *screens == "" {
 		t.Skip("no -screens")
@@ -29,9 +31,13 @@ func TestScreens(t *testing.T) {
 	}
 	dir, names := recorded(t, fromFile(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "pd-dhfs")
 	two := serve(t, dir, append([]string{"ui"}, names...)...)
+	dir, names = recorded(t, fromFile(t, "../bench/workloads/two-pools.yaml"), "fair", "pi-dhfs", "dynamicmr")
+	pools := serve(t, dir, "ui", names[0], names[1])
+	three := serve(t, dir, append([]string{"ui"}, names...)...)
 	real := serve(t, dir, "ui", spilling(t, dir))
 	play := serve(t, t.TempDir(), "ui")
-	drawn := "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.bars > 0)"
+	// A lesson begins with no bars.
+	drawn := "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.bars > 0) || document.querySelector('#lesson button')"
 	// What is pushed may come only after the bars.
 	there := func(selector string) chromedp.Action {
 		return chromedp.Tasks{chromedp.WaitReady(selector, chromedp.ByQuery), pushed(selector)}
@@ -40,10 +46,21 @@ func TestScreens(t *testing.T) {
 	example := func(name string) chromedp.Action {
 		return chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#example'); e.value = %q; e.dispatchEvent(new Event('change')) })()", name), nil)
 	}
-	for _, s := range []struct {
+	all := chromedp.Evaluate("Array.from(document.querySelectorAll('#runs input:not(:checked)')).forEach(c => c.click())", nil)
+	right := func(times int) (steps chromedp.Tasks) {
+		for range times {
+			steps = append(steps, chromedp.KeyEvent(kb.ArrowRight))
+		}
+		return steps
+	}
+	type screen struct {
 		name, url string
 		show      []chromedp.Action
-	}{
+	}
+	list := []screen{
+		{"readme", pools, []chromedp.Action{chromedp.KeyEvent("l"), there("#inspector button"), right(8)}}, // docs/page.png
+		{"three", three, []chromedp.Action{all}},
+		{"three-differences", three, []chromedp.Action{all, tab("differences")}},
 		{"two", two, nil},
 		{"loan", two, []chromedp.Action{there("#inspector button")}},
 		{"differences", two, []chromedp.Action{tab("differences")}},
@@ -56,21 +73,39 @@ func TestScreens(t *testing.T) {
 		{"straggler", play, []chromedp.Action{example("straggler"), chromedp.Sleep(time.Second), tab("differences")}},
 		{"spill", play, []chromedp.Action{example("spill"), chromedp.Sleep(time.Second), tab("buffers")}},
 		{"starving", play, []chromedp.Action{example("starving")}},
-	} {
-		for _, size := range [][2]int64{{1280, 800}, {1024, 768}, {1920, 1080}} {
-			for _, theme := range []string{"light", "dark"} {
-				page := open(t, s.url)
-				do(t, page, chromedp.EmulateViewport(size[0], size[1]),
-					emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}),
-					chromedp.Evaluate("localStorage.clear()", nil), chromedp.Reload())
-				until(t, page, drawn)
-				do(t, page, append(s.show, chromedp.Sleep(700*time.Millisecond))...)
-				picture(t, page, fmt.Sprintf("%s-%d-%s.png", s.name, size[0], theme))
-				if err := chromedp.Cancel(page); err != nil {
-					t.Fatal(err)
+	}
+	lessonButton := func(text string) chromedp.Action {
+		return chromedp.Evaluate(fmt.Sprintf("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent.startsWith(%q)).click()", text), nil)
+	}
+	fast := chromedp.Evaluate("(e => { e.value = '100'; e.dispatchEvent(new Event('change')) })(document.querySelector('#speed'))", nil)
+	asked := chromedp.Poll("document.querySelector('#lesson .question:not([hidden])')", nil)
+	for _, name := range []string{"borrow", "pools", "spill", "straggler", "deadlines", "overlap"} {
+		url := serve(t, t.TempDir(), "demo", name, "--ui")
+		ready := chromedp.WaitVisible("#lesson button", chromedp.ByQuery)
+		begin := chromedp.Tasks{ready, fast, lessonButton("Begin"), asked}
+		list = append(list,
+			screen{name + "-begin", url, []chromedp.Action{ready}},
+			screen{name + "-asked", url, []chromedp.Action{begin}},
+			screen{name + "-answered", url, []chromedp.Action{begin, lessonButton("slot 1")}},
+			screen{name + "-end", url, []chromedp.Action{begin, lessonButton("slot 1"), lessonButton("Show all")}})
+	}
+	for _, s := range list {
+		t.Run(s.name, func(t *testing.T) {
+			for _, size := range [][2]int64{{1280, 800}, {1024, 768}, {1920, 1080}} {
+				for _, theme := range []string{"light", "dark"} {
+					page := open(t, s.url)
+					do(t, page, chromedp.EmulateViewport(size[0], size[1]),
+						emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}),
+						chromedp.Evaluate("localStorage.clear()", nil), chromedp.Reload())
+					until(t, page, drawn)
+					do(t, page, append(s.show, chromedp.Sleep(700*time.Millisecond))...)
+					picture(t, page, fmt.Sprintf("%s-%d-%s.png", s.name, size[0], theme))
+					if err := chromedp.Cancel(page); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

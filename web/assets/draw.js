@@ -30,6 +30,9 @@ function toward(colour, other, ground, ratio) {
   return other;
 }
 
+/** LEAST_NAMED is the least width and height of a bar with a letter, in CSS pixels. */
+export const LEAST_NAMED = 10;
+
 // The share of the row that a phase fills: phases differ in height as well as in tone.
 const heights = { compute: 1, io: 1, copy: 0.5, held: 0.5, sort: 0.75, reduce: 1 };
 
@@ -181,10 +184,10 @@ export class Paint {
     ctx.fillRect(x + w - 1, y, 1, h);
   }
 
-  // label writes the letter on a bar, and the task where there is room.
+  /** label writes the letter on a bar, and the task where there is room; over: across several bars. */
   label(ctx, b, hue) {
     const { x, y, w, h } = b;
-    if (h < 10 || w < 10) return;
+    if (h < LEAST_NAMED || w < LEAST_NAMED) return;
     const px = Math.min(13, Math.floor(h * 0.8));
     ctx.font = `600 ${px}px system-ui, sans-serif`;
     ctx.textBaseline = 'middle';
@@ -192,7 +195,7 @@ export class Paint {
     const whole = b.letter + ' ' + b.task;
     if (b.task && ctx.measureText(whole).width < w - 8) text = whole;
     const phase = b.segments[0]?.[0] ?? 'compute', width = ctx.measureText(text).width;
-    const plain = b.killed || (heights[phase] ?? 1) < 1;
+    const plain = b.killed || b.over || (heights[phase] ?? 1) < 1;
     if (b.lent || plain) { // a ground on which the letter can be read
       ctx.fillStyle = plain ? this.ground : hue.tones[phase];
       ctx.fillRect(x + 2, y + h / 2 - px * 0.55, width + 3, px * 1.1);
@@ -232,14 +235,14 @@ export function legend(by) {
   const base = { x: 1, y: 1, w: 24, h: 11, hue: 5, letter: '', task: '', segments: one('compute'), spills: [], lent: '' };
   return [
     [`letter and hue: ${by}`, { ...base, letter: 'A', hue: 0 }],
+    ['reduce slot lent to a map', { ...base, lent: 'up' }],
+    ['map slot lent to a reduce', { ...base, lent: 'down', segments: one('reduce') }],
     ['map', base],
     ['its I/O', { ...base, segments: one('io') }],
     ['spill', { ...base, spills: [[8, 16]] }],
     ['shuffle', { ...base, segments: one('copy') }],
     ['sort', { ...base, segments: one('sort') }],
     ['reduce', { ...base, segments: one('reduce') }],
-    ['lent to a map', { ...base, lent: 'up' }],
-    ['lent to a reduce', { ...base, lent: 'down', segments: one('reduce') }],
     ['copy', { ...base, copy: true }],
     ['killed', { ...base, killed: true }],
     ['failed', { ...base, failed: true }],

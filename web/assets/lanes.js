@@ -1,7 +1,7 @@
 // Lanes draws one run: a row a slot, time from left to right. Overview draws the whole run in a
 // strip, on which a window of time is chosen.
 
-import { fit, ticks } from './draw.js';
+import { fit, LEAST_NAMED, ticks } from './draw.js';
 import { firstAfter, letter, MAP, span } from './model.js';
 
 export const GUTTER = 84; // the width of the labels, in CSS pixels
@@ -159,7 +159,7 @@ export class Lanes {
     ctx.rect(GUTTER, y - 2, this.width - GUTTER, row + 4);
     ctx.clip();
     // What comes later is drawn pale; while time is played, it is not drawn.
-    const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(ctx, paint, top, h);
+    const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(ctx, paint, top, h), letters = new Letters();
     for (let k = firstAfter(bars, (bar) => run.until(bar) >= time.from); k < bars.length; k++) {
       const bar = bars[k], from = run.bars.from[bar];
       if (from > time.to || from > now) break;
@@ -167,6 +167,7 @@ export class Lanes {
       if (run.bars.lent[bar]) this.lent++;
       const to = Math.min(run.until(bar), now), x0 = this.x(from), x1 = this.x(to);
       const group = run.hueOf(run.bars.job[bar], hue);
+      if (x1 - x0 < LEAST_NAMED && h >= LEAST_NAMED) letters.add(Math.max(x0, GUTTER), x1, group, run.bars.lent[bar]);
       if (x1 - x0 < 2) {
         density.add(x0, x1, group, run.bars.lent[bar]);
         continue;
@@ -175,6 +176,9 @@ export class Lanes {
       paint.bar(ctx, this.shape(bar, x0, x1, top, h, group, now));
     }
     density.flush();
+    for (const r of letters.runs) {
+      paint.label(ctx, { x: r.from, y: top, w: r.to - r.from, h, letter: r.lent ? letter(r.group).toLowerCase() : letter(r.group), segments: [], over: true }, paint.hue(r.group));
+    }
     ctx.restore();
   }
 
@@ -361,6 +365,19 @@ export function table(caption, head, rows) {
     element('caption', { textContent: caption, className: 'sr' }),
     element('thead', {}, element('tr', {}, ...head.map((h, i) => cell('th', h.replace(/#$/, ''), i)))),
     element('tbody', {}, ...rows.map((r) => element('tr', {}, ...r.map((text, i) => cell('td', text, i))))));
+}
+
+// Letters finds neighbours of the same job that are too narrow for letters of their own. They get one
+// together.
+class Letters {
+  constructor() { this.runs = []; }
+
+  add(from, to, group, lent) {
+    const r = this.runs.at(-1);
+    if (r && r.group === group && r.lent === lent && from - r.to < 3) r.to = to;
+    else if (r && r.to - r.from < LEAST_NAMED) Object.assign(r, { from, to, group, lent }); // no room for a letter there
+    else this.runs.push({ from, to, group, lent });
+  }
 }
 
 // Density merges bars that are narrower than two pixels into columns of one pixel. The height of a

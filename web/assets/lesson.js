@@ -27,12 +27,13 @@ export class Lesson {
     this.log = element('div', { className: 'log' });
     this.log.setAttribute('aria-live', 'polite');
     this.question = element('div', { className: 'question', hidden: true });
+    this.aim = element('p', { textContent: this.about });
     this.begin = element('button', { textContent: 'Begin' });
     this.begin.addEventListener('click', () => this.go());
     this.end = element('button', { textContent: 'Show all', title: 'Show all of both runs, without questions' });
     this.end.addEventListener('click', () => this.finish());
     this.box.replaceChildren(
-      element('h2', { textContent: `${this.title} [${this.papers.join(', ')}]` }), element('p', { textContent: this.about }),
+      element('h2', { textContent: `${this.title} [${this.papers.join(', ')}]` }), this.aim,
       element('p', {}, this.begin, ' ', this.end), this.question, this.log);
     time.show(0);
     time.addEventListener('change', () => this.tick());
@@ -73,6 +74,7 @@ export class Lesson {
     const run = this.run(item);
     this.page.focus(run);
     this.question.hidden = false;
+    this.aim.hidden = true; // all of the question has to be seen
     const rows = run.lanes.filter((l) => !l.extra || run.bySlot.has(l.slot));
     const buttons = rows.map((l) => {
       const b = element('button', { textContent: `slot ${l.slot} (${l.home})` });
@@ -93,6 +95,7 @@ export class Lesson {
     const right = item.slots.includes(slot);
     if (right) this.right++;
     this.question.hidden = true;
+    this.aim.hidden = false;
     this.next++;
     const slots = [...new Set(item.slots)].join(', ');
     this.note(item, right ? `You were right: slot ${slot}. ` : `You chose slot ${slot}, and it was ${slots.includes(',') ? 'one of ' : 'slot '}${slots}. `);
@@ -101,10 +104,10 @@ export class Lesson {
     const of = this.run(item), row = of.decisions.seq.indexOf(item.seq);
     if (row >= 0) this.page.choose(row); // the inspector has the reason
     this.busy = false;
-    const more = element('button', { textContent: 'Go on' });
-    more.addEventListener('click', () => { more.remove(); this.go(); this.tick(); });
-    this.log.prepend(element('p', {}, more));
-    more.focus();
+    this.more = element('button', { textContent: 'Go on' });
+    this.more.addEventListener('click', () => { this.more.remove(); this.go(); this.tick(); });
+    this.log.prepend(element('p', {}, this.more));
+    this.more.focus();
     return true;
   }
 
@@ -118,6 +121,8 @@ export class Lesson {
     this.hides = false;
     this.waits = null;
     this.question.hidden = this.begin.hidden = this.end.hidden = true;
+    this.aim.hidden = false;
+    this.more?.remove();
     for (; this.next < this.items.length; this.next++) this.note(this.items[this.next], '');
     document.body.classList.remove('predicting');
     byID('left').prepend(this.box);

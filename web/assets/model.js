@@ -239,7 +239,7 @@ export function span(ns) {
   if (ns < 0) return '–';
   if (ns === 0) return '0 s';
   for (const [unit, size] of units) {
-    if (ns >= size) {
+    if (ns >= size * 0.99995) { // not 1000 of the smaller unit
       const x = ns / size;
       return (x >= 1000 ? x.toFixed(0) : x >= 100 ? x.toFixed(1) : x.toFixed(x >= 10 ? 2 : 3)).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') + ' ' + unit;
     }

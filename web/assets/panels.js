@@ -60,7 +60,7 @@ export class Jobs {
     set(0, done.maps, job.maps, `${Math.min(done.maps, job.maps)}/${job.maps}`);
     set(1, copied, 1, job.reduces ? Math.round(copied * 100) + ' %' : 'none');
     set(2, done.reduces, job.reduces, job.reduces ? `${Math.min(done.reduces, job.reduces)}/${job.reduces}` : 'none');
-    let text = now < job.submit ? 'comes at ' + span(job.submit) : job.finish >= 0 && job.finish <= now ? `${job.state} after ${span(job.finish - job.submit)}` : 'running';
+    let text = now < job.submit ? 'comes at ' + span(job.submit) : job.finish >= 0 && job.finish <= now ? job.state + (job.deadline >= 0 ? ' at ' + span(job.finish) : ' after ' + span(job.finish - job.submit)) : 'running';
     const late = job.deadline >= 0 && (job.finish >= 0 && job.finish <= now ? job.finish : now) > job.deadline;
     if (job.deadline >= 0) text += `, deadline ${span(job.deadline)}` + (late ? ': missed' : '');
     card.state.textContent = text;
@@ -236,7 +236,7 @@ export class Shares extends Panel {
       curve(sum(p, 'share_maps', 'share_reduces'));
       ctx.stroke();
       ctx.setLineDash([]);
-      const name = letter(this.hueOf(run, p.pool)) + ' ' + (run.pools[p.pool]?.name ?? ''), place = this.place(use, c.steps);
+      const own = letter(this.hueOf(run, p.pool)), pool = run.pools[p.pool]?.name ?? '', name = pool === own ? own : own + ' ' + pool, place = this.place(use, c.steps);
       const px = Math.min(x(place) + 2, this.width - ctx.measureText(name).width - 6), py = Math.max(8, y(use(place)) - 7 - (k % 2) * 2);
       ctx.fillStyle = paint.ground;
       ctx.globalAlpha = 0.8;

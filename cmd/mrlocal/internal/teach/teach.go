@@ -123,6 +123,9 @@ func list(w io.Writer) error {
 func (c *class) teach(ctx context.Context) error {
 	c.say("%s [%s]\n", c.lesson.Title, strings.Join(c.lesson.Papers, ", "))
 	c.say("%s\n", c.lesson.About)
+	if in := c.lesson.Input; in != nil && !c.fast {
+		c.say("The disk takes %d MiB a second.\n", in.DiskBytesPerSecond>>20)
+	}
 	for i := range c.lesson.Runs {
 		c.say("\n%d. %s\n", i+1, c.lesson.Runs[i].Title())
 		picked, err := c.questions(ctx, i)
