@@ -1,12 +1,17 @@
 package engine_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"mrlocal/engine"
 	"mrlocal/errs"
+	"mrlocal/jobs"
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -44,6 +49,77 @@ func TestReducersAreAMultipleOfTheReduceSlots(t *testing.T) {
 		o.Inputs = []string{in}
 		if _, err := engine.RunChain(t.Context(), build(t, wordcount.New, wordcount.Options{}), engine.Options{JobOptions: o}); !errs.IsUsage(err) {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// eachRecord writes one line for a record, by either of its methods.
+type eachRecord struct{ groups int }
+
+func (e *eachRecord) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	for e.groups++; vs.Next(); {
+		out.Emit(key, vs.Value())
+	}
+	return nil
+}
+
+// byRecord is an eachRecord that asks for records. It fails if it gets a group.
+type byRecord struct{ eachRecord }
+
+func (*byRecord) Reduce([]byte, *jobs.Values, jobs.Emitter) error {
+	return errors.New("a group for a RecordReducer")
+}
+
+func (*byRecord) ReduceRecord(key, value []byte, out jobs.Emitter) error {
+	out.Emit(key, value)
+	return nil
+}
+
+// A RecordReducer gets the records of a Reducer in the same order, from memory and from
+// disk, and the groups are counted all the same.
+func TestRecordReducer(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in")
+	var text []byte
+	for i := range 60_000 {
+		text = fmt.Appendf(text, "key %d and some more\n", i*7919%9001)
+	}
+	if err := os.WriteFile(in, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, spill := range []int64{0, 64 << 10} {
+		var results [2][]byte
+		for i, reducer := range []func() jobs.Reducer{func() jobs.Reducer { return &eachRecord{} }, func() jobs.Reducer { return &byRecord{} }} {
+			number := 0
+			job := jobs.Job{Name: "each", NewReducer: reducer, NewMapper: func() jobs.Mapper {
+				return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+					for line := range b.Lines() {
+						number++
+						out.Emit(line, strconv.AppendInt(nil, int64(number), 10))
+					}
+					return nil
+				})
+			}}
+			out := filepath.Join(t.TempDir(), "out")
+			r, err := engine.RunChain(t.Context(), jobs.Chain{job}, engine.Options{
+				JobOptions: engine.JobOptions{Inputs: []string{in}, OutputFile: out, Reducers: 1},
+				Config:     setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20, SortBufferBytes: spill, NoGrowth: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if results[i], err = os.ReadFile(out); err != nil {
+				t.Fatal(err)
+			}
+			c := r.Jobs[0].Counters
+			if c.ReduceInputGroups != 9001 || c.ReduceInputRecords != 60_000 {
+				t.Errorf("reducer %d: %d groups, %d records; want 9001 and 60000", i, c.ReduceInputGroups, c.ReduceInputRecords)
+			}
+			if (spill > 0) != (c.SpilledRecords > 0) {
+				t.Errorf("reducer %d: %d records spilled with a kvbuffer of %d bytes", i, c.SpilledRecords, spill)
+			}
+		}
+		if !bytes.Equal(results[0], results[1]) || len(results[0]) == 0 {
+			t.Errorf("a kvbuffer of %d bytes: by records the result is another than by groups", spill)
 		}
 	}
 }

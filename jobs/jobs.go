@@ -132,6 +132,14 @@ type Flusher interface {
 	Flush(out Emitter) error
 }
 
+// RecordReducer is an optional ability of a Reducer to which groups mean nothing, such as
+// one that writes all records to a program. ReduceRecord then gets each record in the place
+// of Reduce, in the same order. Key and value are borrowed until it returns. Combiners and jobs
+// with GroupBytes use Reduce.
+type RecordReducer interface {
+	ReduceRecord(key, value []byte, out Emitter) error
+}
+
 // OwnAttempt says for which attempt, and at which task, a mapper or reducer works.
 type OwnAttempt struct {
 	Context context.Context // done when the attempt is killed

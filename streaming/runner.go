@@ -290,12 +290,13 @@ type groups struct {
 	out     jobs.Emitter
 	last    []byte // the key of the record before, where an order makes larger groups
 	sums    *sums  // of aggregate
+	ordered bool   // values hold the key too
 	started bool
 }
 
 // newGroups makes one for an attempt.
 func (w *Work) newGroups(s *stage, combine bool) jobs.Reducer {
-	g := &groups{runner: runner{work: w, stage: s, combine: combine}}
+	g := &groups{runner: runner{work: w, stage: s, combine: combine}, ordered: w.paired()}
 	if s.kind == aggregate {
 		g.sums = &sums{combine: combine}
 	}
@@ -335,38 +336,54 @@ func (g *groups) open(out jobs.Emitter) error {
 	return g.start(kind, nil)
 }
 
-// Reduce feeds a group.
+// Reduce feeds a group, in a combine.
 func (g *groups) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	if err := g.open(out); err != nil {
-		return err
-	}
-	ordered := g.work.paired()
 	for vs.Next() {
-		k, v := key, vs.Value()
-		if ordered {
-			k, v = pair(v)
-			if g.tally.groups == 0 || string(k) != string(g.last) {
-				g.last = append(g.last[:0], k...)
-				g.tally.groups++
-			}
-		}
-		if err := g.record(k, v); err != nil {
+		if err := g.ReduceRecord(key, vs.Value(), out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// record reduces one record.
-func (g *groups) record(key, value []byte) error {
+// ReduceRecord feeds a record.
+func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
+	if !g.started {
+		if err := g.open(out); err != nil {
+			return err
+		}
+	}
+	if g.ordered {
+		key, value = pair(value)
+		if g.tally.groups == 0 || string(key) != string(g.last) {
+			g.last = append(g.last[:0], key...)
+			g.tally.groups++
+		}
+	}
 	switch g.stage.kind {
 	case command:
-		return g.write(key, value)
+		if g.room = g.stage.in.Append(g.room, key, value); len(g.room) < roomBytes {
+			return nil
+		}
+		return g.sendRoom()
 	case aggregate:
 		return g.sums.add(key, value, g.emit)
 	}
 	g.emit(key, value)
 	return nil
+}
+
+// roomBytes is how many bytes of records a reduce collects before it sends them.
+const roomBytes = 32 << 10
+
+// sendRoom sends what was collected.
+func (g *groups) sendRoom() error {
+	if len(g.room) == 0 {
+		return nil
+	}
+	err := g.send(g.room)
+	g.room = g.room[:0]
+	return err
 }
 
 // Flush ends the command. A reduce without groups starts it all the same, and drops
@@ -384,7 +401,10 @@ func (g *groups) Flush(out jobs.Emitter) error {
 			return err
 		}
 	}
-	_, err := g.finish()
+	err := g.sendRoom()
+	if err == nil {
+		_, err = g.finish()
+	}
 	g.started = false
 	if err != nil {
 		return err

@@ -151,6 +151,8 @@ func (a *SlotAttempt) reduce(m *runs.Merge) error {
 		a.begin(reducer)
 		if column, ok := a.Job.PassesThrough(); ok {
 			err = a.passThrough(m, column, text)
+		} else if each, ok := reducer.(jobs.RecordReducer); ok && a.Job.Spec.GroupBytes == nil {
+			err = a.reduceRecords(m, each, text)
 		} else {
 			err = a.reduceGroups(m, reducer, text)
 		}
@@ -216,12 +218,44 @@ func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *te
 				break
 			}
 		}
-		if f, ok := reducer.(jobs.Flusher); ok && m.Err() == nil && !a.Killed() {
-			return f.Flush(text)
-		}
-		return nil
+		return a.flush(m, reducer, text)
 	})
 	a.Counters.ReduceInputGroups += n
+	return a.ended(m, text, err)
+}
+
+// reduceRecords calls the reducer once for each record, and counts the groups.
+func (a *SlotAttempt) reduceRecords(m *runs.Merge, reducer jobs.RecordReducer, text *textOut) error {
+	n, number, out, last := int64(0), int64(0), a.emitter(text), []byte(nil)
+	err := source.Guard("reduce", func() error {
+		for m.Next() {
+			if key := m.Key(); n == 0 || !bytes.Equal(key, last) {
+				last = append(last[:0], key...)
+				number++
+			}
+			if err := reducer.ReduceRecord(m.Key(), m.Value(), out); err != nil {
+				return err
+			}
+			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
+				break
+			}
+		}
+		return a.flush(m, reducer, text)
+	})
+	a.Counters.ReduceInputGroups += number
+	return a.ended(m, text, err)
+}
+
+// flush lets the reducer emit what it has collected, if it is a Flusher and all went well.
+func (a *SlotAttempt) flush(m *runs.Merge, reducer any, text *textOut) error {
+	if f, ok := reducer.(jobs.Flusher); ok && m.Err() == nil && !a.Killed() {
+		return f.Flush(text)
+	}
+	return nil
+}
+
+// ended returns why a reducer has stopped; nil: at the end of the merge. err is its own error.
+func (a *SlotAttempt) ended(m *runs.Merge, text *textOut, err error) error {
 	if err != nil && m.Err() == nil && !a.Killed() {
 		return err
 	}

@@ -29,6 +29,7 @@ type Sorter struct {
 	Scratch []Entry
 	longer  func() []Entry // takes longer scratch, where it is needed; nil: there is none
 	counts  []uint32       // stack of bucket ends
+	touched byte           // keeps the compiler from removing reads that only fill the cache
 }
 
 const (
@@ -267,6 +268,7 @@ func (s *Sorter) insertion(a []Entry, depth int) {
 	if !tie {
 		return
 	}
+	s.touchTied(a, depth+8)
 	for i := 0; i < len(a); {
 		j := i + 1
 		for j < len(a) && a[j].Prefix == a[i].Prefix {
@@ -274,6 +276,20 @@ func (s *Sorter) insertion(a []Entry, depth int) {
 		}
 		if j-i > 1 {
 			s.tied(a[i:j], depth)
+		}
+		i = j
+	}
+}
+
+// touchTied is touch for those of a few sorted entries whose prefixes are equal.
+func (s *Sorter) touchTied(a []Entry, depth int) {
+	for i := 0; i < len(a); {
+		j := i + 1
+		for j < len(a) && a[j].Prefix == a[i].Prefix {
+			j++
+		}
+		if j-i > 1 {
+			s.touch(a[i:j], depth)
 		}
 		i = j
 	}
@@ -344,6 +360,9 @@ func (s *Sorter) tied(a []Entry, depth int) {
 func (s *Sorter) load(a []Entry, depth int) bool {
 	var first, diff uint64
 	for i := range a {
+		if i%LookAhead == 0 {
+			s.touch(a[i:min(len(a), i+LookAhead)], depth)
+		}
 		x := PrefixOf(s.Arena.Key(a[i].Ref)[depth:])
 		if i == 0 {
 			first = x
@@ -361,6 +380,9 @@ func (s *Sorter) load(a []Entry, depth int) bool {
 func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 	least, most := depth+8, 0
 	for i := range a {
+		if i%LookAhead == 0 {
+			s.touch(a[i:min(len(a), i+LookAhead)], depth+8)
+		}
 		n := s.Arena.keyBytes(a[i].Ref)
 		least, most = min(least, n), max(most, n)
 	}
@@ -379,6 +401,20 @@ func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 		a = a[n:]
 	}
 	return a
+}
+
+// touch reads a byte of each record and one at depth, so that cache misses overlap.
+//
+// hot: a cache miss for each key whose prefix ties.
+func (s *Sorter) touch(a []Entry, depth int) {
+	sum := s.touched
+	for i := range a {
+		p := s.Arena.At(a[i].Ref >> CodeBits)
+		if len(p) > depth {
+			sum += p[0] + p[depth]
+		}
+	}
+	s.touched = sum
 }
 
 // common returns how many bytes from next on all keys have in common.
