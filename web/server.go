@@ -155,7 +155,7 @@ func (s *Server) Finish(ctx context.Context) {
 	}
 }
 
-// finishPeriod is three times the time between two questions of a page.
+// finishPeriod is more than the time between two looks of a page at a run that goes on.
 const finishPeriod = 900 * time.Millisecond
 
 // routes lists the paths of the page.

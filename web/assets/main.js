@@ -10,7 +10,7 @@ import { Playground } from './play.js';
 import { Timeline } from './timeline.js';
 
 const byID = (id) => document.getElementById(id);
-const POLL = 300; // milliseconds between two looks at a run that goes on
+const POLL = 500; // milliseconds between two looks at a run that goes on
 const MOST_SHOWN = 6;
 
 // stored reads and writes a choice of the reader; a browser may forbid it.

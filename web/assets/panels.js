@@ -129,12 +129,15 @@ class Panel {
     this.note.textContent = text ?? '';
   }
 
-  // later asks after a short rest, so that dragging asks once.
+  // later asks after a short rest, so that dragging asks once, and once a second while the run goes on:
+  // the answer takes time of the cores that the run needs.
   later(key, question, params, done) {
     if (this.key === key) return;
     this.key = key;
     clearTimeout(this.timer);
+    const since = performance.now() - (this.asked ?? 0), rest = this.page.run.over ? 120 : Math.max(120, 1000 - since);
     this.timer = setTimeout(async () => {
+      this.asked = performance.now();
       this.request?.abort();
       this.request = new AbortController();
       try {
@@ -143,7 +146,7 @@ class Panel {
       } catch (e) {
         if (e.name !== 'AbortError') this.say(e.message);
       }
-    }, this.answer ? 120 : 0);
+    }, this.answer ? rest : 0);
   }
 
   moment(ctx) {
