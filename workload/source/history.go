@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,23 +62,28 @@ type past struct {
 
 // History reads the history of a job that Hadoop has written, a .jhist file: the word
 // Avro-Json, the schema, and then an event in JSON on each line (Hadoop, EventWriter,
-// EventReader). The tasks of the job are those that succeeded. A map lasts from its start
+// EventReader); or the same in Avro's binary form. The tasks of the job are those that succeeded. A map lasts from its start
 // to its end, and a reduce from the end of its shuffle. map_output is the mean of what the
 // maps left. Failed attempts are not in the workload.
 func History(name string, r io.Reader) (*Set, error) {
 	p := past{started: map[string]int64{}, maps: map[string]time.Duration{}, reduces: map[string]time.Duration{}}
+	in := bufio.NewReader(r)
+	if first, _ := in.Peek(len(avroBinary)); string(first) == avroBinary {
+		if err := binaryHistory(name, in, p.take); err != nil {
+			return nil, err
+		}
+		return p.set(name)
+	}
 	n := 0 // lines with something on them
-	err := eachLine(name, r, func(at, line string) error {
+	err := eachLine(name, in, func(at, line string) error {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			return nil
 		}
 		n++
 		switch {
-		case n == 1 && line == "Avro-Binary":
-			return errs.Inputf(at, "a history in Avro's binary form; Hadoop writes JSON with mapreduce.jobhistory.jhist.format=json")
 		case n == 1 && line != "Avro-Json":
-			return errs.Inputf(at, "%q is no history; a .jhist file begins with Avro-Json", short(line))
+			return errs.Inputf(at, "%q is no history; a .jhist file begins with Avro-Json or Avro-Binary", short(line))
 		case n <= 2: // the schema
 			return nil
 		}

@@ -72,6 +72,10 @@ func TestTracesBecomeWorkloads(t *testing.T) {
 		{"job.jhist", source.History, []string{
 			"{name: job_1_0007, pool: prod, user: ann, maps: 2, map_time: {list: [4s, 2.5s]}, reduces: 1, reduce_time: 2.25s, map_output: 2000B}",
 		}},
+		// Written by Hadoop 3.4.2; texts and counters that are not read were taken out.
+		{"binary.jhist", source.History, []string{
+			"{name: job_1795428964713_0001, pool: root.default, user: ann, maps: 5, map_time: {list: [3.57s, 3.775s, 3.463s, 3.947s, 1.916s]}, reduces: 1, reduce_time: 587ms, map_output: 1360034B}",
+		}},
 	} {
 		s, err := open(t, c.file, c.read)
 		if err == nil {
@@ -101,6 +105,9 @@ func TestScalingChangesWhatItNames(t *testing.T) {
 	}
 }
 
+// avroEvent is a schema of events: nothing, or the submission of a job.
+const avroEvent = `{"type":"record","name":"Event","namespace":"a.b","fields":[{"name":"event","type":["null",{"type":"record","name":"JobSubmitted","fields":[{"name":"jobid","type":"string"}]}]}]}`
+
 func TestBadTracesNameFileLineAndCause(t *testing.T) {
 	for _, c := range []struct {
 		read       reader
@@ -122,7 +129,17 @@ func TestBadTracesNameFileLineAndCause(t *testing.T) {
 		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"container.type\": \"am\"}]}", `container.type "am" is neither`},
 		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"count\": 2000000000}]}", "more than 10000000 tasks"},
 		{source.SLS, "{\"job.start.ms\": {}, \"job.tasks\": []}", "t:1: a single value is expected"},
-		{source.History, "Avro-Binary\n", "t:1: a history in Avro's binary form"},
+		{source.History, "Avro-Binary\n", "t:2: the schema is cut short"},
+		{source.History, "Avro-Binary\n{\n", "t:2: schema: unexpected end"},
+		{source.History, "Avro-Binary\n" + avroEvent + "\n", "t: no job was submitted"},
+		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x04j", "t: event 1: is cut short"},
+		{source.History, "Avro-Binary\n" + avroEvent + "\n\x04", "t: event 1: has a value that is none of its type"},
+		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x01", "t: event 1: has a text of -1 bytes"},
+		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x04j1", "t: no map of job j1 has succeeded"},
+		{source.History, "Avro-Binary\n\"null\"\n\x02", "t: event 1: has nothing in it"},
+		{source.History, "Avro-Binary\n\"x\"\n\x02", "t: event 1: has the type \"x\", which the schema lacks"},
+		{source.History, "Avro-Binary\n" + `{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}` + "\n\x02", "t: event 1: has more than"},
+		{source.History, "Avro-Binary\n" + `{"type":"array","items":"null"}` + "\n\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", "t: event 1: has more than"},
 		{source.History, "hello\n", `t:1: "hello" is no history`},
 		{source.History, "Avro-Json\n{}\n", "t: no job was submitted"},
 		{source.History, "Avro-Json\n{}\n\n{\"type\":", "t:4: unexpected end"},
@@ -224,6 +241,7 @@ func TestTooManyTasksAreRefused(t *testing.T) {
 // No text makes a reader fail otherwise than with an error that names the file, and what it
 // accepts is a workload.
 func FuzzTraces(f *testing.F) {
+	f.Add([]byte("Avro-Binary\n" + avroEvent + "\n\x02\x04j1")) // shorter than a whole schema
 	for _, name := range []string{"swim.tsv", "load.json", "job.jhist"} {
 		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {

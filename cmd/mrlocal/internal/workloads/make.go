@@ -59,7 +59,7 @@ func generateFlags() []argv.Spec {
 
 // importFlags returns the flags of mrlocal workload import.
 func importFlags() []argv.Spec {
-	history := argv.ValueSpec("history", "read `FILE`, a job history of Hadoop (.jhist, in JSON); may be repeated, and plain FILEs are read too", "")
+	history := argv.ValueSpec("history", "read `FILE`, a job history of Hadoop (.jhist); may be repeated, and plain FILEs are read too", "")
 	history.Repeat = true
 	return append([]argv.Spec{
 		argv.ValueSpec("swim", "read `FILE`, a trace of SWIM: tabs between name, submission, gap, map input, shuffle and reduce output", ""),
