@@ -49,9 +49,12 @@ func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
 }
 
 // Detail implements task.Listener: events that the Ledger does not get.
-func (c *coordinator) Detail(e trace.Event) {
+func (c *coordinator) Detail(e trace.Event, texts ...string) {
 	c.inbox.Post(func() {
 		e.At = c.run.now()
+		if len(texts) > 0 {
+			e.Ref = c.run.stream.Refer(texts...)
+		}
 		c.run.stream.Append(e)
 	})
 }

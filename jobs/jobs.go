@@ -170,6 +170,10 @@ type OwnAttempt struct {
 	// from a source of its own. Nil: nobody wants to know.
 	Read func(records, bytes int64)
 
+	// Status says in a few words what the attempt does, for those who watch the run. Of texts that
+	// come fast, or are long, not all is kept. Nil: nobody wants to know.
+	Status func(text string)
+
 	// Charge counts bytes of memory that the attempt takes beside its blocks
 	// against the bound of the run, until the attempt ends. It reports false, and
 	// counts nothing, if there is no room. Nil: no bound applies.

@@ -183,8 +183,9 @@ type stderr struct {
 	tail   []byte
 	file   *os.File // nil: none
 	passed int64
-	most   int   // counters
-	failed error // there were more
+	most   int                 // counters
+	failed error               // there were more
+	tell   func(status string) // nil: nobody wants to know
 }
 
 // newStderr makes one for an attempt. A file that cannot be made is warned of.
@@ -238,7 +239,9 @@ func (e *stderr) endLine() {
 		}
 	} else if status, ok := strings.CutPrefix(text, "status:"); ok {
 		e.tally.status = cut(strings.TrimSpace(status))
-		e.work.showStatus(e.task, e.tally.status)
+		if e.work.showStatus(e.task, e.tally.status); e.tell != nil {
+			e.tell(e.tally.status)
+		}
 	} else {
 		e.work.o.Warn("Cannot parse reporter line: " + e.prefix + text)
 	}

@@ -67,8 +67,12 @@ func (r *runner) emitPaired(out jobs.Emitter, place, key, value []byte) {
 	if r.work.exact {
 		r.emitted++
 		first, second := turn(r.attempt.Task), uint64(r.emitted)
-		if r.work.o.Reverse {
+		switch r.work.o.Equals {
+		case Reversed:
 			first, second = ^uint32(r.attempt.Task), ^second
+		case Shuffled:
+			mixed := mix(uint64(r.attempt.Task)<<40 ^ second)
+			first, second = uint32(mixed>>32), mixed
 		}
 		r.key = binary.BigEndian.AppendUint32(r.key, first)
 		r.key = binary.BigEndian.AppendUint64(r.key, second)
@@ -76,6 +80,13 @@ func (r *runner) emitPaired(out jobs.Emitter, place, key, value []byte) {
 	r.value = binary.AppendUvarint(r.value[:0], uint64(len(key)))
 	r.value = append(append(r.value, key...), value...)
 	out.Emit(r.key, r.value)
+}
+
+// mix is the last step of SplitMix64: it gives each number another one, as if at random.
+func mix(n uint64) uint64 {
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
 }
 
 // turn returns when the records of a map come among equals: those of map 0 first, then

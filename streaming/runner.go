@@ -90,6 +90,7 @@ func (r *runner) start(kind string, split *records.Split) error {
 		return fmt.Errorf("configuration exception: %w", err)
 	}
 	r.errors = newStderr(w, id, r.attempt.Number, &r.tally)
+	r.errors.tell = r.attempt.Status
 	r.process, err = child.Start(r.attempt.Context, child.Config{
 		Args: args, Dir: dir, Env: env, Output: r.output, Error: r.errors.take, Alive: r.alive,
 		Charge: func(n int64) error {
@@ -174,7 +175,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	m.out = out
 	flush := func() {}
 	m.emit = m.emitter()
-	if w.exact && !w.o.Reverse {
+	if w.exact && w.o.Equals == AsTheyAre {
 		m.emit, flush = m.exactly(out)
 	}
 	if m.stage.kind != command {

@@ -54,6 +54,7 @@ const (
 	OpCores      // what the cores of the machine did since the last such event
 	OpSeen       // an attempt was seen to have got so far, and no policy had asked
 	OpTimes      // a map is done, and how long it read, sorted and spilled
+	OpStatus     // the user's code says what an attempt does
 
 	numOps
 )
@@ -157,6 +158,7 @@ var shapes = [numOps]shape{
 	OpCores:      {name: "cores", values: []string{"user_ns", "sys_ns", "iowait_ns", "idle_ns"}},
 	OpSeen:       {name: "seen", parts: ofAttempt, values: []string{"ppm"}},
 	OpTimes:      {name: "times", parts: ofAttempt, values: []string{"read_ns", "sort_ns", "spill_ns"}},
+	OpStatus:     {name: "status", parts: ofAttempt, texts: []string{"text"}},
 }
 
 // stateNames are a job's states, numbered as package slots has them.

@@ -418,6 +418,10 @@ func (m *Model) attemptEvent(e *trace.Event, texts []string) {
 		if m.room() {
 			m.Fetches = append(m.Fetches, Fetch{e.Seq, e.At, at, int32(e.A), int32(e.B), e.C})
 		}
+	case trace.OpStatus:
+		if m.room() && len(texts) > 0 {
+			m.Statuses = append(m.Statuses, Status{e.Seq, e.At, at, texts[0]})
+		}
 	}
 }
 

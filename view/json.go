@@ -196,6 +196,18 @@ func (m *Model) appendDetails(w *writer, from uint64) {
 		columnOf[Fetch]{"map", func(f *Fetch) int64 { return int64(f.Map) }},
 		columnOf[Fetch]{"maps", func(f *Fetch) int64 { return int64(f.Maps) }},
 		columnOf[Fetch]{"bytes", func(f *Fetch) int64 { return f.Bytes }})
+	if said := after(m.Statuses, from, func(s *Status) uint64 { return s.Seq }); len(said) > 0 {
+		columns(w, "statuses", said,
+			columnOf[Status]{"seq", func(s *Status) int64 { return int64(s.Seq) }},
+			columnOf[Status]{"bar", func(s *Status) int64 { return int64(s.Bar) }},
+			columnOf[Status]{"at", func(s *Status) int64 { return int64(s.At) }})
+		w.b = append(w.b[:len(w.b)-1], `,"text":[`...)
+		for i := range said {
+			w.comma(i)
+			w.b = appendText(w.b, said[i].Text)
+		}
+		w.b = append(w.b, `]}`...)
+	}
 	columns(w, "usage", after(m.Usages, from, func(u *Usage) uint64 { return u.Seq }),
 		columnOf[Usage]{"seq", func(u *Usage) int64 { return int64(u.Seq) }},
 		columnOf[Usage]{"at", func(u *Usage) int64 { return int64(u.At) }},

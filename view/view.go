@@ -53,6 +53,7 @@ type Model struct {
 	Spills    []Spill
 	Buffers   []Buffer
 	Fetches   []Fetch
+	Statuses  []Status
 	Usages    []Usage
 	Losses    []Loss
 
@@ -215,6 +216,14 @@ type Fetch struct {
 	Bar       int32
 	Map, Maps int32
 	Bytes     int64
+}
+
+// Status is what the user's code said about an attempt.
+type Status struct {
+	Seq  uint64
+	At   time.Duration
+	Bar  int32
+	Text string
 }
 
 // Usage is the CPU time that the process has used since the start of the run, and what it

@@ -71,7 +71,7 @@ type Env struct {
 // attempts and of their helpers.
 type Listener interface {
 	Phase(a *SlotAttempt, p slots.Phase)
-	Detail(e trace.Event) // of spills and copies; without a time
+	Detail(e trace.Event, texts ...string) // of spills, copies and statuses; without a time
 }
 
 // SlotAttempt is one attempt of a task, run on the thread of its slot. The fields above
@@ -126,6 +126,7 @@ type SlotAttempt struct {
 
 	profile    *profiled // nil: the run is not profiled
 	begun      []any     // user code that was told about its attempt
+	statuses   statuses
 	lease      *membudget.Lease
 	floorBytes int64         // of lease
 	roomBytes  int64         // of floorBytes, for a record that is larger than usual
@@ -233,7 +234,7 @@ func (a *SlotAttempt) ReportFailure(err error) {
 func (a *SlotAttempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
 		a.begun = append(a.begun, user)
-		own := jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Read: a.read, Charge: a.charge}
+		own := jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Read: a.read, Status: a.status, Charge: a.charge}
 		if len(a.Job.Spec.Outputs) > 0 {
 			own.Output = a.output
 		}
@@ -417,10 +418,36 @@ func (a *SlotAttempt) notifySpill(e runs.Event) {
 }
 
 // detail tells the listener of an event of the attempt.
-func (a *SlotAttempt) detail(op trace.Op, first, second, third int64) {
+func (a *SlotAttempt) detail(op trace.Op, first, second, third int64, texts ...string) {
 	a.listener.Detail(trace.Event{
 		Op: op, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: first, B: second, C: third,
-	})
+	}, texts...)
+}
+
+// Bounds on the statuses of an attempt that become events: the bytes of one, how many, and
+// the time between two.
+const (
+	mostStatusBytes = 256
+	mostStatuses    = 100
+	statusPause     = time.Second
+)
+
+// statuses are those of an attempt.
+type statuses struct {
+	last  string
+	at    time.Time
+	count int
+}
+
+// status makes an event of what the user's code says. A text that comes too soon is left out.
+func (a *SlotAttempt) status(text string) {
+	text = errs.OneLine(strings.ToValidUTF8(text[:min(len(text), mostStatusBytes)], "\ufffd"))
+	s, now := &a.statuses, time.Now()
+	if text == s.last || s.count == mostStatuses || s.count > 0 && now.Sub(s.at) < statusPause {
+		return
+	}
+	*s = statuses{text, now, s.count + 1}
+	a.detail(trace.OpStatus, 0, 0, 0, text)
 }
 
 // addBuffer adds the counts of a kvbuffer.

@@ -68,6 +68,9 @@ func (m *selection) event(e *trace.Event, texts []string) {
 		if texts[0] == m.t.o.Job || strconv.Itoa(int(e.Job)) == m.t.o.Job {
 			m.job = slots.JobID(e.Job)
 		}
+	case e.Op == trace.OpStatus && m.t.o.Job != "" && !m.t.o.Lent && m.job == slots.JobID(e.Job) && (!m.t.o.HasSlot || int(e.Slot) == m.t.o.Slot):
+		a := slots.AttemptID{Job: m.job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
+		m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s said: %s", seconds(e.At), m.t.attemptName(a), texts[0])))
 	case e.Op == trace.OpFinish && m.t.o.HasSlot && !m.t.o.Lent && int(e.Slot) == m.t.o.Slot && (m.t.o.Job == "" || m.job == slots.JobID(e.Job)):
 		a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 		m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s ended.", seconds(e.At), m.t.attemptName(a))))

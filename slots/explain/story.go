@@ -121,6 +121,8 @@ func (s *story) event(e *trace.Event, texts []string) {
 		s.finished(e, a)
 	case e.Op == trace.OpPhase && e.Phase != slots.PhaseCompute && e.Phase != slots.PhaseNone:
 		s.say(e.At, "attempt %d went into its %v phase.", a.N, e.Phase)
+	case e.Op == trace.OpStatus:
+		s.say(e.At, "attempt %d said: %s", a.N, texts[0])
 	case e.Op == trace.OpSpillEnd:
 		s.spills++
 		s.spillBytes += e.A

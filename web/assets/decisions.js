@@ -197,6 +197,8 @@ export class Inspector {
     let spills = 0, bytes = 0;
     for (let r = run.spill.first[bar]; r >= 0; r = run.spill.next[r]) { spills++; bytes += run.spills.bytes[r]; }
     if (spills) facts.push(['spills', `${spills}, ${size(bytes)}`]);
+    const status = run.status.last[bar];
+    if (status >= 0) facts.push(['status', `${run.statuses.text[status]} (${span(run.statuses.at[status])})`]);
     const end = run.end[bar];
     if (end >= 0) {
       const io = ['in', 'out', 'copy'].map((n) => [n, run.ends[n + '_bytes'][end]]).filter((x) => x[1] > 0);

@@ -9,6 +9,7 @@ const columns = {
   spills: ['seq', 'bar', 'from', 'to', 'bytes', 'records'],
   buffers: ['seq', 'bar', 'at', 'step', 'bytes', 'to_bytes'],
   fetches: ['seq', 'bar', 'at', 'map', 'maps', 'bytes'],
+  statuses: ['seq', 'bar', 'at', 'text'],
   usage: ['seq', 'at', 'cpu', 'memory_bytes', 'temp_bytes'],
   losses: ['seq', 'at', 'tracker'],
 };
@@ -46,6 +47,7 @@ export class Run {
     this.spill = chain();
     this.buffer = chain();
     this.fetch = chain();
+    this.status = chain();
     this.startOf = []; // of a bar: its decision
     this.bySlot = new Map(); // bars of a slot, in the order of time
     this.progress = []; // of a job: times at which maps, copies and reduces were done
@@ -88,6 +90,8 @@ export class Run {
       this.buffer.last.push(-1);
       this.fetch.first.push(-1);
       this.fetch.last.push(-1);
+      this.status.first.push(-1);
+      this.status.last.push(-1);
       this.startOf.push(-1);
       let lane = this.bySlot.get(b.slot[i]);
       if (!lane) this.bySlot.set(b.slot[i], (lane = []));
@@ -104,6 +108,7 @@ export class Run {
     this.spill.grow(this.spills.bar);
     this.buffer.grow(this.buffers.bar);
     this.fetch.grow(this.fetches.bar);
+    this.status.grow(this.statuses.bar);
     const ok = this.howNames.indexOf('ok');
     for (let i = this.ends.bar.length - (d.ends ? d.ends.bar.length : 0); i < this.ends.bar.length; i++) {
       const bar = this.ends.bar[i], p = this.progress[b.job[bar]];

@@ -61,50 +61,70 @@ func Lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // lintTimeout is how long a command may show no sign of life, if the arguments do not say.
 const lintTimeout = time.Minute
 
-// lintRuns runs the job twice, with the values of each key in two orders. If the results differ, a
-// third run, in the first order, tells whether the order is the cause.
+// lintRuns runs the job with the values of each key in three orders. If two results differ, one more
+// run, in the first order, tells whether the order is the cause.
 func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 	dir, err := os.MkdirTemp("", "mrlocal-lint-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	var results [3]string
-	for i := range results {
-		job, err := parse.Args(args)
+	first, found, err := lintRun(ctx, args, dir, streaming.AsTheyAre)
+	if first == "" || err != nil {
+		return found, err
+	}
+	for _, order := range []struct {
+		streaming.Equals
+		words string
+	}{{streaming.Reversed, "in reverse"}, {streaming.Shuffled, "shuffled"}} {
+		other, more, err := lintRun(ctx, args, dir, order.Equals)
 		if err != nil {
-			return nil, err
-		}
-		var heard warnings
-		w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, Reverse: i == 1, Friendly: true, Warn: heard.add})
-		if err != nil {
-			return nil, err
-		}
-		o := mrlocal.Options{}
-		Apply(w, &o)
-		if o.TaskTimeout == 0 {
-			o.TaskTimeout = lintTimeout
-		}
-		o.OutputDir = filepath.Join(dir, fmt.Sprint(i))
-		_, err = process.RunChain(ctx, jobs.Chain{w.Job}, o)
-		err = errors.Join(err, w.Close())
-		if i == 0 {
-			found = append(found, heard.all...)
-		}
-		if err != nil {
-			return append(found, "the job fails: "+err.Error()), nil
-		}
-		if results[i], err = content(o.OutputDir); err != nil {
 			return found, err
 		}
-		if w.MapOnly || i == 1 && results[0] == results[1] {
-			return found, nil
+		if other == "" {
+			return append(found, more[len(more)-1]), nil
 		}
+		if other == first {
+			continue
+		}
+		if again, _, err := lintRun(ctx, args, dir, streaming.AsTheyAre); err != nil || again != first {
+			return append(found, "two runs on the same input give two results, so it is not known whether the order of the values of a key matters"), err
+		}
+		return append(found, "the result depends on the order of the values of a key, which Hadoop leaves open: a second run with the values "+order.words+" gave another result"), nil
 	}
-	if results[0] != results[2] {
-		return append(found, "two runs on the same input give two results, so it is not known whether the order of the values of a key matters"), nil
+	return found, nil
+}
+
+// lintRun runs the job once. It returns a hash of its result, and what the run warns of. The hash
+// is "" if the job has failed, which is a finding, or if it has no reduces, so that one run is enough.
+func lintRun(ctx context.Context, args []string, dir string, order streaming.Equals) (result string, found []string, err error) {
+	job, err := parse.Args(args)
+	if err != nil {
+		return "", nil, err
 	}
-	return append(found, "the result depends on the order of the values of a key, which Hadoop leaves open: a second run with the values in reverse gave another result"), nil
+	var heard warnings
+	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, Equals: order, Friendly: true, Warn: heard.add})
+	if err != nil {
+		return "", nil, err
+	}
+	o := mrlocal.Options{}
+	Apply(w, &o)
+	if o.TaskTimeout == 0 {
+		o.TaskTimeout = lintTimeout
+	}
+	if o.OutputDir, err = os.MkdirTemp(dir, "run-"); err != nil {
+		return "", nil, err
+	}
+	o.OutputDir = filepath.Join(o.OutputDir, "result")
+	_, err = process.RunChain(ctx, jobs.Chain{w.Job}, o)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return "", append(heard.all, "the job fails: "+err.Error()), nil
+	}
+	if w.MapOnly {
+		return "", heard.all, nil
+	}
+	result, err = content(o.OutputDir)
+	return result, heard.all, err
 }
 
 // warnings collects what a run warns of, each text once.
