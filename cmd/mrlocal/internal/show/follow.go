@@ -22,6 +22,7 @@ type display interface {
 // until stop. The reader is lossy, so a slow terminal does not slow the run.
 type follower struct {
 	display display
+	begin   sync.Mutex // orders watch and stop: an interrupt may come while a run begins
 	started time.Time
 	header  atomic.Pointer[trace.Header] // set by the goroutine of the stream
 	ended   chan struct{}                // closed by stop
@@ -42,9 +43,14 @@ func follow(d display) *follower {
 	return &follower{display: d, ended: make(chan struct{})}
 }
 
-// watch starts the goroutine that follows s. The goroutine of the stream calls
-// it before the run starts.
+// watch starts the goroutine that follows s, unless stop was called. The goroutine of the
+// stream calls it before the run starts.
 func (f *follower) watch(s *trace.Stream) {
+	f.begin.Lock()
+	defer f.begin.Unlock()
+	if f.stopped() {
+		return
+	}
 	f.started = time.Now()
 	// The reader exists before the first event, so it misses none at the start.
 	r := s.Follow(ringEvents)
@@ -99,7 +105,9 @@ func (f *follower) read(s *trace.Stream, r *trace.Reader) {
 // is drawn any more. It may be called more than once and from any goroutine.
 func (f *follower) stop() {
 	f.once.Do(func() {
+		f.begin.Lock()
 		close(f.ended)
+		f.begin.Unlock()
 		f.done.Wait()
 		f.display.close(f.model, time.Since(f.started))
 	})
