@@ -4,8 +4,9 @@
 // The journal is a file beside the map outputs, in a directory that tempdir.Keep finds or
 // makes. Its head says of what run it is: settings, inputs, splits, reduces. The head is
 // complete and on disk before a map starts. Then comes a record for each map output, written
-// when the map ends: it survives a kill of the process at once. A helper thread then syncs
-// output and record, so that they survive a power cut. Maps that end together share one sync.
+// when the map ends: it survives a kill of the process at once. A goroutine syncs the record
+// right away and the output at most syncAfter later, so that they survive a power cut. Maps
+// that end together share one sync.
 //
 //	head     settings ► fingerprint of each input ► reduces and cut points
 //	records  map 3 ► map 0 ► map 1 ► …              a torn one ends the journal
@@ -28,6 +29,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"mrlocal/errs"
 	"mrlocal/input"
@@ -37,6 +39,11 @@ import (
 	"mrlocal/report"
 	"mrlocal/spill/runs"
 )
+
+// syncAfter is how long a map output may wait until it is synced. A short run removes its
+// outputs before the disk has them, as a run without a journal does with its spills. Freeing
+// what the disk has takes longer than syncing it in the background.
+const syncAfter = 5 * time.Second
 
 // Journal is the journal of one run. Commit and Create may be called from any goroutine, the
 // other methods from one at a time.
@@ -50,12 +57,16 @@ type Journal struct {
 	division *Division
 	maps     map[int]record // by task, the last one of each
 
+	wait     time.Duration // syncAfter
+	recorded chan struct{} // wakes the goroutine of syncAll; holds one
+	syncer   sync.WaitGroup
+
 	mu struct {
 		sync.Mutex
 		closed    bool
+		syncing   bool     // the goroutine of syncAll has begun
 		committed int      // outputs that are recorded
 		unsynced  []string // paths of those that may not survive a power cut
-		syncing   bool     // a thread is in Sync
 		err       error    // sticky: what follows a failed write could not be read
 	}
 }
@@ -115,7 +126,7 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{name: dir, kept: kept, splits: len(plan.Splits), maps: map[int]record{}}
+	j := &Journal{name: dir, kept: kept, splits: len(plan.Splits), maps: map[int]record{}, wait: syncAfter, recorded: make(chan struct{}, 1)}
 	if err = j.open(r.lines(plan.BlockBytes()), plan); err != nil {
 		j.Close(false)
 		return nil, err
@@ -206,8 +217,8 @@ const mapPrefix = "map-"
 func (j *Journal) Create() (*tempdir.File, error) { return j.kept.Create(mapPrefix + "*") }
 
 // Commit records the output of a map. When it returns nil, the map does not run again after a
-// kill. After a power cut this holds only once Sync has returned. Commit does not wait for
-// the disk.
+// kill. After a power cut this holds for outputs older than syncAfter. Commit does not wait for
+// the disk. An error of a sync is that of the next Commit.
 func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 	r := record{Task: task, Stored: out, Counters: *c}
 	if out.Path != "" {
@@ -232,25 +243,38 @@ func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 	}
 	j.bytes += int64(len(line))
 	j.mu.committed++
-	// The path may be empty: then only the record needs a sync.
-	j.mu.unsynced = append(j.mu.unsynced, out.Path)
+	if out.Path != "" {
+		j.mu.unsynced = append(j.mu.unsynced, out.Path)
+	}
+	if !j.mu.syncing {
+		j.mu.syncing = true
+		j.syncer.Go(j.syncAll)
+	}
+	select {
+	case j.recorded <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
-// Sync makes durable what was committed. If another thread does that already, it leaves the
-// rest to that thread: maps that commit meanwhile share its next turn. An error is that of the
-// next Commit.
-func (j *Journal) Sync() {
-	// The outputs are synced before the record, so that a record on disk has its output there.
-	for file, paths := j.unsynced(true); len(paths) > 0; file, paths = j.unsynced(false) {
+// syncAll makes durable what is committed until the journal is closed: records at once, outputs
+// in groups.
+func (j *Journal) syncAll() {
+	var due <-chan time.Time // nil: no output waits
+	for {
 		var err error
-		for _, path := range paths {
-			if path != "" && err == nil {
-				err = syncPath(path)
+		select {
+		case _, open := <-j.recorded:
+			if !open {
+				return
 			}
-		}
-		if err == nil {
-			err = errors.Join(syncPath(j.kept.Path), file.Sync())
+			if due == nil {
+				due = time.After(j.wait)
+			}
+			err = errors.Join(syncPath(j.kept.Path), j.file.Sync())
+		case <-due:
+			due = nil
+			err = j.syncOutputs()
 		}
 		j.mu.Lock()
 		if j.mu.err == nil {
@@ -260,20 +284,21 @@ func (j *Journal) Sync() {
 	}
 }
 
-// unsynced returns the file of the journal and the outputs that the caller has to sync, and
-// forgets them. There are none for a thread that begins while another one is at it.
-func (j *Journal) unsynced(begins bool) (*disk.File, []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if begins && j.mu.syncing {
-		return nil, nil
+// syncOutputs makes durable the outputs that are there, but ends early if the journal is closed.
+func (j *Journal) syncOutputs() error {
+	for {
+		j.mu.Lock()
+		if len(j.mu.unsynced) == 0 || j.mu.closed {
+			j.mu.Unlock()
+			return nil
+		}
+		path := j.mu.unsynced[0]
+		j.mu.unsynced = j.mu.unsynced[1:]
+		j.mu.Unlock()
+		if err := syncPath(path); err != nil {
+			return err
+		}
 	}
-	paths := j.mu.unsynced
-	if j.mu.closed || j.mu.err != nil {
-		paths = nil
-	}
-	j.mu.unsynced, j.mu.syncing = nil, len(paths) > 0
-	return j.file, paths
 }
 
 // NoteKept tells the user of a run that has failed what the next one need not do again.
@@ -336,8 +361,12 @@ func (j *Journal) removeOrphans() {
 // begun the journal. It may be called again.
 func (j *Journal) Close(succeeded bool) error {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.mu.closed = true
+	if !j.mu.closed {
+		j.mu.closed = true
+		close(j.recorded)
+	}
+	j.mu.Unlock()
+	j.syncer.Wait()
 	// A directory that holds nothing of use is removed even if the run has failed.
 	begun := j.kept.Found || j.file != nil
 	var err error

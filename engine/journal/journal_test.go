@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -243,5 +244,32 @@ func TestAnInputThatChangedUnderItsOldTimeIsRefused(t *testing.T) {
 	}
 	if _, err = Open(dir, now, r); err == nil || !strings.Contains(err.Error(), "was changed or replaced since") {
 		t.Errorf("Open: %v", err)
+	}
+}
+
+// A missing output shows when it is synced: the sync fails, and with it the next Commit.
+func TestAnOutputIsSyncedWhenItsTimeHasCome(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		wait time.Duration
+		want bool
+	}{{"at once", 0, true}, {"after a day", 24 * time.Hour, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			p, r := plan(t)
+			j := open(t, t.TempDir(), p, r)
+			j.wait = c.wait
+			if err := j.Begin(Division{Parts: 1}); err != nil {
+				t.Fatal(err)
+			}
+			missing := runs.Stored{Path: filepath.Join(j.kept.Path, "map-missing"), Parts: make([]stat.PartStat, 1)}
+			failed := false
+			for task := 0; task < 40 && !failed; task++ {
+				failed = j.Commit(task, missing, &report.Counters{}) != nil
+				time.Sleep(5 * time.Millisecond)
+			}
+			if failed != c.want {
+				t.Errorf("a commit has failed: %t, want %t", failed, c.want)
+			}
+		})
 	}
 }

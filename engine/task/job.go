@@ -32,7 +32,6 @@ type SharedJob struct {
 type Keeper interface {
 	Create() (*tempdir.File, error)
 	Commit(task int, out runs.Stored, c *report.Counters) error
-	Sync() // makes durable what was committed
 }
 
 // maker returns the attempt that made out; nil: not known.

@@ -93,16 +93,12 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	return out, nil
 }
 
-// keep commits the map output where a later run may need it. A helper waits for the disk.
+// keep commits the map output where a later run may need it.
 func (a *SlotAttempt) keep(out *runs.MapOutput) error {
 	if a.Job.Keeper == nil {
 		return nil
 	}
-	err := out.Store(func(s runs.Stored) error { return a.Job.Keeper.Commit(int(a.ID.Task), s, &a.Counters) })
-	if err == nil {
-		a.Env.Pool.Helper(a.Slot, a.Job.Keeper.Sync)
-	}
-	return err
+	return out.Store(func(s runs.Stored) error { return a.Job.Keeper.Commit(int(a.ID.Task), s, &a.Counters) })
 }
 
 // bufferOptions returns the options of the attempt's kvbuffer.

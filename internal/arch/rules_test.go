@@ -139,6 +139,7 @@ func goroutineFiles() []string {
 		"output/compress/queue.go",
 		"input/codec/ahead.go",
 		"datagen/datagen.go",
+		"engine/journal/journal.go",
 		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
 		"cmd/mrlocal/internal/measure/parallel.go",
