@@ -70,7 +70,7 @@ func paperJobs(keepMap, keepReduce float64) []paperJob {
 		{name: "select", kind: datagen.Lines, chain: func() (jobs.Chain, error) {
 			return selection.New(selection.Options{KeepMap: keepMap, KeepReduce: keepReduce})
 		}, straight: func(docs []doc, _ []byte) []byte { return straightSelect(docs, keepMap, keepReduce) }},
-		{name: "join", kind: datagen.Edges, files: 2, part: 4, straight: straightJoin, chain: join.New},
+		{name: "join", kind: datagen.Edges, files: 2, part: 16, straight: straightJoin, chain: join.New},
 	}
 }
 
