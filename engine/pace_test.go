@@ -116,6 +116,36 @@ func TestTheTimeOfACopyHasTheDiskAndTheMerge(t *testing.T) {
 	}
 }
 
+// The time of a copy has the blocks that the merge reads back and unpacks while it runs: as many
+// spills of six times the bytes take longer. Without these blocks both would take the same.
+func TestTheTimeOfACopyGrowsWithWhatIsReadBack(t *testing.T) {
+	took := func(size int) time.Duration {
+		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(163, size)}})
+		least := time.Hour // of several runs: what else the machine does only adds to it
+		for range 3 {
+			var log trace.Log
+			_, r := must(t, chains(t)["sort"](), engine.Options{
+				JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: int64(size), Reducers: 1}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 128 << 20,
+				SortBufferBytes: int64(size) / 4, NoGrowth: true, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },
+			})
+			if spills := r.Jobs[0].Counters.Spills; spills < 3 {
+				t.Fatalf("%d spills", spills)
+			}
+			for _, e := range log.Events {
+				if e.Op == trace.OpFinish && e.Kind == trace.Reduce {
+					least = min(least, time.Duration(e.E))
+				}
+			}
+		}
+		return least
+	}
+	small, large := took(4<<20), took(24<<20)
+	t.Logf("%v and %v", small, large)
+	if large < 5*small/2 {
+		t.Errorf("reading back 24 MiB took %v, 4 MiB %v", large, small)
+	}
+}
+
 func TestAThrottledAttemptIsKilledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(161, 1_000_000)}})

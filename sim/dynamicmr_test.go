@@ -66,6 +66,32 @@ func TestDynamicMRIsNoWorseThanEachOfItsParts(t *testing.T) {
 	}
 }
 
+// TestCopiesGoWhereTheirInputIs: with PreScheduling a tracker copies a slow map whose input it
+// has before one that ends later, so that more copies are at their input. Slots are full until
+// the last maps, so that PreScheduling changes nothing else [DynamicMR14, "slot prescheduling"].
+func TestCopiesGoWhereTheirInputIs(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 10, map_slots: 5, reduce_slots: 1}", "locality: {replicas: 2}", "slow: [{tracker: 8, factor: 0.2}, {tracker: 9, factor: 0.2}]",
+		"jobs:", "  - {name: J, maps: 240, map_time: {uniform: [18s, 22s]}}")
+	atInput := map[bool]int{}
+	for _, preScheduling := range []bool{true, false} {
+		for seed := range uint64(10) {
+			o := policy.DefaultOptions()
+			o.PreScheduling = preScheduling
+			simulated := sim.Options{Policy: dynamicmr.New(o)}
+			simulated.Seed = seed + 1
+			_, events, _ := recorded(t, f, simulated)
+			for i := range events {
+				if e := &events[i]; e.Op == trace.OpStart && e.Has(trace.Speculative) && e.A == int64(slots.LevelTracker) {
+					atInput[preScheduling]++
+				}
+			}
+		}
+	}
+	if atInput[true] <= atInput[false]*3/2 {
+		t.Errorf("%d copies at their input with PreScheduling, %d without", atInput[true], atInput[false])
+	}
+}
+
 // TestPreSchedulingIsLocalAndFair: under a light load and heartbeats of 3 s,
 // PreScheduling runs more maps at their input than fair does, at the same fairness
 // over pools. Delay scheduling [Delay10] runs still more there, and is less fair
