@@ -69,7 +69,7 @@ type part struct {
 // Write draws a model to w. It fails if w does.
 func Write(w io.Writer, m *view.Model, o Options) error {
 	p := newPicture(w, m, cmp.Or(o.Width, defaultWidth))
-	lanes := p.lanes()
+	lanes := shown(m)
 	if len(lanes) > fewLanes { // a cluster: rows are lines
 		p.row, p.bar = 6, 5
 	}
@@ -121,7 +121,7 @@ func newPicture(w io.Writer, m *view.Model, width int) *picture {
 // Summary says in one line what the picture shows.
 func Summary(m *view.Model) string {
 	t := m.Totals()
-	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(m.Lanes), Seconds(m.Last), t.Lent, Seconds(t.LentTime), Seconds(t.Busy))
+	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(shown(m)), Seconds(m.Last), t.Lent, Seconds(t.LentTime), Seconds(t.Busy))
 	for _, part := range []struct {
 		n    int
 		word string
@@ -136,10 +136,14 @@ func Summary(m *view.Model) string {
 	return text
 }
 
-// lanes returns the rows: all slots but extra ones that were never used.
-func (p *picture) lanes() (rows []view.Lane) {
-	for _, l := range p.m.Lanes {
-		if !l.Extra || len(p.bars[l.Slot]) > 0 {
+// shown returns the rows: all slots but extra ones that were never used.
+func shown(m *view.Model) (rows []view.Lane) {
+	used := make([]bool, len(m.Lanes))
+	for i := range m.Bars {
+		used[m.Bars[i].Slot] = true
+	}
+	for _, l := range m.Lanes {
+		if !l.Extra || used[l.Slot] {
 			rows = append(rows, l)
 		}
 	}

@@ -93,6 +93,15 @@ func TestAllSigns(t *testing.T) {
 	}
 }
 
+// TestTheSummaryCountsTheSlotsThatAreDrawn: not those that a policy could have opened.
+func TestTheSummaryCountsTheSlotsThatAreDrawn(t *testing.T) {
+	m := view.New(view.Options{})
+	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}, {ID: 1, Core: -1, Extra: true}}})
+	if got := svg.Summary(m); !strings.HasPrefix(got, "0 attempts on 1 slots ") {
+		t.Error(got)
+	}
+}
+
 // TestNamesAreText: a name cannot become markup, and bytes that XML forbids are replaced.
 func TestNamesAreText(t *testing.T) {
 	m := view.New(view.Options{})
