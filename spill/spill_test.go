@@ -327,6 +327,7 @@ func TestSortsAndSpillsAreTimed(t *testing.T) {
 	} {
 		k := newKit(t, 64<<20)
 		o, done := k.options(LeastBytes)
+		o.OnDisk = c.spills // then no sort but those of spills counts
 		o.Background = func(spill func()) { time.Sleep(c.waits); spill() }
 		begun := time.Now()
 		b, err := NewBuffer(o)

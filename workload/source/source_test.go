@@ -136,6 +136,8 @@ func TestBadTracesNameFileLineAndCause(t *testing.T) {
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x04", "t: event 1: has a value that is none of its type"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x01", "t: event 1: has a text of -1 bytes"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x04j1", "t: no map of job j1 has succeeded"},
+		{source.History, "Avro-Binary\n" + `{"type":"record","name":"E","namespace":"a","fields":[{"name":"event","type":[{"type":"record","name":"JobSubmitted","fields":[{"name":"jobid","type":"string"}]}]},{"name":"again","type":"a.JobSubmitted"}]}` + "\n\x00\x04j1\x04j2", "t: no map of job j1 has succeeded"},
+		{source.History, "Avro-Binary\n" + `{"type":"array","items":"int"}` + "\n\x01\x02\x02\x00", "t: event 1: cannot unmarshal array"},
 		{source.History, "Avro-Binary\n\"null\"\n\x02", "t: event 1: has nothing in it"},
 		{source.History, "Avro-Binary\n\"x\"\n\x02", "t: event 1: has the type \"x\", which the schema lacks"},
 		{source.History, "Avro-Binary\n" + `{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}` + "\n\x02", "t: event 1: has more than"},
