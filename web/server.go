@@ -9,7 +9,7 @@
 // A live run writes its events to a temporary file (Live), from which the page reads. So
 // the run waits for one write into memory an event, and for no browser.
 //
-// Goroutines: ARCHITECTURE.md lists those of this package. Neighbours: web/lab answers the
+// Goroutines: docs/goroutines.md lists those of this package. Neighbours: web/lab answers the
 // questions of the page, view has the model of a run; cmd/mrlocal starts servers.
 package web
 

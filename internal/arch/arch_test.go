@@ -223,7 +223,7 @@ func TestGoroutinesStartOnlyInListedFiles(t *testing.T) {
 	for _, f := range goroutineFiles() {
 		listed[f] = false
 	}
-	table, err := os.ReadFile("../../ARCHITECTURE.md")
+	table, err := os.ReadFile("../../docs/goroutines.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestGoroutinesStartOnlyInListedFiles(t *testing.T) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if startsGoroutine(n) {
 				if _, in := listed[s.path]; !in {
-					t.Errorf("%s:%d: starts a goroutine; list the file in internal/arch/rules_test.go and say in ARCHITECTURE.md who owns it and how it ends", s.path, fset.Position(n.Pos()).Line)
+					t.Errorf("%s:%d: starts a goroutine; list the file in internal/arch/rules_test.go and say in docs/goroutines.md who owns it and how it ends", s.path, fset.Position(n.Pos()).Line)
 				}
 				listed[s.path] = true
 			}
@@ -243,7 +243,7 @@ func TestGoroutinesStartOnlyInListedFiles(t *testing.T) {
 			t.Errorf("%s is listed but starts no goroutine", f)
 		}
 		if !bytes.Contains(table, []byte("`"+f+"`")) {
-			t.Errorf("%s: the goroutine table of ARCHITECTURE.md has no row for it", f)
+			t.Errorf("%s: docs/goroutines.md has no row for it", f)
 		}
 	}
 }

@@ -15,7 +15,8 @@ const (
 	mostArchitectureLines = 100
 )
 
-// Rows of tables and code blocks cannot be wrapped, so they may be longer.
+// Rows of tables and code blocks cannot be wrapped, so they may be longer, but not in
+// ARCHITECTURE.md: a row of many columns is not read.
 func TestDocumentsHaveShortLines(t *testing.T) {
 	for name, text := range tracked(t) {
 		if !strings.HasSuffix(name, ".md") {
@@ -27,7 +28,7 @@ func TestDocumentsHaveShortLines(t *testing.T) {
 			if strings.HasPrefix(line, "```") {
 				code = !code
 			}
-			if n := utf8.RuneCountInString(line); n > mostMarkdownColumns && !code && !strings.HasPrefix(line, "|") {
+			if n := utf8.RuneCountInString(line); n > mostMarkdownColumns && !code && (name == "ARCHITECTURE.md" || !strings.HasPrefix(line, "|")) {
 				t.Errorf("%s:%d: %d columns, at most %d", name, i+1, n, mostMarkdownColumns)
 			}
 		}
@@ -38,11 +39,11 @@ func TestDocumentsHaveShortLines(t *testing.T) {
 }
 
 // TestArchitectureNamesEachPackage: each package stands in ARCHITECTURE.md, by its path or as
-// the NAME of a parent's row.
+// the NAME of a parent's row; cmd/../ stands for cmd/mrlocal/internal/ there.
 func TestArchitectureNamesEachPackage(t *testing.T) {
 	named := map[string]bool{"": true} // the root package
 	for _, m := range regexp.MustCompile("`([a-z0-9_./]+(?:NAME)?)`").FindAllStringSubmatch(string(tracked(t)["ARCHITECTURE.md"]), -1) {
-		named[m[1]] = true
+		named[strings.Replace(m[1], "cmd/../", "cmd/mrlocal/internal/", 1)] = true
 	}
 	_, all := load(t)
 	packages := map[string]bool{}

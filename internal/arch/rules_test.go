@@ -127,7 +127,7 @@ func callBans() []callBan {
 	}
 }
 
-// goroutineFiles are the files that may start goroutines. ARCHITECTURE.md has
+// goroutineFiles are the files that may start goroutines. docs/goroutines.md has
 // a row for each, with who owns it and how it ends.
 func goroutineFiles() []string {
 	return []string{

@@ -19,10 +19,11 @@ import "mrlocal/trace"
 type Job struct {
 	at    map[int32]int32 // failed attempts by tracker
 	flaky int32           // trackers with too many
-	tasks map[task][]int32
+	tasks map[failedTask][]int32
 }
 
-type task struct {
+// failedTask names a task of the job of which an attempt failed.
+type failedTask struct {
 	kind trace.Kind
 	task int32
 }
@@ -31,16 +32,16 @@ type task struct {
 // faulty.
 func (j *Job) Failed(k trace.Kind, n, tracker, most int32) {
 	if j.at == nil {
-		j.at, j.tasks = map[int32]int32{}, map[task][]int32{}
+		j.at, j.tasks = map[int32]int32{}, map[failedTask][]int32{}
 	}
 	if j.at[tracker]++; j.at[tracker] == most {
 		j.flaky++
 	}
-	j.tasks[task{k, n}] = append(j.tasks[task{k, n}], tracker)
+	j.tasks[failedTask{k, n}] = append(j.tasks[failedTask{k, n}], tracker)
 }
 
 // On returns the trackers on which attempts of a task failed, oldest first.
-func (j *Job) On(k trace.Kind, n int32) []int32 { return j.tasks[task{k, n}] }
+func (j *Job) On(k trace.Kind, n int32) []int32 { return j.tasks[failedTask{k, n}] }
 
 // faulty reports whether most or more attempts of the job failed on a tracker.
 func (j *Job) faulty(tracker, most int32) bool { return j.flaky > 0 && j.at[tracker] >= most }

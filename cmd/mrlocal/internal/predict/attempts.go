@@ -20,8 +20,9 @@ import (
 	"mrlocal/workload"
 )
 
-// attempt is one that committed.
-type attempt struct {
+// measuredAttempt is a map or reduce attempt that committed, with the times that its events tell. Those are
+// durations since the start of the run; bytes and written are the bytes that it read and wrote.
+type measuredAttempt struct {
 	kind       trace.Kind
 	from, to   time.Duration // of its work: a reduce's begins when it has copied all
 	bytes      int64         // of its input
@@ -49,7 +50,7 @@ type part struct {
 
 // parts returns where the time of the task went. That of a reduce begins when it has copied
 // all, because before it mostly waits for maps.
-func (a *attempt) parts() []part {
+func (a *measuredAttempt) parts() []part {
 	if a.kind == trace.Reduce {
 		return []part{{"copy", a.copying}, {"merge", a.phases[trace.PhaseSort]}, {"reduce", a.phases[trace.PhaseReduce]}}
 	}
@@ -66,7 +67,7 @@ func (a *attempt) parts() []part {
 // Run is the record of a run of one job alone, as a trace.Sink. The zero value is empty.
 type Run struct {
 	stages []stageRun // by job of the chain
-	open   map[int32]attempt
+	open   map[int32]measuredAttempt
 	used   map[int32]bool // slots
 	slots  []trace.Slot
 	probes [2]workload.Probe // before and after the run
@@ -92,7 +93,7 @@ func (r *Run) Open(h *trace.Header) error {
 // stageRun is one job of a chain.
 type stageRun struct {
 	submitted time.Duration
-	attempts  []attempt
+	attempts  []measuredAttempt
 	combined  float64 // records that combiners returned, by those that they got; 0: there was none
 }
 
@@ -112,9 +113,9 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		r.stages = append(r.stages, stageRun{submitted: e.At})
 	case trace.OpStart:
 		if r.open == nil {
-			r.open, r.used = map[int32]attempt{}, map[int32]bool{}
+			r.open, r.used = map[int32]measuredAttempt{}, map[int32]bool{}
 		}
-		r.open[e.Slot] = attempt{kind: e.Kind, from: e.At, since: e.At, first: !r.used[e.Slot], core: r.slots[e.Slot].Core}
+		r.open[e.Slot] = measuredAttempt{kind: e.Kind, from: e.At, since: e.At, first: !r.used[e.Slot], core: r.slots[e.Slot].Core}
 		r.used[e.Slot] = true
 	case trace.OpPhase:
 		a := r.open[e.Slot]
@@ -147,7 +148,7 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 }
 
 // enter books the end of a phase and the start of the next one.
-func (a *attempt) enter(now time.Duration, p trace.Phase) {
+func (a *measuredAttempt) enter(now time.Duration, p trace.Phase) {
 	a.phases[a.phase] += now - a.since
 	a.phase, a.since = p, now
 }
@@ -159,7 +160,7 @@ func (r *Run) crowd() {
 			a := &r.stages[i].attempts[n]
 			a.concurrent = 1
 			if took := (a.to - a.from).Seconds(); took > 0 {
-				a.concurrent = r.integrate(a, func(_, all []*attempt) float64 { return float64(len(all)) }) / took
+				a.concurrent = r.integrate(a, func(_, all []*measuredAttempt) float64 { return float64(len(all)) }) / took
 			}
 			if r.slower != nil {
 				a.slower = r.slower(a.concurrent)
@@ -170,8 +171,8 @@ func (r *Run) crowd() {
 
 // integrate sums what value returns of each moment of an attempt's work, times its seconds. value
 // gets the attempts at work then: those on the same core, and all. Both contain the attempt.
-func (r *Run) integrate(a *attempt, value func(core, all []*attempt) float64) (sum float64) {
-	var beside []*attempt
+func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAttempt) float64) (sum float64) {
+	var beside []*measuredAttempt
 	edges := []time.Duration{a.from, a.to}
 	for i := range r.stages {
 		for n := range r.stages[i].attempts {
@@ -182,7 +183,7 @@ func (r *Run) integrate(a *attempt, value func(core, all []*attempt) float64) (s
 		}
 	}
 	slices.Sort(edges)
-	var core, all []*attempt
+	var core, all []*measuredAttempt
 	for i := 1; i < len(edges); i++ {
 		if edges[i] == edges[i-1] {
 			continue

@@ -120,8 +120,8 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 
 // alone returns the attempts of a kind that were alone on the machine and not the first on their
 // slot. If there are none, it takes those that were first on their slot.
-func (s *stageOf) alone(kind trace.Kind) (all []*attempt) {
-	var cold []*attempt
+func (s *stageOf) alone(kind trace.Kind) (all []*measuredAttempt) {
+	var cold []*measuredAttempt
 	for i := range s.attempts {
 		a := &s.attempts[i]
 		switch {
@@ -259,7 +259,7 @@ type partTimes struct {
 }
 
 // add adds the parts of a task, at the middle speed of the machine.
-func (p *partTimes) add(a *attempt) {
+func (p *partTimes) add(a *measuredAttempt) {
 	for i, one := range a.parts() {
 		if i == len(p.names) {
 			p.names, p.times = append(p.names, one.name), append(p.times, nil)
@@ -289,7 +289,7 @@ func (f *stageFit) expected(s *stageOf, kind trace.Kind) float64 {
 }
 
 // each calls do with each attempt of a kind and its expected time, if that is known.
-func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *attempt, expected float64)) {
+func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *measuredAttempt, expected float64)) {
 	for i := range f.groups {
 		for n := range f.groups[i].runs {
 			s := &f.groups[i].runs[n]
@@ -310,7 +310,7 @@ func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *attempt, expecte
 func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 	var ratios, warm []float64
 	var cpu, seconds float64
-	f.each(kind, func(_ *stageOf, a *attempt, expected float64) {
+	f.each(kind, func(_ *stageOf, a *measuredAttempt, expected float64) {
 		if math.Round(a.concurrent) != 1 {
 			return
 		}
@@ -340,7 +340,7 @@ func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 // machine, beyond what they lose by sharing a core.
 func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 	var by [][]float64
-	f.each(kind, func(s *stageOf, a *attempt, expected float64) {
+	f.each(kind, func(s *stageOf, a *measuredAttempt, expected float64) {
 		k := int(math.Round(a.concurrent))
 		if k < 2 || a.first {
 			return
@@ -348,7 +348,7 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 		for len(by) < k-1 {
 			by = append(by, nil)
 		}
-		had := s.run.integrate(a, func(core, _ []*attempt) float64 { return f.share(core, kind) })
+		had := s.run.integrate(a, func(core, _ []*measuredAttempt) float64 { return f.share(core, kind) })
 		by[k-2] = append(by[k-2], had/expected)
 	})
 	all := []ppm.Share{ppm.One}
@@ -364,7 +364,7 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 
 // share returns the speed of an attempt that shares its core with others of the same chain,
 // by that which it has alone. All of them use about as much of the core.
-func (f *stageFit) share(core []*attempt, kind trace.Kind) float64 {
+func (f *stageFit) share(core []*measuredAttempt, kind trace.Kind) float64 {
 	cpu := f.Map.CPU
 	if kind == trace.Reduce {
 		cpu = f.Reduce.CPU
@@ -377,9 +377,9 @@ func (f *stageFit) share(core []*attempt, kind trace.Kind) float64 {
 
 // cold returns by how much the first map on each slot took longer.
 func (f *stageFit) cold() (all []float64) {
-	f.each(trace.Map, func(s *stageOf, a *attempt, expected float64) {
+	f.each(trace.Map, func(s *stageOf, a *measuredAttempt, expected float64) {
 		if a.first {
-			had := s.run.integrate(a, func(core, _ []*attempt) float64 { return f.share(core, trace.Map) })
+			had := s.run.integrate(a, func(core, _ []*measuredAttempt) float64 { return f.share(core, trace.Map) })
 			k := min(int(math.Round(a.concurrent)), len(f.Map.Slowdown))
 			all = append(all, had*float64(ppm.One)/float64(f.Map.Slowdown[k-1])-expected)
 		}
@@ -388,7 +388,7 @@ func (f *stageFit) cold() (all []float64) {
 }
 
 // seconds returns the time of its work at the middle speed of the machine.
-func (a *attempt) seconds() float64 { return (a.to - a.from).Seconds() / cmp.Or(a.slower, 1) }
+func (a *measuredAttempt) seconds() float64 { return (a.to - a.from).Seconds() / cmp.Or(a.slower, 1) }
 
 // spread returns quantiles of ratios whose mean is that of the ratios.
 func spread(ratios []float64) []ppm.Share {
