@@ -54,6 +54,8 @@ func (c *Cluster) Put(path string, data []byte) {
 	c.put(path, data)
 }
 
+// put stores data without a copy, so its caller gives it up. Ids begin at 16,386, as
+// those of a NameNode's files do. c.mu is held.
 func (c *Cluster) put(path string, data []byte) {
 	if c.files == nil {
 		c.files, c.ids = map[string][]byte{}, map[string]uint64{}
@@ -98,6 +100,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method + " " + op {
 	case "GET OPEN", "PUT CREATE":
+		// The NameNode moves no data: it names a DataNode, here itself with the mark data=1.
 		if r.URL.Query().Get("data") == "" {
 			u := *r.URL
 			u.Scheme, u.Host = "http", r.Host
@@ -138,11 +141,15 @@ func answer(w http.ResponseWriter, what any) {
 	_ = json.NewEncoder(w).Encode(what)
 }
 
+// refuse sends an error as WebHDFS does: the exception's class decides what a client makes of it,
+// not the status alone.
 func refuse(w http.ResponseWriter, code int, exception, message string) {
 	w.WriteHeader(code)
 	answer(w, map[string]any{"RemoteException": map[string]any{"exception": exception, "javaClassName": "java.io." + exception, "message": message}})
 }
 
+// isFile reports whether a path is a file. Directories that Put made end with a slash, and others
+// exist only by what lies below them, so neither is found here.
 func (c *Cluster) isFile(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,6 +175,7 @@ func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
 
 func (c *Cluster) blockBytes() int64 { return cmp.Or(c.BlockBytes, 128<<20) }
 
+// status sends the attributes of a file or directory.
 func (c *Cluster) status(w http.ResponseWriter, path string) {
 	c.mu.Lock()
 	st, ok := c.attributes(path, "")
@@ -179,6 +187,7 @@ func (c *Cluster) status(w http.ResponseWriter, path string) {
 	answer(w, map[string]any{"FileStatus": st})
 }
 
+// list sends what lies directly below a directory, sorted by name as a NameNode sorts it.
 func (c *Cluster) list(w http.ResponseWriter, path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,6 +207,8 @@ func (c *Cluster) list(w http.ResponseWriter, path string) {
 	answer(w, map[string]any{"FileStatuses": map[string]any{"FileStatus": all}})
 }
 
+// blocks sends offset, length and host of each block. Hosts take turns, so tests know which
+// block is where.
 func (c *Cluster) blocks(w http.ResponseWriter, path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,6 +238,8 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	part := data[offset:min(offset+length, int64(len(data)))]
 	if c.CutReads > 0 && int64(len(part)) > c.CutReads {
+		// With a length that is not kept, the client sees an unexpected end. Otherwise
+		// the short answer looks complete, and only the length of the file gives it away.
 		if !c.ShortReads {
 			w.Header().Set("Content-Length", fmt.Sprint(len(part)))
 		}
@@ -257,6 +270,7 @@ func (c *Cluster) create(w http.ResponseWriter, r *http.Request, path string) {
 	w.WriteHeader(http.StatusCreated)
 }
 
+// rename moves a file, or a directory with all that lies below it. It never replaces anything.
 func (c *Cluster) rename(from, to string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,6 +288,7 @@ func (c *Cluster) rename(from, to string) bool {
 	return moved
 }
 
+// remove deletes a path and all that lies below it. It returns whether there was anything.
 func (c *Cluster) remove(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

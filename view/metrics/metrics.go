@@ -84,6 +84,7 @@ func Write(out io.Writer, m *view.Model) error {
 	return nil
 }
 
+// slots writes what slots did. Times of attempts that still run count up to the last event.
 func (w writer) slots(m *view.Model) {
 	t := m.Totals()
 	var homes [trace.Kinds]float64
@@ -121,6 +122,8 @@ func (w writer) slots(m *view.Model) {
 	}
 }
 
+// attempts counts by pool and kind. Combinations that did not occur have samples of 0: a series
+// that appears late would hide its first increase from a rate.
 func (w writer) attempts(m *view.Model) {
 	pools := make([]poolKind, len(m.Pools))
 	rules := make([]float64, len(m.Rules))
@@ -157,12 +160,15 @@ func (w writer) attempts(m *view.Model) {
 	w.one("speculative_attempts_total", "counter", "Copies of running tasks.", copies)
 	w.family("decisions_total", "counter", "Decisions of the Ledger by rule.")
 	for i, n := range rules {
+		// Rule 0 is no rule.
 		if i > 0 {
 			w.sample("decisions_total", n, "rule", m.Rules[i])
 		}
 	}
 }
 
+// jobs writes the progress of the first mostJobs jobs. More would make a series for each job of a
+// trace, too many for a server of metrics.
 func (w writer) jobs(m *view.Model) {
 	jobs := m.Jobs[:min(len(m.Jobs), mostJobs)]
 	each := func(name, help string, value func(j *view.Job) [trace.Kinds]int32) {

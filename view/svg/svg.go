@@ -94,6 +94,9 @@ func Write(w io.Writer, m *view.Model, o Options) error {
 	return nil
 }
 
+// newPicture sorts what the model has in the order of time by slot, once, because each row is
+// then drawn in one pass. first has one more entry than there are bars: the parts of bar i are
+// parts[first[i]:first[i+1]].
 func newPicture(w io.Writer, m *view.Model, width int) *picture {
 	p := &picture{w: bufio.NewWriterSize(w, 64<<10), m: m, byPool: m.ByPool(), left: 150, row: 24, bar: 20, bars: make([][]int32, len(m.Lanes)), spills: make([][]view.Spill, len(m.Lanes))}
 	p.plot = float64(max(leastWidth, width)) - p.left - right
@@ -155,6 +158,8 @@ func several(lanes []view.Lane) bool {
 	return len(lanes) > 0 && lanes[0].Tracker != lanes[len(lanes)-1].Tracker
 }
 
+// height returns the height of all rows, in pixels, with a heading for each tracker if there are
+// several. rows steps by the same sizes.
 func (p *picture) height(lanes []view.Lane) float64 {
 	h := float64(len(lanes)) * p.row
 	if several(lanes) {
@@ -183,6 +188,8 @@ func (p *picture) axis(bottom float64) {
 	}
 }
 
+// rows draws the lanes from top to bottom. Lanes are sorted by tracker, so a heading stands where
+// the tracker changes.
 func (p *picture) rows(lanes []view.Lane) {
 	y := float64(head)
 	for i, l := range lanes {
@@ -249,6 +256,8 @@ func (p *picture) lane(l view.Lane, y float64) {
 	for _, i := range p.bars[l.Slot] {
 		b := &p.m.Bars[i]
 		from, to := p.x(b.From), p.x(p.m.Until(b))
+		// The bars of a group begin within 1.5 px. So the width bounds the number of groups in a
+		// row, however many attempts there are.
 		if len(few) > 0 && from-p.x(p.m.Bars[few[0]].From) >= 1.5 {
 			flush()
 		}
@@ -283,12 +292,15 @@ func (p *picture) many(l view.Lane, bars []int32, y float64) {
 	fmt.Fprintf(p.w, `<g class="many" data-bars="%d" data-lent="%d"><title>%s</title>`, len(bars), lent,
 		Escape(fmt.Sprintf("%d attempts from %s to %s, %d of them on a lent slot", len(bars), Seconds(b.From), Seconds(p.m.Until(last)), lent)))
 	p.rect(fill(p.hue(b), b.Kind.FirstPhase()), x, y+1, width)
+	// One shape cannot show a share. It is hatched if at least half of its bars are lent; the
+	// title has both numbers.
 	if 2*lent >= len(bars) {
 		p.rect(hatch(b.Kind), x, y+1, width)
 	}
 	p.w.WriteString("</g>\n")
 }
 
+// rect draws a rectangle of the height of a bar, in pixels.
 func (p *picture) rect(class string, x, y, width float64) {
 	fmt.Fprintf(p.w, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, num(x), num(y), num(width), num(p.bar))
 }

@@ -40,6 +40,8 @@ type table struct {
 	row  []string
 }
 
+// newTable begins a table with its heading. The caller adds cells in the order of columns, ends
+// each row with done, and calls end once: csv.Writer keeps the first error until then.
 func newTable(w io.Writer, name string, columns ...string) *table {
 	t := &table{w: csv.NewWriter(w), name: name}
 	_ = t.w.Write(columns) // the error comes again from end
@@ -52,6 +54,8 @@ func (t *table) decimal(v float64)       { t.text(trimmed(strconv.FormatFloat(v,
 func (t *table) seconds(d time.Duration) { t.text(Seconds(d)) }
 func (t *table) flag(on bool)            { t.text(strconv.FormatBool(on)) }
 func (t *table) done()                   { _ = t.w.Write(t.row); t.row = t.row[:0] }
+
+// end writes what is buffered. It returns the first error of any row, with the name of the table.
 func (t *table) end() error {
 	t.w.Flush()
 	if err := t.w.Error(); err != nil {
@@ -68,6 +72,8 @@ func Seconds(d time.Duration) string {
 	return trimmed(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
 }
 
+// trimmed removes the zeros at the end of a decimal fraction. The text must have a point, or zeros
+// of a whole number would go.
 func trimmed(text string) string { return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") }
 
 // Tasks writes a row for each attempt.
@@ -112,6 +118,7 @@ func Tasks(w io.Writer, m *view.Model) error {
 	return t.end()
 }
 
+// bySlot returns the lanes by number of slot. m.Lanes is in the order of rows, which may differ.
 func bySlot(m *view.Model) []view.Lane {
 	lanes := make([]view.Lane, len(m.Lanes))
 	for _, l := range m.Lanes {

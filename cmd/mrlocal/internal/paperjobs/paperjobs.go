@@ -101,6 +101,9 @@ func termFlags() []argv.Spec {
 	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(termvector.DefaultMin))}
 }
 
+// termVector builds the job of term-vector. A flag that is not set stays the zero value of its
+// option, here and below, and the job's package sets the default. So a default stands once, and
+// the help only names it.
 func termVector(r *argv.Reader) (jobs.Chain, error) {
 	o := termvector.Options{Min: int64(r.Count("min", 1, math.MaxInt32))}
 	if r.Err != nil {
@@ -121,6 +124,9 @@ func kmeansFlags() []argv.Spec {
 	}
 }
 
+// kMeans builds the chain of kmeans. The file of --centroids is side data that the command reads
+// later, so here only whether there is one counts. Its lines fix K, which is why both flags
+// together are refused.
 func kMeans(r *argv.Reader) (jobs.Chain, error) {
 	o := kmeans.Options{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(CentroidsFlag)}
 	o.Tolerance = argv.Value(r, "tolerance", number)
@@ -142,6 +148,8 @@ func number(flag, text string) (float64, error) {
 	return x, nil
 }
 
+// classify builds the job of classification. It needs centroids: without them each point would
+// be in no cluster.
 func classify(r *argv.Reader) (jobs.Chain, error) {
 	if !r.Line.Has(CentroidsFlag) {
 		return nil, errs.Optionf("--"+CentroidsFlag, "name the file of the centroids")
@@ -158,6 +166,8 @@ func teraSort(r *argv.Reader) (jobs.Chain, error) {
 	return terasort.New(terasort.Options{Record: record})
 }
 
+// teraValidate builds the job that checks what teraSort wrote, from the same --record: only with
+// equal record and key lengths, in bytes, does the check mean anything.
 func teraValidate(r *argv.Reader) (jobs.Chain, error) {
 	record, _ := r.Line.Value("record")
 	recordBytes, keyBytes, err := terasort.ParseRecord(record)
@@ -175,6 +185,8 @@ func randomFlags() []argv.Spec {
 	}
 }
 
+// randomText builds the job without inputs. Its bytes and maps decide how it is split; the same
+// seed gives the same text for the same split.
 func randomText(r *argv.Reader) (jobs.Chain, error) {
 	o := randomtext.Options{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
 	if r.Line.Has("seed") {
