@@ -2,10 +2,10 @@ package slots
 
 import "mrlocal/trace"
 
-// The deadlock guard [DHFS13, "deadlock guard"]. Under a policy that lends map slots,
-// reduces in their copy phase can hold every slot on which the maps that they wait for
-// could run. A waiting reduce is a running reduce whose job has unfinished maps. A
-// map-capable slot is one on which the policy may put a map. The guard has two parts:
+// The deadlock guard [DHFS13, "deadlock guard"]. Under a policy that lends map slots, reduces in
+// their copy phase can hold every map-capable slot. Then the maps that they wait for cannot run. A
+// waiting reduce is a running reduce whose job has unfinished maps. A map-capable slot is one on
+// which the policy may put a map. The guard has two parts:
 //
 //  1. The Ledger refuses a grant after which every map-capable slot would hold a
 //     waiting reduce (wouldDeadlock).

@@ -2,14 +2,13 @@
 // slot, which tasks are pending, and which task goes where. It starts no goroutine,
 // takes no lock, reads no clock and touches no file. Time is an argument.
 //
-// A driver (the engine or the simulator) gives facts to a Ledger (Submit, Ready,
-// Phase, Progress, Finish and others) and asks it for orders (Assign, AssignAll). The
-// Ledger shows its state to a Policy as a View, which is always current, and the
-// policy answers through a Decision with grants. The Ledger checks each grant and
-// applies it at once. It guarantees what no policy may break. Only one attempt of a
-// task runs unless the policy asks for a speculative one. No reduce starts before the
-// gate of its job opens, and a run never deadlocks (guard.go). slots/replay gives the
-// facts of a recorded run to a fresh Ledger and expects the same decisions.
+// A driver (the engine or the simulator) gives facts to a Ledger (Submit, Ready, Phase, Progress,
+// Finish and others). It asks the Ledger for orders (Assign, AssignAll). The Ledger shows its state
+// to a Policy as a View, which is always current, and the policy answers through a Decision with
+// grants. The Ledger checks each grant and applies it at once. It guarantees what no policy may
+// break. Only one attempt of a task runs unless the policy asks for a speculative one. No reduce
+// starts before the gate of its job opens, and a run never deadlocks (guard.go). slots/replay gives
+// the facts of a recorded run to a fresh Ledger and expects the same decisions.
 //
 // Cost: a fact costs O(1), plus O(log n) for each ordering that it changes. An Assign
 // costs what has changed since the last one. A task takes at most 32 bytes.

@@ -58,10 +58,10 @@ func (b *Buffer) wait() {
 	}
 }
 
-// bookSpill adds the time of the spill that has ended to that of sorts and spills, after the
-// goroutine of the buffer has waited for it. A spill beside the mapper shares its core. So it
-// counts with the processor time that it took, or with the time that the mapper stood still if
-// that is more: then the disk was slow.
+// bookSpill adds the time of the spill that has ended to that of sorts and spills. The goroutine of
+// the buffer has waited for the spill before. A spill beside the mapper shares its core. So it
+// counts with the processor time that it took, or with the time that the mapper stood still if that
+// is more: then the disk was slow.
 func (b *Buffer) bookSpill(waited time.Duration) {
 	s := &b.spill
 	counts := max(min(s.cpu, s.took), s.held+waited)

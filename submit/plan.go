@@ -7,9 +7,9 @@
 //	Spec ──New──► Plan ──Text──► a shell
 //	              └────Run────► hadoop ──what it prints──► progress, report
 //
-// The children of the jobs are mrlocal stream (package stream), which travels with each job as a
-// file, or a program with jobs of its own (Program). A total order over several reduces needs cuts; the caller samples them and names their
-// file.
+// The children of the jobs are mrlocal stream (package stream), or a program with jobs of its own
+// (Program). mrlocal travels with each job as a file. A total order over several reduces needs cuts;
+// the caller samples them and names their file.
 //
 // Memory: the last lines that Hadoop printed. Neighbours: package stream is the child; package
 // report has the outcome.

@@ -38,7 +38,7 @@ const (
 
 // Gantt draws one row per slot and one column per cell of time. A cell has the letter of the job,
 // pool or phase that used the slot longest in it. Of two attempts with equal times, the earlier one
-// counts. The letter is in lower case if the task was of the other kind than the row's, because the
+// counts. The letter is in lower case if the task was of the other kind than the row's. Then the
 // slot was lent or had changed its home kind. A cell is `.` if the slot was idle longer than any
 // job used it. An attempt that has not ended is drawn up to the last event.
 //

@@ -1,11 +1,11 @@
 // Package view turns the events of a run into a model that pictures and tables draw:
 // lanes, bars, phases, loans, buffers, decisions, and curves of use and fair share.
 //
-// A Model takes events one by one, so it serves a recorded run (Load), a simulated one
-// and a real one that is still going on. It is a trace.Sink. Its tables grow at their
-// ends only, in the order of events, so a page that shows a live run asks for what is
-// new since the event that it knows (AppendJSON). Everything that can be computed from
-// the tables is computed when it is asked for: Totals, Segments, Curves, Shuffle.
+// A Model takes events one by one. So it serves a recorded run (Load), a simulated one and a real
+// one that is still going on. It is a trace.Sink. Its tables grow at their ends only, in the order
+// of events. So a page that shows a live run asks for what is new since the event that it knows
+// (AppendJSON). Everything that can be computed from the tables is computed when it is asked for:
+// Totals, Segments, Curves, Shuffle.
 //
 // The package is pure: it reads no clock, starts no goroutine and opens no file. It
 // compiles to WebAssembly.

@@ -1,8 +1,8 @@
 // Package join is a job that joins two inputs by the first field of their lines (Hadoop's
 // contrib/data_join, and the join of its examples). Fields end at a TAB; empty lines are left out.
-// The result has a line "key TAB rest TAB rest" for each line of the first input and each line of
-// the second one with the same key. The lines stand in this order: by key, then in the order of the
-// second input, then of the first.
+// The result has lines "key TAB rest TAB rest". There is one for each pair of a line of the first
+// input and a line of the second one with the same key. The lines stand in this order: by key, then
+// in the order of the second input, then of the first.
 //
 // The mapper knows from Block.Input to which input a line belongs. The key is "key TAB input", and
 // the group is the key, so the lines of the first input come first (secondary sort). A reduce keeps

@@ -1,7 +1,7 @@
 // Package rankedinvertedindex is a job that lists for each sequence of words the documents that
-// have it, most frequent first (Ranked-Inverted-Index of PUMA, Purdue's MapReduce benchmarks). It
-// reads what jobs/sequencecount writes, "sequence|document TAB count". The result is
-// "sequence TAB count|document,count|document…": by falling count, then by document.
+// have it, most frequent first. It is Ranked-Inverted-Index of PUMA, Purdue's MapReduce benchmarks.
+// It reads what jobs/sequencecount writes, "sequence|document TAB count". The result is "sequence
+// TAB count|document,count|document…": by falling count, then by document.
 //
 // The order of the documents comes from a secondary sort: the key is "sequence TAB", then the
 // count so that it sorts by falling numbers, then the document. The group is the sequence.

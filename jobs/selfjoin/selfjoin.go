@@ -1,7 +1,7 @@
-// Package selfjoin is a job that joins sorted lists of k items to candidates of k+1 items, like
-// the a priori algorithm of data mining (Self-Join of PUMA, Purdue's MapReduce benchmarks). A
-// line of input is "item,item,…". The result is "item,…,item TAB last,last…" for each prefix of
-// k−1 items: all their last items in byte order, each once. Any two of the last items, behind the
+// Package selfjoin is a job that joins sorted lists of k items to candidates of k+1 items, like the
+// a priori algorithm of data mining. It is Self-Join of PUMA, Purdue's MapReduce benchmarks. A line
+// of input is "item,item,…". The result is "item,…,item TAB last,last…" for each prefix of k−1
+// items: all their last items in byte order, each once. Any two of the last items, behind the
 // prefix, make a candidate.
 //
 // A line is its own key, so it is never copied in a map. Its group is the prefix, and the last

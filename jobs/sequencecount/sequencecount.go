@@ -1,5 +1,5 @@
-// Package sequencecount is a job that counts, for each document, each sequence of three words
-// that follow each other on a line (Sequence-Count of PUMA, Purdue's MapReduce benchmarks). The
+// Package sequencecount is a job that counts, for each document, each sequence of three words that
+// follow each other on a line. It is Sequence-Count of PUMA, Purdue's MapReduce benchmarks. The
 // result is "word|word|word|document TAB count" in byte order. A document is a file.
 // jobs/rankedinvertedindex reads it.
 //

@@ -1,6 +1,6 @@
 // Package terasort is a job that sorts binary records of fixed size by the bytes with which they
-// begin (Hadoop's example TeraSort, which PUMA and the papers use). By default a record has 100
-// bytes and its key 10, as TeraGen makes them (mrlocal gen records). Records with equal keys
+// begin. It is Hadoop's example TeraSort, which PUMA and the papers use. By default a record has
+// 100 bytes and its key 10, as TeraGen makes them (mrlocal gen records). Records with equal keys
 // keep their order.
 //
 // The engine samples the input for the bounds of the parts, and hands whole blocks to the

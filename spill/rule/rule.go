@@ -1,5 +1,5 @@
-// Package rule holds the rules of kvbuffers, spills, merges and copies as pure functions
-// of sizes. They say when a kvbuffer spills, how far it may grow, how many runs a merge
+// Package rule holds the rules of kvbuffers, spills, merges and copies as pure functions of sizes.
+// They say when a kvbuffer spills, and how far it may grow. They also say how many runs a merge
 // takes, and when a reduce merges what it has copied.
 //
 // The engine applies them to real bytes (spill, spill/runs), and the simulator to
