@@ -44,11 +44,7 @@ func New(o Options) (jobs.Chain, error) {
 		return nil, errs.Optionf("Options.Tolerance", "at least 0")
 	}
 	chain := jobs.Chain{
-		{
-			Name: "kmeans-draw", Reduces: 1, BuiltIn: true,
-			NewMapper:  func() jobs.Mapper { return &drawMapper{points.Draw{Most: o.K}} },
-			NewReducer: func() jobs.Reducer { return drawReducer{o.K} },
-		},
+		points.DrawJob("kmeans-draw", o.K),
 		{
 			Name: "kmeans", Reduces: 1, BuiltIn: true, Rereads: true, Rounds: o.Rounds,
 			Converged:  func(before, after []byte) bool { return points.Within(before, after, o.Tolerance) },
@@ -64,39 +60,6 @@ func New(o Options) (jobs.Chain, error) {
 		chain = chain[1:]
 	}
 	return chain, nil
-}
-
-// drawMapper draws the first centroids.
-type drawMapper struct{ points.Draw }
-
-// Map draws from a block.
-func (m *drawMapper) Map(b jobs.Block, _ jobs.Emitter) error {
-	for line := range b.Lines() {
-		m.Add(line)
-	}
-	return nil
-}
-
-// Flush emits what was drawn, under one key.
-func (m *drawMapper) Flush(out jobs.Emitter) error {
-	for _, line := range m.Lines {
-		out.Emit(nil, line)
-	}
-	return nil
-}
-
-type drawReducer struct{ k int }
-
-// Reduce draws from what the maps have drawn.
-func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
-	d := points.Draw{Most: r.k}
-	for vs.Next() {
-		d.Add(vs.Value())
-	}
-	for i, line := range d.Lines {
-		out.Emit(strconv.AppendInt(nil, int64(i), 10), line)
-	}
-	return nil
 }
 
 // mapper adds the points of a block to the sums of their clusters.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"hash/crc32"
 	"slices"
+	"strconv"
+
+	"mrlocal/jobs"
 )
 
 // Draw draws Most different lines: those with the least CRC-32C, and of equal ones those that
@@ -33,4 +36,45 @@ func (d *Draw) Add(line []byte) {
 	d.Lines, d.sums = slices.Insert(d.Lines, at, bytes.Clone(line)), slices.Insert(d.sums, at, sum)
 	n := min(len(d.Lines), d.Most)
 	d.Lines, d.sums = d.Lines[:n], d.sums[:n]
+}
+
+// DrawJob returns a job that draws most lines of its input and numbers them: "0 TAB line", ….
+func DrawJob(name string, most int) jobs.Job {
+	return jobs.Job{
+		Name: name, Reduces: 1, BuiltIn: true,
+		NewMapper:  func() jobs.Mapper { return &drawMapper{Draw{Most: most}} },
+		NewReducer: func() jobs.Reducer { return drawReducer{most} },
+	}
+}
+
+type drawMapper struct{ Draw }
+
+// Map draws from a block.
+func (m *drawMapper) Map(b jobs.Block, _ jobs.Emitter) error {
+	for line := range b.Lines() {
+		m.Add(line)
+	}
+	return nil
+}
+
+// Flush emits what was drawn, under one key.
+func (m *drawMapper) Flush(out jobs.Emitter) error {
+	for _, line := range m.Lines {
+		out.Emit(nil, line)
+	}
+	return nil
+}
+
+type drawReducer struct{ most int }
+
+// Reduce draws from what the maps have drawn.
+func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
+	d := Draw{Most: r.most}
+	for vs.Next() {
+		d.Add(vs.Value())
+	}
+	for i, line := range d.Lines {
+		out.Emit(strconv.AppendInt(nil, int64(i), 10), line)
+	}
+	return nil
 }
