@@ -3,7 +3,6 @@ package spill
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -438,118 +437,6 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 		}
 		release(t, k, outs)
 	}
-}
-
-// concat is a Folder whose accumulators grow.
-type concat struct{}
-
-func (concat) Fold(acc, value []byte) []byte { return append(acc, value...) }
-
-func TestHashCombiningFoldsEveryValueOnce(t *testing.T) {
-	for _, kind := range keyKinds {
-		for seed := range seeds(6) {
-			r := rand.New(rand.NewPCG(seed, 3))
-			t.Run(fmt.Sprint(kind.name, "/", seed), func(t *testing.T) { combines(t, r, seed, kind.make) })
-		}
-	}
-}
-
-func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
-	k := newKit(t, 64<<20)
-	parts := 1 + r.IntN(4)
-	sum := r.IntN(2) == 0
-	sums := map[string]uint64{}
-	var outs []*runs.MapOutput
-	for range 1 + r.IntN(3) {
-		o, done := k.options(int64(10+r.IntN(16)) * membudget.ChunkBytes)
-		o.Parts, o.Seed = parts, r.Uint64()
-		o.StartBytes = []int64{0, 4 << 10, 256 << 10}[r.IntN(3)]
-		o.Growth = r.IntN(2) == 0
-		o.Folder = jobs.Folder(concat{})
-		if sum {
-			o.Folder = jobs.Sum{}
-		}
-		if r.IntN(2) == 0 {
-			o.Background = func(run func()) { go run() }
-			o.Notify = nil
-		}
-		b, err := NewBuffer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := r.IntN(20_000)
-		if strings.HasPrefix(kind(makeKey), "kkkk") {
-			n /= 20
-		}
-		for i := 0; i < n; {
-			batch := min(n-i, []int{1, 1, 5, 70, 1500}[r.IntN(5)])
-			var data []byte
-			var spans []jobs.Span
-			value := jobs.AppendUint64(nil, r.Uint64())
-			for range batch {
-				key := makeKey(r)
-				sums[key] += jobs.Uint64(value)
-				spans = append(spans, jobs.Span{Off: uint32(len(data)), Len: uint32(len(key))})
-				data = append(data, key...)
-			}
-			i += batch
-			b.SetProgress(int64(i), int64(n))
-			if batch == 1 {
-				b.Emit(data, value)
-			} else {
-				b.EmitSpans(data, spans, value)
-			}
-			clear(data[:cap(data)]) // what was emitted is copied
-		}
-		out, err := b.Close()
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		done()
-		if s := b.Stats(); s.Records != int64(n) || s.CombineIn != int64(n) || s.CombineOut > s.CombineIn {
-			t.Fatalf("%d records: %+v", n, s)
-		}
-		outs = append(outs, out)
-		if r.IntN(2) == 0 {
-			if _, err := out.Evict(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	distinct := 0
-	for p := range parts {
-		got := map[string]uint64{}
-		for _, x := range k.readGroups(outs, p, nil) {
-			if HashPartition([]byte(x.key), parts) != p {
-				t.Fatalf("%.40q is in part %d", x.key, p)
-			}
-			for v := []byte(x.value); len(v) > 0; v = v[8:] {
-				got[x.key] += binary.LittleEndian.Uint64(v)
-			}
-		}
-		distinct += len(got)
-		for key, n := range got {
-			if sums[key] != n {
-				t.Fatalf("seed %d: %.40q (%d bytes): %d, want %d", seed, key, len(key), n, sums[key])
-			}
-		}
-	}
-	if distinct != len(sums) {
-		t.Fatalf("seed %d: %d keys, want %d", seed, distinct, len(sums))
-	}
-	release(t, k, outs)
-}
-
-// kind is a sample of what makes keys.
-func kind(makeKey func(*rand.Rand) string) string {
-	r := rand.New(rand.NewPCG(9, 9))
-	longest := ""
-	for range 200 {
-		if k := makeKey(r); len(k) > len(longest) {
-			longest = k
-		}
-	}
-	return longest
 }
 
 // A merge whose memory is evicted while it reads goes on

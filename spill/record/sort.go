@@ -271,29 +271,28 @@ func (s *Sorter) insertion(a []Entry, depth int) {
 	if a[0].Ref&CodeMask >= CodeLongTaken {
 		s.touchTied(a, depth+8)
 	}
-	for i := 0; i < len(a); {
-		j := i + 1
-		for j < len(a) && a[j].Prefix == a[i].Prefix {
-			j++
-		}
-		if j-i > 1 {
+	for i, j := 0, 0; i < len(a); i = j {
+		if j = tieEnd(a, i); j-i > 1 {
 			s.tied(a[i:j], depth)
 		}
-		i = j
 	}
+}
+
+// tieEnd returns the end of the entries from i on whose prefixes are equal.
+func tieEnd(a []Entry, i int) int {
+	j := i + 1
+	for j < len(a) && a[j].Prefix == a[i].Prefix {
+		j++
+	}
+	return j
 }
 
 // touchTied is touch for those of a few sorted entries whose prefixes are equal.
 func (s *Sorter) touchTied(a []Entry, depth int) {
-	for i := 0; i < len(a); {
-		j := i + 1
-		for j < len(a) && a[j].Prefix == a[i].Prefix {
-			j++
-		}
-		if j-i > 1 {
+	for i, j := 0, 0; i < len(a); i = j {
+		if j = tieEnd(a, i); j-i > 1 {
 			s.touch(a[i:j], depth)
 		}
-		i = j
 	}
 }
 

@@ -145,6 +145,7 @@ func avroName(name, namespace string) string {
 	return namespace + "." + name
 }
 
+// Bounds on hostile files, which libraries do not have (docs/adr/0031).
 const (
 	mostAvroValues = 1 << 16 // of an event, which has some hundred
 	mostAvroDepth  = 64

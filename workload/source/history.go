@@ -62,9 +62,9 @@ type past struct {
 
 // History reads the history of a job that Hadoop has written, a .jhist file: the word
 // Avro-Json, the schema, and then an event in JSON on each line (Hadoop, EventWriter,
-// EventReader); or the same in Avro's binary form. The tasks of the job are those that succeeded. A map lasts from its start
-// to its end, and a reduce from the end of its shuffle. map_output is the mean of what the
-// maps left. Failed attempts are not in the workload.
+// EventReader); or the same in Avro's binary form. The tasks of the job are those that
+// succeeded. A map lasts from its start to its end, and a reduce from the end of its shuffle.
+// map_output is the mean of what the maps left. Failed attempts are not in the workload.
 func History(name string, r io.Reader) (*Set, error) {
 	p := past{started: map[string]int64{}, maps: map[string]time.Duration{}, reduces: map[string]time.Duration{}}
 	in := bufio.NewReader(r)
