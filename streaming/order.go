@@ -67,7 +67,7 @@ func (r *runner) emitPaired(out jobs.Emitter, place, key, value []byte) {
 	if r.work.exact {
 		r.emitted++
 		first, second := turn(r.attempt.Task), uint64(r.emitted)
-		switch r.work.o.Equals {
+		switch r.work.o.ValueOrder {
 		case Reversed:
 			first, second = ^uint32(r.attempt.Task), ^second
 		case Shuffled:

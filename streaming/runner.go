@@ -175,7 +175,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	m.out = out
 	flush := func() {}
 	m.emit = m.emitter()
-	if w.exact && w.o.Equals == AsTheyAre {
+	if w.exact && w.o.ValueOrder == AsTheyAre {
 		m.emit, flush = m.exactly(out)
 	}
 	if m.stage.kind != command {

@@ -43,25 +43,25 @@ import (
 // Options say how a job runs that arguments describe. Environ and TempDir are
 // required.
 type Options struct {
-	Friendly bool
-	Environ  []string  // of this process, NAME=VALUE; commands inherit it
-	TempDir  string    // an existing directory for working directories and unpacked archives
-	Stderr   io.Writer // what commands write to standard error; it is locked here. nil: dropped
-	ErrorDir string    // a file for each attempt's standard error; "": only Stderr
-	Reducers int       // if the arguments do not say; 0: 1
-	Maps     int64     // so many splits if files are large; 0: 1, as in Hadoop's local runner
-	Equals   Equals    // in what order records with equal keys come
-	Warn     func(text string)
-	Status   func(text string) // is told what commands report as their status, at most once a second; nil: nobody is
+	Friendly   bool
+	Environ    []string   // of this process, NAME=VALUE; commands inherit it
+	TempDir    string     // an existing directory for working directories and unpacked archives
+	Stderr     io.Writer  // what commands write to standard error; it is locked here. nil: dropped
+	ErrorDir   string     // a file for each attempt's standard error; "": only Stderr
+	Reducers   int        // if the arguments do not say; 0: 1
+	Maps       int64      // so many splits if files are large; 0: 1, as in Hadoop's local runner
+	ValueOrder ValueOrder // in what order records with equal keys come
+	Warn       func(text string)
+	Status     func(text string) // is told what commands report as their status, at most once a second; nil: nobody is
 }
 
-// Equals says in what order records with equal keys come.
-type Equals uint8
+// ValueOrder says in what order records with equal keys come.
+type ValueOrder uint8
 
 const (
-	AsTheyAre Equals = iota
-	Reversed         // the last one first
-	Shuffled         // as a hash of their places has it, the same in each run
+	AsTheyAre ValueOrder = iota
+	Reversed             // the last one first
+	Shuffled             // as a hash of their places has it, the same in each run
 )
 
 // Work is a job that is ready to run, and what it has counted.
@@ -133,7 +133,7 @@ func New(args *parse.Job, o Options) (*Work, error) {
 			return nil, err
 		}
 	}
-	w.exact = !w.MapOnly && (w.o.Equals != AsTheyAre || !w.o.Friendly && w.InputBytes <= exactBytes)
+	w.exact = !w.MapOnly && (w.o.ValueOrder != AsTheyAre || !w.o.Friendly && w.InputBytes <= exactBytes)
 	w.makeJob()
 	return w, nil
 }

@@ -74,10 +74,10 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 		return found, err
 	}
 	for _, order := range []struct {
-		streaming.Equals
+		streaming.ValueOrder
 		words string
 	}{{streaming.Reversed, "in reverse"}, {streaming.Shuffled, "shuffled"}} {
-		other, more, err := lintRun(ctx, args, dir, order.Equals)
+		other, more, err := lintRun(ctx, args, dir, order.ValueOrder)
 		if err != nil {
 			return found, err
 		}
@@ -97,13 +97,13 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 
 // lintRun runs the job once. It returns a hash of its result, and what the run warns of. The hash
 // is "" if the job has failed, which is a finding, or if it has no reduces, so that one run is enough.
-func lintRun(ctx context.Context, args []string, dir string, order streaming.Equals) (result string, found []string, err error) {
+func lintRun(ctx context.Context, args []string, dir string, order streaming.ValueOrder) (result string, found []string, err error) {
 	job, err := parse.Args(args)
 	if err != nil {
 		return "", nil, err
 	}
 	var heard warnings
-	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, Equals: order, Friendly: true, Warn: heard.add})
+	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, ValueOrder: order, Friendly: true, Warn: heard.add})
 	if err != nil {
 		return "", nil, err
 	}
