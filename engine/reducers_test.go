@@ -14,6 +14,8 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 )
 
@@ -75,12 +77,12 @@ func (*byRecord) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	return nil
 }
 
-// A RecordReducer gets the records of a Reducer in the same order, from memory and from
-// disk, and the groups are counted all the same.
+// A RecordReducer gets the records of a Reducer in the same order, from memory, where idle cores
+// sort, and from disk, and the groups are counted all the same.
 func TestRecordReducer(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in")
 	var text []byte
-	for i := range 60_000 {
+	for i := range 120_000 {
 		text = fmt.Appendf(text, "key %d and some more\n", i*7919%9001)
 	}
 	if err := os.WriteFile(in, text, 0o600); err != nil {
@@ -88,6 +90,10 @@ func TestRecordReducer(t *testing.T) {
 	}
 	for _, spill := range []int64{0, 64 << 10} {
 		var results [2][]byte
+		lends, err := registry.New("pi-dhfs", policy.DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i, reducer := range []func() jobs.Reducer{func() jobs.Reducer { return &eachRecord{} }, func() jobs.Reducer { return &byRecord{} }} {
 			number := 0
 			job := jobs.Job{Name: "each", NewReducer: reducer, NewMapper: func() jobs.Mapper {
@@ -101,8 +107,9 @@ func TestRecordReducer(t *testing.T) {
 			}}
 			out := filepath.Join(t.TempDir(), "out")
 			r, err := engine.RunChain(t.Context(), jobs.Chain{job}, engine.Options{
-				JobOptions: engine.JobOptions{Inputs: []string{in}, OutputFile: out, Reducers: 1},
+				JobOptions: engine.JobOptions{Inputs: []string{in}, OutputFile: out, Reducers: 1, BlockBytes: 16 << 20},
 				Config:     setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20, SortBufferBytes: spill, NoGrowth: true,
+				Policy: lends,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -111,8 +118,8 @@ func TestRecordReducer(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := r.Jobs[0].Counters
-			if c.ReduceInputGroups != 9001 || c.ReduceInputRecords != 60_000 {
-				t.Errorf("reducer %d: %d groups, %d records; want 9001 and 60000", i, c.ReduceInputGroups, c.ReduceInputRecords)
+			if c.ReduceInputGroups != 9001 || c.ReduceInputRecords != 120_000 {
+				t.Errorf("reducer %d: %d groups, %d records; want 9001 and 120000", i, c.ReduceInputGroups, c.ReduceInputRecords)
 			}
 			if (spill > 0) != (c.SpilledRecords > 0) {
 				t.Errorf("reducer %d: %d records spilled with a kvbuffer of %d bytes", i, c.SpilledRecords, spill)

@@ -379,6 +379,8 @@ func (r *run) startSlots() error {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}
 	r.env.Pool = r.pool
+	// Slots of the other kind are idle where the policy lends none, and trackers keep to their own.
+	r.env.LendsCores = ledger.Traits().Lends && r.o.Trackers == 1 && r.env.Pace == nil
 	return nil
 }
 

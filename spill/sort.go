@@ -319,6 +319,9 @@ func (b *Buffer) newDivider() *record.Divider {
 	if !b.o.SortLate || b.mode != sortMode || b.o.Combiner != nil || b.o.Parts > record.MostParts {
 		return nil
 	}
+	if b.o.Ranges != nil && b.o.Parts == 1 {
+		return record.NewRangeDivider(b.o.Ranges)
+	}
 	if b.part == nil {
 		return record.NewDivider(b.o.Parts, b.o.Cuts, nil)
 	}
@@ -367,6 +370,15 @@ func (b *Buffer) keepDivided(l *load) bool {
 	for i, ends := range l.ends {
 		slices[i] = record.Slice{Entries: l.indexed(i), Ends: ends}
 	}
-	b.adopt(l, slices, record.CountParts(&l.arena, slices, b.o.Parts), b.divider.Unsorted())
+	var unsorted *record.Unsorted
+	if b.o.Ranges != nil && b.o.Parts == 1 {
+		unsorted = b.divider.UnsortedRanges(l.ends)
+		for i := range slices {
+			slices[i].Ends = []int{len(slices[i].Entries)}
+		}
+	} else {
+		unsorted = b.divider.Unsorted()
+	}
+	b.adopt(l, slices, record.CountParts(&l.arena, slices, b.o.Parts), unsorted)
 	return true
 }

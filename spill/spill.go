@@ -251,6 +251,10 @@ type Options struct {
 	// memory. The reduces then sort (docs/adr/0010), if everything did fit.
 	SortLate bool
 
+	// Ranges, shared by the maps of a job with one partition, makes what is sorted late sorted
+	// by several threads; nil: it is sorted as one.
+	Ranges *record.Ranges
+
 	// lateLeastBytes: a load that holds less is sorted at once. 0: so little that
 	// shrunk may copy it.
 	lateLeastBytes int64

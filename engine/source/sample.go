@@ -11,6 +11,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/record"
 )
 
 // Bounds of a sample: places and keys (after Hadoop 1.0.3, InputSampler). The lease
@@ -83,34 +84,6 @@ func (s *sampler) add(key []byte) {
 	s.keys = append(s.keys, bytes.Clone(key))
 }
 
-// cutPoints makes at most parts-1 ascending cut points. They are distinct, except
-// with spread. A key with a share of several parts is then the cut point of all of
-// them. The next possible key follows it. CutsOf divides such a key among maps.
-func cutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
-	slices.SortFunc(keys, bytes.Compare)
-	cuts = [][]byte{}
-	for i := 1; i < parts && len(keys) > 0; i++ {
-		cut, share := keys[len(keys)*i/parts], 1
-		for spread && i+1 < parts && bytes.Equal(keys[len(keys)*(i+1)/parts], cut) {
-			i++
-			share++
-		}
-		if share > 1 {
-			cuts = append(cuts, slices.Repeat([][]byte{cut}, share-1)...)
-			cuts = append(cuts, append(bytes.Clone(cut), 0))
-			continue
-		}
-		if len(cuts) == 0 && bytes.Compare(cut, keys[0]) <= 0 {
-			continue
-		}
-		if len(cuts) > 0 && bytes.Compare(cut, cuts[len(cuts)-1]) <= 0 {
-			continue
-		}
-		cuts = append(cuts, cut)
-	}
-	return cuts
-}
-
 // CutsOf returns the cut points by which map m of maps divides its records. The
 // parts between equal cut points all belong to one key. The records of the first
 // maps go to the first of these parts, and so on. Several reduces share the key,
@@ -165,7 +138,7 @@ func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, 
 	if err != nil {
 		return nil, 0, err
 	}
-	return cutPoints(s.keys, parts, spread), s.ratio(), nil
+	return record.CutPoints(s.keys, parts, spread), s.ratio(), nil
 }
 
 // ratio returns how many bytes the mapper makes of each byte that it reads.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mrlocal/spill/record"
 )
 
 func TestCutPointsAreQuantilesOfTheSample(t *testing.T) {
@@ -28,7 +30,7 @@ func TestCutPointsAreQuantilesOfTheSample(t *testing.T) {
 		for k := range strings.FieldsSeq(c.keys) {
 			keys = append(keys, []byte(k))
 		}
-		got := string(bytes.ReplaceAll(bytes.Join(cutPoints(keys, c.parts, c.spread), []byte(" ")), []byte{0}, []byte(`\0`)))
+		got := string(bytes.ReplaceAll(bytes.Join(record.CutPoints(keys, c.parts, c.spread), []byte(" ")), []byte{0}, []byte(`\0`)))
 		if got != c.want {
 			t.Errorf("%s: cuts %s, want %s", c.name, got, c.want)
 		}
@@ -47,7 +49,7 @@ func TestCutsOfMapsKeepTheOrderOfKeysAndMaps(t *testing.T) {
 			sample = append(sample, []byte(alphabet[r.IntN(1+r.IntN(len(alphabet)))]))
 		}
 		maps := 1 + r.IntN(5)
-		cuts := cutPoints(sample, 2+r.IntN(12), true)
+		cuts := record.CutPoints(sample, 2+r.IntN(12), true)
 		if !slices.IsSortedFunc(cuts, bytes.Compare) {
 			t.Fatalf("seed %d: cuts %q", seed, cuts)
 		}
@@ -76,7 +78,7 @@ func TestCutsOfMapsKeepTheOrderOfKeysAndMaps(t *testing.T) {
 }
 
 func TestAKeyOfAllPartsIsSpreadOverThem(t *testing.T) {
-	cuts := cutPoints(slices.Repeat([][]byte{[]byte("k")}, 100), 5, true)
+	cuts := record.CutPoints(slices.Repeat([][]byte{[]byte("k")}, 100), 5, true)
 	parts := map[int]bool{}
 	for m := range 3 {
 		p := 0

@@ -61,6 +61,9 @@ type Env struct {
 	Pool               *pool.Pool
 	Stderr             io.Writer // stacks of failed user code
 
+	// LendsCores lets a merge sort on the cores of slots that are idle.
+	LendsCores bool
+
 	FDsPerTask int
 	FDTurns    chan struct{} // holds a token for each attempt that may have files open; nil: all may
 	Pace       *Pace         // nil: nothing is slowed down

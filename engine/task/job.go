@@ -7,6 +7,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/shuffle"
+	"mrlocal/spill/record"
 	"mrlocal/spill/runs"
 )
 
@@ -14,6 +15,7 @@ import (
 type SharedJob struct {
 	Spec    jobs.Job
 	Parts   int              // reduce tasks
+	ranges  record.Ranges    // by which maps divide the records of a job with one reduce
 	Cuts    [][]byte         // the cut points between parts, where parts are ranges of keys
 	Spread  int              // how many maps divide the records of a key that has several parts (source.CutsOf); 0: no key has
 	Shuffle *shuffle.Shuffle // nil: map-only

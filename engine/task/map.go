@@ -125,6 +125,9 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 	if j.Spread > 0 {
 		o.Cuts = source.CutsOf(j.Cuts, int(a.ID.Task), j.Spread)
 	}
+	if j.Parts == 1 {
+		o.Ranges = &j.ranges
+	}
 	if group := j.Spec.GroupBytes; group != nil && o.Partition == nil {
 		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key)], parts) }
 	}

@@ -60,13 +60,22 @@ func (a *SlotAttempt) phase(phase slots.Phase) {
 
 // helper runs a closure on a thread that is bound to the slot's core, so that
 // spilling in the background does not use another core.
-func (a *SlotAttempt) helper(f func()) {
+func (a *SlotAttempt) helper(f func()) { a.Env.Pool.Helper(a.Slot, a.labelled("spill", f)) }
+
+// beside runs a closure on the core of an idle slot, if there is one.
+func (a *SlotAttempt) beside(f func(idle func() bool)) bool {
+	return a.Env.Pool.Beside(a.Slot, func(idle func() bool) { a.labelled("sort", func() { f(idle) })() })
+}
+
+// labelled returns f with its processor time added to the attempt's, and with labels if the run is
+// profiled.
+func (a *SlotAttempt) labelled(phase string, f func()) func() {
 	f = a.helped(f)
-	if p := a.profile; p != nil {
-		work := f
-		f = func() {
-			pprof.Do(p.ctx, pprof.Labels("phase", "spill"), func(ctx context.Context) { trace.WithRegion(ctx, "spill", work) })
-		}
+	p := a.profile
+	if p == nil {
+		return f
 	}
-	a.Env.Pool.Helper(a.Slot, f)
+	return func() {
+		pprof.Do(p.ctx, pprof.Labels("phase", phase), func(ctx context.Context) { trace.WithRegion(ctx, phase, f) })
+	}
 }

@@ -132,10 +132,14 @@ func (f *fetched) tell(a *SlotAttempt) {
 // mergeOptions returns the options of the attempt's merge.
 func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
 	e := a.Env
-	return runs.MergeOptions{
+	o := runs.MergeOptions{
 		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
 		Codec: e.Codec, FDs: max(2, e.FDsPerTask-3-len(a.Job.Spec.Outputs)), Killed: a.Killed, Notify: a.notifySpill,
 	}
+	if e.LendsCores && a.Stretch == 0 {
+		o.Beside = a.beside
+	}
+	return o
 }
 
 // reduce runs the reducer over the merge and commits the part.

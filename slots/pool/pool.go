@@ -3,7 +3,8 @@
 //
 // A slot has one thread for its tasks (Run). While a task needs them, it has helper
 // threads on the same core (Helper), which sort spills and decode input. So one map slot
-// never uses two cores. A thread starts when it is first used. A thread that is stuck in
+// never uses two cores. A task that asks for more runs it beside itself, on a core that is
+// idle (Beside). A thread starts when it is first used. A thread that is stuck in
 // user code can be abandoned (Abandon); another one takes its place.
 //
 // A closure that panics ends the process, so callers of user code have to catch its
@@ -48,6 +49,7 @@ type slot struct {
 		sync.Mutex
 		main   *thread   // nil: not started yet
 		idle   []*thread // helpers without a closure
+		beside int       // closures of Beside that run
 		core   int       // of the main thread, as the kernel reports it
 		closed bool
 	}
@@ -161,6 +163,70 @@ func (p *Pool) rest(s *slot, t *thread) {
 	}
 	// Helpers are kept until Close: maps need them again and again.
 	s.mu.idle = append(s.mu.idle, t)
+}
+
+// Beside runs f on a helper thread of another slot whose core is idle, and returns at once: no slot
+// of that core runs anything. f asks idle now and then, and ends soon if another task has got that
+// core. It reports false, and does not run f, where all cores are busy.
+func (p *Pool) Beside(slot int, f func(idle func() bool)) bool {
+	for i := range p.slots {
+		s := &p.slots[i]
+		if i == slot || p.busy(s.wantCore, i, slot) {
+			continue
+		}
+		s.mu.Lock()
+		if s.mu.closed {
+			s.mu.Unlock()
+			return false
+		}
+		s.mu.beside++
+		s.mu.Unlock()
+		p.Helper(i, func() {
+			defer func() {
+				s.mu.Lock()
+				s.mu.beside--
+				s.mu.Unlock()
+			}()
+			f(func() bool { return !p.runsTask(s.wantCore, i) })
+		})
+		return true
+	}
+	return false
+}
+
+// busy reports whether anything runs on a core: tasks, or what runs beside them. Slot i stands for
+// a core of its own where no core is bound. not is the slot of the caller.
+func (p *Pool) busy(core, i, not int) bool {
+	if core >= 0 && core == p.slots[not].wantCore || p.runsTask(core, i) {
+		return true
+	}
+	for k := range p.slots {
+		s := &p.slots[k]
+		s.mu.Lock()
+		beside := s.mu.beside
+		s.mu.Unlock()
+		if beside > 0 && (k == i || core >= 0 && s.wantCore == core) {
+			return true
+		}
+	}
+	return false
+}
+
+// runsTask reports whether a slot of the core runs a task, or slot i does.
+func (p *Pool) runsTask(core, i int) bool {
+	for k := range p.slots {
+		s := &p.slots[k]
+		if k != i && (core < 0 || s.wantCore != core) {
+			continue
+		}
+		s.mu.Lock()
+		main := s.mu.main
+		s.mu.Unlock()
+		if main != nil && main.busy() {
+			return true
+		}
+	}
+	return false
 }
 
 // Core returns the core of the slot's thread, as the kernel reports it to the thread, or

@@ -144,6 +144,63 @@ func TestHelpersAreUsedAgain(t *testing.T) {
 	}
 }
 
+func TestBesideRunsOnlyOnAnIdleCore(t *testing.T) {
+	p := newPool(t, -1, -1)
+	hold, running := make(chan struct{}), make(chan struct{})
+	begin := func(slot int) { p.Run(slot, func(Worker) { running <- struct{}{}; <-hold }) }
+	begin(0)
+	<-running
+	seen := make(chan bool)
+	look := make(chan struct{})
+	if !p.Beside(0, func(idle func() bool) {
+		for range look {
+			seen <- idle()
+		}
+		close(seen)
+	}) {
+		t.Fatal("slot 1 is idle")
+	}
+	if look <- struct{}{}; !<-seen {
+		t.Error("slot 1 was taken for busy")
+	}
+	if p.Beside(0, func(func() bool) {}) {
+		t.Error("two ran beside slot 0, and there is one slot more")
+	}
+	begin(1)
+	<-running
+	if look <- struct{}{}; <-seen {
+		t.Error("slot 1 was taken for idle")
+	}
+	close(look)
+	for range seen {
+	}
+	if p.Beside(0, func(func() bool) {}) {
+		t.Error("both slots run tasks")
+	}
+	close(hold)
+	p.Close()
+	if p.Beside(0, func(func() bool) {}) {
+		t.Error("ran after Close")
+	}
+}
+
+func TestBesideSkipsSlotsOfTheCallersCore(t *testing.T) {
+	cores := allowed()
+	if cores[0] < 0 {
+		t.Skip("threads cannot be bound here")
+	}
+	p := newPool(t, cores[0], cores[0], cores[len(cores)-1])
+	on := make(chan int, 1)
+	switch ran := p.Beside(0, func(func() bool) { on <- boundTo() }); {
+	case ran != (len(cores) > 1):
+		t.Errorf("%d cores: ran %v", len(cores), ran)
+	case ran:
+		if got := <-on; got != cores[len(cores)-1] {
+			t.Errorf("on core %d, want %d", got, cores[len(cores)-1])
+		}
+	}
+}
+
 func idle(p *Pool, slot int) bool {
 	s := &p.slots[slot]
 	s.mu.Lock()

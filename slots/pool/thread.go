@@ -121,6 +121,13 @@ func (t *thread) next() func(Worker) {
 	}
 }
 
+// busy reports whether a closure runs or waits.
+func (t *thread) busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.running || len(t.mu.queue) > 0
+}
+
 // finish lets the thread end when its queue is empty.
 func (t *thread) finish() {
 	t.mu.Lock()

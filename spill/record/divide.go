@@ -9,6 +9,7 @@ const MostParts = 256
 
 // Divider divides chunks of entries by partition. One goroutine uses it.
 type Divider struct {
+	ranges *Ranges                                 // where cuts come from; nil: they are known, or not wanted
 	cuts   *cuts                                   // nil: partitions are no ranges
 	partOf func(a *Arena, ref uint64) (int, error) // the partition of a record, if cuts is nil
 	counts []int
@@ -33,6 +34,10 @@ func NewDivider(parts int, keys [][]byte, partOf func(a *Arena, ref uint64) (int
 //
 // hot: every entry moves once.
 func (d *Divider) Divide(a *Arena, entries, scratch []Entry) (ends []int, err error) {
+	if d.ranges != nil && d.cuts == nil {
+		d.cuts = d.ranges.of(a, entries)
+		d.parts = len(d.cuts.depth)
+	}
 	codes := d.codes[:len(entries)]
 	if d.cuts != nil {
 		d.cuts.divide(codes, a, entries)
@@ -83,6 +88,10 @@ type Unsorted struct {
 	mu    sync.RWMutex // held to write while entries are sorted, to read while they are copied
 	parts []bool       // by partition: not sorted
 	cuts  *cuts
+
+	// Of a run whose only partition is divided by Ranges: by slice, where the ranges end. cuts are
+	// those between ranges.
+	ranges [][]int
 }
 
 // Unsorted returns the state of a run that was divided and nothing else.
@@ -96,21 +105,30 @@ func (d *Divider) Unsorted() *Unsorted {
 
 // Depth returns where in the keys of an unsorted partition the prefixes begin, in bytes.
 func (u *Unsorted) Depth(part int) int {
-	if u == nil || u.cuts == nil {
+	if u == nil || u.cuts == nil || u.ranges != nil {
 		return 0
 	}
 	return u.cuts.depth[part]
 }
 
 // Sort sorts a partition in each of the run's slices, and makes its prefixes those of
-// whole keys, unless that was done before.
+// whole keys, unless that was done before. Ranges are sorted each for itself, and follow one
+// another in order.
 func (u *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.parts[part] {
 		return
 	}
-	for _, slice := range slices {
+	for i, slice := range slices {
+		if u.ranges != nil {
+			slice.Ends = u.ranges[i]
+			for r, depth := range u.cuts.depth {
+				sorter.Sort(slice.Part(r), depth)
+				u.cuts.restore(r, slice.Part(r))
+			}
+			continue
+		}
 		e := slice.Part(part)
 		sorter.Sort(e, u.Depth(part))
 		u.cuts.restore(part, e)

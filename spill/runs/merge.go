@@ -25,6 +25,11 @@ type MergeOptions struct {
 	CreateTemp func() (*tempdir.File, error) // for intermediate passes; nil: they fail
 	Codec      Codec                         // of what intermediate passes write
 
+	// Beside runs f on a core on which nothing else runs, and returns at once. f asks idle now and
+	// then whether that is still so, and ends if not. It reports false, and does not run f, where no
+	// core is idle. nil: none ever is.
+	Beside func(f func(idle func() bool)) bool
+
 	Killed func() bool // polled at groups and windows of values; nil: never
 	Notify func(Event) // nil: events are dropped
 }
@@ -57,6 +62,7 @@ type Merge struct {
 	shared readers
 	arena  record.Arena       // of all runs, when they are sorted as one (sortWhole)
 	chunks []*membudget.Chunk // all that the merge has taken of the lease
+	ahead  *ahead             // sorts ranges; nil: none are sorted here
 	spare  []byte             // the rest of a chunk, for further disk cursors (oneBuffer)
 	file   tempFile           // of intermediate passes
 	err    error
@@ -77,6 +83,8 @@ type mergeRun struct {
 	entries []record.Entry
 	arena   *record.Arena
 	held    *MemoryRun
+	ranges  []int     // where the ranges of the entries end; nil: they are not divided by ranges
+	ahead   *ahead    // sorts the entries that follow
 	file    *tempFile // nil: in memory
 	index   indexEntry
 }
@@ -120,7 +128,7 @@ func (m *Merge) open() error {
 			onDisk++
 		}
 	}
-	if onDisk == 0 && m.sortWhole() {
+	if onDisk == 0 && m.sorted() {
 		m.over(&m.in, m.runs)
 		return nil
 	}
@@ -166,9 +174,9 @@ func (m *Merge) add(in *MapOutput) error {
 	if memory == nil {
 		return nil
 	}
-	for _, s := range memory.Slices {
+	for i, s := range memory.Slices {
 		if e := s.Part(m.o.Part); len(e) > 0 {
-			m.runs = append(m.runs, mergeRun{entries: e, arena: &memory.Arena, held: memory})
+			m.runs = append(m.runs, mergeRun{entries: e, arena: &memory.Arena, held: memory, ranges: memory.Unsorted.RangeEnds(i)})
 		}
 	}
 	return nil
@@ -236,7 +244,7 @@ func (m *Merge) over(g *Merger, runs []mergeRun) {
 	for i, r := range runs {
 		c := &g.tree.cursors[i]
 		if r.file == nil {
-			c.entries, c.arena = r.entries, r.arena
+			c.entries, c.arena, c.ahead = r.entries, r.arena, r.ahead
 			continue
 		}
 		c.disk = &diskCursor{
@@ -291,6 +299,7 @@ func (m *Merge) Close() error {
 		return nil
 	}
 	m.closed = true
+	m.ahead.stop()
 	for i := range m.in.tree.cursors {
 		if d := m.in.tree.cursors[i].disk; d != nil {
 			d.drop()

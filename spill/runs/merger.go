@@ -133,7 +133,7 @@ func (m *Merger) ahead() {
 		for _, e := range c.entries[:n] {
 			batch = append(batch, aheadRecord{c.arena, e.Ref})
 		}
-		if c.entries = c.entries[n:]; len(c.entries) == 0 {
+		if c.entries = c.entries[n:]; len(c.entries) == 0 && !c.more() {
 			c.done, t.live = true, 0
 		}
 		m.touch(batch)

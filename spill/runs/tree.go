@@ -11,6 +11,7 @@ type cursor struct {
 	prefix  uint64
 	entries []record.Entry // in memory; the first is the current record
 	arena   *record.Arena
+	ahead   *ahead      // sorts the entries that follow; nil: none do
 	disk    *diskCursor // nil: in memory
 	done    bool
 	touched byte // only keeps looks ahead from being optimised away
@@ -39,13 +40,20 @@ func (c *cursor) advance() (bool, error) {
 		c.done = !ok
 		return ok, err
 	}
-	c.entries = c.entries[1:]
-	if len(c.entries) == 0 {
+	if c.entries = c.entries[1:]; len(c.entries) == 0 && !c.more() {
 		c.done = true
 		return false, nil
 	}
 	c.prefix = c.entries[0].Prefix
 	return true, nil
+}
+
+// more goes on with the entries of the next range. It reports false behind the last one.
+func (c *cursor) more() bool {
+	if c.ahead != nil {
+		c.entries = c.ahead.next()
+	}
+	return len(c.entries) > 0
 }
 
 // loserTree is a tournament of losers over cursors (Knuth, TAOCP 3, section 5.4.1): each
@@ -169,7 +177,7 @@ func (t *loserTree) next() bool {
 	}
 	ok, err := c.advance()
 	switch {
-	case ok && c.disk.same:
+	case ok && c.disk != nil && c.disk.same:
 		return true
 	case ok:
 		return t.replay()

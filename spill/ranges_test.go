@@ -1,0 +1,153 @@
+package spill
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"mrlocal/spill/record"
+	"mrlocal/spill/runs"
+)
+
+// idleCores runs what a merge wants to run on idle cores.
+type idleCores struct {
+	most            int32
+	working, helped atomic.Int32
+	busy            func() bool // another task has got the core; nil: never
+	ended           sync.WaitGroup
+}
+
+func (c *idleCores) beside(f func(idle func() bool)) bool {
+	if c.working.Add(1) > c.most {
+		c.working.Add(-1)
+		return false
+	}
+	c.helped.Add(1)
+	c.ended.Go(func() {
+		defer c.working.Add(-1)
+		f(func() bool { return c.busy == nil || !c.busy() })
+	})
+	return true
+}
+
+// A partition that is sorted range by range, by several goroutines, is read as what was sorted
+// at once: beside runs that were sorted at once or spilled, with too little memory for ranges, and
+// after an eviction.
+func TestRangesGiveTheStableSort(t *testing.T) {
+	for _, kind := range lateKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			for seed := range seeds(5) {
+				sortRanges(t, rand.New(rand.NewPCG(seed, 21)), seed, kind.make)
+			}
+		})
+	}
+}
+
+func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
+	k := newKit(t, 96<<20)
+	var ranges record.Ranges
+	var outs []*runs.MapOutput
+	want := make([][]pair, 1)
+	for m := range 1 + r.IntN(4) {
+		o, done := k.options(20 << 20)
+		o.SortLate, o.lateLeastBytes, o.Ranges = true, 1, &ranges
+		switch r.IntN(10) {
+		case 0:
+			o.lateLeastBytes = 1 << 40 // sorted at once
+		case 1:
+			o.StartBytes = 2 << 20 // spills when chunks of its index are divided
+		}
+		outs = append(outs, k.takeKeys(o, r, 20_000+r.IntN(20_000), m, makeKey, false, want))
+		done()
+	}
+	sorted := stableSort(want[0])
+	cores := &idleCores{most: int32(r.IntN(4))}
+	if r.IntN(3) == 0 {
+		cores.busy = func() bool { return true }
+	}
+	event := [...]string{"nothing", "tight", "evicted before", "evicted while it is read", "evicted while it is read"}[r.IntN(5)]
+	what := fmt.Sprintf("seed %d, %d maps, %d cores, %s", seed, len(outs), cores.most, event)
+	evict := func() {
+		if _, err := outs[len(outs)/2].Evict(); err != nil { // sorts it
+			t.Fatal(err)
+		}
+	}
+	switch event {
+	case "evicted before":
+		evict()
+	case "tight":
+		l := k.mergeLease(outs)
+		rest, _ := k.budget.TryReserve(k.budget.Free())
+		same(t, what+", tight", k.readRecords(outs, 0, l), sorted)
+		rest.Close()
+	}
+	l := k.mergeLease(outs)
+	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp, Beside: cores.beside})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []pair
+	for at := r.IntN(3000); m.Next(); {
+		if got = append(got, pair{string(m.Key()), string(m.Value())}); len(got) == at && event == "evicted while it is read" {
+			evict()
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	same(t, what, got, sorted)
+	same(t, what+", groups", k.readGroups(outs, 0, func(o *runs.MergeOptions) { o.Beside = cores.beside }), sorted)
+	release(t, k, outs)
+	cores.ended.Wait()
+}
+
+// Other cores sort, and have ended when a merge is closed that was not read to its end. The
+// entries that are sorted ahead take a part of what all take.
+func TestOtherCoresSortRanges(t *testing.T) {
+	k := newKit(t, 96<<20)
+	r := rand.New(rand.NewPCG(1, 22))
+	var ranges record.Ranges
+	o, done := k.options(40 << 20)
+	o.SortLate, o.Ranges = true, &ranges
+	const records = 200_000
+	out := k.takeKeys(o, r, records, 0, lateKinds[0].make, false, make([][]pair, 1))
+	done()
+	l := k.lease(4 << 20)
+	defer l.Close()
+	var closed atomic.Bool
+	cores := &idleCores{most: 2, busy: func() bool {
+		if closed.Load() {
+			t.Error("another core sorted when the merge was closed")
+		}
+		return false
+	}}
+	for _, read := range []int{0, 1, 50_000} {
+		closed.Store(false)
+		before := cores.helped.Load()
+		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l, Beside: cores.beside})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range read {
+			if !m.Next() {
+				t.Fatal("the merge ends early")
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		closed.Store(true)
+		cores.ended.Wait()
+		if cores.helped.Load() == before {
+			t.Errorf("%d records read: no other core was asked", read)
+		}
+		if peak := l.Peak(); peak == 0 || peak > records*record.EntryBytes/2 {
+			t.Errorf("%d records read: a peak of %d bytes for %d entries", read, peak, records)
+		}
+	}
+	out.Release()
+}
