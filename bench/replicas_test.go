@@ -342,8 +342,8 @@ func (m *mostOnTracker) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// TestContainersOfResourcesForReal: in the engine as in the simulator a node of 8 cores and
-// 64 GB runs four tasks of 2 cores and 8 GB, and two of 24 GB [OMO21, section IV-A].
+// TestContainersOfResourcesForReal: a node has 8 cores and 64 GB. In the engine as in the
+// simulator it runs four tasks of 2 cores and 8 GB, or two of 24 GB [OMO21, section IV-A].
 func TestContainersOfResourcesForReal(t *testing.T) {
 	for job, want := range map[string]int{"ask8gb-1": 4, "ask24gb-1": 2} {
 		f := only(t, "omo-yarn.yaml", job)

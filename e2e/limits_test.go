@@ -98,8 +98,8 @@ var wheels = map[string]string{
 
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
-// TestABigRunIsDrawnFast: 100,000 bars are on the screen within a second, and 19 of 20 frames of
-// panning and zooming take 50 ms at most, at every scale.
+// TestABigRunIsDrawnFast: 100,000 bars are on the screen within a second. At every scale, 19 of 20
+// frames of panning and zooming take 50 ms at most.
 func TestABigRunIsDrawnFast(t *testing.T) {
 	dir, names := recorded(t, workloadOf(least(100_000, 5_000)), "pi-dhfs")
 	url := serve(t, dir, "ui", names[0])

@@ -14,7 +14,7 @@ import (
 )
 
 // TestCoresOfARealRunAreReported: the report has the shares of user, sys, iowait and idle of
-// all cores, for the run and its map phase, and the events have what was done every second.
+// all cores, for the run and its map phase. The events have them for every second.
 func TestCoresOfARealRunAreReported(t *testing.T) {
 	wait := func(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 	chain, err := sleep.New(sleep.Options{Maps: 2, Reduces: 1, MapTime: wait(700 * time.Millisecond), ReduceTime: wait(500 * time.Millisecond)})

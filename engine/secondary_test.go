@@ -101,7 +101,8 @@ func TestKeysOfOneGroupComeTogetherInOrder(t *testing.T) {
 }
 
 // halving is a chain that replaces the number of its side data by its half, rounded down,
-// plus the number of records, until it stays the same. Then it prints it for each record.
+// plus the number of records. It does so until the number stays the same. Then it prints it
+// for each record.
 func halving(rounds int) jobs.Chain {
 	one := func(own *[]byte) jobs.MapperFunc {
 		return func(b jobs.Block, out jobs.Emitter) error {

@@ -6,9 +6,8 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// checkStates holds for each enum of states: it has a name for every state,
-// states only go forward, all are reached from the first, and from all but the
-// last ones there is a way on.
+// checkStates checks an enum of states. Every state has a name, and states only go
+// forward. All are reached from the first, and all but the last ones have a successor.
 func checkStates[S invariant.State[S]](t *testing.T, last S, final ...S) {
 	t.Helper()
 	reached, names, ends := map[S]bool{0: true}, map[string]bool{}, map[S]bool{last: true}

@@ -188,8 +188,8 @@ func widely(t testing.TB, data []byte, windowBytes int) []byte {
 	return b.Bytes()
 }
 
-// A window that does not fit is refused with the least bound that does, and that
-// bound does, for streams and for files that a map decodes.
+// A window that does not fit is refused with the least bound that fits, and a run with that
+// bound succeeds. This holds for streams and for files that a map decodes.
 func TestTheLeastBoundForAWindowIsNamedAndDoes(t *testing.T) {
 	data := text(183, 6_000_000)
 	small := text(184, 300_000)

@@ -25,10 +25,10 @@ import (
 )
 
 // calmWorkload is a workload that the engine runs with sleeping tasks and the
-// simulator computes. It has pools with weights, minimum shares and limits, a user
-// with a limit, priorities, jobs that arrive late, one that waits for another, a
-// map-only one, a failing task, and three replicas on four trackers. Times are
-// drawn to the nanosecond, so that no two tasks end at the same time.
+// simulator computes. It has pools with weights, minimum shares and limits, a user with a
+// limit, and priorities. Its jobs arrive late, one waits for another, and one is map-only. A
+// task fails, and inputs have three replicas on four trackers. Times are drawn to the
+// nanosecond, so that no two tasks end at the same time.
 const calmWorkload = `
 cluster: {trackers: 4, map_slots: 2, reduce_slots: 1}
 defaults: {slowstart: 0.6}
@@ -49,9 +49,9 @@ jobs:
   - {name: J06, pool: prod, after: [J02], maps: 8, map_time: {uniform: [1s, 3s]}}
 `
 
-// roughWorkload is a workload in which things go wrong. It has a slow tracker, remote
-// maps that take three times as long, waits for local slots, a tracker that is lost
-// while it holds map outputs that reduces have copied, and a pool that preempts.
+// roughWorkload is a workload in which things go wrong. It has a slow tracker, remote maps
+// that take three times as long, waits for local slots, and a pool that preempts. One
+// tracker is lost while it holds map outputs that reduces have copied.
 const roughWorkload = `
 cluster: {trackers: 5, map_slots: 2, reduce_slots: 1}
 defaults: {slowstart: 0.3}
@@ -70,8 +70,8 @@ jobs:
   - {name: K03, pool: prod, submit: 5s, maps: 12, reduces: 4, map_time: {uniform: [1s, 6s]}, reduce_time: {uniform: [1s, 9s]}}
 `
 
-// slowWorkload has a tracker at a fifth of the speed, so that its tasks are worth
-// copies, few jobs at a time, so that slots are idle for these, and inputs with places.
+// slowWorkload has a tracker at a fifth of the speed, so that its tasks are worth copies.
+// Few jobs run at a time, so that slots are idle for copies. Inputs have places.
 const slowWorkload = `
 cluster: {trackers: 5, map_slots: 2, reduce_slots: 1}
 defaults: {slowstart: 1}

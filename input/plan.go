@@ -281,9 +281,9 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 // BlockBytes returns the length of a split that NewPlan chose.
 func (p *Plan) BlockBytes() int64 { return p.block }
 
-// AheadBytes returns how many bytes the given number of goroutines, but at least
-// two, ask of a Sparer to decode streams ahead, one stream at a time. It returns 0
-// if no stream is decoded ahead.
+// AheadBytes returns the bytes that decoding streams ahead asks of a Sparer. It counts the
+// given number of goroutines, but at least two, and one stream at a time. It returns 0 if
+// no stream is decoded ahead.
 func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 	for _, i := range p.Streams {
 		bytes = max(bytes, p.Files[i].Codec.AheadBytes(goroutines))

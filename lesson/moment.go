@@ -8,9 +8,9 @@ import (
 	"mrlocal/view"
 )
 
-// Moment describes an event: the Nth one that agrees with all fields that are set. Op is
-// "start" (of an attempt), "killed" or "failed" (its end), "spill" (the start of one), "grow" (of a
-// kvbuffer), "maps-done" or "job-end" (of a job), or "time": that of After.
+// Moment describes an event: the Nth one that agrees with all fields that are set. Op is one of
+// these: "start" (of an attempt), "killed" or "failed" (its end), "spill" (the start of one),
+// "grow" (of a kvbuffer). Or it is "maps-done" or "job-end" (of a job), or "time": that of After.
 type Moment struct {
 	Op    string   `json:"op"`
 	Job   string   `json:"job"`

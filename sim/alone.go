@@ -7,7 +7,7 @@ import (
 	"mrlocal/workload"
 )
 
-// runAlone runs each job of f by itself, under the same options without faults, and adds the
+// runAlone runs each job of f by itself, under the same options without faults. It adds the
 // times to the report of the run of all jobs. A job arrives at 0 and waits for no other. Its
 // tasks take as long as in the whole run, and have their inputs on other trackers.
 func runAlone(ctx context.Context, f *workload.File, o Options, whole *report.Report) error {

@@ -12,9 +12,9 @@ import (
 	"mrlocal/workload"
 )
 
-// scale is a large run: 1,000 jobs of 900 maps and 100 reduces in 100
-// pools, arriving over half an hour, on 1,000 trackers of 8 map and 2 reduce
-// slots; replicas 0 gives inputs no place.
+// scale is a large run: 1,000 jobs of 900 maps and 100 reduces in 100 pools arrive over half
+// an hour. There are 1,000 trackers of 8 map and 2 reduce slots. replicas 0 gives inputs no
+// place.
 func scale(b tester, replicas int) *workload.File {
 	lines := []string{"cluster: {trackers: 1000, map_slots: 8, reduce_slots: 2, net: 125MB}"}
 	if replicas > 0 {

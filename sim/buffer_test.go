@@ -14,11 +14,11 @@ import (
 )
 
 // TestMapsSpillAsTheirKvbufferFills: a map alone computes for 10 s and writes 100 MB in 10 s.
-// With a kvbuffer of 50 MB and a mark of 0.8 it spills 40 MB at 4 s until 8 s, and waits from
-// 5 s on, when the 10 MB behind the mark are full. It spills again from 11 s to 15 s, is
-// through its input at 16 s, writes the last 20 MB, and reads and writes all for the merge:
-// 38 s. With [Split11, dynamic buffer enlargement] x is 50 · 100/40 = 125 MB. If that is below
-// 0.8 of what the map has besides its 50 MB, nothing is spilled early, and nothing merged.
+// With a kvbuffer of 50 MB and a mark of 0.8 it spills 40 MB from 4 s to 8 s. It waits from 5
+// s on, when the 10 MB behind the mark are full. It spills again from 11 s to 15 s, and its
+// input ends at 16 s. It writes the last 20 MB, and reads and writes all for the merge: 38 s.
+// With [Split11, dynamic buffer enlargement] x is 50 · 100/40 = 125 MB. If that is below 0.8
+// of what the map has besides its 50 MB, nothing is spilled early, and nothing merged.
 func TestMapsSpillAsTheirKvbufferFills(t *testing.T) {
 	for name, c := range map[string]struct {
 		cluster, job string
@@ -147,8 +147,8 @@ func TestReducesMergeByTheirThresholds(t *testing.T) {
 	}
 }
 
-// TestCoresAreAccounted: a map computes for 6 s and writes for 4 s on one of two cores, and a
-// core moves 20 MB in a second of kernel time, so that 40 MB take 2 s.
+// TestCoresAreAccounted: a map computes for 6 s and writes for 4 s on one of two cores. A
+// core moves 20 MB in a second of kernel time, so 40 MB take 2 s.
 func TestCoresAreAccounted(t *testing.T) {
 	lines := []string{"cluster: {trackers: 1, map_slots: 1, reduce_slots: 1, cores: 2, disk: 10MB, kernel: 20MB}", "jobs: [{name: J, maps: 1, map_time: 10s, map_output: 40MB, disk: 10MB}]"}
 	c := run(t, parse(t, lines...), sim.Options{Policy: named(t, "fair"), Cost: "l2"}).CPU

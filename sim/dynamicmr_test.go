@@ -184,9 +184,9 @@ func TestBatchFirstCopiesNothingWhileMapsPend(t *testing.T) {
 	}
 }
 
-// TestFirstFinisherCommits: of each task one attempt commits, the others end
-// KILLED, under every cost model, at once and by heartbeat, with trackers lost
-// and attempts that fail.
+// TestFirstFinisherCommits: of each task one attempt commits, and the others end KILLED. This
+// holds under every cost model, at once and by heartbeat, with trackers lost and attempts that
+// fail.
 func TestFirstFinisherCommits(t *testing.T) {
 	f := manyJobs(t)
 	f.Faults = []setup.Fault{{At: 70 * time.Second, Tracker: 3, Lost: true}, {Tracker: -1, Job: 2, Task: 4, Fail: 2}}

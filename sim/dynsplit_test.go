@@ -19,9 +19,9 @@ func walls(r *report.Report) (all []float64) {
 }
 
 // TestDynamicSplitHelpsSmallJobsMost runs bench/workloads/dsplit-macro.yaml
-// ([Split11, Table 7]) under L2 with seed 1. Compared with the fair scheduler, the
-// mean wall time of jobs falls by more than the makespan, and reduces hold fewer slots
-// while they wait for maps [Split11, "cpu up and wait down"].
+// ([Split11, Table 7]) under L2 with seed 1. It is compared with the fair scheduler. The
+// mean wall time of jobs falls by more than the makespan. Reduces hold fewer slots while
+// they wait for maps [Split11, "cpu up and wait down"].
 func TestDynamicSplitHelpsSmallJobsMost(t *testing.T) {
 	f := shipped(t, "dsplit-macro.yaml")
 	raw := run(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2"})

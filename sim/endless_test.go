@@ -16,9 +16,9 @@ import (
 
 var crowds = flag.Uint64("crowds", 30, "random crowded workloads of TestACrowdedWorkloadEnds")
 
-// TestACrowdedWorkloadEnds: random workloads of tasks of a nanosecond and of no bytes,
-// of tasks that want the whole tracker, with overcommitment, losses and failing
-// attempts, under cost L2 and every policy.
+// TestACrowdedWorkloadEnds: random workloads end under cost L2 and every policy. They
+// have tasks of a nanosecond and of no bytes, tasks that want the whole tracker,
+// overcommitment, losses and failing attempts.
 func TestACrowdedWorkloadEnds(t *testing.T) {
 	for seed := range *crowds {
 		crowdedEnds(t, seed)

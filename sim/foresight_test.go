@@ -65,9 +65,9 @@ func firstTimes() map[futureTask]time.Duration {
 	return times
 }
 
-// until runs two jobs with these times, and a later one with so many maps, and returns what
-// happens before the cut, which tasks are done by then, and whether the policy looks at
-// progress.
+// until runs two jobs with these times, and a later one with so many maps. It returns the
+// events before the cut and the tasks that are done by then. It also returns whether the
+// policy looks at progress.
 func until(t *testing.T, policyName string, times map[futureTask]time.Duration, laterMaps int, cut time.Duration) (events []string, done map[futureTask]bool, looks bool) {
 	t.Helper()
 	list := func(job int32, kind trace.Kind, n int32) string {

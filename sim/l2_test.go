@@ -81,9 +81,9 @@ func phases(events []trace.Event) (lines []string) {
 }
 
 // TestPeriodsAreReportedAsTheyBegin: two maps that compute for 6 s and write for 4 s,
-// alone; on one core they compute for 12 s, and then write for 8 s. The reduce,
-// there from the first map's end, copies 80 MB at 20 MB a second, sorts them at
-// 10 MB a second, and reduces for the rest of its 10 s.
+// alone; on one core they compute for 12 s, and then write for 8 s. The reduce starts at
+// the end of the first map. It copies 80 MB at 20 MB a second, sorts them at 10 MB a
+// second, and reduces for the rest of its 10 s.
 func TestPeriodsAreReportedAsTheyBegin(t *testing.T) {
 	lines := []string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1, cores: 1, disk: 10MB, net: 20MB}", "defaults: {slowstart: 0.5}",
 		"jobs: [{name: J, maps: 2, reduces: 1, map_time: 10s, reduce_time: 10s, map_output: 40MB, disk: 10MB}]"}

@@ -60,9 +60,9 @@ func plateau(steps []counts, is func(c counts) bool) (first, last int) {
 func near(got, want int) bool { return got >= want-2 && got <= want+2 }
 
 // TestPhasesOfTwoPools is [DHFS13, Fig. 5]: both policies begin with 54 maps of each
-// pool; then pool 1 runs out of maps and pool 2 takes the rest; then PI holds
-// 90 maps of pool 2 and 18 reduces of pool 1 (each phase has its own slots)
-// until maps run out, and PD 54 maps and 54 reduces (each pool has its half).
+// pool. Then pool 1 runs out of maps and pool 2 takes the rest. Until maps run out, PI
+// then holds 90 maps of pool 2 and 18 reduces of pool 1, because each phase has its own
+// slots. PD holds 54 maps and 54 reduces, because each pool has its half.
 func TestPhasesOfTwoPools(t *testing.T) {
 	f := shipped(t, "fig5.yaml")
 	for _, c := range []struct {

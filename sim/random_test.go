@@ -15,11 +15,11 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// TestEveryPolicyEndsEveryWorkload: random small workloads with pools, users,
-// limits, preemption, jobs behind jobs, slow and lost trackers, lost outputs and
-// failing attempts, under each cost model, with and without a heartbeat and a
-// wait for local slots: all jobs end, twice the same bytes, and a replay decides
-// the same (recorded).
+// TestEveryPolicyEndsEveryWorkload: all jobs of random small workloads end, two runs give
+// the same bytes, and a replay decides the same (recorded). The workloads have pools,
+// users, limits, preemption, and jobs that wait for jobs. They have slow and lost
+// trackers, lost outputs and failing attempts. They run under each cost model, with and
+// without a heartbeat and a wait for local slots.
 func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		slowstart := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One, slots.One}).Draw(rt, "slowstart")

@@ -81,9 +81,9 @@ func (l *Ledger) whyNoTask(j *ledgerJob, g *Grant) Refusal {
 	return RefusedFailedHere
 }
 
-// overAllowance reports whether one more task of kind k on the visited tracker would
-// exceed the policy's percentage of lent slots [DHFS13, "lent by tracker"], [DHFS13,
-// "borrow allowance"].
+// overAllowance reports whether the percentage of lent slots would be exceeded by one
+// more task of kind k on the visited tracker. It follows [DHFS13, "lent by tracker"] and
+// [DHFS13, "borrow allowance"].
 func (l *Ledger) overAllowance(k Kind) bool {
 	t, other := &l.trackers[l.visited], k.Other()
 	if !l.traits.Borrows || t.running[k] < t.cap[k] {

@@ -263,8 +263,9 @@ func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 	return granted
 }
 
-// servable returns the first tracker from t on that has a free slot for a kind of task
-// that may start, and that the policy does not skip. It returns -1 if there is none.
+// servable returns the first tracker from t on that the policy does not skip and that can
+// start something. Such a tracker has a free slot for a kind of task that may start. It
+// returns -1 if there is none.
 func (l *Ledger) servable(t TrackerID) TrackerID {
 	m, r := l.mayStart(Map), l.mayStart(Reduce)
 	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {

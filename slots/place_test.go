@@ -37,7 +37,7 @@ func placedCluster(trackers, replicas, group int) slots.Config {
 	return slots.Config{Slots: policytest.Typed(trackers, 1, 1), Slowstart: slots.One, Replicas: int32(replicas), GroupTrackers: int32(group)}
 }
 
-// TestEveryMapIsFoundWhereItsInputIs: if the policy asks for local maps only, each map
+// TestEveryMapIsFoundWhereItsInputIs: the policy asks for local maps only. Then each map
 // starts on a tracker that has its input, and all maps start, also after kills and lost
 // outputs.
 func TestEveryMapIsFoundWhereItsInputIs(t *testing.T) {

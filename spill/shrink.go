@@ -18,13 +18,13 @@ const (
 	shrinkHeldMax = 16 * membudget.ChunkBytes
 )
 
-// shrunk copies a sorted load, record by record in order, to memory of its
-// size, if the load is a table or takes at least twice that. Such is the output
-// of a small map, which has hardly begun its chunks. Thousands of small maps then
-// fit in memory, and merges read the copy from front to back. A table is copied
-// however full it is, because reduces cannot sort entries that stand for slots,
-// and merging costs more than sorting (Merge.sortWhole). It returns nil where
-// copying does not pay or there is no room for the copy beside the load.
+// shrunk copies a sorted load, record by record in order, to memory of exactly its size.
+// It does so if the load is a table, or takes at least twice that memory. The second is
+// true of the output of a small map, which has hardly begun its chunks. Thousands of
+// small maps then fit in memory, and merges read the copy from front to back. A table is
+// copied however full it is, because reduces cannot sort entries that stand for slots,
+// and merging costs more than sorting (Merge.sortWhole). It returns nil where copying
+// does not pay or there is no room for the copy beside the load.
 func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	held, records := 0, 0
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {

@@ -356,9 +356,9 @@ func (b *Buffer) stopDividing(l *load) {
 	b.divider, l.ends = nil, nil
 }
 
-// keepDivided makes the load the output's run in memory, unsorted. It reports
-// false where the load is so small that it is sorted and copied (shrunk), or
-// where a part of the output is on disk.
+// keepDivided makes the load the output's run in memory, unsorted. It reports false if
+// the load is so small that it is sorted and copied (shrunk). It also reports false if a
+// part of the output is on disk.
 func (b *Buffer) keepDivided(l *load) bool {
 	if b.divider == nil || b.out.OnDisk() || l.heldBytes < b.o.lateLeastBytes || l.empty() || b.err != nil {
 		return false

@@ -23,9 +23,9 @@ import (
 	"mrlocal/jobs/wordcount"
 )
 
-// hadoop plays Hadoop Streaming: it divides files into splits, runs a child for each, sends
-// each record to a reduce by the hash of its key, and sorts by the key alone. Values of equal
-// keys come in any order. The result is all parts, one after the other.
+// hadoop plays Hadoop Streaming: it divides files into splits and runs a child for each. It sends
+// each record to a reduce by the hash of its key, and sorts by the key alone. Values of equal keys
+// come in any order. The result is all parts, one after the other.
 func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, splitBytes int, rng *rand.Rand) (string, error) {
 	type record struct{ key, line string }
 	o.Reduces = max(o.Reduces, 1)

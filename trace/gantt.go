@@ -45,7 +45,7 @@ const (
 // Jobs have the letters A to Z in the order of their numbers, then the digits 0 to 9, and then A
 // again. Pools have letters in the order of their first jobs. The lower case of a digit is the sign
 // above it on a keyboard. Phases have letters of their own: M for a map that computes, I for one in
-// an I/O period, C, S and R for a reduce that copies, sorts and reduces, H for a reduce that is
+// an I/O period. A reduce has C, S and R while it copies, sorts and reduces, and H while it is
 // held. The legend names what is drawn, and no more. If there are several trackers, each has a
 // heading above its slots.
 //

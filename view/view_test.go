@@ -212,8 +212,8 @@ func TestAGapIsCounted(t *testing.T) {
 	}
 }
 
-// TestCurves: with two pools of weights 2 and 1 on 6 map slots, fair shares are 4 and 2 while
-// both want more, and the use adds up to the time of the bars.
+// TestCurves: two pools have weights 2 and 1 on 6 map slots. Fair shares are 4 and 2 while both
+// want more, and the use adds up to the time of the bars.
 func TestCurves(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Parse(t, `
 cluster: {trackers: 1, map_slots: 6, reduce_slots: 1}

@@ -43,9 +43,9 @@ func (p Probe) Slower(first Probe) (alone, all float64) {
 	return ratio(p.Alone, first.Alone), ratio(p.All, first.All)
 }
 
-// SlowerBeside returns how many times as long a task takes while k are at work on a machine of
-// so many cores, if the probe takes alone and all times as long. Between one task and as many as
-// there are cores it is on the line between the two.
+// SlowerBeside returns how many times as long a task takes while k tasks are at work on a machine
+// of so many cores. The probe takes alone times as long on one core, and all times as long on all
+// cores at once. Between 1 and cores tasks the answer is on the line between these two.
 func SlowerBeside(k float64, cores int, alone, all float64) float64 {
 	if cores < 2 {
 		return all

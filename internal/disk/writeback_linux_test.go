@@ -59,8 +59,8 @@ func TestWritebackHelperProcess(t *testing.T) {
 	}
 }
 
-// A group is charged for the pages of files, so a run in one leaves few of them, in files that are
-// synced and in those that are not.
+// A group is charged for the pages of files. So a run in a group leaves few of them, whether the
+// files are synced or not.
 func TestAWriterInAMemoryGroupLeavesFewPages(t *testing.T) {
 	dir := t.TempDir()
 	var system unix.Statfs_t

@@ -343,8 +343,8 @@ func TestPiecesFewAndFarBetweenKeepToTheLimit(t *testing.T) {
 	}
 }
 
-// What is freed of a Big's length is there for the next one, without a page that
-// is new, and goes where its room is needed.
+// The pages that a Big frees serve the next Big of that length, and no new page is
+// mapped. They also go where room is needed otherwise.
 func TestABigThatWasFreedIsTakenAgain(t *testing.T) {
 	b := newBudget(t, 64)
 	l := reserve(t, b, 64)

@@ -31,11 +31,11 @@
 //   - A loss of outputs takes from a reduce what it could not have copied without
 //     them, if it had had the network for itself.
 //
-// The number of events of L2 is that of changes in the set of sharers. A resource has
-// one virtual time for each cap and is looked at when its first task is due, so that
-// a change costs O(log n). A network goes through the outputs of a job once for all
-// reduces of that job that copy there, and only when somebody asks. Work is counted
-// in 128 bits, in which time times rate is exact (work).
+// The number of events of L2 is that of changes in the set of sharers. A resource has one
+// virtual time for each cap. It is looked at when its first task is due, so a change costs
+// O(log n). A network goes through the outputs of a job once for all reduces of that job that
+// copy there, and only when somebody asks. Work is counted in 128 bits, in which time times
+// rate is exact (work).
 //
 // Memory: 16 bytes for each available output; under L2 about 120 bytes for each task
 // that runs and 700 for each tracker. The package is pure.

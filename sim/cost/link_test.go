@@ -77,9 +77,9 @@ func (w *wire) settle(now time.Duration) {
 	}
 }
 
-// TestALinkIsTheFluidThatItStandsFor: outputs of three jobs come and are lost,
-// reduces begin, are taken out and end, and for each the link tells to the
-// nanosecond when its copy is complete, and how long it has waited.
+// TestALinkIsTheFluidThatItStandsFor: outputs of three jobs come and are lost, and
+// reduces begin, are taken out and end. For each, the link tells to the nanosecond when
+// its copy is complete, and how long it has waited.
 func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }

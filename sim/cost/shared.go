@@ -366,9 +366,9 @@ func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
 // pressure returns the speeds of CPU and disk when tasks want more than the tracker has.
 //
 // Memory that is wanted beyond what there is reduces the overlap of computing and I/O.
-// If the tracker has a share o of the memory that is wanted, CPU and disk each run at
-// (1+o)/2 of their speed while both are needed. At o = 1 they overlap fully; near o = 0
-// they take turns.
+// Let o be the memory of the tracker divided by the memory that is wanted. CPU and disk each
+// run at (1+o)/2 of their speed while both are needed. At o = 1 they overlap fully; near o =
+// 0 they take turns.
 //
 // If the cluster has overcommit, each resource that is wanted too much also loses some
 // of its speed (efficiency). The CPU loses it to switches of context, and the disk to

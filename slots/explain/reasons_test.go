@@ -11,7 +11,7 @@ import (
 )
 
 // TestReasonsAreTheSentences: each decision of the run has a reason, whose text is the
-// paragraph of the sentences, and Why finds it alone, also in a run that goes on.
+// paragraph of the sentences. Why finds the reason alone, also in a run that goes on.
 func TestReasonsAreTheSentences(t *testing.T) {
 	for runName := range runs() {
 		for _, policyName := range []string{"pi-dhfs", "dynamicmr"} {

@@ -206,9 +206,9 @@ func (m *Meter) Jain(now time.Duration) float64 {
 	return sum * sum / (n * squares)
 }
 
-// JainInTime returns the mean of Jain's index at each moment, over the moments in which at
-// least two pools had demand and a pool had a slot; x is running attempts by weight. 1 if
-// there was no such moment.
+// JainInTime returns Jain's index of fairness between pools, as a mean over time. Moments count
+// in which at least two pools had demand and a pool had a slot. The index is of running
+// attempts divided by the pool's weight. JainInTime returns 1 if there was no such moment.
 func (m *Meter) JainInTime() float64 {
 	if m.shared == 0 {
 		return 1

@@ -41,8 +41,8 @@ type Options struct {
 	RequiredAtFirst string `json:"required_at_first,omitempty"`
 
 	// TakeMapsFor says until when ras takes maps out of the placement of the job with the
-	// highest utility: while that stays above the lowest of the jobs that then have room for
-	// one, "room", also as "", or above that of any other job, "any"
+	// highest utility. With "room", or "", that utility stays above the lowest of the jobs
+	// that then have room for a map. With "any" it stays above that of each other job
 	// [RAS11, "mapper loop"].
 	TakeMapsFor    string `json:"take_maps_for,omitempty"`
 	PreemptReduces bool   `json:"preempt_reduces,omitempty"`

@@ -8,9 +8,9 @@ import (
 	"mrlocal/slots"
 )
 
-// This file explains decisions: the numbers that a grant rests on in the papers'
-// words, the candidates that it beat, and why a visit starts nothing more of a
-// kind. Policies call it only if someone listens (Decision.Explaining).
+// This file explains decisions. It has the numbers that a grant rests on, in the papers'
+// words, and the candidates that the grant beat. And it says why a visit starts nothing
+// more of a kind. Policies call it only if someone listens (Decision.Explaining).
 
 // why is what a grant to a job of a pool rests on.
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {

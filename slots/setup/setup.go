@@ -52,9 +52,8 @@ type Slow struct {
 	Factor  slots.PPM // above 0
 }
 
-// Fault is something that is made to go wrong. It is the loss of a tracker (Tracker ≥
-// 0), the loss of a map's committed output (Lost), or the failure of the first
-// attempts of a task (Fail > 0).
+// Fault is an injected fault, of one of three sorts. A tracker is lost (Tracker ≥ 0), a map's
+// committed output is lost (Lost), or the first attempts of a task fail (Fail > 0).
 type Fault struct {
 	At time.Duration // of a loss, from the start of the run
 

@@ -288,9 +288,9 @@ func ShortPrefix(key []byte) uint64 {
 // (Arena.Sums). Else acc is the address of the accumulator: its capacity and its
 // length, 4 bytes each, then its bytes.
 //
-// The key of a sum that does not fit its slot lies in an emitted record, which
-// gets the sum when the table is sorted (EndSum). To read such a record takes one
-// cache miss, where a slot and its key take two.
+// The key of a sum may not fit its slot. Then it lies in an emitted record, which gets
+// the sum when the table is sorted (EndSum). To read such a record takes one cache miss,
+// where a slot and its key take two.
 const (
 	SlotBytes = 32
 	SlotAcc   = 16 // offset of acc

@@ -125,9 +125,9 @@ func eachKind(t *testing.T, seeds uint64, do func(t *testing.T, r *rand.Rand, wh
 	}
 }
 
-// A divided chunk has each range's keys side by side, in the order of arrival,
-// with prefixes from where the keys of the range begin to differ; restored, they
-// are those of whole keys. Cuts in sorted entries are in the same places.
+// A divided chunk has each range's keys side by side, in the order of arrival. Prefixes
+// begin where the keys of the range begin to differ. Restored, they are those of whole
+// keys. Cuts in sorted entries are in the same places.
 func TestDividing(t *testing.T) {
 	eachKind(t, 10, func(t *testing.T, r *rand.Rand, what string, make func(*rand.Rand, int) string) {
 		k := collect(r, 1+r.IntN(3000), make)
@@ -185,8 +185,8 @@ func TestDividingByWhatTheJobSays(t *testing.T) {
 	}
 }
 
-// Several runs, each of several divided chunks, gathered and sorted range by
-// range, are the stable sort of a partition, whether or not some were sorted
+// Several runs, each of several divided chunks, are gathered and sorted range by range.
+// The result is the stable sort of the partition. Some runs may have been sorted
 // meanwhile: those are gathered by whole keys, or not at all.
 func TestGathering(t *testing.T) {
 	eachKind(t, 12, func(t *testing.T, r *rand.Rand, what string, make func(*rand.Rand, int) string) {

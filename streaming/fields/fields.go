@@ -2,10 +2,10 @@
 // key specification such as -k2,3n means, to which reduce a key goes, and in
 // which order keys come.
 //
-// The functions give the answers of Hadoop 3.4.2, its oddities included: a
-// separator of several bytes moves the start of a field by its first byte only,
-// bytes are signed in hashes, and invalid UTF-8 is replaced before
-// KeyFieldBasedPartitioner hashes (but not before the default hash).
+// The functions give the answers of Hadoop 3.4.2, its oddities included. A separator of
+// several bytes moves the start of a field by its first byte only. Bytes are signed in
+// hashes. Invalid UTF-8 is replaced before KeyFieldBasedPartitioner hashes, but not
+// before the default hash.
 //
 // An order is an encoding: Order.Append writes bytes that compare as the keys do,
 // so that the kvbuffer sorts them as it sorts everything.

@@ -40,9 +40,9 @@ type file struct {
 
 func nanos(us float64) int64 { return int64(us*1000 + 0.5) }
 
-// check says what is wrong with a trace: fields that an event of its sort must have, slices
-// that overlap without one containing the other, arrows without both ends or outside of
-// slices, tracks without names.
+// check says what is wrong with a trace. Events may lack fields that their sort must have,
+// and tracks may lack names. Slices may overlap without one containing the other. Arrows
+// may lack an end, or end outside of slices.
 func check(text []byte) error {
 	var trace struct {
 		TraceEvents []event `json:"traceEvents"`

@@ -48,12 +48,12 @@ type Class struct {
 	MapWork, ReduceWork                   time.Duration // task-seconds
 }
 
-// FB2009 returns the ten classes of the 1,129,193 jobs that Facebook ran on 600 machines
-// from May to October 2009, found by k-means (Chen, Alspaugh, Katz: Interactive Analytical
-// Processing in Big Data Systems, VLDB 2012, Table 2; Chen, Ganapathi, Griffith, Katz: The
-// Case for Evaluating MapReduce Performance Using Workload Suites, MASCOTS 2011). SWIM's
-// traces are samples of these jobs. The numbers were written down from memory and not compared
-// with the table; docs/workloads.md compares them with SWIM's sample of the trace.
+// FB2009 returns the ten classes of the 1,129,193 jobs that Facebook ran on 600 machines from
+// May to October 2009. They were found by k-means (Chen, Alspaugh, Katz: Interactive
+// Analytical Processing in Big Data Systems, VLDB 2012, Table 2; Chen, Ganapathi, Griffith,
+// Katz: The Case for Evaluating MapReduce Performance Using Workload Suites, MASCOTS 2011).
+// SWIM's traces are samples of these jobs. The numbers were written down from memory and not
+// compared with the table; docs/workloads.md compares them with SWIM's sample of the trace.
 func FB2009() []Class {
 	const kb, mb, gb, tb = 1e3, 1e6, 1e9, 1e12
 	c := func(name string, jobs int, input, shuffle, output float64, mapSeconds, reduceSeconds int64) Class {

@@ -136,9 +136,10 @@ func counters(stderr string) string {
 	return strings.Join(lines, "")
 }
 
-// message are the lines that say why a job failed: what hadoop-streaming logs as
-// an error or prints bare, and of the exception that ended a job of the local
-// runner its first line and its root's.
+// message returns the lines that say why a job failed. They are those that
+// hadoop-streaming logs as an error or prints without a log's prefix. Of the exception
+// that ended a job of the local runner they are its first line and that of its root
+// cause.
 func message(stderr string) string {
 	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
 	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)

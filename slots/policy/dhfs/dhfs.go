@@ -164,9 +164,9 @@ func Percentage(o *policy.Options, k slots.Kind) slots.PPM {
 	return o.BorrowReduce
 }
 
-// stranded reports whether maps are pending and none runs. The reduces that wait
-// for these maps may then use up the share of the load of the only tracker where a
-// map may run that failed on all others. For maps the share does not count then
+// stranded reports whether maps are pending and none runs. A map that failed elsewhere
+// may have one tracker left. Reduces that wait for the map may use up that tracker's
+// share of the load. So the share does not count for maps while they are stranded
 // [DHFS13, "stranded maps"].
 func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running(slots.Map) == 0 }
 
@@ -233,10 +233,10 @@ func (p *PD) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: nothing that may start has a slot
-// of its own kind anywhere, and nothing more may be lent. Of the slots of a kind,
-// tasks of the kind itself use as many as run and are not lent a slot of the other
-// kind. All quantities are in weight.
+// NothingToGrant implements slots.NothingToGrant: no task that may start finds a slot of
+// its own kind on any tracker, and nothing more may be lent. The slots that a kind uses
+// of its own are its running tasks less those on slots of the other kind. All quantities
+// are in weight.
 func (p *PD) NothingToGrant(v *slots.View) bool {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {

@@ -112,9 +112,8 @@ func idle(v *slots.View, k slots.Kind) bool {
 	return v.RunningAt(v.Tracker(), k) < v.CapacityAt(v.Tracker(), k)
 }
 
-// assignTask starts a task of kind k of a pool, on a slot of its own kind (cases 1
-// and 2) or on a borrowed one (cases 3 and 4). anywhere lifts the wait for a local
-// slot.
+// assignTask starts a task of kind k of a pool. The slot is one of its own kind (cases 1
+// and 2) or a borrowed one (cases 3 and 4). anywhere lifts the wait for a local slot.
 func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k slots.Kind, anywhere bool) bool {
 	rule, move := borrowRule(k), slots.MoveAlways
 	if idle(v, k) {

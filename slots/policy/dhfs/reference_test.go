@@ -141,9 +141,9 @@ func between(seed uint64, least, most time.Duration) func(slots.TaskID) time.Dur
 
 // TestFig5 has the phases of [DHFS13, Fig. 5] in their order, with its exact plateaus.
 // Both pools have half of all slots for maps. Then pi-dhfs gives all map slots to the
-// maps of pool 2 and all reduce slots to the reduces of pool 1, and in the end lends
-// map slots to reduces. pd-dhfs gives half of all slots to each pool, and then gives
-// pool 2 what pool 1 leaves.
+// maps of pool 2, and all reduce slots to the reduces of pool 1. In the end it lends map
+// slots to reduces. pd-dhfs gives half of all slots to each pool, and then gives pool 2
+// what pool 1 leaves.
 func TestFig5(t *testing.T) {
 	s := time.Second
 	jobs := []policytest.ScriptJob{
@@ -222,8 +222,8 @@ func TestBorrowPercentages(t *testing.T) {
 	}
 }
 
-// TestWaves has the waves of each job of Table I [DHFS13, "waves"], as makespans with
-// task times from which both numbers of waves can be read.
+// TestWaves checks the waves of each job of Table I [DHFS13, "waves"]. Task times are
+// chosen so that the makespan shows both numbers of waves.
 func TestWaves(t *testing.T) {
 	want := [20][4]int{ // typed slots: map waves, reduce waves; lent slots: the same
 		{2, 2, 2, 1}, {4, 12, 3, 2}, {6, 7, 5, 2}, {8, 6, 6, 1}, {6, 12, 5, 2}, {1, 1, 1, 1}, {2, 6, 2, 1}, {3, 5, 3, 1}, {4, 3, 3, 1}, {1, 3, 1, 1},

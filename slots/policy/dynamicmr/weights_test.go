@@ -67,8 +67,9 @@ func weighted(dhsa string, w demand.Weights) policy.Options {
 	return o
 }
 
-// TestSlotWeightsBoundWhatATrackerRuns: on 8 map slots of weight 1 and 4 reduce slots
-// of weight 2, 16 maps or 8 reduces run at a time [DynamicMR14, "slot weights"].
+// TestSlotWeightsBoundWhatATrackerRuns: there are 8 map slots of weight 1 and 4 reduce
+// slots of weight 2. Then 16 maps or 8 reduces run at a time [DynamicMR14, "slot
+// weights"].
 func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
 	w := demand.Weights{Map: 1, Reduce: 2}
 	for _, dhsa := range []string{"pi", "pd"} {

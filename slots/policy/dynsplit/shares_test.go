@@ -152,10 +152,9 @@ func TestSlotsAreRoundedByLargestRemainder(t *testing.T) {
 	})
 }
 
-// TestEveryDemanderGetsASlotInTime, with more demanders than slots: carried
-// remainders give each its turn within as many allocations as there are
-// demanders, where a floor of one slot, or a share of at least one, would starve
-// somebody.
+// TestEveryDemanderGetsASlotInTime, with more demanders than slots: carried remainders
+// give each its turn within as many allocations as there are demanders. A floor of one
+// slot, or a share of at least one, would starve somebody.
 func TestEveryDemanderGetsASlotInTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, all := rapid.IntRange(1, 30).Draw(rt, "demanders"), rapid.IntRange(1, 10).Draw(rt, "slots")

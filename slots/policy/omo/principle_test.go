@@ -15,8 +15,8 @@ import (
 )
 
 // principle watches [OMO21, Principle 1]: while a job has launched some of its reduces
-// and not all, nothing else starts, unless the Ledger has just refused a reduce of that
-// job on the same visit.
+// and not all, nothing else starts. The exception is a visit on which the Ledger has just
+// refused a reduce of that job.
 type principle struct {
 	total   map[slots.JobID]int32
 	begun   map[slots.JobID]int32 // reduces launched for the first time

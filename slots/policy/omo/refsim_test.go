@@ -47,8 +47,9 @@ func givenLazyStart() *OMO {
 }
 
 // TestReferenceSimulation1 is [OMO21, "one-job simulation"] without jitter, in whole
-// seconds. Fixed slowstarts over containers (with one job batch finish has nothing to
-// choose, so it is the fair scheduler) against lazy start, which finds the best of them.
+// seconds. It compares fixed slowstarts over containers with lazy start, which finds the
+// best of them. With one job batch finish has nothing to choose, so it is the fair
+// scheduler.
 func TestReferenceSimulation1(t *testing.T) {
 	for shuffle, want := range map[int]struct {
 		fixed []float64

@@ -32,10 +32,10 @@ func TestContainersOfResources(t *testing.T) {
 		}
 	}
 
-	// In a window of 10 s node 0 gives back two tasks of 2 cores and 24 GB, node 1 one. A
-	// request of 2 cores and 8 GB finds floor(48 / 8) = 6 by memory, floor(4 / 2) = 2 by
-	// cores on node 0, and 1 on node 1: R_t = 3. A request of 4 cores finds 1 and, with the
-	// two cores that node 1 had left, 1 more.
+	// In a window of 10 s node 0 gives back two tasks of 2 cores and 24 GB, node 1 one. For
+	// a request of 2 cores and 8 GB, node 0 has floor(48 / 8) = 6 containers by memory and
+	// floor(4 / 2) = 2 by cores. Node 1 has one: R_t = 3. A request of 4 cores finds 1 and,
+	// with the two cores that node 1 had left, 1 more.
 	var m monitor
 	small, large := m.ask(percent(25, 12.5)), m.ask(percent(50, 12.5))
 	if m.ask(percent(25, 12.5)) != small {

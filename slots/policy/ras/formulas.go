@@ -101,15 +101,15 @@ func remainingWork(average time.Duration, unstarted int32, left slots.PPM) time.
 	return time.Duration(ratio(int64(average), int64(unstarted)*int64(slots.One)+int64(left), int64(slots.One)))
 }
 
-// aboutToComplete reports whether the map phase of a job ends within a control cycle, if
-// as many maps as are placed do the remaining work [RAS11, "end of the map phase"].
+// aboutToComplete reports whether the map phase of a job ends within a control cycle. It assumes
+// that the placed maps share the remaining work evenly [RAS11, "end of the map phase"].
 func aboutToComplete(work time.Duration, placed int32, cycle time.Duration) bool {
 	return placed > 0 && work/time.Duration(placed) <= cycle
 }
 
-// shuffleDemand returns what a reduce needs while it copies. It needs I/O for each map
-// of its job that is placed or done, of at most parallelCopies maps at a time, and never
-// more than it needs to reduce [RAS11, "shuffle bound"].
+// shuffleDemand returns what a reduce needs while it copies. It needs I/O for each map of its
+// job that is placed or done. It copies from at most parallelCopies maps at a time, and never
+// needs more than to reduce [RAS11, "shuffle bound"].
 func shuffleDemand(p *demand.Profile, maps, parallelCopies int32) demand.Vector {
 	v := p.Shuffle
 	v.IO = min(v.IO*slots.PPM(min(maps, parallelCopies)), p.Reduce.IO)

@@ -56,9 +56,8 @@ func TestCornersOfUtility(t *testing.T) {
 	}
 }
 
-// TestShapeOfTheUtilityFunction is [RAS11, Fig. 2]: over maps and reduces it
-// never falls, it stays below or at 1, and it crosses 0 where the goal is met and all
-// reduces are placed.
+// TestShapeOfTheUtilityFunction is [RAS11, Fig. 2]: over maps and reduces it never falls,
+// and it never exceeds 1. It crosses 0 where the goal is met and all reduces are placed.
 func TestShapeOfTheUtilityFunction(t *testing.T) {
 	at := func(maps, reduces int32) utility {
 		return jobUtility(new(logs).mapUtility(maps, 20, 35), new(logs).reduceUtility(reduces, 10))

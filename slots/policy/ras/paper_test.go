@@ -42,10 +42,10 @@ func simulatedWith(t *testing.T, file, policyName string, mapSlots int, seed uin
 	return r
 }
 
-// TestNoStaticNumberOfSlotsIsAsGood is [RAS11, "static slots"] on [RAS11, Table 1], where wanting more of a tracker
-// than it has costs speed, and on applications with different best numbers of slots,
-// where it costs nothing: the best static number is neither the least nor the most,
-// and RAS, which knows what tasks need, ends before all of them.
+// TestNoStaticNumberOfSlotsIsAsGood is [RAS11, "static slots"]. The best static number of slots is
+// neither the least nor the most. RAS, which knows what tasks need, ends before all of them. It
+// runs [RAS11, Table 1], where wanting more of a tracker than it has costs speed. It also runs
+// applications with different best numbers of slots, where that costs nothing.
 func TestNoStaticNumberOfSlotsIsAsGood(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("compares makespans, which checks do not change")
@@ -70,9 +70,10 @@ func TestNoStaticNumberOfSlotsIsAsGood(t *testing.T) {
 	}
 }
 
-// TestGoalsMoveResourcesToTightJobs is [RAS11, "tight goals"]: from experiment 1, with relaxed goals, to
-// experiment 2 job 1, with a tight one, ends earlier, and job 7, with time to spare, still by
-// its goal, with each of six seeds. Job 8 and job 7's delay are figures of ras-2.
+// TestGoalsMoveResourcesToTightJobs is [RAS11, "tight goals"]: goals are relaxed in experiment 1,
+// and tighter in experiment 2. With each of six seeds job 1, whose goal is tight, ends earlier in
+// experiment 2. Job 7, which has time to spare, still ends by its goal. Job 8 and job 7's delay are
+// figures of ras-2.
 func TestGoalsMoveResourcesToTightJobs(t *testing.T) {
 	last := uint64(6)
 	if invariant.Enabled {

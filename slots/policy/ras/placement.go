@@ -331,11 +331,11 @@ func (r *RAS) lowest() (least utility, jobs int) {
 	return least, jobs
 }
 
-// removeHighest takes maps of the job with the highest utility out, as long as that
-// stays above the utility of the job that would get the room. It puts the last map back
-// [RAS11, Alg. 1, l. 11-19], corrected [RAS11, "mapper loop"], or, with take-maps-for any,
-// above that of any other job [RAS11, section 3.4]. It never takes a job's
-// only map: without it that job would be the worst off, and the search would end.
+// removeHighest takes maps out of the job with the highest utility. It goes on while that
+// utility stays above that of the job that would get the room, and puts the last map back
+// [RAS11, Alg. 1, l. 11-19]. This is corrected [RAS11, "mapper loop"]. With take-maps-for any,
+// the utility must stay above that of each other job [RAS11, section 3.4]. It never takes a
+// job's only map: without it that job would be the worst off, and the search would end.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
 		least, ok := r.needy.First()
@@ -360,8 +360,9 @@ func (r *RAS) removeHighest(n *node, t int) {
 	}
 }
 
-// worst is the job with the lowest utility of the others that have a map that could be
-// placed, whether there is room for it or not; of equals the one submitted first.
+// worst returns the job with the lowest utility that has a map to place, whether there is room
+// for the map or not. It leaves out the job but. Of equals it is the job submitted first. It
+// returns nil if there is none.
 func (r *RAS) worst(but *standing) (in *standing) {
 	for _, s := range r.jobs {
 		if s != but && s.hasMap() && (in == nil || s.utility < in.utility) {
@@ -407,8 +408,8 @@ func (r *RAS) recount(s *standing) {
 	}
 }
 
-// roomForCopies reports whether the trackers of a job's reduces in shuffle have room for
-// what these need when one more map is placed, on tracker t.
+// roomForCopies reports whether one more map of a job may be placed on tracker t. Each placed
+// map raises what the job's reduces in shuffle need. Their trackers must have room for that.
 func (r *RAS) roomForCopies(s *standing, t int) bool {
 	next := max(s.counted, s.total-s.left[slots.Map]+s.allotted[slots.Map]+1)
 	if min(next, parallelCopies) == min(s.counted, parallelCopies) {
@@ -478,8 +479,8 @@ func (s *standing) hasMap() bool {
 	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map]
 }
 
-// switchProfiles: from the next cycle on, the reduces of a job whose map phase is about
-// to be complete are placed by what they need to reduce [RAS11, Alg. 1, l. 26-28].
+// switchProfiles marks the jobs whose map phase is about to be complete. From the next cycle on,
+// their reduces are placed by what they need to reduce [RAS11, Alg. 1, l. 26-28].
 func (r *RAS) switchProfiles() {
 	for _, s := range r.jobs {
 		s.switched = s.mapsDone || s.pending[slots.Map] == 0 && aboutToComplete(s.work, s.allotted[slots.Map], r.cycle()) && r.measures.Of(s.id).Tasks[slots.Map] > 0

@@ -75,9 +75,9 @@ type RAS struct {
 	watch func(now time.Duration, job slots.JobID, utility float64) // nil: nobody
 
 	// Trackers on which something may start. On the others no more is placed than runs, or none of
-	// it could start at the last look, with as many free slots as node.idleFree. That stays so until
-	// something on the tracker ends or advances, tasks are placed again, or a job needs less: most
-	// visits would find nothing new.
+	// it could start at the last look. That look found as many free slots as node.idleFree. Its
+	// result holds until something on the tracker ends or advances, tasks are placed again, or a
+	// job needs less. So most visits need not look.
 	awake      order.Set[slots.TrackerID]
 	explaining bool // somebody listens to the last visit
 

@@ -117,10 +117,10 @@ func (r *RAS) ending(v *slots.View) bool {
 	return slices.ContainsFunc(r.held, func(h held) bool { return v.Slot(h.slot).Killing })
 }
 
-// unblock is the last resort. Only reduces in shuffle may run, and none of them can
-// switch, and no map can start, because the maps failed on the trackers that have room.
-// Then it kills the newest of the reduces. That job gets no reduce there until an attempt
-// of it has ended [RAS11, "nothing waits for ever"].
+// unblock is the last resort against a deadlock. Only reduces in shuffle may be running, and none
+// of them can switch. No map can start, because the maps failed on the trackers that have room.
+// Then unblock kills the newest of the reduces. That job gets no reduce there until an attempt of
+// it has ended [RAS11, "nothing waits for ever"].
 func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	switch {
 	case r.moved || !r.allHeld(v) || !r.wanted(v) || r.ending(v):
@@ -154,8 +154,8 @@ func (r *RAS) wanted(v *slots.View) bool {
 	return v.Pending(slots.Map) > 0
 }
 
-// launch starts tasks that are placed on the visited tracker and do not run, as far as
-// there is room now, those of the job with the lowest utility first [RAS11, section 3.5].
+// launch starts tasks that are placed on the visited tracker and do not run, as far as there is
+// room now. Tasks of the job with the lowest utility come first [RAS11, section 3.5].
 func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	t := int(v.Tracker())
 	n := &r.nodes[t]
@@ -269,8 +269,8 @@ func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.
 	return 0, false
 }
 
-// copiesFit reports whether a map of a job may start on tracker t, because the trackers
-// of its reduces in shuffle have room for what these need then.
+// copiesFit reports whether a map of a job may start on tracker t. Its start raises what the
+// job's reduces in shuffle need, and their trackers must have room for that.
 func (r *RAS) copiesFit(v *slots.View, s *standing, t int) bool {
 	if s.held == 0 || s.begun >= parallelCopies {
 		return true
@@ -333,9 +333,9 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Ki
 	}
 }
 
-// refused takes in that the Ledger refused a job the slot. If its tasks failed on this
-// tracker, or a reduce must not wait here while maps cannot run, all tasks are placed
-// again at once, without it. Otherwise the job is skipped on this visit.
+// refused records that the Ledger refused a job the slot. The job's tasks may have failed on this
+// tracker, or its reduce would wait here for maps that cannot run. Then all tasks are placed
+// again at once, none of this job here. Otherwise the job is skipped on this visit.
 func (r *RAS) refused(s *standing, k slots.Kind, t int, why slots.Refusal) {
 	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted || why == slots.RefusedDeadlock {
 		s.bar(k, t, len(r.nodes))

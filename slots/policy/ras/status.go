@@ -137,9 +137,9 @@ func (s *standing) bar(k slots.Kind, t, trackers int) {
 	s.barred[k][t] = true
 }
 
-// copying returns what a reduce of the job needs in shuffle while it copies from so many
-// maps, reducing what it needs afterwards, and mapping what a map needs. A tracker that
-// has less of a resource gives all it has: no task needs more than a tracker can ever give.
+// copying returns what a reduce of the job needs in shuffle while it copies from so many maps.
+// reducing returns what it needs afterwards, and mapping what a map needs. A tracker that has
+// less of a resource gives all it has: no task needs more than a tracker can ever give.
 func (s *standing) copying(n *node, maps int32) demand.Vector {
 	return shuffleDemand(&s.profile, maps, parallelCopies).AtMost(n.capacity)
 }

@@ -166,13 +166,13 @@ func TestSharesAreMaxMinInSteadyState(t *testing.T) {
 	})
 }
 
-// TestNobodyStarves: if each tracker has twice as many map slots as there are jobs, a job
-// starts soon after it is submitted, whatever the others have to do. In the fair
-// scheduler's order that is before the longest task could end, in any other order before
-// five of these could end in a row. With a slow tracker that is then lost, and attempts
-// that fail, the longest task is one on that tracker. No job has reduces then, which
-// could hold slots until the failed maps are done. In FIFO order a job waits for those
-// before it, so such policies are left out.
+// TestNobodyStarves: a job starts soon after it is submitted, whatever the others have to
+// do. Each tracker has twice as many map slots as there are jobs. In the fair scheduler's
+// order, soon is before the longest task could end. In any other order it is before five
+// of these could end in a row. With a slow tracker that is then lost, and attempts that
+// fail, the longest task is one on that tracker. No job has reduces then, which could
+// hold slots until the failed maps are done. In FIFO order a job waits for those before
+// it, so such policies are left out.
 func TestNobodyStarves(t *testing.T) {
 	const longest = 9 * time.Second
 	soon := map[string]time.Duration{"fair": longest, "late": longest, "delay": longest, "pi-dhfs": longest, "pd-dhfs": longest, "dynamicmr": longest}

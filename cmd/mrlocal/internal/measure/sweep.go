@@ -82,8 +82,8 @@ func (d *dimension) number(v int64) float64 {
 	return float64(v)
 }
 
-// Plan is a sweep before it runs. It has the dimensions in the order of the table's
-// columns, the index of the one on the x axis, and the runs in the order of the rows.
+// Plan is a sweep before it runs. Its dimensions have the order of the table's columns, and
+// its runs that of the rows. One dimension is the x axis of the picture.
 type Plan struct {
 	dimensions []dimension
 	x          int

@@ -17,8 +17,8 @@ import (
 	"mrlocal/trace"
 )
 
-// onTerminal calls f with a terminal of that size, and returns what was on it at the end and
-// the bytes that were written to it.
+// onTerminal calls f with a terminal of that size. It returns the screen at the end, and the
+// bytes that were written.
 func onTerminal(t *testing.T, columns, rows int, f func(tty *os.File, now func() string)) (end, written string) {
 	t.Helper()
 	p, tty, err := pty.Open()
