@@ -1,27 +1,30 @@
 #!/usr/bin/env bash
 # Compares mrlocal with Hadoop itself: WordCount, Sort and Grep of hadoop-mapreduce-examples, and Streaming jobs.
 #
-#   bench/hadoop.sh [-size SIZE] [-runs N] [-only GLOB] [-cluster]
+#   bench/hadoop.sh [-size SIZE] [-runs N] [-only GLOB] [-cluster] [-dir DIR]
 #
 #   -size      of the text; 1GiB
 #   -runs      of Hadoop and mrlocal, in turn; medians count; 1
 #   -only      rows whose name the GLOB matches; names are in the first column
-#   -cluster   another column: one run on a pseudo-distributed cluster on this machine (HDFS, YARN)
+#   -cluster   two more columns: one run of Hadoop's job on a pseudo-distributed cluster on this machine (HDFS, YARN),
+#              and one of mrlocal's that reads the text from that HDFS
+#   -dir       keep jars, text and the cluster in DIR for other calls; hack/hadoop/cluster down DIR/cluster ends it
 #
 # Hadoop runs on its local runner, two maps and two reduces at a time, with 1 GiB of heap and all of Java's compilers.
-# Its answers are compared with ours. The rows of Streaming have a second peer, GNU parallel. Needs Java and Maven;
+# On the cluster, too, tasks have all compilers; four run at a time. All answers are compared with ours. The rows of Streaming have a second peer, GNU parallel. Needs Java and Maven;
 # the jars come by hack/hadoop/get.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
 export LC_ALL=C
-size=1GiB runs=1 only='*' cluster=
+size=1GiB runs=1 only='*' cluster= dir=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-size) size=$2 && shift 2 ;;
 	-runs) runs=$2 && shift 2 ;;
 	-only) only=$2 && shift 2 ;;
 	-cluster) cluster=yes && shift ;;
+	-dir) dir=$2 && shift 2 ;;
 	*) die "what is $1? The first lines of bench/hadoop.sh say what it takes" ;;
 	esac
 done
@@ -30,13 +33,18 @@ for tool in java mvn; do
 done
 if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $$ >/dev/null; fi
 workdir
-hack/hadoop/get "$work/hadoop"
-export HADOOP_HOME=$work/hadoop
-text=$work/text python=$PWD/hack/hadoop/wordcount pattern='in[a-z]*'
-# Hadoop turns bytes that are not UTF-8 into U+FFFD and mrlocal keeps them, so the text has none.
-"$work/mrlocal" gen corpus --size "$size" --seed 7 "$work/made"
-iconv -c -f UTF-8 -t UTF-8 "$work/made" >"$text" || true # its exit code tells that there were such bytes
-rm "$work/made"
+dir=$(mkdir -p "${dir:-$work}" && cd "${dir:-$work}" && pwd)
+hack/hadoop/get "$dir/hadoop"
+export HADOOP_HOME=$dir/hadoop
+text=$dir/text-$size python=$PWD/hack/hadoop/wordcount pattern='in[a-z]*'
+if [ ! -e "$text" ]; then
+	# Hadoop turns bytes that are not UTF-8 into U+FFFD and mrlocal keeps them, so the text has none.
+	"$work/mrlocal" gen corpus --size "$size" --seed 7 "$work/made"
+	iconv -c -f UTF-8 -t UTF-8 "$work/made" >"$work/clean" || true # its exit code tells that there were such bytes
+	rm "$work/made"
+	mv "$work/clean" "$text"
+fi
+input=("$text")
 mkdir "$work/empty" # the local runner makes links to shipped files where it is
 cat >"$work/conf.xml" <<X
 <configuration>
@@ -62,11 +70,11 @@ example() { local_runner -example "$1" -conf "$work/conf.xml" "${@:2}"; }
 ours() { rm -rf "$work/ours" && "$work/mrlocal" "$@"; }
 
 their_wordcount() { example wordcount "$text" "$work/theirs"; }
-our_wordcount() { ours run wordcount "$text" -o "$work/ours" --progress none; }
+our_wordcount() { ours run wordcount "${input[@]}" -o "$work/ours" --progress none; }
 their_sort() { example sort "${lines[@]}" -r 1 "$text" "$work/theirs"; }
-our_sort() { ours run sort "$text" -o "$work/ours" --progress none; }
+our_sort() { ours run sort "${input[@]}" -o "$work/ours" --progress none; }
 their_grep() { example grep "$text" "$work/theirs" "$pattern"; }
-our_grep() { ours run grep -e "$pattern" "$text" --output-file "$work/ours" --progress none; }
+our_grep() { ours run grep -e "$pattern" "${input[@]}" --output-file "$work/ours" --progress none; }
 their_cat() { jar "${cat[@]}" -input "$text" -output "$work/theirs"; }
 our_cat() { ours streaming "${cat[@]}" -input "$text" -output "$work/ours"; }
 their_python() { jar "${wc[@]}" -input "$text" -output "$work/theirs"; }
@@ -83,7 +91,7 @@ same_count() { [ "$(text_of "$work/theirs" | tr -d ' \t')" = "$(text_of "$work/o
 
 # row NAME WORK PEER CHECK THEIRS OURS
 row() {
-	local name=$1 i p o
+	local name=$1 i p o far=
 	# shellcheck disable=SC2053
 	[[ $name == $only ]] || return 0
 	: >"$work/p.times" && : >"$work/o.times"
@@ -93,35 +101,53 @@ row() {
 		[ "$i" != 0 ] || "$4" || die "$name: the answers differ"
 	done
 	p=$(median <"$work/p.times") o=$(median <"$work/o.times")
-	[ -z "$cluster" ] || i=$(on_cluster "$name")
-	awk -v n="$name" -v w="$2" -v q="$3" -v p="$p" -v o="$o" -v c="${cluster:+ $i |}" \
-		'BEGIN { printf "| %s | %s | %s | %.1f s |%s %.2f s | %.1f |\n", n, w, q, p / 1e6, c, o / 1e6, p / o }'
+	[ -z "$cluster" ] || far=$(on_cluster "$name" "$4" "$6") # its exit code ends the script
+	awk -v n="$name" -v w="$2" -v q="$3" -v p="$p" -v o="$o" -v c="$far" \
+		'BEGIN { printf "| %s | %s | %s | %.1f s | %.2f s | %.1f |%s\n", n, w, q, p / 1e6, o / 1e6, p / o, c }'
 }
 
-# on_cluster NAME prints the time of Hadoop's job on HDFS and YARN, if it has one.
+# on_cluster NAME CHECK OURS prints the time of Hadoop's job on HDFS and YARN, and of ours with its input there; blanks
+# where there is no such job. OURS has run before, on the local file.
 on_cluster() {
-	local hadoop=$work/cluster/bin/hadoop in=/text out=/out-$1 run
+	local hadoop=$dir/cluster/bin/hadoop in=$root/text-$size out=$root/out-$1 java="-Xmx384m -XX:+UseSerialGC --add-opens=java.base/java.lang=ALL-UNNAMED" run time hdfs=
 	local examples=("$HADOOP_HOME"/share/hadoop/mapreduce/hadoop-mapreduce-examples-*.jar) stream=("$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar)
+	local with=(-D "mapreduce.map.java.opts=$java" -D "mapreduce.reduce.java.opts=$java")
 	case $1 in
-	wordcount) run=("${examples[0]}" wordcount "$in" "$out") ;;
-	sort) run=("${examples[0]}" sort "${lines[@]}" -r 1 "$in" "$out") ;;
-	grep) run=("${examples[0]}" grep "$in" "$out" "$pattern") ;;
-	streaming-cat) run=("${stream[0]}" "${cat[@]}" -input "$in" -output "$out") ;;
-	streaming-python) run=("${stream[0]}" "${wc[@]}" -input "$in" -output "$out") ;;
-	*) return ;;
+	wordcount) run=("${examples[0]}" wordcount "${with[@]}" "$in" "$out") ;;
+	sort) run=("${examples[0]}" sort "${with[@]}" "${lines[@]}" -r 1 "$in" "$out") ;;
+	grep) run=("${examples[0]}" grep "${with[@]}" "$in" "$out" "$pattern") ;;
+	streaming-cat) run=("${stream[0]}" "${with[@]}" "${cat[@]}" -input "$in" -output "$out") ;;
+	streaming-python) run=("${stream[0]}" "${with[@]}" "${wc[@]}" -input "$in" -output "$out") ;;
+	*) printf ' | |' && return ;;
 	esac
-	micros "$hadoop" jar "${run[@]}" | awk '{ printf "%.1f s", $1 / 1e6 }'
+	"$hadoop" fs -rm -r -f -skipTrash "$out" >/dev/null 2>&1
+	time=$(micros "$hadoop" jar "${run[@]}") || exit
+	rm -rf "$work/theirs"
+	"$hadoop" fs -cat "$out/part-*" >"$work/theirs" 2>/dev/null
+	"$hadoop" fs -rm -r -skipTrash "$out" >/dev/null 2>&1
+	"$2" || die "$1: the answers of the cluster and mrlocal differ"
+	case $1 in
+	wordcount | sort | grep)
+		local input=("$in" --webhdfs "127.0.0.1:$((port + 1))")
+		hdfs=$(micros "$3") || exit
+		"$2" || die "$1: mrlocal gives another answer on HDFS"
+		;;
+	esac
+	rm -rf "$work/theirs"
+	awk -v t="$time" -v h="$hdfs" 'BEGIN { printf " %.1f s | %s |", t / 1e6, h ? sprintf("%.2f s", h / 1e6) : "" }'
 }
 
+port=19200 root=hdfs://127.0.0.1:19200
 if [ -n "$cluster" ]; then
-	trap 'hack/hadoop/cluster down "$work/cluster"; rm -rf "$work"' EXIT
-	hack/hadoop/cluster up "$work/cluster" 19200 >/dev/null 2>&1
-	"$work/cluster/bin/hadoop" fs -put "$text" /text 2>/dev/null
+	[ "$dir" != "$work" ] || trap 'hack/hadoop/cluster down "$work/cluster"; rm -rf "$work"' EXIT
+	hack/hadoop/cluster status "$dir/cluster" >/dev/null || hack/hadoop/cluster up "$dir/cluster" "$port" >/dev/null 2>"$work/stderr" || die "no cluster: $(tail -n 3 "$work/stderr")"
+	"$dir/cluster/bin/hadoop" fs -test -e "$root/text-$size" 2>/dev/null || "$dir/cluster/bin/hadoop" fs -put "$text" "$root/text-$size" 2>/dev/null
 fi
-echo "Medians of $runs runs in turn, 2 cores, Hadoop $(cat "$HADOOP_HOME/version"), text of $size. Ratio: the peer's time by ours."
+[ "$runs" = 1 ] && how="One run each" || how="Medians of $runs runs in turn"
+echo "$how, 2 cores, Hadoop $(cat "$HADOOP_HOME/version"), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), text of $size. Ratio: the peer's time by ours."
 echo
-echo "| row | work | peer | its time |${cluster:+ on the cluster |} mrlocal | ratio |"
-echo "| --- | --- | --- | ---: |${cluster:+ ---: |} ---: | ---: |"
+echo "| row | work | peer | its time | mrlocal | ratio |${cluster:+ on the cluster | mrlocal from its HDFS |}"
+echo "| --- | --- | --- | ---: | ---: | ---: |${cluster:+ ---: | ---: |}"
 row wordcount "count words" "WordCount" same_set their_wordcount our_wordcount
 row sort "sort lines" "Sort" same_lines their_sort our_sort
 row grep "count matches of \`$pattern\`" "Grep" same_set their_grep our_grep

@@ -4,6 +4,7 @@
 #
 #   bench/peers.sh | bench/paste.sh peers README.md docs/performance.md
 #   bench/scaling.sh docs/scaling.tsv | bench/paste.sh scaling docs/performance.md
+#   bench/hadoop.sh -cluster -only '@(wordcount|sort|grep)' | bench/paste.sh hadoop README.md
 #   bench/loops.sh | bench/paste.sh loops docs/performance.md
 set -euo pipefail
 name=$1 text=$(cat)
