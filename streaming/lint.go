@@ -43,12 +43,12 @@ var (
 	assigned  = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 )
 
-// shellSign returns whether a shell would see more than a word in w.
-func shellSign(w parse.Word, first bool) bool {
+// shellSign returns whether a shell would see more than a word in w. A script of sed, awk or perl may have ; and | inside.
+func shellSign(w parse.Word, first, script bool) bool {
 	if w.Quoted {
 		return false
 	}
-	if operators.MatchString(w.Text) || glued.MatchString(w.Text) || expanded.MatchString(w.Text) || first && assigned.MatchString(w.Text) {
+	if operators.MatchString(w.Text) || !script && glued.MatchString(w.Text) || expanded.MatchString(w.Text) || first && assigned.MatchString(w.Text) {
 		return true
 	}
 	if !strings.ContainsAny(w.Text, "*?") {
@@ -71,12 +71,16 @@ func lintCommand(name string, words []parse.Word, shipped map[string]bool) (foun
 		switch {
 		case script:
 			for _, inner := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\n|&;<>()\"'`", r) }) {
-				found = append(found, lintFile(name, inner, false, shipped)...)
+				found = append(found, lintFile(name, inner, shipped)...)
 			}
-		case shellSign(word, i == 0):
-			found = append(found, fmt.Sprintf("-%s: no shell reads the command: %s is passed to %s as a word; write sh -c '…'", name, w, words[0].Text))
+		case shellSign(word, i == 0, i > 0 && scripted(program)):
+			use := "passed to " + words[0].Text + " as a word"
+			if i == 0 {
+				use = "taken for the program"
+			}
+			found = append(found, fmt.Sprintf("-%s: no shell reads the command: %s is %s; write sh -c '…'", name, w, use))
 		case i == 0 || before == "-f" || i == 1 && interpreter(program) || strings.ContainsAny(w, "./"):
-			found = append(found, lintFile(name, w, i == 0, shipped)...)
+			found = append(found, lintFile(name, w, shipped)...)
 		}
 		before = w
 	}
@@ -93,8 +97,13 @@ func interpreter(program string) bool {
 	return false
 }
 
+// scripted reports whether a word of a program is usually a script in a language of its own.
+func scripted(program string) bool {
+	return program == "sed" || program == "perl" || strings.HasSuffix(program, "awk")
+}
+
 // lintFile looks at a word that may be a file.
-func lintFile(name, w string, program bool, shipped map[string]bool) []string {
+func lintFile(name, w string, shipped map[string]bool) []string {
 	if strings.HasPrefix(w, "-") { // --file=NAME
 		_, w, _ = strings.Cut(w, "=")
 	}
@@ -109,14 +118,18 @@ func lintFile(name, w string, program bool, shipped map[string]bool) []string {
 	case w == "" || err != nil || info.IsDir():
 	case !filepath.IsAbs(path):
 		return []string{fmt.Sprintf("-%s: %s is in this directory, but it is not shipped: add -files %s", name, w, w)}
-	case program && !systemProgram(path):
+	case !ofTheSystem(path):
 		return []string{fmt.Sprintf("-%s: %s must exist on every node; ship it with -files", name, w)}
 	}
 	return nil
 }
 
-// systemProgram reports whether a program is likely to be on every node.
-func systemProgram(path string) bool {
-	dir := filepath.Dir(path)
-	return dir == "/bin" || dir == "/usr/bin"
+// ofTheSystem reports whether a file is likely to be on every node.
+func ofTheSystem(path string) bool {
+	for _, dir := range []string{"/bin/", "/sbin/", "/usr/", "/lib/", "/etc/", "/dev/", "/proc/", "/sys/"} {
+		if strings.HasPrefix(path, dir) {
+			return true
+		}
+	}
+	return false
 }

@@ -113,6 +113,9 @@ func (s *Spec) check() error {
 	case strings.ContainsAny(s.Binary, ",# %"):
 		return errs.Optionf("--binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", s.Binary)
 	}
+	if err := checkQueue("--queue", s.Queue); err != nil {
+		return err
+	}
 	for _, in := range s.Inputs {
 		switch {
 		case !hdfs.Is(in):
@@ -122,8 +125,28 @@ func (s *Spec) check() error {
 		}
 	}
 	for _, property := range s.Properties {
-		if name, _, ok := strings.Cut(property, "="); !ok || name == "" {
+		name, value, ok := strings.Cut(property, "=")
+		if !ok || name == "" {
 			return errs.Optionf("--property", "%s: not NAME=VALUE", strconv.Quote(property))
+		}
+		if name == "mapreduce.job.queuename" || name == "mapred.job.queue.name" {
+			if err := checkQueue("--property", value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkQueue refuses the name of a queue that ends the ResourceManager of Hadoop 3.4.2, and with it each job of the
+// cluster: the FairScheduler does not catch its own error about an empty part (QueueManager.buildNewQueueList).
+func checkQueue(object, queue string) error {
+	if queue == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(queue, ".") {
+		if part == "" || strings.TrimSpace(part) != part {
+			return errs.Optionf(object, "%s: a queue has no empty part and none with a blank at its end", strconv.Quote(queue))
 		}
 	}
 	return nil

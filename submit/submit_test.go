@@ -79,6 +79,8 @@ func TestWhatHadoopCannotDoIsRefusedByName(t *testing.T) {
 		"out: not on a cluster":    func(s *Spec) { s.Output = "out" },
 		"--binary":                 func(s *Spec) { s.Binary = "/opt/my mrlocal" },
 		"not NAME=VALUE":           func(s *Spec) { s.Properties = []string{"x"} },
+		"empty part":               func(s *Spec) { s.Queue = "root..a" },
+		"blank at its end":         func(s *Spec) { s.Properties = []string{"mapreduce.job.queuename=root.a "} },
 		"both kinds of quotes":     func(s *Spec) { s.Args = []string{`-e '"`} },
 		"an empty word":            func(s *Spec) { s.Args = []string{""} },
 	} {
@@ -158,12 +160,33 @@ func TestExitCodesOfHadoopBecomeKinds(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTheContextKillsTheJob waits for the job's ID, cancels, and looks for the kill.
+// TestAServerThatDoesNotAnswerIsToldOnce has what a client of Hadoop 3.4.2 says without a ResourceManager.
+func TestAServerThatDoesNotAnswerIsToldOnce(t *testing.T) {
+	var said []string
+	w := watcher{job: &report.Job{}, l: Listener{Note: func(text string) { said = append(said, text) }}}
+	for i := range 3 {
+		w.line(fmt.Sprintf("2026-11-23 13:20:11,208 INFO ipc.Client: Retrying connect to server: localhost/127.0.0.1:19205. Already tried %d time(s); maxRetries=3", i), time.Now())
+	}
+	if got := strings.Join(said, "|"); got != "no answer from localhost/127.0.0.1:19205; Hadoop tries again" {
+		t.Error(got)
+	}
+}
+
+// TestTheEndOfTheContextKillsTheJob waits for the job's ID, cancels, and looks for the kill. The cluster may have the
+// job before the client says that it runs.
 func TestTheEndOfTheContextKillsTheJob(t *testing.T) {
+	for _, said := range []string{"INFO mapreduce.Job: Running job: job_7", `INFO mapreduce.JobSubmitter: Submitting tokens for job: job_7
+INFO mapreduce.Job: The url to track the job: http://rm/proxy/`} {
+		t.Run(said[:30], func(t *testing.T) { endsWithAKill(t, said) })
+	}
+}
+
+// endsWithAKill cancels when it hears something of a job that says so much.
+func endsWithAKill(t *testing.T, said string) {
 	s := spec(t)
 	killed := filepath.Join(t.TempDir(), "killed")
 	s.Hadoop = command(t, `case $1 in
-jar) echo "INFO mapreduce.Job: Running job: job_7" >&2; exec sleep 60 ;;
+jar) echo "`+said+`" >&2; exec sleep 60 ;;
 *) echo "$@" >`+killed+`.part; mv `+killed+`.part `+killed+` ;;
 esac`)
 	p, err := New(s)

@@ -3,6 +3,7 @@ package submit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,8 @@ type watcher struct {
 	group    string // of the counters at hand
 	reason   string // why the job failed, as far as it was said
 	last     string
-	seen     [2]int // percent of maps and reduces
+	silent   []string // servers that did not answer
+	seen     [2]int   // percent of maps and reduces
 }
 
 // jobID returns the ID of the job, from any goroutine.
@@ -34,6 +36,13 @@ func (w *watcher) jobID() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.id
+}
+
+// know sets the ID of the job.
+func (w *watcher) know(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.id = id
 }
 
 // line takes in one line.
@@ -48,11 +57,19 @@ func (w *watcher) line(line string, begun time.Time) {
 	w.counters = false
 	w.last = line
 	switch message := after(line, ": "); {
+	// It stands there before the cluster has the job, so that no moment is without an ID to kill.
+	case strings.Contains(line, "Submitting tokens for job: "):
+		w.know(after(line, "Submitting tokens for job: "))
 	case strings.Contains(line, "Running job: "):
-		w.mu.Lock()
-		w.id = after(line, "Running job: ")
-		w.mu.Unlock()
-		w.l.Note(w.id)
+		w.know(after(line, "Running job: "))
+		w.l.Note(w.jobID())
+	// Hadoop tries for a quarter of an hour before it gives up.
+	case strings.Contains(line, "Retrying connect to server: "):
+		server, _, _ := strings.Cut(after(line, "Retrying connect to server: "), ". ")
+		if !slices.Contains(w.silent, server) {
+			w.silent = append(w.silent, server)
+			w.l.Note("no answer from " + server + "; Hadoop tries again")
+		}
 	case strings.Contains(line, "Counters: "):
 		w.counters, w.counted = true, true
 	case strings.Contains(line, "url to track the job: "):

@@ -116,6 +116,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		"a byte that is no text": {"", errors.New("a\xffb"), "mrlocal: a\\xffb\n"},
 		"an escape sequence":     {"", errors.New("\x1b[31m"), "mrlocal: \\x1b[31m\n"},
 		"joined errors":          {"", errors.Join(errors.New("a"), errors.New("b")), "mrlocal: a; b\n"},
+		"flags for options":      {"", errors.New("give Options.HDFS.Web, Options.Memory.Next or Options.MemoryBytes."), "mrlocal: give --webhdfs, Memory.Next or --memory.\n"},
 		"umlauts stay":           {"", errors.New("größe"), "mrlocal: größe\n"},
 	} {
 		if got := ErrorLine(c.what, c.err); got != c.want {

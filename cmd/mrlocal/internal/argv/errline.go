@@ -82,7 +82,7 @@ func InFlags(text string) string {
 	if !strings.Contains(text, "Options.") {
 		return text // most texts; to compile the expression takes time
 	}
-	return regexp.MustCompile(`\bOptions\.[A-Z]\w*`).ReplaceAllStringFunc(text, func(name string) string {
+	return regexp.MustCompile(`\bOptions\.[A-Z]\w*(\.[A-Z]\w*)?`).ReplaceAllStringFunc(text, func(name string) string {
 		return flagOf(strings.TrimPrefix(name, "Options."))
 	})
 }
@@ -98,6 +98,7 @@ func flagOf(field string) string {
 		"GrowthThreshold": "--growth-threshold", "MergeFactor": "--merge-factor", "Attempts": "--attempts", "ResumeDir": "--resume", "Codec": "--compress",
 		"Side": "--centroids", "Record": "--record", "K": "--clusters", "Rounds": "--rounds", "Tolerance": "--tolerance",
 		"KeepMap": "--keep-map", "KeepReduce": "--keep-reduce", "Stages": "--stages",
+		"HDFS.Web": "--webhdfs", "HDFS.User": "--hdfs-user",
 		"Top": "--top", "Min": "--min", "Max": "--max", "Fields": "-f", "Delimiter": "-d", "Delimited": "-s", "Words": "-w",
 		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "JSON": "--json", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
 	}[field], field)
