@@ -193,9 +193,13 @@ the others judge the constant. The list below a paper's table has all such const
 that come out apart. Some constants were chosen after runs that showed other figures, too: the experiments say so below.
 
 A reason names the cause, and what comes out if one thing is changed and nothing else: "Isolated: with cluster.disk=30MB
-it is 10.9 %, inside (5 seeds)". It is isolated if one change brings the figure into its band or to the other side of
-it, or makes the comparison true; otherwise the changes are listed under "Each alone". The changes stand in the files,
+it is 10.9 % (10.5 to 11.3), inside (20 seeds)". It is isolated if one change brings the figure into its band or to the
+other side of it, or makes the comparison true; otherwise the changes are listed under "Each alone". In parentheses is
+the 95 % interval. Where it reaches out of the band, ours is inside "by its mean alone". The changes stand in the files,
 under isolate, and these commands make them again: no number of a reason is written by hand.
+
+A reading is a number of which the paper has no figure: what two readings of its text differ by, or what the model
+does. It has no band and no verdict, and stands in a table of its own.
 
 Withdrawn names what was set or worded after a run. It no longer counts: what stands was stated before the run, or
 there is no band, and then the figure is never inside.
@@ -249,7 +253,16 @@ func (r *Result) section(b *bytes.Buffer) {
 			}
 		}
 	}
-	r.figures(b)
+	if len(r.Lines) > 0 {
+		r.figures(b)
+	}
+	if len(r.Readings) > 0 {
+		b.WriteString("\n| reading; the paper has no figure | ours | 95 % |\n| --- | --- | --- |\n")
+		for i := range r.Readings {
+			ours, within := r.reading(i)
+			row(b, r.Readings[i].What, ours, within)
+		}
+	}
 	// A sweep has too many runs for a table; its chart shows them.
 	if len(r.trials) <= mostRows {
 		r.runTable(b)

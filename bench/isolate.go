@@ -10,14 +10,11 @@ import (
 	"mrlocal/workload"
 )
 
-// isolatedSeeds is the number of seeds with which a change is made, at most.
-const isolatedSeeds = 5
-
 // Isolate makes the runs of each figure with each of its changes alone, and adds to the
 // reason what comes out; most is as in Run. A cause is isolated if one change brings the
 // figure into its band, or to the other side of it, or makes the comparison true.
 func (r *Result) Isolate(ctx context.Context, most int) error {
-	seeds := min(max(r.Seeds, 1), isolatedSeeds)
+	seeds := max(r.Seeds, 1)
 	if most > 0 {
 		seeds = min(seeds, most)
 	}
@@ -31,16 +28,7 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 			if err != nil {
 				return err
 			}
-			text := "with " + words(&f.Isolate[k]) + " it is " + got.Shown
-			in := got.Verdict == Inside || got.Verdict == Exact
-			switch {
-			case got.Verdict == Words:
-				in = got.Ours == "true"
-			case in && bandless(f):
-				text += ", at most 25 % off"
-			case in:
-				text += ", inside"
-			}
+			text, in := isolation(f, &f.Isolate[k], &got)
 			isolated = isolated || in || l.Low != "" && less(l.Ours, l.Low) != less(got.Ours, l.Low)
 			said = append(said, text)
 		}
@@ -59,6 +47,29 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 	return nil
 }
 
+// isolation says what comes out with a change, and whether that is in the band or true.
+func isolation(f *workload.Figure, change *workload.Trial, got *Line) (text string, in bool) {
+	text = "with " + words(change) + " it is " + got.Shown
+	if got.Verdict == Words {
+		return text, got.Ours == "true"
+	}
+	if got.CILow != "" {
+		text += " (" + got.interval() + ")"
+	}
+	switch {
+	case got.Verdict == Outside:
+		return text, false
+	case bandless(f):
+		text += ", at most 25 % off"
+	default:
+		text += ", inside"
+	}
+	if got.CILow != "" && (less(got.CILow, got.Low) || less(got.High, got.CIHigh)) {
+		text += " by its mean alone"
+	}
+	return text, true
+}
+
 // less compares two numbers of a line.
 func less(a, b Cell) bool {
 	x, _ := strconv.ParseFloat(string(a), 64)
@@ -69,8 +80,15 @@ func less(a, b Cell) bool {
 // changed judges a figure by runs with a change. made has the runs that were made, by key.
 func (r *Result) changed(ctx context.Context, f *workload.Figure, change *workload.Trial, seeds int, made map[string]*done) (Line, error) {
 	var trials []trial
+	if change.Name != "" && !slices.ContainsFunc(r.Runs, func(t workload.Trial) bool { return t.Name == change.Name }) {
+		return Line{}, r.file.Errorf(change.Pos, f.What, "no run is called %s", change.Name)
+	}
 	for t := range r.Runs {
-		some, err := expand(r.file, r.With, &r.Runs[t], change)
+		c := change
+		if c.Name != "" && c.Name != r.Runs[t].Name {
+			c = &workload.Trial{}
+		}
+		some, err := expand(r.file, r.With, &r.Runs[t], c)
 		if err != nil {
 			return Line{}, err
 		}
@@ -167,5 +185,9 @@ func words(t *workload.Trial) string {
 	for _, a := range t.Args {
 		all = append(all, "--"+a.Name+" "+a.Values[0])
 	}
-	return strings.Join(all, " and ")
+	said := strings.Join(all, " and ")
+	if t.Name != "" {
+		said += " for run " + t.Name + " alone"
+	}
+	return said
 }

@@ -2,11 +2,13 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"mrlocal/errs"
+	"mrlocal/internal/interval"
 	"mrlocal/workload"
 )
 
@@ -126,6 +128,7 @@ type Result struct {
 	Lines []Line
 	seeds int // number of seeds that were run
 	first seed
+	reads [][]float64 // by reading and seed
 }
 
 // seed holds the runs of an experiment with one seed, and the metrics that its figures
@@ -141,7 +144,7 @@ type seed struct {
 // file. A value of most above 0 bounds the number of runs. Run fails where ctx ends, a run
 // fails or a figure's expression is wrong.
 func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
-	r := &Result{Experiment: e}
+	r := &Result{Experiment: e, reads: make([][]float64, len(e.Readings))}
 	seeds := max(e.Seeds, 1)
 	if most > 0 {
 		seeds = min(seeds, most)
@@ -182,7 +185,8 @@ func (e *Experiment) setSeed(t *trial, n int) {
 	}
 }
 
-// evaluate appends the results of all figures by the runs of one seed to worth.
+// evaluate appends the results of all figures by the runs of one seed to worth, and those
+// of all readings to r.reads.
 func (r *Result) evaluate(s *seed, worth [][]relation) error {
 	for i := range r.Figures {
 		f := &r.Figures[i]
@@ -196,7 +200,38 @@ func (r *Result) evaluate(s *seed, worth [][]relation) error {
 		}
 		worth[i] = append(worth[i], ours)
 	}
+	for i := range r.Readings {
+		f := &r.Readings[i]
+		ours, err := evaluate(f.Ours, s.look)
+		if err == nil && len(ours.signs) > 0 {
+			err = errors.New("a reading is a number; what the paper says goes to figures")
+		}
+		var n float64
+		if err == nil {
+			n, err = ours.sides[0].one()
+		}
+		if err != nil {
+			return r.file.Errorf(f.Pos, f.What, "%v", err)
+		}
+		r.reads[i] = append(r.reads[i], n)
+	}
 	return nil
+}
+
+// reading returns a reading with its unit, and its 95 % interval; "" with one seed.
+func (r *Result) reading(i int) (ours, within string) {
+	in, unit := interval.Of(r.reads[i]), r.Readings[i].Unit
+	by := 1.0
+	if unit == "%" {
+		by = 100
+	}
+	if unit != "" {
+		unit = " " + unit
+	}
+	if len(r.reads[i]) > 1 {
+		within = short(in.Low*by) + " to " + short(in.High*by)
+	}
+	return short(in.Mean*by) + unit, within
 }
 
 // judge judges all figures by their results with all seeds.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,9 @@ func written(t *testing.T) (lines []bench.Line) {
 	return lines
 }
 
+// readings finds the tables of readings in the document, firstCells the first cells of a table.
+var readings, firstCells = regexp.MustCompile(`(?m)^\| reading;.*\n(\|.*\n)+`), regexp.MustCompile(`(?m)^\| [^|]+`)
+
 // TestTheDocumentIsTheCommandsOutput: mrlocal reproduce --write renews docs/reproduction.md
 // where something has changed. Deterministic figures, tables of runs and charts must be those
 // of the document. What random figures are with all seeds is taken from the document's own
@@ -111,12 +115,25 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs := filepath.Join("..", "docs")
+	document, err := os.ReadFile(filepath.Join(docs, "reproduction.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Readings hang on the seeds, too: those of the document stand for ours where they have the
+	// same words.
+	there, ours := readings.FindAll(document, -1), 0
+	files["reproduction.md"] = readings.ReplaceAllFunc(files["reproduction.md"], func(got []byte) []byte {
+		if ours++; ours > len(there) || !slices.Equal(firstCells.FindAllString(string(got), -1), firstCells.FindAllString(string(there[ours-1]), -1)) {
+			return got
+		}
+		return there[ours-1]
+	})
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		golden.Check(t, filepath.Join(docs, filepath.FromSlash(name)), files[name])
 	}
-	there, err := filepath.Glob(filepath.Join(docs, bench.Folder, "*"))
-	if err != nil || len(there) != len(files)-1 {
-		t.Errorf("%d files in docs/%s, and the document has %d: %v", len(there), bench.Folder, len(files)-1, err)
+	drawn, err := filepath.Glob(filepath.Join(docs, bench.Folder, "*"))
+	if err != nil || len(drawn) != len(files)-1 {
+		t.Errorf("%d files in docs/%s, and the document has %d: %v", len(drawn), bench.Folder, len(files)-1, err)
 	}
 }
 
@@ -196,6 +213,8 @@ experiments:
 		"{without: [B]}":                       "Each alone: with no B it is 45 s (1 seed).",
 		"{map-slots: 2}":                       "Each alone: with --map-slots 2 it is 45 s (1 seed).",
 		"{without: [B], scale: {map_time: 2}}": "Isolated: with no B and map_time times 2 it is 85 s, inside (1 seed).",
+		"{name: r, map-slots: 2}":              "Each alone: with --map-slots 2 for run r alone it is 45 s (1 seed).",
+		"{name: q, map-slots: 2}":              "error: e.yaml:10:64: w: no run is called q",
 		"{set: {jobs.C.maps: 8}}":              "error: e.yaml:10:64: run r: jobs.C.maps=8: no \"C\" in jobs; there are A, B",
 		"{scale: {deadline: 2}}":               "error: e.yaml:10:64: run r: scale: no deadline; there are map_time, reduce_time, map_output",
 		"{scale: {map_time: x}}":               "error: e.yaml:10:64: run r: scale: map_time: x is no factor",
@@ -223,6 +242,50 @@ experiments:
 		if got != want {
 			t.Errorf("%s\n got %s\nwant %s", change, got, want)
 		}
+	}
+}
+
+// TestReadingsHaveNoVerdict: of a reading the paper has no figure, so no format for programs
+// lists it; the document and the terminal show the mean with its interval.
+func TestReadingsHaveNoVerdict(t *testing.T) {
+	run := func(ours string) (*bench.Result, error) {
+		f, err := workload.Parse("e.yaml", fmt.Appendf(nil, `
+cluster: {map_slots: 1, reduce_slots: 1}
+jobs: [{name: A, maps: 4, reduces: 0, map_time: {uniform: [1s, 2s]}}]
+experiments:
+  - name: e
+    paper: p
+    runs: [{name: one, sched: fifo}, {name: two, sched: fifo, map-slots: 2}]
+    seeds: 20
+    readings: [{what: two slots save, unit: "%%", ours: "%s"}]
+`, ours))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := bench.Of(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[0].Run(t.Context(), 0)
+	}
+	r, err := run("1 - makespan[two] / makespan[one]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := bench.Document([]*bench.Result{r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"document": files["reproduction.md"], "terminal": r.Text()} {
+		if !regexp.MustCompile(`two slots save[ |]+4\d(\.\d)? %[ |]+4\d(\.\d)? to 4\d`).Match(text) {
+			t.Errorf("the %s:\n%s", name, text)
+		}
+	}
+	if len(r.Lines) > 0 || bytes.Contains(bench.CSV([]*bench.Result{r}), []byte("save")) || strings.Contains(bench.Summary([]*bench.Result{r}), "1 figure") {
+		t.Errorf("a reading is listed as a figure: %s", bench.CSV([]*bench.Result{r}))
+	}
+	if _, err := run("makespan[two] < makespan[one]"); err == nil || err.Error() != "e.yaml:9:16: two slots save: a reading is a number; what the paper says goes to figures" {
+		t.Error(err)
 	}
 }
 

@@ -22,6 +22,10 @@ func (r *Result) Text() []byte {
 		// the table.
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", l.What, l.Paper, l.Shown, l.interval(), joined(l.says(), l.Reason))
 	}
+	for i := range r.Readings {
+		ours, within := r.reading(i)
+		fmt.Fprintf(t, "  %s\t\t%s\t%s\tthe paper has no figure\n", r.Readings[i].What, ours, within)
+	}
 	_ = t.Flush() // into memory
 	return b.Bytes()
 }

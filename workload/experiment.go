@@ -18,6 +18,7 @@ type Experiment struct {
 	Runs               []Trial
 	Seeds              int // number of seeds of every run: 1, 2, …; 0: only the seed of its flags
 	Figures            []Figure
+	Readings           []Reading
 	Charts             []ChartOf
 	Pos                Pos
 }
@@ -46,8 +47,17 @@ type Figure struct {
 	Fitted    bool     // a constant was fitted to it, or chosen after a run that showed it
 	Withdrawn string   // what was set after a run and no longer counts: a band, a limit, a wording; "": nothing
 	Because   string   // why ours is outside, or the comparison false
-	Isolate   []Trial  // changes of all runs, each made alone, that show why; they have no names
+	Isolate   []Trial  // changes, each made alone, that show why; of the runs with their name, or of all
 	Pos       Pos
+}
+
+// Reading is a number of the runs of which the paper has no figure: what two readings of its
+// text differ by, or what the model does. It has no band and no verdict.
+type Reading struct {
+	What string
+	Unit string // % or s, which is written behind the number; "": none
+	Ours string // a formula, as that of a Figure
+	Pos  Pos
 }
 
 // NotBuilt begins the reason of a figure without Ours.
@@ -82,12 +92,13 @@ func (d *decoder) experiment(n ast.Node) {
 		{"runs", appended(d, &e.Runs, func(item ast.Node) Trial { return d.trial(item, namedRun) })},
 		{"seeds", into(&e.Seeds, positive(d, d.count))},
 		{"figures", appended(d, &e.Figures, d.figure)},
+		{"readings", appended(d, &e.Readings, d.reading)},
 		{"charts", appended(d, &e.Charts, d.chart)},
 	})
 	d.must(n, "experiment", e.Name != "", "name")
 	d.must(n, "experiment", e.Paper != "", "paper")
 	d.must(n, "experiment", len(e.Runs) > 0, "runs")
-	d.must(n, "experiment", len(e.Figures) > 0, "figures")
+	d.must(n, "experiment", len(e.Figures)+len(e.Readings) > 0, "figures")
 	for i := range d.file.Experiments {
 		if d.file.Experiments[i].Name == e.Name {
 			d.failAt(e.Pos, "experiment "+e.Name, "the name is given twice, first on line %d", d.file.Experiments[i].Pos.Line)
@@ -101,8 +112,8 @@ type form uint8
 
 const (
 	flagsOnly form = iota // of all runs
-	changed               // a change of all runs: set, scale, without
-	namedRun              // these, and name and jobs
+	changed               // a change of all runs, or of those of a name: set, scale, without, name
+	namedRun              // these and jobs
 )
 
 // trial reads a run, the flags of all runs, or a change of them.
@@ -116,7 +127,7 @@ func (d *decoder) trial(n ast.Node, form form) Trial {
 	}
 	for it := entriesOf(m); d.err == nil && it.Next(); {
 		switch key := d.name(it.Key(), "runs"); {
-		case form == namedRun && key == "name":
+		case form >= changed && key == "name":
 			t.Name = d.name(it.Value(), key)
 		case form == namedRun && key == "jobs":
 			t.Jobs = d.values(it.Value(), key)
@@ -174,6 +185,19 @@ func (d *decoder) figure(n ast.Node) Figure {
 		d.fail(n, "figure", "has ours, and is not built")
 	}
 	return f
+}
+
+// reading reads an item of readings.
+func (d *decoder) reading(n ast.Node) Reading {
+	r := Reading{Pos: placeOf(d.resolve(n))}
+	d.mapping(n, "reading", []field{
+		{"what", into(&r.What, d.word)},
+		{"unit", into(&r.Unit, d.word)},
+		{"ours", into(&r.Ours, d.word)},
+	})
+	d.must(n, "reading", r.What != "", "what")
+	d.must(n, "reading", r.Ours != "", "ours")
+	return r
 }
 
 // chart reads an item of charts.
