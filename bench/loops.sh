@@ -47,12 +47,14 @@ loop "sort: repeated lines of -u" ./jobs/sort 'WithoutRepeats'
 loop "sort: keys of -k" ./jobs/sort 'AppendKey'
 loop "sort: 64 MiB, by reference" ./spill 'TakeAndSort' Mrecords/s
 loop "sort late: divide a map's entries" ./spill/record 'Divide' Mrecords/s
+loop "sort late: put records of a range side by side" ./spill/record 'Arrange' Mrecords/s
 loop "sort late: gather and sort a part" ./spill/record 'GatherAndSort' Mrecords/s
 loop "sort late: prefixes of whole keys again" ./spill/record 'Restore'
 loop "emit into the kvbuffer" ./spill 'Emit$' ns/op
 loop "merge runs" ./spill 'Merge' Mrecords/s
 loop "values of a group" ./spill 'Values' ns/value
 loop "push memory out, by codec" ./spill 'Evict'
+loop "streaming: cut lines that a command writes" ./streaming/wire 'Lines'
 loop "write results" ./output 'Write/.*/piece=1MiB'
 loop "shuffle: a map output" ./shuffle 'Copy' ns/output
 loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op

@@ -99,6 +99,7 @@ type Buffer struct {
 	sorting    sorting
 	writer     *runs.Writer // made at the first spill
 	writerRoom *membudget.Chunk
+	arranging  *membudget.Chunk // for arrange; nil: it has not begun, or there is no memory
 	out        *runs.MapOutput
 	spill      struct {
 		done   chan struct{} // closed by the spill under way; nil: none
@@ -138,6 +139,9 @@ const (
 
 	// leastHeldBytes may always be held: a spill and a load of two chunks each.
 	leastHeldBytes = 4 * membudget.ChunkBytes
+
+	// arrangeBytes are enough for the records of an index chunk, if they have 64 bytes each.
+	arrangeBytes = 4 * membudget.ChunkBytes
 )
 
 // NewBuffer makes an empty buffer. It takes two chunks of the lease, one to sort
@@ -567,6 +571,9 @@ func (b *Buffer) end() *runs.MapOutput {
 	}
 	b.lease.Free(b.sorting.scratch)
 	b.lease.Free(b.writerRoom)
+	if b.arranging != nil {
+		b.lease.Free(b.arranging)
+	}
 	b.data, b.cur = nil, nil
 	return b.out
 }

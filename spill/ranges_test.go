@@ -60,7 +60,11 @@ func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand
 		case 1:
 			o.StartBytes = 2 << 20 // spills when chunks of its index are divided
 		}
-		outs = append(outs, k.takeKeys(o, r, 20_000+r.IntN(20_000), m, makeKey, false, want))
+		if n := 20_000 + r.IntN(20_000); r.IntN(2) == 0 {
+			outs = append(outs, k.takeKeys(o, r, n, m, makeKey, false, want))
+		} else {
+			outs = append(outs, k.emitKeys(o, r, n, makeKey, &want[0]))
+		}
 		done()
 	}
 	sorted := stableSort(want[0])
@@ -103,6 +107,31 @@ func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand
 	same(t, what+", groups", k.readGroups(outs, 0, func(o *runs.MergeOptions) { o.Beside = cores.beside }), sorted)
 	release(t, k, outs)
 	cores.ended.Wait()
+}
+
+// emitKeys makes a map output of n records, which are copied one by one. Some are long.
+func (k *kit) emitKeys(o Options, r *rand.Rand, n int, makeKey func(*rand.Rand) string, want *[]pair) *runs.MapOutput {
+	b, err := NewBuffer(o)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	long := r.IntN(3) * n / 2 // none, one in the middle, or one behind the end
+	for i := range n {
+		key, value := makeKey(r), fmt.Sprint(i)
+		switch {
+		case i == long && i > 0:
+			value = string(make([]byte, 300<<10)) // has memory of its own
+		case i%1000 == 999:
+			value = string(make([]byte, 3000))
+		}
+		b.Emit([]byte(key), []byte(value))
+		*want = append(*want, pair{key, value})
+	}
+	out, err := b.Close()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return out
 }
 
 // Other cores sort, and have ended when a merge is closed that was not read to its end. The

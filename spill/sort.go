@@ -334,12 +334,32 @@ func (b *Buffer) divide() {
 	l := b.load
 	for i := len(l.ends); i < len(l.full) && b.err == nil; i++ {
 		// Divide needs as much scratch as a chunk has entries, which is what NewBuffer took.
+		first := l.indexed(i)[0].Ref >> record.CodeBits
 		ends, err := b.divider.Divide(&l.arena, l.indexed(i), b.sorting.sorter.Scratch)
 		if err != nil {
 			b.fail(err)
 			return
 		}
-		l.ends = append(l.ends, ends)
+		if l.ends = append(l.ends, ends); b.divider.Ranges() && len(l.ends) == len(l.full) && b.data != nil {
+			b.arrange(l.indexed(i), first)
+		}
+	}
+}
+
+// arrange puts the records of the index chunk that was divided last into the order of their ranges.
+// So the reduce, which sorts range by range, finds many of them side by side.
+func (b *Buffer) arrange(entries []record.Entry, first uint64) {
+	if b.arranging == nil {
+		if !b.lease.Grow(arrangeBytes) {
+			return
+		}
+		var ok bool
+		if b.arranging, ok = b.lease.Big(arrangeBytes); !ok {
+			return
+		}
+	}
+	if end, ok := b.load.arena.Arrange(entries, first, b.dataAddr+uint64(b.off), b.arranging.Data); ok {
+		b.off = int(max(end, b.dataAddr) - b.dataAddr)
 	}
 }
 

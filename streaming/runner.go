@@ -375,7 +375,7 @@ func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 }
 
 // roomBytes is how many bytes of records a reduce collects before it sends them.
-const roomBytes = 32 << 10
+const roomBytes = child.BufferBytes
 
 // sendRoom sends what was collected.
 func (g *groups) sendRoom() error {

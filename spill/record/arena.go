@@ -232,9 +232,24 @@ func splitEmitted(p []byte) (key, value []byte) {
 	return p[at : at+k : at+k], p[at+k : at+k+v : at+k+v]
 }
 
+// emittedLength returns the length of the emitted record that p begins with.
+func emittedLength(p []byte) int {
+	if p[0]|p[1] < 0x80 {
+		return 2 + int(p[0]) + int(p[1])
+	}
+	k, n := binary.Uvarint(p)
+	v, m := binary.Uvarint(p[n:])
+	return n + m + int(k+v)
+}
+
 // PutEmitted writes an emitted record to dst, which must have room for it, and
 // returns its length.
 func PutEmitted(dst, key, value []byte) int {
+	if len(key)|len(value) < 0x80 {
+		dst[0], dst[1] = byte(len(key)), byte(len(value))
+		n := 2 + copy(dst[2:], key)
+		return n + copy(dst[n:], value)
+	}
 	n := binary.PutUvarint(dst, uint64(len(key)))
 	n += binary.PutUvarint(dst[n:], uint64(len(value)))
 	n += copy(dst[n:], key)

@@ -16,7 +16,7 @@ type Ranges struct {
 }
 
 const (
-	rangesWanted = 64
+	rangesWanted = MostParts
 
 	// A cut of so many bytes is as good as a longer one. The sample is a part of a chunk.
 	mostCutBytes = 256
@@ -39,6 +39,9 @@ func (r *Ranges) of(a *Arena, entries []Entry) *cuts {
 // NewRangeDivider makes a Divider of one partition that divides it by ranges.
 func NewRangeDivider(r *Ranges) *Divider { return &Divider{ranges: r} }
 
+// Ranges reports whether the Divider divides a partition by ranges.
+func (d *Divider) Ranges() bool { return d.ranges != nil }
+
 // UnsortedRanges returns the state of a run that a range divider has divided. ends is what
 // Divide returned, by slice.
 func (d *Divider) UnsortedRanges(ends [][]int) *Unsorted {
@@ -60,6 +63,56 @@ func (u *Unsorted) RangeDepths() []int { return u.cuts.depth }
 // Cut returns where the ranges end in entries that are sorted.
 func (u *Unsorted) Cut(a *Arena, sorted []Entry) (ends []int) {
 	return CutEnds(u.cuts.root.keys, len(u.cuts.depth), a, sorted)
+}
+
+// Arrange puts the records that entries stand for into the order of entries, within the memory
+// that they take: from the address from on, side by side, and nothing else. last is the address behind the
+// last of them, and Arrange returns where it is then. It reports false, and has done nothing, where a
+// record is none that was emitted, and where room is too short for a copy of all.
+//
+// hot: each record is copied twice, while it is in the cache.
+func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end uint64, ok bool) {
+	for piece := from >> segBits; piece <= last>>segBits; piece++ {
+		if piece >= uint64(len(a.pieces)) || len(a.pieces[piece]) != SegBytes {
+			return 0, false
+		}
+	}
+	at, off, piece := 0, int(from&SegMask), from>>segBits
+	for i := range entries {
+		ref := entries[i].Ref
+		if ref&KindMask != CodeEmitted {
+			return 0, false
+		}
+		p := a.At(ref >> CodeBits)
+		n := emittedLength(p)
+		if n > len(room)-at {
+			return 0, false
+		}
+		at += copy(room[at:], p[:n])
+		if off += n; off > SegBytes {
+			off = n
+			piece++
+		}
+	}
+	if piece > last>>segBits { // records fill the pieces less well in the new order
+		return 0, false
+	}
+	at, off, piece = 0, int(from&SegMask), from>>segBits
+	begun := 0 // in room: what belongs to the piece
+	for i := range entries {
+		n := emittedLength(room[at:])
+		if off+n > SegBytes {
+			copy(a.pieces[piece][off-(at-begun):], room[begun:at])
+			begun, off = at, 0
+			piece++
+		}
+		ref := &entries[i].Ref
+		*ref = (piece<<segBits+uint64(off))<<CodeBits | *ref&CodeMask
+		off += n
+		at += n
+	}
+	copy(a.pieces[piece][off-(at-begun):], room[begun:at])
+	return piece<<segBits + uint64(off), true
 }
 
 // CutPoints makes at most parts-1 ascending cut points of sampled keys, which it sorts. They are distinct, except

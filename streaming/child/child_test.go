@@ -87,6 +87,26 @@ func TestExitCodesAreThoseOfJava(t *testing.T) {
 	}
 }
 
+// Pieces that are longer than the buffer, and shorter ones between them, come in their order.
+func TestPiecesOfAnyLengthAreWritten(t *testing.T) {
+	p, h := begin(t, t.Context(), "cat")
+	var want []byte
+	for i, n := range []int{1, child.BufferBytes, 300_000, 5, child.BufferBytes - 5, 300_000, 300_000, child.BufferBytes - 1, 2, 7} {
+		piece := bytes.Repeat([]byte{byte('a' + i)}, n)
+		want = append(want, piece...)
+		if err := p.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+		clear(piece) // it was borrowed
+	}
+	if exit, err := p.Close(); err != nil || exit.Failed() != nil {
+		t.Fatal(exit, err)
+	}
+	if !bytes.Equal(h.out.Bytes(), want) {
+		t.Errorf("%d bytes came back, not the %d that were written", h.out.Len(), len(want))
+	}
+}
+
 func TestACommandThatStopsReadingIsToldFromOneThatReadsAll(t *testing.T) {
 	p, h := begin(t, t.Context(), "head -n 1; exec <&-; sleep 0.05")
 	data := bytes.Repeat([]byte("0123456789abcde\n"), 64<<10)

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -83,6 +84,15 @@ func (p *Process) Write(data []byte) error {
 	for len(data) > 0 {
 		if p.broken {
 			return ErrClosed
+		}
+		if len(p.pending) == 0 && len(data) >= BufferBytes { // without a copy
+			own := p.pending
+			p.pending = data
+			err := p.flush()
+			if p.pending = own; err != nil || p.broken {
+				return cmp.Or(err, ErrClosed)
+			}
+			return nil
 		}
 		n := min(len(data), BufferBytes-len(p.pending))
 		p.pending = append(p.pending, data[:n]...)

@@ -35,6 +35,9 @@ func (r *Reader) Read(p []byte, ended bool, emit func(key, value []byte)) (n int
 // lines cuts lines, which end with LF, CR or CR LF.
 func (r *Reader) lines(p []byte, ended bool, emit func(key, value []byte)) int {
 	at := 0
+	if len(r.Separator) == 1 && r.KeyFields <= 1 && r.Format == TextLines && bytes.IndexByte(p, '\r') < 0 {
+		at = plainLines(p, r.Separator[0], emit)
+	}
 	for at < len(p) {
 		rest := p[at:]
 		end := bytes.IndexByte(rest, '\n')
@@ -63,6 +66,24 @@ func (r *Reader) lines(p []byte, ended bool, emit func(key, value []byte)) int {
 		at += end + skip
 	}
 	return at
+}
+
+// plainLines emits the lines of p that end with LF, and returns how many bytes they take.
+//
+// hot: once a line that a command writes.
+func plainLines(p []byte, separator byte, emit func(key, value []byte)) (n int) {
+	for rest := p; ; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			return len(p) - len(rest)
+		}
+		key, value := rest[:end], rest[end:end]
+		if cut := bytes.IndexByte(key, separator); cut >= 0 {
+			key, value = key[:cut], key[cut+1:]
+		}
+		emit(key, value)
+		rest = rest[end+1:]
+	}
 }
 
 // line emits one line. Without enough separators all of it is the key.

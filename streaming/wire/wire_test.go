@@ -133,3 +133,44 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkLines(b *testing.B) {
+	text := bytes.Repeat([]byte("a line of a command,\twith a key and a value\nand one without\n"), 2000)
+	r := Reader{Separator: []byte("\t")}
+	keys := 0
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Read(text, false, func(k, v []byte) { keys += len(k) }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A text without CR is cut as one with CR is: record by record.
+func TestPlainLinesAreCutAsAllLines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringOf(rapid.RuneFrom([]rune("ab\t,\n"))).Draw(t, "text"))
+		separator := rapid.SampledFrom([]string{"\t", ",", "\n", "b"}).Draw(t, "separator")
+		ended := rapid.Bool().Draw(t, "ended")
+		plain, general := Reader{Separator: []byte(separator)}, Reader{Separator: []byte(separator)}
+		var got, want []string
+		n, err := plain.Read(text, ended, func(k, v []byte) { got = append(got, fmt.Sprintf("%q=%q", k, v)) })
+		// A CR behind the text sends all of it the other way; its own line is left out.
+		cr := append(append([]byte{}, text...), '\r')
+		general.lines(cr, false, func(k, v []byte) { want = append(want, fmt.Sprintf("%q=%q", k, v)) })
+		if tail := len(text) - n; ended && err == nil {
+			if n != len(text) {
+				t.Fatalf("%d of %d bytes", n, len(text))
+			}
+			if last := bytes.LastIndexByte(text, '\n') + 1; last < len(text) {
+				general.line(text[last:], func(k, v []byte) { want = append(want, fmt.Sprintf("%q=%q", k, v)) })
+			}
+		} else if bytes.IndexByte(text[n:], '\n') >= 0 || tail < 0 {
+			t.Fatalf("%d bytes are left of %q", tail, text)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q: %v, want %v", text, got, want)
+		}
+	})
+}
