@@ -94,7 +94,7 @@ type Options struct {
 	ShuffleBytesPerSecond, DiskBytesPerSecond int64 // the disk reads inputs, writes and reads spills
 	Copies                                    task.Copies
 
-	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory
+	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory, or what ulimit -v leaves
 	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
 	SpillPercent       float64 // spill mark, as a share of the kvbuffer; 0: 0.80
 	NoGrowth           bool    // never grow a kvbuffer
@@ -157,7 +157,9 @@ func (o Options) withDefaults(cores int) Options {
 	def(&o.MergeFactor, defaultMergeFactor)
 	def(&o.TaskTimeout, defaultTaskTimeout)
 	if o.MemoryBytes == 0 {
-		o.MemoryBytes, o.memoryByDefault = machine.MemoryBytes()/4, true
+		// A limit of address space is kept if at all possible: CheckProcess refuses what does not fit.
+		fits := max((machine.AddressSpaceLimit()-leastAddressBytes)/3*2, int64(o.slotCount())*LeastBytesPerSlot)
+		o.MemoryBytes, o.memoryByDefault = min(machine.MemoryBytes()/4, fits), true
 	}
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -266,7 +268,7 @@ func (o Options) CheckProcess() error {
 	case machine.FDLimit() < leastFDs:
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed (ulimit -n)", machine.FDLimit(), leastFDs)
 	case machine.ThreadLimit() < threads:
-		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u)", machine.ThreadLimit(), threads, o.allSlots())
+		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u, or pids.max of the control group)", machine.ThreadLimit(), threads, o.allSlots())
 	case machine.AddressSpaceLimit() < addressBytes:
 		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with %s (ulimit -v %d); a smaller Options.MemoryBytes needs less",
 			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryName(), addressBytes>>10)
@@ -314,7 +316,7 @@ func (o *Options) validate(jobCount int) error {
 // not shown as if it were the caller's.
 func (o *Options) memoryName() string {
 	if o.memoryByDefault {
-		return fmt.Sprintf("default of Options.MemoryBytes, a quarter of the machine's, %dMiB", o.MemoryBytes>>20)
+		return fmt.Sprintf("default of Options.MemoryBytes, %dMiB", o.MemoryBytes>>20)
 	}
 	return fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes)
 }

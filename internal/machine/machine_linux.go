@@ -120,26 +120,29 @@ func installedBytes() int64 {
 	return 4 << 30 // an assumption, if the system does not say
 }
 
-// group is groupLimit, asked once: it reads several files.
-var group = sync.OnceValues(groupLimit)
+// group is what the memory control groups allow, asked once: it reads several files.
+var group = sync.OnceValues(func() (int64, bool) {
+	return groupLimit("memory", "memory.max", "memory.limit_in_bytes")
+})
 
-// groupLimit returns the least limit of the memory control group of the process and of those
-// above it. Inside a container the root of the hierarchy is the container's own group.
-func groupLimit() (least int64, ok bool) {
+// groupLimit returns the least limit of the control group of the process and of those above
+// it. The files with the limits are those of versions 2 and 1. Inside a container the root of
+// the hierarchy is the container's own group.
+func groupLimit(controller, file2, file1 string) (least int64, ok bool) {
 	const root = "/sys/fs/cgroup"
 	groups := []string{""}
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {
 		// As 4:memory:/a/b, or 0::/a/b in version 2.
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) == 3 && (fields[1] == "" || slices.Contains(strings.Split(fields[1], ","), "memory")) {
+		if len(fields) == 3 && (fields[1] == "" || slices.Contains(strings.Split(fields[1], ","), controller)) {
 			for at := fields[2]; len(at) > 1; at = path.Dir(at) {
 				groups = append(groups, at)
 			}
 		}
 	}
 	for _, group := range groups {
-		for _, file := range []string{root + group + "/memory.max", root + "/memory" + group + "/memory.limit_in_bytes"} {
+		for _, file := range []string{root + group + "/" + file2, root + "/" + controller + group + "/" + file1} {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				continue
@@ -212,13 +215,17 @@ func BindThread(core int) error {
 func AddressSpaceLimit() int64 { return limitOf(unix.RLIMIT_AS) }
 
 // ThreadLimit returns how many threads the user of the process may have, in all processes
-// together. The limit does not apply to root.
-func ThreadLimit() int64 {
-	if os.Geteuid() == 0 {
-		return math.MaxInt64
+// together, or the control group if it may have less. The user's limit does not apply to root.
+var ThreadLimit = sync.OnceValue(func() int64 {
+	limit := int64(math.MaxInt64)
+	if os.Geteuid() != 0 {
+		limit = limitOf(unix.RLIMIT_NPROC)
 	}
-	return limitOf(unix.RLIMIT_NPROC)
-}
+	if tasks, ok := groupLimit("pids", "pids.max", "pids.max"); ok {
+		limit = min(limit, tasks)
+	}
+	return limit
+})
 
 func limitOf(resource int) int64 {
 	var lim unix.Rlimit

@@ -32,18 +32,24 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 }
 
 // Limits below which the Go runtime may end any command, not only a run, with a stack. The
-// runtime reserves about 1.3 GiB of address space and opens 6 files. Plain go build links the
-// C library, of which each thread takes up to 128 MiB more.
+// runtime reserves about 1.3 GiB of address space, opens 6 files and starts up to 6 threads
+// before it stays as it is. Plain go build links the C library, of which each thread takes up to
+// 128 MiB more.
 const (
 	leastFDs          = 10
+	leastThreads      = 8
 	leastAddressBytes = 2 << 30
 )
 
-// CheckStart returns an options error if the process may not even start safely. Below 1.3 GiB,
-// and below 8 threads, the runtime mostly ends before this check.
+// CheckStart returns an options error if the process may not even start safely. It must run
+// before anything starts a goroutine. docs/performance.md has the limits below which the runtime
+// ends before main.
 func CheckStart() error {
 	if files := machine.FDLimit(); files < leastFDs {
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed, and 32 for a run (ulimit -n)", files, leastFDs)
+	}
+	if threads := machine.ThreadLimit(); threads < leastThreads {
+		return errs.Optionf("threads", "%d are allowed; at least %d are needed, and 8 with 2 for each slot for a run (ulimit -u, or pids.max of the control group)", threads, leastThreads)
 	}
 	if bytes := machine.AddressSpaceLimit(); bytes < leastAddressBytes {
 		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed, and a run needs 1.5 times its --memory more (ulimit -v %d)", bytes>>20, leastAddressBytes>>20, leastAddressBytes>>10)

@@ -12,7 +12,7 @@ import (
 func EngineFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("pin", "bind the thread of each slot to a core: `core|none`", "core"),
-		argv.ValueSpec("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
+		argv.ValueSpec("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory, or what ulimit -v leaves"),
 		argv.ValueSpec("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
 		argv.ValueSpec("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
 		argv.ValueSpec("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`; on doubles tables that combine by hash, proportion lets them grow with the input, as all others do", "on"),
