@@ -17,7 +17,8 @@ type sums struct {
 	combine bool
 	begun   bool
 	key     []byte
-	kind    string
+	kind    string // as in aggregations, however the key spells it
+	at      int    // where the colon of key is
 
 	total    int64
 	decimal  float64
@@ -27,9 +28,11 @@ type sums struct {
 	count    int64
 }
 
-// add takes a record. emit gets the key before, if this one is another.
+// add takes a record; records of one key come together. If the key is new, emit first
+// gets the result of the key before. add borrows key and value during the call only.
 func (s *sums) add(key, value []byte, emit func(key, value []byte)) error {
 	if !s.begun || !bytes.Equal(s.key, key) {
+		// The result of the key before is known only now, since its values have just ended.
 		if err := s.end(emit); err != nil {
 			return err
 		}
@@ -37,9 +40,25 @@ func (s *sums) add(key, value []byte, emit func(key, value []byte)) error {
 		if at < 0 {
 			return fmt.Errorf("aggregate: the key %q has no KIND before a colon", key)
 		}
-		*s = sums{combine: s.combine, begun: true, key: append(s.key[:0], key...), kind: string(key[:at])}
+		*s = sums{combine: s.combine, begun: true, key: append(s.key[:0], key...), kind: aggregation(string(key[:at])), at: at}
 	}
 	return s.value(string(value))
+}
+
+// aggregations are the kinds that Hadoop knows.
+var aggregations = []string{
+	"LongValueSum", "LongValueMax", "LongValueMin", "DoubleValueSum", "StringValueMax", "StringValueMin", "UniqValueCount", "ValueHistogram",
+}
+
+// aggregation returns a kind as aggregations spells it. Hadoop takes upper and lower case for the
+// same (ValueAggregatorBaseDescriptor.generateValueAggregator). An unknown kind stays as it is.
+func aggregation(text string) string {
+	for _, kind := range aggregations {
+		if strings.EqualFold(text, kind) {
+			return kind
+		}
+	}
+	return text
 }
 
 // value takes a value of the key at hand.
@@ -51,6 +70,7 @@ func (s *sums) value(text string) error {
 		}
 		return n, nil
 	}
+	// The first value is the greatest and the least so far.
 	first := s.count == 0
 	s.count++
 	switch s.kind {
@@ -86,13 +106,13 @@ func (s *sums) value(text string) error {
 			v, n = text[:at], c
 		}
 		s.note(v, n)
-	default: // an unknown kind sums up, as Hadoop has it
+	default: // Hadoop's task fails too, with a NullPointerException
 		return fmt.Errorf("aggregate: %s is no kind of aggregation", s.kind)
 	}
 	return nil
 }
 
-// note counts a value.
+// note counts a value n times. All distinct values of a key are in memory, as in Hadoop.
 func (s *sums) note(v string, n int64) {
 	if s.values == nil {
 		s.values = map[string]int64{}
@@ -111,7 +131,7 @@ func (s *sums) end(emit func(key, value []byte)) error {
 	s.begun = false
 	key := s.key
 	if !s.combine {
-		key = key[len(s.kind)+1:]
+		key = key[s.at+1:]
 	}
 	switch s.kind {
 	case "UniqValueCount":
@@ -153,6 +173,8 @@ func (s *sums) histogram(key []byte, emit func(key, value []byte)) {
 	slices.Sort(counts)
 	mean, deviation := float64(sum)/float64(len(counts)), 0.0
 	for _, c := range counts {
+		// The conversion keeps the product from being fused with the sum, which would give other
+		// last digits on some processors.
 		d := float64(c) - mean
 		deviation += float64(d * d)
 	}
