@@ -26,6 +26,9 @@ import (
 	"mrlocal/view/svg"
 )
 
+// head is everything before a report's content; %s is the title, twice. The policy forbids
+// scripts and all loading, so a job's name can do no harm even if escaping has a gap. Colours of
+// the pictures are fixed, so their background stays white in a dark theme.
 const head = `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -79,6 +82,8 @@ func (d *Document) Close() error {
 	return nil
 }
 
+// printf writes to the document. After the first error it does nothing, so callers need not
+// check: Close returns that error.
 func (d *Document) printf(format string, args ...any) {
 	if d.err == nil {
 		_, d.err = fmt.Fprintf(d.w, format, args...)
@@ -164,6 +169,7 @@ func readable(cell string) (number string, ok bool) {
 // against draws one figure: the band as a box, the paper's figure as a line in the middle, ours as a dot,
 // its confidence interval as a whisker. The axis is the ratio to the paper, from 0 to 2.
 func against(names, row []string) string {
+	// Columns are found by name, because the tables of mrlocal reproduce may gain some.
 	field := func(name string) (float64, bool) {
 		for i, n := range names {
 			if n == name && i < len(row) {
@@ -193,6 +199,8 @@ func against(names, row []string) string {
 	if !ok || !too || paper == 0 {
 		return ""
 	}
+	// The axis has 160 pixels, so the paper's figure is at 80. Beyond twice the paper's figure a
+	// mark stands at the edge.
 	x := func(v float64) float64 { return 80 * max(0, min(2, v/paper)) }
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg width="164" height="18" viewBox="-2 0 164 18" role="img" aria-label="%s">`, svg.Escape(fmt.Sprintf("ours is %.2f times the paper's", ours/paper)))
@@ -203,6 +211,7 @@ func against(names, row []string) string {
 		fmt.Fprintf(&b, `<rect x="%.1f" y="2" width="%.1f" height="14" fill="#d0d0d0"/>`, from, max(1, to-from))
 	}
 	b.WriteString(`<path d="M0 9H160" stroke="#888888"/><path d="M80 0V18" stroke="#222222" stroke-width="2"/>`)
+	// Only figures of runs with several seeds have a confidence interval.
 	least, okLeast := field("ci_low")
 	most, okMost := field("ci_high")
 	if okLeast && okMost {
@@ -234,6 +243,7 @@ func (d *Document) Run(r Run) {
 	d.table(phases(m), false)
 	d.text("h3", "Jobs")
 	d.table(jobs(m), false)
+	d.more(len(m.Jobs)-mostJobRows, "jobs")
 	d.text("h3", "Slots in use and fair share")
 	d.text("p", "Maps and reduces together, per pool. The line of dashes is the fair share by weight and min share.")
 	d.printf("<figure>%s</figure>\n", curves(m))
@@ -244,10 +254,14 @@ func (d *Document) Run(r Run) {
 		d.table(buffers(m), false)
 	}
 	d.printf("<details><summary>Slots as a table</summary>\n")
-	d.table(slots(m), false)
+	rows, left := slots(m)
+	d.table(rows, false)
+	d.more(left, "slots")
 	d.printf("</details>\n")
 	if r.Events != nil {
 		name := svg.Escape(r.EventFile)
+		// A data URL keeps the report one file. Browsers open one only as a download, which the
+		// attribute asks for.
 		d.printf(`<p><a download="%s" href="data:application/gzip;base64,%s">%s</a>: the events of the run. mrlocal explain, replay and ui read this file.</p>`+"\n", name, base64.StdEncoding.EncodeToString(r.Events), name)
 	} else {
 		d.text("p", "The events of this run are not inside, because they are too large.")
@@ -269,10 +283,14 @@ func (w docWriter) Write(p []byte) (int, error) {
 }
 
 const (
+	// Rows of tables. They keep the report of a large run small enough for a browser.
 	mostJobRows  = 500
 	mostLoanRows = 200
+	mostSlotRows = 2000
 )
 
+// phases returns the slot time of each phase that occurs, and two sums. The sums equal those of
+// all other pictures (view.Totals).
 func phases(m *view.Model) [][]string {
 	rows := [][]string{{"phase", "slot time"}}
 	t := m.Totals()
@@ -284,6 +302,7 @@ func phases(m *view.Model) [][]string {
 	return append(rows, []string{"all", svg.Seconds(t.Busy)}, []string{"on lent slots", svg.Seconds(t.LentTime)})
 }
 
+// when returns a time, or nothing for view.Never.
 func when(d time.Duration) string {
 	if d < 0 {
 		return ""
@@ -307,11 +326,13 @@ func jobs(m *view.Model) [][]string {
 // loans writes a row for each loan, with the sentences of its reason.
 func (d *Document) loans(r Run) {
 	m := r.Model
+	// A loan finds its reason by the number of its start event.
 	reasons := map[uint64]string{}
 	for _, x := range r.Reasons {
 		reasons[x.Seq] = x.Text
 	}
 	rows, more := [][]string{{"at", "task", "slot", "home kind", "rule", "why"}}, 0
+	// By slot: lanes are in the order of the picture, which is not that of slot numbers.
 	home := map[int32]trace.Kind{}
 	for _, l := range m.Lanes {
 		home[l.Slot] = l.Home
@@ -331,8 +352,13 @@ func (d *Document) loans(r Run) {
 		return
 	}
 	d.table(rows, false)
-	if more > 0 {
-		d.text("p", fmt.Sprintf("%d more loans are in the picture and in the events.", more))
+	d.more(more, "loans")
+}
+
+// more says how many rows a table leaves out, so that nobody takes it for the whole run.
+func (d *Document) more(n int, of string) {
+	if n > 0 {
+		d.text("p", fmt.Sprintf("Rows left out: %d. The events of the run have all %s.", n, of))
 	}
 }
 
@@ -359,16 +385,21 @@ func buffers(m *view.Model) [][]string {
 	}
 }
 
-// slots returns the table of slots, without extra slots that ran nothing.
-func slots(m *view.Model) [][]string {
-	rows := [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
+// slots returns the table of slots, without extra slots that ran nothing, and how many slots
+// mostSlotRows leaves out.
+func slots(m *view.Model) (rows [][]string, left int) {
+	rows = [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
 	uses := m.SlotUses()
-	for _, l := range m.Lanes[:min(len(m.Lanes), 2000)] {
-		if u := uses[l.Slot]; u.Attempts > 0 || !l.Extra {
+	for _, l := range m.Lanes {
+		switch u := uses[l.Slot]; {
+		case u.Attempts == 0 && l.Extra:
+		case len(rows) > mostSlotRows:
+			left++
+		default:
 			rows = append(rows, []string{strconv.Itoa(int(l.Slot)), strconv.Itoa(int(l.Tracker)), l.Home.String(), strconv.Itoa(u.Attempts), strconv.Itoa(u.Lent), svg.Seconds(u.Busy), svg.Seconds(u.LentTime)})
 		}
 	}
-	return rows
+	return rows, left
 }
 
 // Sizes of the curves in pixels.
@@ -401,6 +432,7 @@ func curves(m *view.Model) []byte {
 		var area, line bytes.Buffer
 		fmt.Fprintf(&area, "M%d %.1f", curveLeft, bottom)
 		for i := range c.Steps {
+			// A value holds for its whole step, so the curves are stairs.
 			from, to := float64(curveLeft)+float64(i)*curveWidth/float64(c.Steps), float64(curveLeft)+float64(i+1)*curveWidth/float64(c.Steps)
 			use, share := bottom-curveHeight*both(p.Use, i)/most, bottom-curveHeight*both(p.Share, i)/most
 			fmt.Fprintf(&area, "L%.1f %.1fL%.1f %.1f", from, use, to, use)

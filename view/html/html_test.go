@@ -85,6 +85,31 @@ func checkReport(t *testing.T, text string, s viewtest.Result) {
 	}
 }
 
+func TestTablesSayWhatTheyLeaveOut(t *testing.T) {
+	m := view.New(view.Options{})
+	h := trace.Header{Policy: "fair"}
+	for i := range 2003 {
+		h.Slots = append(h.Slots, trace.Slot{ID: int32(i), Extra: i == 2002})
+	}
+	if err := m.Open(&h); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 501 {
+		m.Add(&trace.Event{Seq: uint64(i) + 1, Op: trace.OpSubmit, Job: int32(i), A: 1}, []string{"J", "", ""})
+	}
+	var b bytes.Buffer
+	d := html.New(&b, "a large run")
+	d.Run(html.Run{Model: m})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Rows left out: 1. The events of the run have all jobs.", "Rows left out: 2. The events of the run have all slots."} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
 func TestTablesOfCSV(t *testing.T) {
 	var b bytes.Buffer
 	d := html.New(&b, "a <b> & c")
