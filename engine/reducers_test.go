@@ -77,8 +77,8 @@ func (*byRecord) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	return nil
 }
 
-// A RecordReducer gets the records of a Reducer in the same order, from memory, where idle cores
-// sort, and from disk, and the groups are counted all the same.
+// A RecordReducer gets the records of a Reducer in the same order: from memory, where idle cores
+// sort, and from disk. The groups are counted all the same.
 func TestRecordReducer(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in")
 	var text []byte

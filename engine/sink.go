@@ -66,7 +66,9 @@ func (s *targetSink) begin() (*output.Target, error) {
 	return s.target, s.err
 }
 
-// Part begins an attempt's part.
+// Part begins part t of the result for an attempt. The first call of a job creates its
+// output. It fails if the output cannot be begun or another attempt has committed the
+// part.
 func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 	target, err := s.begin()
 	switch {

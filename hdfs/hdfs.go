@@ -57,6 +57,8 @@ type FS struct {
 
 // New returns an FS. It connects at the first call.
 func New(o Options) *FS {
+	// A NameNode that does not answer must not hang a job: ten seconds to connect, a minute for
+	// the headers. A body may take any time.
 	dial := &net.Dialer{Timeout: 10 * time.Second}
 	return &FS{o: o, client: &http.Client{
 		// No proxy: a cluster is near, and the environment decides nothing.
@@ -84,7 +86,7 @@ type File struct {
 	Modified   time.Time // in milliseconds
 }
 
-// status is FileStatus of WebHDFS.
+// status is FileStatus of WebHDFS. Names of JSON fields match without upper and lower case.
 type status struct {
 	PathSuffix       string
 	Type             string
@@ -94,6 +96,7 @@ type status struct {
 	ModificationTime int64
 }
 
+// file returns a status in the units of this package.
 func (st *status) file() File {
 	return File{Name: st.PathSuffix, Dir: st.Type == "DIRECTORY", Bytes: st.Length, BlockBytes: st.BlockSize, ID: st.FileID, Modified: time.UnixMilli(st.ModificationTime)}
 }
@@ -164,7 +167,8 @@ func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
 	return files, hidden, nil
 }
 
-// Block is a block of a file, and the hosts that have it.
+// Block is a block of a file, from Offset on, and the hosts that have it. Offset and Length are
+// in bytes.
 type Block struct {
 	Offset int64
 	Length int64
@@ -204,7 +208,8 @@ func (s *FS) Remove(name string) error {
 	return s.ask(http.MethodDelete, name, "DELETE", url.Values{"recursive": {"true"}}, &answer)
 }
 
-// do asks for a change that the NameNode answers with true.
+// do asks for a change. The NameNode answers true if it was made; false, which is no error of
+// HTTP, means for example that the new name is taken.
 func (s *FS) do(method, name, op string, with url.Values) error {
 	var answer struct{ Boolean bool }
 	if err := s.ask(method, name, op, with, &answer); err != nil {
@@ -229,7 +234,7 @@ func split(name string) (host, path string, err error) {
 	return host, "/" + path, nil
 }
 
-// address returns the URL of an operation on name.
+// address returns the URL of an operation on name, at the NameNode's web port.
 func (s *FS) address(name, op string, with url.Values) (string, error) {
 	host, path, err := split(name)
 	if err != nil {
@@ -254,7 +259,8 @@ func (s *FS) address(name, op string, with url.Values) (string, error) {
 	return u.String(), nil
 }
 
-// ask sends an operation to the NameNode and reads the answer.
+// ask sends an operation to the NameNode and reads the JSON of its answer. with has further
+// parameters. Errors of missing and existing files are those of package fs.
 func (s *FS) ask(method, name, op string, with url.Values, answer any) error {
 	address, err := s.address(name, op, with)
 	if err != nil {
@@ -278,7 +284,8 @@ func (s *FS) ask(method, name, op string, with url.Values, answer any) error {
 	return nil
 }
 
-// refusal returns the error of an answer that is not as wanted.
+// refusal returns the error of an answer that is not as wanted. It reads the body but does not
+// close it.
 func refusal(response *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	var answer struct {
@@ -325,7 +332,7 @@ func cause(err error) error {
 	return err
 }
 
-// innermost returns the number of the system behind err.
+// innermost returns the error at the end of the chain of err, usually a syscall.Errno.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)

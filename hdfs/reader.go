@@ -29,6 +29,7 @@ type Reader struct {
 }
 
 const (
+	// Bytes: of back, and of the first and the largest request.
 	backBytes     = 64 << 10
 	leastAskBytes = 256 << 10
 	mostAskBytes  = 128 << 20
@@ -59,6 +60,7 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	switch {
 	case n > 0:
 		return n, nil // an error comes again with the next call
+	// The body ends where its length says, so an end before r.end is a connection that was lost.
 	case err == io.EOF || err == nil:
 		return 0, fmt.Errorf("%s: the connection was lost at byte %d of %d", r.name, r.at, r.bytes)
 	}
@@ -83,7 +85,7 @@ func (r *Reader) Stat() (File, error) {
 	return f, err
 }
 
-// keep remembers the last bytes read.
+// keep remembers the last backBytes bytes read; after a jump, those since it.
 func (r *Reader) keep(p []byte) {
 	if r.at-int64(len(p)) != r.backAt+int64(len(r.back)) {
 		r.back = r.back[:0]

@@ -33,6 +33,8 @@ func (s *FS) Create(name string) (*Writer, error) {
 	r.Header.Set("Content-Type", "application/octet-stream")
 	w := &Writer{name: name, pipe: write, done: make(chan error, 1)}
 	go func() {
+		// The goroutine ends with the request: when the pipe is closed, or when the connection
+		// breaks. done has room for its answer, so it ends also if nobody waits.
 		response, err := s.client.Do(r)
 		if err == nil {
 			defer response.Body.Close()
@@ -56,7 +58,9 @@ func (s *FS) Create(name string) (*Writer, error) {
 	return w, nil
 }
 
-// place asks the NameNode where the bytes of the new file go.
+// place asks the NameNode where the bytes of the new file go: the URL of a DataNode. A PUT
+// with a body must not follow the redirection by itself, because the body would be sent to the
+// NameNode first.
 func (s *FS) place(name string) (string, error) {
 	address, err := s.address(name, "CREATE", url.Values{"overwrite": {"false"}})
 	if err != nil {
@@ -77,10 +81,11 @@ func (s *FS) place(name string) (string, error) {
 	return response.Header.Get("Location"), nil
 }
 
-// Write sends p to the DataNode.
+// Write sends p to the DataNode. It returns the error of a connection that has ended.
 func (w *Writer) Write(p []byte) (int, error) { return w.pipe.Write(p) }
 
-// Close ends the file and waits until the DataNodes have it.
+// Close ends the file and waits until the DataNodes have it. It is called once, and not after
+// Abort.
 func (w *Writer) Close() error {
 	if err := w.pipe.Close(); err != nil {
 		return err

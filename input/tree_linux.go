@@ -214,6 +214,8 @@ func (f rawFile) close() error {
 	return err
 }
 
+// stat returns the attributes of the open file. A signal may interrupt the call, which is then
+// made again.
 func (f rawFile) stat() (stat, error) {
 	var st unix.Stat_t
 	for {

@@ -102,6 +102,7 @@ func figure(text string, models []*view.Model) (float64, error) {
 	return 0, errs.Inputf("claim", "%q is no figure", text)
 }
 
+// makespan returns the time at which the last job ended; view.Never does not count.
 func makespan(m *view.Model) (last time.Duration) {
 	for i := range m.Jobs {
 		last = max(last, m.Jobs[i].Finish)
@@ -109,6 +110,7 @@ func makespan(m *view.Model) (last time.Duration) {
 	return last
 }
 
+// growth returns how often kvbuffers grew.
 func growth(m *view.Model) (steps int) {
 	for i := range m.Buffers {
 		if m.Buffers[i].Step == view.BufferGrow {

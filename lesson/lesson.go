@@ -39,7 +39,7 @@ func Names() []string {
 	return []string{"borrow", "pools", "spill", "straggler", "deadlines", "overlap"}
 }
 
-// Lesson is one of them.
+// Lesson is one lesson, as its file has it.
 type Lesson struct {
 	Name     string `json:"name"`
 	Workload string `json:"-"` // the text of its workload file

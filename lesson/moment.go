@@ -53,7 +53,7 @@ func (l *Lesson) Items(models []*view.Model) []Item {
 	return all
 }
 
-// event is one that a Moment may describe.
+// event is what a Moment describes: its number, its time, and the slots that answer the question.
 type event struct {
 	seq   uint64
 	at    time.Duration

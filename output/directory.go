@@ -119,6 +119,8 @@ func (d *directory) attempt(task, n int, mapOnly bool) (partWriter, error) {
 	return d.begin(task, n, mapOnly)
 }
 
+// begin makes the directory and the part of an attempt: FileOutputCommitter's names, so that
+// tools of Hadoop find them. It fails with ErrAborted if the output has ended.
 func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
 	kind := paths.KindLetter(mapOnly)
 	a := &attemptFile{
@@ -342,6 +344,8 @@ type written struct {
 	disk  disk.Writeback
 }
 
+// append writes p at the end of the file, and starts to write pages back to the disk when there
+// are enough.
 func (w *written) append(f *disk.File, p []byte) error {
 	n, err := f.Write(p)
 	if err != nil {
@@ -377,6 +381,7 @@ func (a *attemptFile) beside(name string) (partWriter, error) {
 	return b, nil
 }
 
+// write appends p. It fails with ErrAborted if the attempt has ended.
 func (b *besideFile) write(p []byte) error {
 	a := b.attempt
 	a.mu.Lock()

@@ -263,7 +263,8 @@ type passer struct {
 	a *attemptOutput
 }
 
-// Write is for streams and for spools in memory.
+// Write passes data on to the sink. Streams and spools in memory use it; a spool in a file
+// goes through ReadFrom.
 func (p passer) Write(data []byte) (int, error) {
 	if err := p.o.pass(p.a, data); err != nil {
 		return 0, err
@@ -524,7 +525,8 @@ func (o *ordered) passWhole(a *attemptOutput) error {
 // sinkWriter is the sink as a Releaser sees it.
 type sinkWriter struct{ o *ordered }
 
-// Write takes passing, as every write to the sink does.
+// Write writes to the sink. It holds the lock passing, as every write to the sink does,
+// because a committed part may be passed on at the same time.
 func (w sinkWriter) Write(p []byte) (int, error) {
 	w.o.passing.Lock()
 	defer w.o.passing.Unlock()

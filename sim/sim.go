@@ -63,6 +63,8 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	return r, err
 }
 
+// runAll runs all jobs of f together. Everything that can be refused is refused before the Ledger
+// gets the first job. From then on it returns a report with each error.
 func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	o = o.withDefaults()
 	release, err := setup.Claim(o.Policy)

@@ -33,7 +33,8 @@ import (
 	"mrlocal/trace"
 )
 
-// Ids count from 0, in the order in which the Ledger learns of things.
+// Ids count from 0. The configuration numbers slots and trackers. The Ledger numbers jobs and pools
+// in the order in which it learns of them. Tasks are numbered within their job.
 type (
 	SlotID    int32
 	TrackerID int32

@@ -142,6 +142,8 @@ func (c *copier) endIndex() {
 	}
 }
 
+// nextData takes a chunk for the next records, of at least need bytes. It returns false if there
+// is no room. If the size of the whole copy is known, no chunk is larger than what is left.
 func (c *copier) nextData(need int) bool {
 	bytes := membudget.ChunkBytes
 	if c.records >= 0 {

@@ -296,6 +296,8 @@ const (
 	maxParts = 1 << 20
 )
 
+// withDefaults returns o with the default for each field that is not set. Functions that are nil
+// do nothing; a spill then runs on the caller's goroutine.
 func (o Options) withDefaults() Options {
 	if o.StartBytes <= 0 {
 		o.StartBytes = o.Lease.Granted()

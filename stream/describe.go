@@ -25,6 +25,8 @@ type DescribedJob struct {
 	Refused     string `json:"refused,omitempty"`     // why it cannot run under Hadoop Streaming
 }
 
+// describe asks of each job only what a plan of commands needs. A job with Begin is begun for one
+// input.
 func describe(chain jobs.Chain) Description {
 	d := Description{}
 	for i := range chain {

@@ -311,6 +311,8 @@ type splitReader struct {
 	rest []byte
 }
 
+// Read implements io.Reader: values one after the other. The value at hand is borrowed from vs,
+// so its rest is copied before the next one.
 func (s *splitReader) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		if !s.vs.Next() {

@@ -130,7 +130,8 @@ type taskID struct {
 	task int
 }
 
-// tally is what an attempt has counted beside the engine.
+// tally is what an attempt has counted beside the engine. It belongs to the attempt until keep
+// or add gives it to the Work.
 type tally struct {
 	counters map[[2]string]int64 // by group and name
 	groups   int64               // where an order makes larger groups than keys
@@ -172,8 +173,9 @@ const (
 	mostTail   = 2 << 10  // of an attempt, for the message of its failure
 )
 
-// stderr reads what a command writes to standard error (PipeMapRed.MRErrorThread):
-// lines of the reporter change counters and the status; the others are passed on.
+// stderr reads what a command writes to standard error (PipeMapRed.MRErrorThread). Lines that
+// begin with the prefix change counters and the status; the others are passed on. One
+// goroutine calls take; the attempt reads the tally after close.
 type stderr struct {
 	work   *Work
 	task   taskID
@@ -203,7 +205,7 @@ func newStderr(w *Work, id taskID, n int, t *tally) *stderr {
 	return e
 }
 
-// take takes a piece of any length.
+// take takes a piece of any length, which it does not keep. Lines end with LF, CR or both.
 func (e *stderr) take(p []byte) {
 	for len(p) > 0 {
 		end := bytes.IndexAny(p, "\n\r")
@@ -307,7 +309,8 @@ func (e *stderr) overflow() {
 	}
 }
 
-// pass passes a line on and remembers it for a message.
+// pass passes a line on and remembers it for a message. tail is cut when it is twice as long
+// as needed, so that each byte is moved once on average.
 func (e *stderr) pass(line []byte) {
 	if e.tail = append(append(e.tail, line...), '\n'); len(e.tail) > 2*mostTail {
 		e.tail = e.tail[:copy(e.tail, e.tail[len(e.tail)-mostTail:])]

@@ -51,6 +51,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 		task("mapreduce.map.input.start", strconv.FormatInt(split.Start, 10))
 		task("mapreduce.map.input.length", strconv.FormatInt(split.Length, 10))
 	}
+	// A cluster sets this limit against variables longer than a process may have.
 	limit, _ := w.conf.Int("stream.jobconf.truncate.limit", -1)
 	env := slices.Clone(w.o.Environ)
 	for _, name := range c.Names() {
@@ -61,6 +62,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 		env = append(env, variable(name)+"="+value)
 	}
 	env = append(env, w.added()...)
+	// Hadoop sets the last two for a command's own temporary and working directory.
 	env = append(env, "TMPDIR="+w.inherited("TMPDIR", "/tmp"))
 	if dir != "" {
 		env = append(env, "PWD="+dir)
@@ -69,7 +71,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 	return slices.DeleteFunc(env, func(v string) bool { return strings.IndexByte(v, 0) >= 0 })
 }
 
-// inherited returns a variable of this process.
+// inherited returns a variable of this process, or otherwise if it is not set.
 func (w *Work) inherited(name, otherwise string) string {
 	for _, v := range w.o.Environ {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -79,7 +81,9 @@ func (w *Work) inherited(name, otherwise string) string {
 	return otherwise
 }
 
-// properties returns the properties of the job, with those that Hadoop adds.
+// properties returns the properties of the job, with those that Hadoop adds. The map
+// belongs to the caller. The first ones are defaults (mapred-default.xml), which the
+// job's own replace. Those of the input and output come last, because they are facts.
 func (w *Work) properties() parse.Conf {
 	c := parse.Conf{}
 	for _, d := range [...][2]string{
@@ -129,7 +133,7 @@ func (w *Work) added() []string {
 	return env
 }
 
-// variable returns the name of a property as a variable.
+// variable returns the name of a property as the name of a variable of a shell.
 func variable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -186,6 +190,7 @@ func resolve(words []string, dir string, env []string) ([]string, error) {
 	if filepath.IsAbs(words[0]) {
 		return words, nil
 	}
+	// The command's PATH counts, not that of this process: -cmdenv may set it.
 	path := ""
 	for _, v := range env {
 		if p, ok := strings.CutPrefix(v, "PATH="); ok {

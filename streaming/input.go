@@ -9,7 +9,8 @@ import (
 	"mrlocal/streaming/wire"
 )
 
-// inputFormat is how splits become records.
+// inputFormat is how splits become records: the classes of -inputformat and -inputreader,
+// with their properties.
 type inputFormat struct {
 	format     string // TextInputFormat, KeyValueTextInputFormat, NLineInputFormat or StreamXmlRecordReader
 	key        wire.Kind
@@ -27,6 +28,7 @@ func (w *Work) chooseInput() error {
 	switch name := w.args.InputFormat; name {
 	case "", "TextInputFormat", "org.apache.hadoop.mapred.TextInputFormat":
 		in.ignoresKey = true
+		// Without -inputformat a reader alone chooses Hadoop's StreamInputFormat.
 		if name == "" && w.args.InputReader != "" {
 			return w.chooseReader()
 		}
@@ -97,9 +99,11 @@ func (in *inputFormat) linesPerMap(c parse.Conf) (int, error) {
 	return int(max(1, n)), nil
 }
 
-// each calls record with each record of a split, its key and value as they are
-// stored. raw, if it is not nil, gets runs of whole lines instead, each line ending
-// with LF. read is told what was read.
+// each calls record with each record of a split, its key and value as they are stored;
+// both are borrowed until the next record. raw, if it is not nil, gets runs of whole
+// lines instead, each line ending with LF. That is much faster where a command gets lines
+// as they are. charge asks for memory. read is told how many records were read since its
+// last call, and how many bytes of the split in all.
 func (in *inputFormat) each(s records.Split, charge func(int64) error, read func(records, done int64), raw func(lines []byte) error, record func(key, value []byte) error) error {
 	if in.format == "StreamXmlRecordReader" {
 		return in.eachXML(s, charge, read, record)

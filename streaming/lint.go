@@ -58,7 +58,9 @@ func shellSign(w parse.Word, first, script bool) bool {
 	return err == nil && len(matches) > 0
 }
 
-// lintCommand looks at the words of a command.
+// lintCommand looks at the words of a command for signs of a shell, and for files that are not
+// shipped. shipped has the names in the working directory. A script after sh -c is searched for
+// files alone, because its shell reads the rest.
 func lintCommand(name string, words []parse.Word, shipped map[string]bool) (found []string) {
 	if len(words) == 0 {
 		return []string{"-" + name + ": the command is empty"}
@@ -102,7 +104,7 @@ func scripted(program string) bool {
 	return program == "sed" || program == "perl" || strings.HasSuffix(program, "awk")
 }
 
-// lintFile looks at a word that may be a file.
+// lintFile looks at a word that may be a file here and may be missing on a node.
 func lintFile(name, w string, shipped map[string]bool) []string {
 	if strings.HasPrefix(w, "-") { // --file=NAME
 		_, w, _ = strings.Cut(w, "=")

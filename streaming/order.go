@@ -20,7 +20,7 @@ const exactBytes = 1 << 20
 // encoding.
 func (w *Work) paired() bool { return w.order != nil || w.exact }
 
-// held is a record that waits to be sorted.
+// held is a record that waits to be sorted. It owns its bytes.
 type held struct {
 	key, value []byte
 	place      []byte // the reduce, then the key as it sorts
@@ -35,6 +35,8 @@ func (r *runner) exactly(out jobs.Emitter) (emit func(key, value []byte), flush 
 		all = append(all, h)
 	}
 	flush = func() {
+		// The kvbuffer of Hadoop's map fills its index from the end, so the last record comes
+		// first.
 		for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
 			all[i], all[j] = all[j], all[i]
 		}
@@ -53,6 +55,8 @@ func (w *Work) place(dst, key []byte) []byte {
 	if w.order != nil {
 		return w.order.Append(dst, key)
 	}
+	// A zero byte gets 0xff behind it and two zeros end the key, so a key sorts before the longer
+	// keys that begin with it.
 	for _, c := range key {
 		if dst = append(dst, c); c == 0 {
 			dst = append(dst, 0xff)
@@ -66,6 +70,7 @@ func (r *runner) emitPaired(out jobs.Emitter, place, key, value []byte) {
 	r.key = append(r.key[:0], place...)
 	if r.work.exact {
 		r.emitted++
+		// The numbers follow the key: they decide among equal keys alone.
 		first, second := turn(r.attempt.Task), uint64(r.emitted)
 		switch r.work.o.ValueOrder {
 		case Reversed:

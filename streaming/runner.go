@@ -12,7 +12,9 @@ import (
 	"mrlocal/streaming/wire"
 )
 
-// runner is one attempt at a stage: what runs its command, if it has one.
+// runner is one attempt at a stage, and runs its command if it has one. The engine calls
+// it from one goroutine. Output and standard error of the command are read by goroutines
+// of package child.
 type runner struct {
 	work    *Work
 	stage   *stage
@@ -68,7 +70,9 @@ func (r *runner) charge(bytes int64) error {
 // alive shows that the attempt makes progress.
 func (r *runner) alive() { r.attempt.Progress(0, 0) }
 
-// start runs the command of the stage. split is nil in reduces.
+// start runs the command of the stage, in its working directory and with its environment.
+// kind is that of the task, m or r. split is nil in reduces. finish or Close ends the
+// command.
 func (r *runner) start(kind string, split *records.Split) error {
 	// The pipes' buffers of an attempt, beside the kvbuffer. A combiner uses the room that its
 	// map has asked for.
@@ -106,12 +110,14 @@ func (r *runner) start(kind string, split *records.Split) error {
 	return nil
 }
 
-// output cuts what the command has written into records.
+// output cuts what the command has written into records, and returns how many bytes of p
+// it used. It is called while the attempt writes to the command or ends it, so emit needs
+// no lock.
 func (r *runner) output(p []byte, ended bool) (int, error) {
 	return r.stage.out.Read(p, ended, r.emit)
 }
 
-// write tells the command a record.
+// write sends a record to the command, in the format of the stage.
 func (r *runner) write(key, value []byte) error {
 	r.room = r.stage.in.Append(r.room[:0], key, value)
 	return r.send(r.room)
@@ -139,7 +145,8 @@ func (r *runner) send(p []byte) error {
 	return err
 }
 
-// finish ends the command and judges its exit code.
+// finish closes the command's standard input, waits until its output has ended, and
+// judges its exit code. It does nothing if no command runs.
 func (r *runner) finish() (child.Exit, error) {
 	if r.process == nil {
 		return child.Exit{}, nil
@@ -215,7 +222,8 @@ func (m *mapper) judge(split *records.Split, err error) error {
 	return nil
 }
 
-// read notes progress.
+// read returns a function that notes progress: new records, and the bytes of the split
+// that are done.
 func (m *mapper) read(split *records.Split) func(records, done int64) {
 	before := int64(0)
 	return func(records, done int64) {
@@ -285,7 +293,9 @@ func (w *Work) texter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, 
 	}
 }
 
-// groups is a reduce or a combine: it feeds its command with the values of each group.
+// groups is a reduce or a combine: it feeds its command with the records of each group.
+// One command gets all groups, and sees where a key ends by the next key, as in Hadoop. A
+// combine is begun anew for each spill.
 type groups struct {
 	runner
 	out     jobs.Emitter
@@ -377,7 +387,7 @@ func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 // roomBytes is how many bytes of records a reduce collects before it sends them.
 const roomBytes = child.BufferBytes
 
-// sendRoom sends what was collected.
+// sendRoom sends what was collected, since a write to a pipe costs a system call.
 func (g *groups) sendRoom() error {
 	if len(g.room) == 0 {
 		return nil

@@ -17,7 +17,8 @@ import (
 	"mrlocal/streaming/parse"
 )
 
-// shipped is where the files of the job lie, once for all attempts.
+// shipped is where the files of the job lie, unpacked once for all attempts, by the first
+// that needs them. Work.Close removes them.
 type shipped struct {
 	once sync.Once
 	err  error
@@ -72,6 +73,7 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *tempdir.Root, err er
 			target = unpacked
 		}
 		err := w.link(f, target, filepath.Join(dir, f.Link))
+		// Two files of one name: the first one counts, as files0 has warned.
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", nil, err
 		}
@@ -119,7 +121,8 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 	return errors.Join(err, out.Close())
 }
 
-// unpack unpacks the archives of the job.
+// unpack unpacks the archives of the job, each once even if it is shipped under two
+// names.
 func (w *Work) unpack() error {
 	w.ship.dirs = map[string]string{}
 	w.ship.temp = tempdir.New([]string{w.o.TempDir}, 0)
@@ -214,6 +217,8 @@ func untar(root *os.Root, path string, packed bool) error {
 			err = root.MkdirAll(filepath.Clean(h.Name), 0o755)
 		case tar.TypeReg:
 			err = place(root, h.Name, t, fs.FileMode(h.Mode))
+		// A link is made as it is. os.Root does not follow one that leads out when a later file
+		// is written.
 		case tar.TypeSymlink:
 			err = root.Symlink(h.Linkname, filepath.Clean(h.Name))
 		}
@@ -223,7 +228,8 @@ func untar(root *os.Root, path string, packed bool) error {
 	}
 }
 
-// place writes a file of an archive.
+// place writes a file of an archive, with the directories above it. os.Root refuses a
+// name that leads out of the directory. A second file of the same name is an error.
 func place(root *os.Root, name string, r io.Reader, mode fs.FileMode) error {
 	name = filepath.Clean(name)
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -64,7 +64,8 @@ const (
 	Shuffled             // as a hash of their places has it, the same in each run
 )
 
-// Work is a job that is ready to run, and what it has counted.
+// Work is a job that is ready to run, and what it has counted. It may run again after
+// Forget. Close removes its temporary files.
 type Work struct {
 	Job      jobs.Job
 	MapOnly  bool
@@ -101,7 +102,8 @@ type Work struct {
 	kept                      *tempdir.Root // nil: none
 }
 
-// stage is what happens in a map, combine or reduce.
+// stage says what happens in a map, combine or reduce. in is how records go to its
+// command, and out how the command's output is read.
 type stage struct {
 	kind    stageKind
 	words   []string // of the command
@@ -133,12 +135,15 @@ func New(args *parse.Job, o Options) (*Work, error) {
 			return nil, err
 		}
 	}
+	// Only a small job is sorted in Hadoop's order, because each map keeps all its records for
+	// that.
 	w.exact = !w.MapOnly && (w.o.ValueOrder != AsTheyAre || !w.o.Friendly && w.InputBytes <= exactBytes)
 	w.makeJob()
 	return w, nil
 }
 
-// refuse is an error for what is not built here, or wrong.
+// refuse returns an error for what is not built here, or wrong, with the exit code of
+// Hadoop's command.
 func refuse(exit int, format string, args ...any) error {
 	return &parse.Error{Exit: exit, Lines: []string{fmt.Sprintf(format, args...)}}
 }
@@ -160,6 +165,7 @@ func (w *Work) readConf() error {
 	}{
 		{"mapreduce.job.reduces", int64(w.o.Reducers), func(n int64) { w.Reducers = int(n) }},
 		{"mapreduce.task.timeout", 600000, func(n int64) { w.TimeoutMS = n }},
+		// The engine has one number for both kinds, so that of maps counts.
 		{"mapreduce.map.maxattempts", 4, func(n int64) { w.MaxTries = int(max(1, n)) }},
 		{"mapreduce.job.counters.max", 120, func(n int64) { w.mostCounters = int(min(max(n, 0), 1<<20)) }},
 		{"stream.num.map.output.key.fields", 1, func(n int64) { w.mapper.out.KeyFields = int(n) }},
@@ -431,7 +437,8 @@ func (w *Work) chooseOutput() error {
 	return nil
 }
 
-// plan finds the splits.
+// plan finds the splits, of all inputs in order. An input that is missing has Hadoop's
+// exit code 5.
 func (w *Work) plan() error {
 	var o records.Options
 	var err error
@@ -499,8 +506,8 @@ func (w *Work) makeJob() {
 	}
 }
 
-// newReducer makes what reduces. Whole records pass through in bulk where nothing
-// but their bytes is wanted.
+// newReducer returns the reducer of an attempt. The engine looks for the methods that it
+// has beyond jobs.Reducer, such as ReduceRecord.
 func (w *Work) newReducer() jobs.Reducer { return w.newGroups(&w.reducer, false) }
 
 // Result is where the output of a Work goes when a caller has said so; the zero value

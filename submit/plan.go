@@ -63,19 +63,22 @@ type Plan struct {
 	hadoop  string
 }
 
-// Step is one job of Hadoop.
+// Step is one job of Hadoop, which a command runs.
 type Step struct {
 	Job  string
 	Args []string // of the command hadoop
 }
 
-// childName is the name of the binary in the working directory of a task.
+// childName is the name of the binary in the working directory of a task. Hadoop makes a link there
+// to its local copy.
 const childName = "mrlocal"
 
 // cutsName is the name of the file of cuts there.
 const cutsName = "cuts"
 
-// New makes the plan.
+// New makes the plan. Each job of the chain reads the output directory of the one before; those
+// between lie beside the last one, under its name and the name of the job. New asks nothing of the
+// cluster. Its errors are of kind errs.BadOptions.
 func New(s Spec) (*Plan, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -110,6 +113,8 @@ func (s *Spec) check() error {
 		return errs.Optionf("--output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", s.Output)
 	case s.Chain[0].NewReducer == nil && s.Reduces > 1:
 		return errs.Optionf("--reducers", "%d: %s has no reduce of its own; one puts its lines in order", s.Reduces, s.Chain[0].Name)
+	// GenericOptionsParser takes a comma as the end of a path and # as the start of a link's
+	// name, and the path must be a URI.
 	case strings.ContainsAny(s.Binary, ",# %"):
 		return errs.Optionf("--binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", s.Binary)
 	}
@@ -152,12 +157,14 @@ func checkQueue(object, queue string) error {
 	return nil
 }
 
-// step returns the arguments of hadoop for job i of the chain.
+// step returns the arguments of hadoop for job i of the chain, from 0. Generic options (-D, -files)
+// come first, because Hadoop stops reading them at the first other option.
 func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
 	reduces, cuts := 1, false
 	if i == 0 {
 		reduces, cuts = max(1, s.Reduces), s.NeedsCuts()
 	}
+	// A job that fixes its number of reduces has it here too.
 	if p := s.Chain[i].Reduces; p > 0 {
 		reduces = p
 	}
@@ -286,7 +293,7 @@ func (p *Plan) Text(cuts []string) string {
 // removal returns the arguments of hadoop that remove a directory.
 func removal(dir string) []string { return []string{"fs", "-rm", "-r", "-f", "-skipTrash", dir} }
 
-// shellLine quotes words for bash.
+// shellLine joins words so that bash reads them back.
 func shellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -31,7 +31,7 @@ func Program(path string) (jobs.Chain, error) {
 		err = json.Unmarshal(text, &d)
 	}
 	if err != nil || len(d.Jobs) == 0 {
-		return nil, errs.Optionf(path, "%s stream describe tells of no job (%s); begin main with stream.Main, or rebuild the program", filepath.Base(path), errs.OneLine(said(err)))
+		return nil, errs.Optionf(path, "%s stream describe lists no job (%s); begin main with stream.Main, or rebuild the program", filepath.Base(path), errs.OneLine(said(err)))
 	}
 	var chain jobs.Chain
 	for i, j := range d.Jobs {
@@ -50,7 +50,8 @@ func Program(path string) (jobs.Chain, error) {
 	return chain, nil
 }
 
-// elsewhere is the reducer of a job that runs in another program.
+// elsewhere is the reducer of a job that runs in another program. A plan only asks whether
+// there is one.
 func elsewhere([]byte, *jobs.Values, jobs.Emitter) error {
 	return errors.New("the job runs on a cluster only")
 }
@@ -71,7 +72,7 @@ func mapperOf(program string, step int) func() jobs.Mapper {
 	}
 }
 
-// said returns the last line of what a command has said, or the error.
+// said returns the last line that a command wrote to standard error, or else the error itself.
 func said(err error) string {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(bytes.TrimSpace(exit.Stderr)) > 0 {

@@ -85,7 +85,7 @@ func TestAProgramThatIsNoneIsRefusedByName(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"):                              "no such file",
-		program("silent", ""):                                   "tells of no job",
+		program("silent", ""):                                   "lists no job",
 		program("other", "echo usage: other >&2; exit 2"):       "usage: other",
 		program("binary", `echo '{"jobs":[{"refused":"no"}]}'`): "no",
 	} {

@@ -48,7 +48,8 @@ func WebAddress(ctx context.Context, hadoop string) (string, error) {
 	return address, nil
 }
 
-// Listener is told how the jobs get on.
+// Listener gets the progress of the jobs and remarks, from the goroutine of Run. Both functions
+// are required.
 type Listener struct {
 	Progress func(job string, mapPercent, reducePercent int)
 	Note     func(string)
@@ -105,13 +106,14 @@ func (p *Plan) clean(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// lastLine returns the last line of what a command has said.
+// lastLine returns the last line of what a command has printed, which usually has the cause.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// run runs one job and reads what Hadoop prints.
+// run runs one job and reads what Hadoop prints until it ends. It fills in job. If ctx ends, it
+// kills the job on the cluster, which would go on without the command.
 func (p *Plan) run(ctx context.Context, s *Step, job *report.Job, begun time.Time, l Listener) error {
 	c := exec.Command(p.hadoop, s.Args...)
 	detach(c) // a Ctrl-C reaches it through here, behind the kill of the job
@@ -122,6 +124,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.Job, begun time.Tim
 	defer read.Close()
 	c.Stdout, c.Stderr = write, write
 	err = c.Start()
+	// The child has its own copy. With ours open the read would never end.
 	write.Close()
 	if err != nil {
 		return errs.Optionf("--hadoop", "%s: %w", p.hadoop, errs.Cause(err))
@@ -143,13 +146,14 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.Job, begun time.Tim
 		return context.Cause(ctx)
 	case err != nil:
 		return w.failure(err, c.ProcessState.ExitCode())
+	// Hadoop may end with code 0 and nothing done.
 	case !w.counted:
 		return fmt.Errorf("%s: hadoop ended without counters, so that nobody knows whether the job ran", s.Job)
 	}
 	return nil
 }
 
-// read takes in what Hadoop prints, line by line.
+// read gives the watcher what Hadoop prints, line by line. A last line without a newline counts.
 func (w *watcher) read(in io.Reader, begun time.Time) {
 	lines := bufio.NewReader(in)
 	for {

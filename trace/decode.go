@@ -329,6 +329,7 @@ type field struct {
 // fields are the fields of a line. If a name occurs twice, the last value counts.
 type fields []field
 
+// get returns the value of a field as its JSON, borrowed from the line.
 func (f fields) get(name string) (json.RawMessage, bool) {
 	// An event has about ten fields, so a plain search is enough.
 	for i := len(f) - 1; i >= 0; i-- {

@@ -125,6 +125,8 @@ type ganttRow struct {
 	used   bool
 }
 
+// newGanttRows returns rows without a letter, all of whose time is idle. cell is the time of a
+// column.
 func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
 	rows := make([]ganttRow, slots)
 	for i := range rows {

@@ -124,6 +124,8 @@ func (t *stepTable) fold(width int) {
 	t.pools = append(t.pools[:fit:fit], others(fit))
 }
 
+// text returns the table: two columns for each pool under its name, and a line for each step.
+// Widths are in characters, not in bytes.
 func (t *stepTable) text() string {
 	var b strings.Builder
 	head := t.head()

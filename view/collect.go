@@ -13,7 +13,8 @@ import (
 	"mrlocal/trace"
 )
 
-// collector is the part of a Model that turns events into rows.
+// collector is the part of a Model that turns events into rows. It knows the present
+// state of slots and tasks, because an event names only what changes.
 type collector struct {
 	mostRows, rows int
 	open           []int32                // by slot: the bar that runs there; -1: none
@@ -32,7 +33,8 @@ type taskKey struct {
 	kind      trace.Kind
 }
 
-// taskSet is a set of tasks, a bit each.
+// taskSet is a set of tasks, a bit each: a job may have millions. The number of a task is
+// at least 0 and below mostTasks.
 type taskSet []uint64
 
 // add reports whether the task is new.
@@ -118,6 +120,7 @@ func (m *Model) Open(h *trace.Header) error {
 			return fmt.Errorf("view: recorded configuration: %w", err)
 		}
 	}
+	// Pools of the configuration come first, even if no job uses them.
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		m.Pools[m.pool(p.Name)] = Pool{
@@ -133,6 +136,7 @@ func (m *Model) Open(h *trace.Header) error {
 	}
 	n := len(h.Slots)
 	m.open, m.killing, m.spillFrom = slices.Repeat([]int32{None}, n), make([]bool, n), slices.Repeat([]time.Duration{Never}, n)
+	// Lanes are in the order of the picture. Tables by slot have the order of numbers.
 	slices.SortStableFunc(m.Lanes, func(a, b Lane) int {
 		return cmp.Or(cmp.Compare(a.Tracker, b.Tracker), cmp.Compare(a.Core, b.Core), cmp.Compare(a.Slot, b.Slot))
 	})
@@ -157,6 +161,7 @@ const mostTime = time.Duration(1 << 61)
 // Add adds an event whose Ref refers to texts. Events of a broken file that name unknown
 // jobs or slots are ignored.
 func (m *Model) Add(e *trace.Event, texts []string) {
+	// Numbers of events have no gaps, so a gap is what a lossy reader missed.
 	if e.Seq > m.Seq+1 {
 		m.Lost += e.Seq - m.Seq - 1
 	}
@@ -209,7 +214,8 @@ func (m *Model) room() bool {
 	return true
 }
 
-// rule returns the index of a rule in Rules.
+// rule returns the index of a rule in Rules, and adds a rule that is new. A row then
+// takes 4 bytes for a text that thousands of rows share.
 func (m *Model) rule(texts []string) int32 {
 	text := string(trace.RuleOf(texts))
 	if text == "" {
@@ -298,6 +304,7 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 	return true
 }
 
+// decide adds a row to Decisions.
 func (m *Model) decide(d Decision) {
 	if m.room() {
 		m.Decisions = append(m.Decisions, d)
@@ -321,7 +328,8 @@ func (m *Model) taskDone(e *trace.Event, j *Job, n int32) {
 	m.change(e, e.Job, changeDone, e.Kind, n)
 }
 
-// slotChanged keeps which slots there are.
+// slotChanged keeps which slots are open, and of which home kind. A change of the home
+// kind is recorded as one slot less of the old kind and one more of the new.
 func (m *Model) slotChanged(e *trace.Event, texts []string) {
 	m.decide(Decision{e.Seq, e.At, e.Op, None, e.Slot, None, m.rule(texts)})
 	switch e.Op {
@@ -346,6 +354,7 @@ func (m *Model) lostTracker(tracker int32, e *trace.Event) {
 		on[l.Slot] = l.Tracker == tracker
 	}
 	done := map[taskKey]bool{} // maps whose last committed attempt ran there
+	// Ends are in the order of time, so a later attempt elsewhere takes a map out again.
 	for i := range m.Ends {
 		b := &m.Bars[m.Ends[i].Bar]
 		if m.Ends[i].first && b.Kind == trace.Map {
@@ -358,6 +367,7 @@ func (m *Model) lostTracker(tracker int32, e *trace.Event) {
 		}
 	}
 	keys := make([]taskKey, 0, len(done))
+	// Go gives keys of a map in random order, and changes must have the same order each time.
 	for key := range done {
 		keys = append(keys, key)
 	}
@@ -425,6 +435,7 @@ func (m *Model) attemptEvent(e *trace.Event, texts []string) {
 	}
 }
 
+// buffer adds a row to Buffers.
 func (m *Model) buffer(b Buffer) {
 	if m.room() {
 		m.Buffers = append(m.Buffers, b)
@@ -469,6 +480,7 @@ func (j *Job) running(k trace.Kind) *int32 {
 func (m *Model) finish(e *trace.Event) {
 	b := &m.Bars[m.open[e.Slot]]
 	b.InBytes, b.OutBytes, b.CPU, b.CopyBytes = e.A, e.B, time.Duration(e.C), e.D
+	// An attempt that was to be killed may end with an error of its own. It counts as killed.
 	how := Failed
 	switch {
 	case e.Has(trace.OK):
@@ -491,6 +503,7 @@ func (m *Model) endBar(e *trace.Event, how How) {
 	key := taskKey{b.Job, b.Task, b.Kind}
 	m.attempts[key]--
 	end := End{Seq: e.Seq, At: e.At, Bar: at, How: how, last: m.attempts[key] == 0}
+	// Only tasks that run are kept, so the map does not grow with the run.
 	if end.last {
 		delete(m.attempts, key)
 	}

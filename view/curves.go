@@ -74,7 +74,8 @@ func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 	}
 }
 
-// sweep goes over the rows of a model in the order of their numbers.
+// sweep goes over the rows of a model in the order of their numbers. It keeps the state
+// between two rows, and adds it to the steps as time goes on.
 type sweep struct {
 	m     *Model
 	out   *Curves
@@ -100,15 +101,20 @@ type sweepPool struct {
 	pending [trace.Kinds]int32
 }
 
-// average adds up a number over time, in steps.
+// average adds up a number of slots over time, in steps: a number that holds for part of a
+// step counts by that part.
 type average struct {
 	now   int32
 	since time.Duration
 	sums  []float64 // in slot-nanoseconds
 }
 
+// newSweep returns a sweep that has seen no row yet. Sums are those of the curves themselves, so
+// a pool adds to its curve, or to the last one.
 func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
 	s := &sweep{m: m, out: &Curves{From: from, Step: step, Steps: steps}, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools))}
+	// The last curve is shared by all further pools. Their sums are one slice, so each adds to
+	// it.
 	curves := min(len(m.Pools), mostCurves)
 	for i := range curves {
 		c := Curve{Pool: int32(i)}
@@ -158,10 +164,12 @@ func (a *average) flush(c *Curves, now time.Duration) {
 	}
 }
 
-// until goes on to a time. Whatever happens at that time has not happened yet.
+// until goes on to a time, and takes the looks at demand and share that lie before it.
+// Events of that time itself come after it.
 func (s *sweep) until(now time.Duration) {
 	c := s.out
 	for s.looks < c.Steps*looksPerStep {
+		// A step has looksPerStep parts, and a look is in the middle of its part.
 		at := c.From + c.Step*time.Duration(s.looks)/looksPerStep + c.Step/(2*looksPerStep)
 		if at >= now {
 			break
@@ -202,6 +210,8 @@ func (s *sweep) look(i int) {
 func (s *sweep) count(job int32) {
 	j, pool := &s.jobs[job], &s.pools[s.m.Jobs[job].Pool]
 	for k := range trace.Kinds {
+		// A task that is done or runs is no longer pending. In a broken file there may be more of
+		// these than tasks.
 		n := j.ready[k] - j.done[k] - j.tasks[k]
 		if j.waits || j.ended || n < 0 || trace.Kind(k) == trace.Reduce && !j.gate {
 			n = 0
@@ -220,6 +230,8 @@ func (s *sweep) start(b *Bar) {
 		l := &s.lent[b.Kind.Other()]
 		l.set(s.out, b.From, l.now+1)
 	}
+	// Copies of a running task are no further task: it left the pending ones with its first
+	// attempt.
 	if b.only {
 		s.jobs[b.Job].tasks[b.Kind]++
 	}
@@ -244,6 +256,7 @@ func (s *sweep) end(e *End) {
 	s.count(b.Job)
 }
 
+// change follows a change of a job or of the slots.
 func (s *sweep) change(c *change) {
 	if c.what == changeSlot {
 		s.slots[c.kind] += c.n
@@ -254,6 +267,8 @@ func (s *sweep) change(c *change) {
 	case changeReady:
 		// The first one is the submission.
 		if !j.submitted {
+			// The model knows what comes later: Admit is set if the job waits for admission. For
+			// a job that is never admitted it is not.
 			j.submitted, j.waits = true, s.m.Jobs[c.id].Admit >= 0
 			j.ready[trace.Reduce] = s.m.Jobs[c.id].Reduces
 		}
@@ -270,7 +285,8 @@ func (s *sweep) change(c *change) {
 	s.count(c.id)
 }
 
-// curves makes averages of the sums.
+// curves ends the sweep: it makes averages of the sums, which are slot-nanoseconds until
+// then.
 func (s *sweep) curves() *Curves {
 	end := s.out.From + s.out.Step*time.Duration(s.out.Steps)
 	for k := range trace.Kinds {
@@ -288,6 +304,7 @@ func (s *sweep) curves() *Curves {
 	return s.out
 }
 
+// divide divides each sum by the length of a step: slot-nanoseconds become slots.
 func divide(sums []float64, step time.Duration) {
 	for i := range sums {
 		sums[i] /= float64(step)

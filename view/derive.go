@@ -52,7 +52,7 @@ type SlotUse struct {
 	Busy, LentTime time.Duration
 }
 
-// SlotUses returns an element for each slot, by its number.
+// SlotUses returns an element for each slot, by its number. It passes over all bars.
 func (m *Model) SlotUses() []SlotUse {
 	uses := make([]SlotUse, len(m.Lanes))
 	for i := range m.Bars {
@@ -68,7 +68,7 @@ func (m *Model) SlotUses() []SlotUse {
 	return uses
 }
 
-// Segment is a part of a bar in one phase.
+// Segment is a part of a bar in one phase, from From up to but without To.
 type Segment struct {
 	From, To time.Duration
 	Phase    trace.Phase

@@ -36,7 +36,8 @@ func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 	return append(w.b, '}')
 }
 
-// appendNames appends lanes, pools and the lists of words, all of them each time.
+// appendNames appends lanes, pools and the lists of words, all of them each time. Tables
+// have indexes into these lists instead of words.
 func (m *Model) appendNames(w *writer) {
 	w.b = append(w.b, `,"lanes":[`...)
 	for i, l := range m.Lanes {
@@ -73,7 +74,8 @@ func (m *Model) appendNames(w *writer) {
 	w.words("steps", stepNames[:])
 }
 
-// appendJobs appends the jobs that have changed.
+// appendJobs appends the jobs that have changed after event number from, whole: unlike rows
+// of tables, a job changes.
 func (m *Model) appendJobs(w *writer, from uint64) {
 	w.b = append(w.b, `,"jobs":[`...)
 	n := 0
@@ -115,7 +117,7 @@ func after[R any](rows []R, from uint64, seq func(r *R) uint64) []R {
 	return rows[sort.Search(len(rows), func(i int) bool { return seq(&rows[i]) > from }):]
 }
 
-// columnOf is a name and the value of a row.
+// columnOf is a column of a table: its name, and how its number is read from a row.
 type columnOf[R any] struct {
 	name  string
 	value func(r *R) int64
@@ -174,6 +176,8 @@ func (m *Model) appendBars(w *writer, from uint64) {
 		columnOf[Decision]{"rule", func(d *Decision) int64 { return int64(d.Rule) }})
 }
 
+// appendDetails writes the other tables, as appendBars does: spills, kvbuffers, copies, statuses,
+// use and lost trackers.
 func (m *Model) appendDetails(w *writer, from uint64) {
 	columns(w, "spills", after(m.Spills, from, func(s *Spill) uint64 { return s.Seq }),
 		columnOf[Spill]{"seq", func(s *Spill) int64 { return int64(s.Seq) }},
@@ -196,6 +200,8 @@ func (m *Model) appendDetails(w *writer, from uint64) {
 		columnOf[Fetch]{"map", func(f *Fetch) int64 { return int64(f.Map) }},
 		columnOf[Fetch]{"maps", func(f *Fetch) int64 { return int64(f.Maps) }},
 		columnOf[Fetch]{"bytes", func(f *Fetch) int64 { return f.Bytes }})
+	// Few runs have statuses, and their text is no number, so the column is added by hand: the
+	// brace that columns wrote last is taken back.
 	if said := after(m.Statuses, from, func(s *Status) uint64 { return s.Seq }); len(said) > 0 {
 		columns(w, "statuses", said,
 			columnOf[Status]{"seq", func(s *Status) int64 { return int64(s.Seq) }},
@@ -265,27 +271,34 @@ func (x *Matrix) AppendJSON(dst []byte) []byte {
 	return append(w.b, `]}`...)
 }
 
-// writer appends JSON.
+// writer appends JSON to b. Names are constants with the comma and colon that they need,
+// which is fast and keeps the code in the order of the text. A page asks often, so
+// encoding/json with its reflection is not used.
 type writer struct{ b []byte }
 
+// comma writes a comma before all but the first element.
 func (w *writer) comma(i int) {
 	if i > 0 {
 		w.b = append(w.b, ',')
 	}
 }
 
+// number writes a name and an integer.
 func (w *writer) number(name string, n int64) {
 	w.b = strconv.AppendInt(append(w.b, name...), n, 10)
 }
 
+// flag writes a name and true or false.
 func (w *writer) flag(name string, on bool) {
 	w.b = strconv.AppendBool(append(w.b, name...), on)
 }
 
+// text writes a name and a quoted text.
 func (w *writer) text(name, text string) {
 	w.b = appendText(append(w.b, name...), text)
 }
 
+// words writes a list of quoted texts.
 func (w *writer) words(name string, words []string) {
 	w.b = append(append(append(w.b, `,"`...), name...), `":[`...)
 	for i, word := range words {
@@ -295,6 +308,7 @@ func (w *writer) words(name string, words []string) {
 	w.b = append(w.b, ']')
 }
 
+// decimals writes a list of numbers with at most three decimals.
 func (w *writer) decimals(name string, values []float64) {
 	w.b = append(append(w.b, name...), '[')
 	for i, v := range values {

@@ -29,6 +29,7 @@ type Cell struct {
 func (m *Model) Shuffle(job int32, at time.Duration, most int) *Matrix {
 	j := &m.Jobs[job]
 	x := &Matrix{Job: job, Maps: j.Maps, Reduces: j.Reduces}
+	// A job may have 100,000 maps, and a picture some hundred pixels: neighbours share a cell.
 	x.Rows, x.Columns = min(int(j.Maps), max(1, most)), min(int(j.Reduces), max(1, most))
 	if x.Rows < 1 || x.Columns < 1 {
 		x.Rows, x.Columns = 0, 0
@@ -93,6 +94,7 @@ func (m *Model) measured(x *Matrix, reduces []int32, at time.Duration) bool {
 			continue
 		}
 		any = true
+		// Copies of an attempt that was killed are lost with it.
 		if f.At > at || reduces[b.Task] != f.Bar {
 			continue
 		}
@@ -120,7 +122,8 @@ func (x *Matrix) copied(reduce int32, f Fetch) {
 	}
 }
 
-// estimated fills a matrix from the times of maps and reduces.
+// estimated fills a matrix from the times of maps and reduces: each map that has ended is
+// copied by each reduce that has started. Bytes are those of the map, divided evenly.
 func (m *Model) estimated(x *Matrix, reduces []int32, at time.Duration) {
 	copying := make([]int32, x.Columns) // reduces that have started, by column
 	for task, bar := range reduces {

@@ -26,7 +26,7 @@ import (
 // Never stands for a time that has not come.
 const Never time.Duration = -1
 
-// None stands for a job, slot or bar that there is none of.
+// None stands in a field for the index of a job, slot or bar if there is no such thing.
 const None int32 = -1
 
 // Options say how much a Model keeps.

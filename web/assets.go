@@ -15,7 +15,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// asset is a file of the page.
+// asset is a file of the page, as it is answered.
 type asset struct {
 	kind, tag string // Content-Type, ETag
 	text      []byte
@@ -31,7 +31,8 @@ func kindOf(name string) string {
 	}[path.Ext(name)]
 }
 
-// Files returns the files of the page by name.
+// Files returns the files of the page by name, as index.html or js/main.js. The map belongs
+// to the caller, the texts do not.
 func Files() map[string][]byte {
 	files := map[string][]byte{}
 	_ = fs.WalkDir(assets, "assets", func(name string, d fs.DirEntry, err error) error {

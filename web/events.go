@@ -106,12 +106,16 @@ func send(w http.ResponseWriter, in *bufio.Reader, from uint64, sse bool) {
 			if numbered {
 				out.WriteString("id: " + strconv.FormatUint(seq, 10) + "\n")
 			}
+			// An event of SSE ends with an empty line, and its data must not contain a line end.
+			// JSON has none.
 			out.WriteString("data: ")
 		}
 		out.Write(line)
 		if sse {
 			out.WriteByte('\n')
 		}
+		// Nothing more is there yet, so the client gets what there is. Otherwise full buffers go
+		// out.
 		if in.Buffered() == 0 {
 			_ = control.SetWriteDeadline(time.Now().Add(writeTime))
 			if out.Flush() != nil || control.Flush() != nil {

@@ -27,6 +27,7 @@ func checkAddr(o *Options) (host string, remote bool, err error) {
 		return "", false, errs.Optionf("Options.Addr "+o.Addr, "names no host; requests are only taken for the host that browsers name, as 192.168.1.5:8080")
 	case host == "localhost" || parsed == nil && ip.IsLoopback():
 		return host, false, nil
+	// Events name files and jobs, so nobody else sees them by default.
 	case !o.AllowRemote:
 		return "", false, errs.Optionf("Options.Addr "+o.Addr, "other machines could reach it; with Options.AllowRemote the page asks for a token")
 	}
@@ -78,6 +79,8 @@ const tokenCookie = "mrlocal-token"
 func admitted(w http.ResponseWriter, r *http.Request, token string) bool {
 	same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
 	if given := r.URL.Query().Get("token"); r.Method == http.MethodGet && r.URL.Path == "/" && given != "" && same(given) {
+		// A script cannot read the cookie, and the browser sends it for requests of this site
+		// alone.
 		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return false

@@ -113,7 +113,7 @@ func temporary(dir string) (*os.File, error) {
 	return f, err
 }
 
-// remove frees the file.
+// remove frees the file. Readers that still run get the end.
 func (l *Live) remove() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,8 @@ func (l *Live) open(wait <-chan struct{}) (io.ReadCloser, error) {
 	return &reader{live: l, wait: wait}, nil
 }
 
-// reader reads the file of a Live from its start.
+// reader reads the file of a Live from its start. Each reader has its own place in the file,
+// so several follow one run.
 type reader struct {
 	live *Live
 	wait <-chan struct{} // nil: reading ends with what is there
@@ -160,6 +161,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 }
 
+// Close implements io.Closer: the file belongs to the Live.
 func (r *reader) Close() error { return nil }
 
 // read reads from the file at an offset, after the buffer is written if the offset is the

@@ -80,6 +80,7 @@ func Listen(o Options) (*Server, error) {
 	}
 	l, err := net.Listen("tcp", o.Addr)
 	if err != nil {
+		// The error of net repeats the address, which the message has already.
 		var op *net.OpError
 		if errors.As(err, &op) {
 			err = op.Err
@@ -131,6 +132,7 @@ func (s *Server) Close() {
 		close(s.stop)
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownPeriod)
 		defer cancel()
+		// Streams have ended by stop. A request that takes longer is cut.
 		if s.http.Shutdown(ctx) != nil {
 			_ = s.http.Close()
 		}
@@ -158,7 +160,8 @@ func (s *Server) Finish(ctx context.Context) {
 // finishPeriod is more than the time between two looks of a page at a run that goes on.
 const finishPeriod = 900 * time.Millisecond
 
-// routes lists the paths of the page.
+// routes lists the paths of the page. Only one of them is a POST: guard refuses it from other
+// sites.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/events", s.events)
@@ -169,7 +172,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// question answers one question about a run.
+// question answers one question about a run, and notes that a page is open.
 func (s *Server) question(w http.ResponseWriter, r *http.Request) {
 	s.asked.Store(time.Now().UnixNano())
 	release, ok := s.turn(w, r)

@@ -300,6 +300,8 @@ func (d *decoder) measured(n ast.Node, key string) {
 	d.must(n, key, m.Cores > 0, "cores")
 }
 
+// measuredJob reads a job of the section measured: its name, its signature, and a stage for each
+// job of the chain.
 func (d *decoder) measuredJob(n ast.Node) (j MeasuredJob) {
 	d.mapping(n, "job of measured", []field{
 		{"name", into(&j.Name, d.name)},
@@ -311,6 +313,8 @@ func (d *decoder) measuredJob(n ast.Node) (j MeasuredJob) {
 	return j
 }
 
+// stage reads what was measured of one job of a chain. Divisions must come in ascending order,
+// because Divide looks for neighbours.
 func (d *decoder) stage(n ast.Node) (s Stage) {
 	d.mapping(n, "stage", []field{
 		{"maps", into(&s.Maps, positive(d, d.count))},
@@ -331,6 +335,8 @@ func (d *decoder) stage(n ast.Node) (s Stage) {
 	return s
 }
 
+// division reads the figures for one size of a map's input. Only map_bytes is required: a
+// map-only job has no reduces.
 func (d *decoder) division(n ast.Node) (v Division) {
 	d.mapping(n, "divided", []field{
 		{"map_bytes", into(&v.MapBytes, positive(d, d.bytes))},
@@ -359,6 +365,8 @@ func (d *decoder) phaseTimes(to *[]PhaseTimes, phases ...string) setter {
 	return func(v ast.Node, key string) { d.mapping(v, key, fields) }
 }
 
+// taskTimes reads what tasks of a kind have in common. Spreads are quantiles, so they must not
+// fall; a slowdown below 1 would make tasks faster beside others.
 func (d *decoder) taskTimes(to *TaskTimes) setter {
 	return func(v ast.Node, key string) {
 		d.mapping(v, key, []field{

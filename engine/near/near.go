@@ -66,7 +66,7 @@ func (t *Trackers) Hosts(p *input.Plan, o hdfs.Options, note func(string)) [][]s
 	return hosts
 }
 
-// shown is how many hosts Place names.
+// shown is how many hosts a note of Place names.
 const shown = 8
 
 // Place tells the Ledger which trackers have the input of the maps of a job, by the hosts of

@@ -36,6 +36,8 @@ func (a *SlotAttempt) output(name string) jobs.Emitter {
 	return a.emitter(text)
 }
 
+// openOutput opens a named output beside the part of the attempt. It ends with the part. A name
+// that the job does not list is an error, since the result would not have its file for each part.
 func (a *SlotAttempt) openOutput(name string) (*textOut, error) {
 	if !slices.Contains(a.Job.Spec.Outputs, name) {
 		return nil, fmt.Errorf("output %q is none of the job's Outputs", name)

@@ -21,7 +21,7 @@ import (
 type indexer struct{ words *jobs.Words }
 
 func (x indexer) Map(b jobs.Block, out jobs.Emitter) error {
-	name := []byte(filepath.Base(b.Path))
+	name := []byte(filepath.Base(b.Path))   // b and what it refers to are valid during this call only
 	for words := range x.words.In(b.Data) { // some hundred words at a time
 		jobs.EmitSpans(out, b.Data, words, name)
 	}
@@ -33,7 +33,7 @@ type lister struct{}
 
 func (lister) Reduce(word []byte, names *jobs.Values, out jobs.Emitter) error {
 	files := map[string]bool{}
-	for names.Next() {
+	for names.Next() { // the values come once, in no order that one may rely on
 		files[string(names.Value())] = true
 	}
 	out.Emit(word, []byte(strings.Join(slices.Sorted(maps.Keys(files)), ",")))
@@ -43,7 +43,7 @@ func (lister) Reduce(word []byte, names *jobs.Values, out jobs.Emitter) error {
 func main() {
 	index := jobs.Job{
 		Name: "index", Ordered: true, // the output is in the order of the words
-		NewMapper:  func() jobs.Mapper { return indexer{jobs.LettersAndDigits()} },
+		NewMapper:  func() jobs.Mapper { return indexer{jobs.LettersAndDigits()} }, // one an attempt: no lock is needed
 		NewReducer: func() jobs.Reducer { return lister{} },
 	}
 	if len(os.Args) > 1 && os.Args[1] == "stream" { // a child on a cluster: mrlocal submit ./job

@@ -17,15 +17,15 @@ type shortest struct{ jobs slots.Ranking[int32] } // by the number of tasks left
 func (*shortest) Traits() slots.Traits {
 	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
 }
-func (p *shortest) Reset()   { p.jobs = slots.Ranking[int32]{Less: fewer} }
+func (p *shortest) Reset()   { p.jobs = slots.Ranking[int32]{Less: fewer} } // before each run
 func fewer(a, b *int32) bool { return *a < *b }
 
-func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
+func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // v.Tracker() has free slots: fill them
 	for p.update(v); p.start(v, d); p.update(v) {
 	} // one task after the other
 }
 
-func (p *shortest) update(v *slots.View) {
+func (p *shortest) update(v *slots.View) { // ranks the jobs that changed since it was called last
 	for _, id := range v.Changed(nil) {
 		p.jobs.Remove(int32(id))
 		if j := v.Job(id); !j.Ended() {
@@ -34,11 +34,11 @@ func (p *shortest) update(v *slots.View) {
 	}
 }
 
-func (p *shortest) start(v *slots.View, d *slots.Decision) bool {
+func (p *shortest) start(v *slots.View, d *slots.Decision) bool { // false: nothing more can start here
 	for _, id := range p.jobs.Firsts(nil, p.jobs.Len()) {
 		for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
 			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: "fewest-left"}
-			if v.Job(g.Job).Pending(k) > 0 && v.FreeHome(v.Tracker(), k) > 0 && d.Grant(g) {
+			if v.Job(g.Job).Pending(k) > 0 && v.FreeHome(v.Tracker(), k) > 0 && d.Grant(g) { // the Ledger may refuse
 				return true
 			}
 		}

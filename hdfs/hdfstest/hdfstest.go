@@ -136,6 +136,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// answer sends a value as JSON.
 func answer(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(what)
@@ -173,6 +174,7 @@ func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
 	return nil, false
 }
 
+// blockBytes returns the size of a block in bytes.
 func (c *Cluster) blockBytes() int64 { return cmp.Or(c.BlockBytes, 128<<20) }
 
 // status sends the attributes of a file or directory.

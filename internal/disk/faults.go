@@ -261,6 +261,7 @@ func (f *File) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
+// Sync is os.File.Sync, with faults. The listener hears of it only if it has succeeded.
 func (f *File) Sync() error {
 	if err := failed(Sync, f.Name()); err != nil {
 		return err

@@ -219,6 +219,7 @@ func firstDifference(want, got []byte) string {
 	return "the ends of lines differ"
 }
 
+// write writes a golden file and the directories above it.
 func write(t testing.TB, path string, text []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -120,6 +120,8 @@ type lineMapper struct {
 	searched int64 // bytes of the file in this split
 }
 
+// newLineMapper returns a mapper for one attempt. p and f are shared by all attempts and only
+// read.
 func newLineMapper(p *program, f *form) *lineMapper {
 	m := &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames(), most: f.limit}
 	m.frames.eol, m.frames.buf = f.eol, m.search.spare[:0]

@@ -52,12 +52,15 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{count, counts.TopJob("wordcount-top", jobs.Newline, top, func() counts.Format { return format{} })}, nil
 }
 
+// mapper emits each word with the number 1. one is that number as the sum reads it, and is never
+// changed.
 type mapper struct {
 	one   [8]byte
 	lower bool
 	words *jobs.Words
 }
 
+// newMapper returns a mapper for one attempt: its Words has buffers of its own.
 func newMapper(o Options) *mapper {
 	m := &mapper{lower: o.IgnoreCase}
 	if o.Alnum {
@@ -69,6 +72,7 @@ func newMapper(o Options) *mapper {
 	return m
 }
 
+// Map emits the words of a block. It may change the block, which belongs to it during the call.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.lower {
 		counts.Lower(b.Data)

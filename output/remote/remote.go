@@ -27,7 +27,8 @@ const (
 	successName = "/_SUCCESS"
 )
 
-// These are compared with errors.Is.
+// Errors to compare with errors.Is: the result or the attempt was given up; another attempt of
+// the task was first; another run has made the directory.
 var (
 	ErrAborted = errors.New("aborted")
 	ErrLost    = errors.New("another attempt has committed")
@@ -48,7 +49,8 @@ type Directory struct {
 	}
 }
 
-// Open returns a result for which nothing is done yet.
+// Open returns a result for which nothing is done yet. Publish and Abort close the idle
+// connections of f.
 func Open(name string, f *hdfs.FS) *Directory {
 	d := &Directory{name: strings.TrimRight(name, "/"), fs: f}
 	d.mu.tasks, d.mu.open = map[int]string{}, map[*Part]struct{}{}
@@ -89,7 +91,8 @@ func (d *Directory) Start() error {
 	return nil
 }
 
-// touch makes an empty file.
+// touch makes an empty file. It fails with fs.ErrExist if there is one: on HDFS only one of
+// several clients makes a file.
 func (d *Directory) touch(name string) error {
 	w, err := d.fs.Create(name)
 	if err != nil {
@@ -131,6 +134,8 @@ func (d *Directory) Publish(tasks int) error {
 	case len(d.mu.tasks) != tasks:
 		return fmt.Errorf("%d of %d parts were written", len(d.mu.tasks), tasks)
 	}
+	// A rename is atomic, but all of them together are not. So _SUCCESS tells readers that they
+	// are complete.
 	for _, won := range d.mu.tasks {
 		if err := d.fs.Rename(won, d.name+won[strings.LastIndexByte(won, '/'):]); err != nil {
 			return err
@@ -204,6 +209,7 @@ func (p *Part) Commit() error {
 		return ErrAborted
 	case err != nil:
 		return err
+	// The attempt that came second is removed, since its directory would be left otherwise.
 	case taken:
 		return errors.Join(ErrLost, d.fs.Remove(p.path))
 	}

@@ -174,12 +174,13 @@ func RefusedBecause(r slots.Refusal, k slots.Kind) string {
 	return "refused: " + r.String()
 }
 
-// Ratio is a number whose denominator may be 0.
+// Ratio returns part ÷ whole as a Number of that name. whole may be 0.
 func Ratio(name string, part int64, whole int32) slots.Number {
 	return slots.Number{Name: name, Num: part, Den: int64(whole)}
 }
 
-// LoadName is the papers' name of a kind's demand per slot.
+// LoadName returns the papers' name for the demand of a kind divided by its slots, as
+// "map load factor".
 func LoadName(k slots.Kind) string { return k.String() + " load factor" }
 
 // copyNumbers are what LATE, or Hadoop's own rule, looks at.

@@ -180,6 +180,7 @@ func lock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RLock() }
 
 func unlock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RUnlock() }) }
 
+// eachUnsorted calls do once for each run of lists. The lists of one run are neighbours.
 func eachUnsorted(lists []List, do func(*Unsorted)) {
 	var last *Unsorted
 	for i := range lists {

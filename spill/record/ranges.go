@@ -67,8 +67,8 @@ func (u *Unsorted) Cut(a *Arena, sorted []Entry) (ends []int) {
 
 // Arrange puts the records that entries stand for into the order of entries, within the memory
 // that they take: from the address from on, side by side, and nothing else. last is the address behind the
-// last of them, and Arrange returns where it is then. It reports false, and has done nothing, where a
-// record is none that was emitted, and where room is too short for a copy of all.
+// last of them, and Arrange returns where it is then. It reports false, and has done nothing, if a
+// record was not emitted or room is too short for a copy of all.
 //
 // hot: each record is copied twice, while it is in the cache.
 func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end uint64, ok bool) {

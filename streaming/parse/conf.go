@@ -115,6 +115,7 @@ func (c Conf) Int(name string, otherwise int64) (int64, error) {
 	if !ok {
 		return otherwise, nil
 	}
+	// Hadoop takes hexadecimal numbers with 0x too (Configuration.getLong).
 	n, err := strconv.ParseInt(strings.TrimSpace(v), 0, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %q is no whole number", name, v)
@@ -136,7 +137,8 @@ func (c Conf) Bool(name string, otherwise bool) bool {
 // Names returns the names of all properties in order.
 func (c Conf) Names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// read adds the properties of a configuration file.
+// read adds the properties of a configuration file, as hadoop -conf takes it. A later
+// property replaces an earlier one of the same name.
 func (c Conf) read(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -47,7 +47,8 @@ func unquote(word string) string {
 	return word
 }
 
-// given is an option with its values.
+// given is an option as it was given, with its values in order; an option that is on or
+// off has none.
 type given struct {
 	name   string
 	values []string
@@ -59,6 +60,7 @@ func generic(args []string) (options []given, rest []string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, attached := genericName(args[i])
 		if name == "" {
+			// -- ends the options and is itself dropped.
 			if args[i] == "--" {
 				i++
 			}

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Job is what the arguments say.
+// Job is what the arguments say, before any of it is checked against files or classes.
 type Job struct {
 	Conf                      Conf
 	Inputs                    []string // paths and patterns
@@ -49,7 +49,8 @@ type Shipped struct {
 	Packed  bool   // of -file: a command that names its path means its name
 }
 
-// Error is what StreamJob prints and returns for wrong arguments.
+// Error is what StreamJob prints and returns for wrong arguments. The command prints
+// Lines as they are, so that scripts which look for Hadoop's messages find them.
 type Error struct {
 	Exit  int
 	Lines []string // for standard error
@@ -108,7 +109,8 @@ func Args(args []string) (*Job, error) {
 	return j, nil
 }
 
-// generic takes a generic option.
+// generic takes a generic option (GenericOptionsParser.processGeneralOptions). Options
+// that only a cluster has are refused.
 func (j *Job) generic(name, value string) error {
 	switch name {
 	case "D":
@@ -140,7 +142,8 @@ func (j *Job) generic(name, value string) error {
 	return nil
 }
 
-// ship notes a file of -files or -archives: PATH or PATH#LINK.
+// ship notes a file of -files or -archives: PATH or PATH#LINK. The file must exist now,
+// since a task that misses it would fail after minutes.
 func (j *Job) ship(uri string, archive bool) error {
 	path, link, _ := strings.Cut(uri, "#")
 	local := path
@@ -241,7 +244,8 @@ func (j *Job) shipOld(o given) error {
 	return nil
 }
 
-// property takes an option that stands for properties.
+// property takes an option that stands for properties. The name of an option that this
+// function does not know has been checked before; such options have no effect.
 func (j *Job) property(o given) error {
 	value := o.values
 	switch o.name {
@@ -271,7 +275,8 @@ func (j *Job) property(o given) error {
 	return nil
 }
 
-// commaPaths divides a list of paths at commas outside of braces.
+// commaPaths divides a list of paths at commas outside of braces, as in a,b{1,2}
+// (FileInputFormat.getPathStrings).
 func commaPaths(list string) []string {
 	var paths []string
 	depth, from := 0, 0

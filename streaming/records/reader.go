@@ -35,8 +35,8 @@ type Reader struct {
 	pos, end int64 // of buf[at]; where the split ends. Of a compressed file: in the text, without an end
 }
 
-// Open begins to read. Bytes of a compressed file are those of its text, and the
-// whole text belongs to the split that begins the file.
+// Open begins to read. The caller closes the Reader. Bytes of a compressed file are those
+// of its text, and the whole text belongs to the split that begins the file.
 func Open(s Split, o ReaderOptions) (*Reader, error) {
 	f, err := os.Open(s.Path)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Reader) decode(s Split) (io.Reader, error) {
 	return r.decoders.Open(r.file, false)
 }
 
-// Close gives the file back.
+// Close closes the file. It may be called again.
 func (r *Reader) Close() {
 	if r.file != nil {
 		r.decoders.Close()
@@ -161,6 +161,8 @@ func (r *Reader) line() (line []byte, n int, err error) {
 			r.at = len(r.buf)
 			return rest, len(rest), nil
 		}
+		// An end of several bytes may lie across two reads, so its length less one is searched
+		// again. For LF and CR it is one byte.
 		scanned = max(0, len(rest)-max(1, len(r.o.Delimiter)-1))
 		if err := r.fill(); err != nil {
 			return nil, 0, err
@@ -206,6 +208,7 @@ func (r *Reader) fill() error {
 		}
 		r.buf = append(make([]byte, 0, 2*cap(r.buf)), r.buf...)
 	}
+	// A reader may return nothing a few times (io.Reader), but not for ever.
 	for range 100 {
 		n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
 		r.buf = r.buf[:len(r.buf)+n]

@@ -45,9 +45,10 @@ type Options struct {
 // MissingError says which inputs are not there, one line for each.
 type MissingError struct{ Lines []string }
 
+// Error returns a line for each input that is missing.
 func (e *MissingError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// file is an input.
+// file is an input, with its size at the time of planning.
 type file struct {
 	path  string
 	bytes int64
@@ -79,7 +80,8 @@ func Plan(inputs []string, o Options) ([]Split, error) {
 	return splits, nil
 }
 
-// find returns the files of all inputs (FileInputFormat.listStatus).
+// find returns the files of all inputs, in order (FileInputFormat.listStatus). It names
+// all inputs that are missing, not the first alone.
 func find(inputs []string, recursive bool) ([]file, error) {
 	var files []file
 	var missing []string
@@ -139,7 +141,8 @@ func glob(path string) ([]string, error) {
 // isPattern reports whether path has characters of a glob.
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[{\\") }
 
-// braces returns the patterns that "{a,b}" stands for.
+// braces returns the patterns that "{a,b}" stands for. filepath.Glob has no braces, and
+// Hadoop's patterns do.
 func braces(pattern string) []string {
 	open := strings.IndexByte(pattern, '{')
 	if open < 0 {
@@ -236,6 +239,8 @@ func (o *Options) divide(splits []Split, f file, goal int64) []Split {
 	if f.bytes == 0 || o.Whole || codec != "" && codec != ".bz2" {
 		return append(splits, Split{Path: f.path, Length: f.bytes, Codec: codec})
 	}
+	// Hadoop's formula (FileInputFormat.computeSplitSize), of which the goal is the bytes of all
+	// files by the maps that are wanted.
 	size := max(o.LeastBytes, 1, min(goal, o.BlockBytes))
 	left := f.bytes
 	for float64(left)/float64(size) > 1.1 {
@@ -245,7 +250,8 @@ func (o *Options) divide(splits []Split, f file, goal int64) []Split {
 	return append(splits, Split{f.path, f.bytes - left, left, codec})
 }
 
-// divideLines appends splits of n lines each (NLineInputFormat).
+// divideLines appends splits of n lines each (NLineInputFormat). It reads the whole file,
+// as Hadoop's client does.
 func divideLines(splits []Split, f file, n int) ([]Split, error) {
 	r, err := Open(Split{Path: f.path, Length: f.bytes, Codec: codecOf(f.path)}, ReaderOptions{})
 	if err != nil {

@@ -19,7 +19,8 @@ type XML struct {
 	charge     func(bytes int64) error
 }
 
-// OpenXML begins to read.
+// OpenXML begins to read at the start of the split. A record that begins before it
+// belongs to another split. The caller closes the XML.
 func OpenXML(s Split, begin, end string, o ReaderOptions) (*XML, error) {
 	if begin == "" || end == "" {
 		return nil, errors.New("StreamXmlRecordReader needs begin and end")
@@ -39,10 +40,11 @@ func OpenXML(s Split, begin, end string, o ReaderOptions) (*XML, error) {
 // Close gives the file back.
 func (x *XML) Close() { _ = x.file.Close() }
 
-// Done returns how many bytes have been read.
+// Done returns the place in the file behind the last byte read.
 func (x *XML) Done() int64 { return x.pos }
 
-// Next returns the next record; ok is false behind the last one.
+// Next returns the next record, borrowed until the next call; ok is false behind the last
+// one. A record without its end mark is left out, as in Hadoop.
 func (x *XML) Next() (record []byte, ok bool, err error) {
 	x.record = x.record[:0]
 	// What lies before the mark is no record. The mark itself stays for the record.

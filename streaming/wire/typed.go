@@ -36,6 +36,8 @@ const mostDepth = 256
 // typedLength returns the bytes of the typed item at the start of p, or errShort.
 func typedLength(p []byte) (int, error) { return lengthAt(p, mostDepth) }
 
+// lengthAt is typedLength for an item in which depth more levels may lie. Codes are those of
+// org.apache.hadoop.typedbytes.Type; lengths are big-endian.
 func lengthAt(p []byte, depth int) (int, error) {
 	if len(p) == 0 {
 		return 0, errShort

@@ -24,7 +24,7 @@ import (
 // mostFlows bounds the arrows of a job. Beyond it each map has one arrow only.
 const mostFlows = 5000
 
-// counterSteps is how many values a counter has.
+// counterSteps is how many values a counter has: about as many as a screen shows.
 const counterSteps = 500
 
 // Write writes the trace of a model to w. It fails if w does.
@@ -46,6 +46,7 @@ func Write(w io.Writer, m *view.Model) error {
 	return nil
 }
 
+// writer writes events one after the other; its bufio.Writer keeps the first error until Flush.
 type writer struct {
 	w     *bufio.Writer
 	m     *view.Model
@@ -151,6 +152,8 @@ func (t *writer) flows() {
 			}
 			fields := fmt.Sprintf(`,"cat":"shuffle","id":%d`, id)
 			id++
+			// A viewer ties an arrow to the slice around its time, and the end of a slice is
+			// outside of it.
 			t.on(b, "s", "shuffle", b.To-1, fields)
 			t.on(reduce, "f", "shuffle", at, fields+`,"bp":"e"`)
 		}
@@ -190,8 +193,10 @@ func micros(d time.Duration) string {
 	return fmt.Sprintf("%d.%03d", d/1000, d%1000)
 }
 
+// decimal formats a number with three decimals.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
+// quoted returns text as a JSON string.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil { // never: every string can be quoted

@@ -23,10 +23,12 @@ import (
 // mostJobs is how many jobs have series of their own.
 const mostJobs = 1000
 
-// writer writes metrics, one family after the other.
+// writer writes metrics, one family after the other. Its bufio.Writer keeps the first error until
+// Flush.
 type writer struct{ *bufio.Writer }
 
-// family begins a metric.
+// family begins a metric of the given kind, gauge or counter. Its samples follow it, as the
+// format demands.
 func (w writer) family(name, kind, help string) {
 	fmt.Fprintf(w, "# HELP mrlocal_%s %s\n# TYPE mrlocal_%s %s\n", name, help, name, kind)
 }
@@ -53,11 +55,12 @@ func (w writer) one(name, kind, help string, v float64) {
 	w.sample(name, v)
 }
 
+// escapes are those of values of labels, which may have any characters but must be UTF-8.
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 func escape(text string) string { return escapes.Replace(strings.ToValidUTF8(text, "\uFFFD")) }
 
-// poolKind are counts of a pool.
+// poolKind are counts of a pool, by kind of task.
 type poolKind [trace.Kinds]struct {
 	running float64
 	ended   [view.LostWithTracker + 1]float64

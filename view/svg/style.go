@@ -72,7 +72,7 @@ const patterns = `<defs>
 </defs>
 `
 
-// sign is one entry of the legend: what it shows and its words.
+// sign is one entry of the legend: a drawing of 26 by 14 pixels as SVG, and its words.
 type sign struct{ drawing, words string }
 
 // legend returns the lines of the legend: jobs or pools first, then the signs.
@@ -119,6 +119,7 @@ func (p *picture) names() (signs []sign) {
 		} else {
 			name = p.m.Jobs[i].Name
 		}
+		// Names are cut between characters, so that no entry is wider than the picture.
 		if runes := []rune(name); len(runes) > 30 {
 			name = string(runes[:29]) + "…"
 		}
@@ -136,6 +137,7 @@ func (p *picture) wrap(signs []sign) (lines []string) {
 	var line strings.Builder
 	x := 0.0
 	for _, s := range signs {
+		// SVG does not measure text, so a width is estimated by the number of letters.
 		width := 32 + letterWidth*float64(len([]rune(s.words))) + 16
 		if x > 0 && x+width > p.left+p.plot {
 			lines = append(lines, line.String())

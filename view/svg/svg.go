@@ -60,7 +60,7 @@ type picture struct {
 	spills [][]view.Spill // by slot
 }
 
-// part is a segment of a bar.
+// part is a segment of a bar. A bar has one for each phase that its attempt was in.
 type part struct {
 	bar int32
 	view.Segment
@@ -121,7 +121,8 @@ func newPicture(w io.Writer, m *view.Model, width int) *picture {
 	return p
 }
 
-// Summary says in one line what the picture shows.
+// Summary says in one line what the picture shows: attempts, slots, length of the run, loans, and
+// how attempts ended. Slots are those that are drawn.
 func Summary(m *view.Model) string {
 	t := m.Totals()
 	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(shown(m)), Seconds(m.Last), t.Lent, Seconds(t.LentTime), Seconds(t.Busy))
@@ -174,12 +175,12 @@ func (p *picture) height(lanes []view.Lane) float64 {
 	return h
 }
 
-// x returns the place of a time.
+// x returns the place of a time, in pixels from the left edge. The plot ends at the last event.
 func (p *picture) x(at time.Duration) float64 {
 	return p.left + p.plot*float64(at)/float64(max(1, p.m.Last))
 }
 
-// axis draws a line and a time every few columns.
+// axis draws a vertical line and a time at round times, about ten of them.
 func (p *picture) axis(bottom float64) {
 	step := view.Round(p.m.Last, 10)
 	for at := time.Duration(0); 0 <= at && at <= p.m.Last; at += step { // a hostile file may end at the last moment there is
@@ -275,7 +276,8 @@ func (p *picture) lane(l view.Lane, y float64) {
 	}
 }
 
-// many draws narrow bars as one. Their first one gives the hue.
+// many draws narrow bars as one, from the start of the first to the end of the last. The first
+// one gives the hue.
 func (p *picture) many(l view.Lane, bars []int32, y float64) {
 	if len(bars) == 1 {
 		p.one(l, int(bars[0]), y)
@@ -308,7 +310,7 @@ func (p *picture) rect(class string, x, y, width float64) {
 // hue is that of the job or pool of a bar.
 func (p *picture) hue(b *view.Bar) int { return view.HueIndex(p.m.Group(b.Job, p.byPool)) }
 
-// fill is the class of a hue in the tone of a phase.
+// fill returns the class of the style sheet for a hue in the tone of a phase.
 func fill(hue int, phase trace.Phase) string { return fmt.Sprintf("h%d%s", hue, tones[phase].class) }
 
 // hatch is the class of a slot that is lent to a task of kind k.
@@ -319,7 +321,8 @@ func hatch(k trace.Kind) string {
 	return "lentreduce"
 }
 
-// one draws a bar.
+// one draws a bar at the top edge y of its row. What lies above is drawn later: phases, then the
+// hatch of a loan, outline, sign of its end, and letter.
 func (p *picture) one(l view.Lane, i int, y float64) {
 	b := &p.m.Bars[i]
 	class := "bar"
@@ -404,6 +407,7 @@ func Seconds(d time.Duration) string {
 	if d < time.Millisecond {
 		digits = 6
 	}
+	// Zeros at the end go, so a whole second is 12s.
 	text := strconv.FormatFloat(d.Seconds(), 'f', digits, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "s"
 }

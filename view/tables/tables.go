@@ -30,10 +30,12 @@ func Tables() []Table {
 	return []Table{{"tasks.csv", Tasks}, {"slots.csv", Slots}, {"decisions.csv", Decisions}, {"counters.csv", Counters}}
 }
 
-// counterSteps is about how many steps Counters has.
+// counterSteps is about how many steps Counters has. A step is a round time (view.Round), so there
+// may be a few less or more.
 const counterSteps = 100
 
-// table writes rows and keeps the first error.
+// table writes rows and keeps the first error. Its methods add one cell each, in the order of the
+// columns; done ends the row.
 type table struct {
 	w    *csv.Writer
 	name string
@@ -76,7 +78,8 @@ func Seconds(d time.Duration) string {
 // of a whole number would go.
 func trimmed(text string) string { return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") }
 
-// Tasks writes a row for each attempt.
+// Tasks writes a row for each attempt, in the order of their starts. The phases of an attempt that
+// runs count up to the last event.
 func Tasks(w io.Writer, m *view.Model) error {
 	t := newTable(w, "tasks.csv", "seq", "job", "pool", "kind", "task", "attempt", "slot", "tracker", "home", "start_s", "end_s", "state", "lent", "speculative", "rule",
 		"in_bytes", "out_bytes", "copy_bytes", "cpu_s", "compute_s", "io_s", "copy_s", "held_s", "sort_s", "reduce_s", "spills", "spilled_bytes")
@@ -87,6 +90,7 @@ func Tasks(w io.Writer, m *view.Model) error {
 		spills[s.Bar]++
 		spilled[s.Bar] += s.Bytes
 	}
+	// A bar has the number of its slot, and m.Lanes is in the order of rows.
 	lanes := bySlot(m)
 	for i := range m.Bars {
 		b := &m.Bars[i]
@@ -127,7 +131,8 @@ func bySlot(m *view.Model) []view.Lane {
 	return lanes
 }
 
-// Slots writes a row for each slot.
+// Slots writes a row for each slot, in the order of the picture's rows. Core is -1 for a slot
+// whose thread is not bound.
 func Slots(w io.Writer, m *view.Model) error {
 	t := newTable(w, "slots.csv", "slot", "tracker", "core", "home", "extra", "attempts", "lent_attempts", "busy_s", "lent_s")
 	uses := m.SlotUses()
@@ -147,7 +152,8 @@ func Slots(w io.Writer, m *view.Model) error {
 	return t.end()
 }
 
-// Decisions writes a row for each decision, and for what follows from facts.
+// Decisions writes a row for each decision, and for what follows from facts, such as the opening
+// of a gate. Cells of a decision that is about no slot, job or attempt are empty.
 func Decisions(w io.Writer, m *view.Model) error {
 	t := newTable(w, "decisions.csv", "seq", "time_s", "decision", "rule", "slot", "job", "kind", "task", "attempt", "lent")
 	for i := range m.Decisions {

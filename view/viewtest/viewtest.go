@@ -21,7 +21,8 @@ import (
 	"mrlocal/workload"
 )
 
-// Run is a workload under a policy.
+// Run is a workload under a policy. Cost is a cost model of the simulator, Workload the
+// text of a file.
 type Run struct{ Name, Policy, Cost, Workload string }
 
 // Result is a simulated run with everything that reads its events.
@@ -57,7 +58,9 @@ cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}
 jobs: [{name: crowd, maps: 5000, reduces: 20, map_time: {uniform: [1s, 2s]}, reduce_time: 9s}]
 `
 
-// Runs returns the runs.
+// Runs returns the runs. Together they have every sign: loans, copies, kills, failures,
+// lost trackers, slots that change their kind, reduces that are held back, and bars
+// narrower than a pixel.
 func Runs() []Run {
 	return []Run{
 		{"faults", "dynamicmr", "l1", Faulty}, {"loans", "pi-dhfs", "l0", Faulty}, {"pools", "pd-dhfs", "l1", shuffling}, {"slots that change", "dynsplit", "l0", Faulty},
@@ -65,7 +68,8 @@ func Runs() []Run {
 	}
 }
 
-// Model simulates the run.
+// Model simulates the run and returns its model. A test that needs the events too calls
+// Simulate.
 func (r Run) Model(t testing.TB) *view.Model { return r.Simulate(t).Model }
 
 // Simulate simulates the run.
@@ -74,7 +78,7 @@ func (r Run) Simulate(t testing.TB) Result {
 	return Simulate(t, Parse(t, r.Workload), r.Policy, r.Cost)
 }
 
-// Load reads a workload file.
+// Load reads a workload file. The test ends if that fails.
 func Load(t testing.TB, path string) *workload.File {
 	t.Helper()
 	f, err := workload.Load(path)
@@ -84,7 +88,7 @@ func Load(t testing.TB, path string) *workload.File {
 	return f
 }
 
-// Parse reads the text of a workload file.
+// Parse reads the text of a workload file, as Load reads a file.
 func Parse(t testing.TB, text string) *workload.File {
 	t.Helper()
 	f, err := workload.Read("test", strings.NewReader(text))
@@ -114,7 +118,8 @@ func Simulate(t testing.TB, f *workload.File, policyName, cost string) Result {
 	return out
 }
 
-// AllSigns returns a model that has every sign of a picture once.
+// AllSigns returns a model that has every sign of a picture once. Its events are made by
+// hand, so no change of a policy changes the picture.
 func AllSigns() *view.Model {
 	m := view.New(view.Options{})
 	_ = m.Open(&trace.Header{Policy: "signs", Slots: []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Core: 1, Home: trace.Reduce}, {ID: 2, Core: 2, Home: trace.Map}}}) // never fails

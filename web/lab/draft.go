@@ -53,7 +53,8 @@ type Draft struct {
 	Weights      map[string]float64 `json:"weights"` // of pools, by name
 }
 
-// Result is what a draft gave under one policy.
+// Result is what a draft gave under one policy: the figures of its report. Times are in
+// seconds of virtual time.
 type Result struct {
 	Run             string   `json:"run"` // its id; "" with Error
 	Policy          string   `json:"policy"`
@@ -67,7 +68,7 @@ type Result struct {
 	Notes           []string `json:"notes,omitempty"`
 }
 
-// Simulated is the answer to a draft.
+// Simulated is the answer to a draft. Millis is real time, of all policies together.
 type Simulated struct {
 	Results []Result   `json:"results"`
 	Pools   []poolInfo `json:"pools"` // of the file, for sliders
@@ -97,6 +98,7 @@ func (l *Lab) Simulate(ctx context.Context, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Cancelling comes before waiting, so an old draft of this client gives up its turn.
 	ctx, done := l.begin(ctx, d.Client)
 	defer done()
 	release, err := l.taken(ctx)
@@ -124,6 +126,7 @@ func (l *Lab) Simulate(ctx context.Context, body []byte) ([]byte, error) {
 func readDraft(body []byte) (*Draft, error) {
 	var d Draft
 	in := json.NewDecoder(bytes.NewReader(body))
+	// A field that is misspelt would leave its setting at the default, without a word.
 	in.DisallowUnknownFields()
 	if err := in.Decode(&d); err != nil {
 		return nil, errs.Inputf("request", "%v", err)
@@ -147,6 +150,7 @@ func readDraft(body []byte) (*Draft, error) {
 		return nil, errs.Optionf("slots", "from 1 to %d slots on 1 to %d trackers", mostSlots, mostTrackers)
 	}
 	for _, share := range []*float64{d.BorrowMap, d.BorrowReduce} {
+		// The negation also refuses NaN.
 		if share != nil && !(*share >= 0 && *share <= 1) {
 			return nil, errs.Optionf("borrow", "a share from 0 to 1")
 		}
@@ -171,6 +175,7 @@ func (d *Draft) file() (*workload.File, error) {
 	}
 	tasks := 0
 	for i := range f.Jobs {
+		// Each job is cut, so that the sum of hostile numbers does not overflow.
 		tasks += min(f.Jobs[i].Maps, mostTasks+1) + min(f.Jobs[i].Reduces, mostTasks+1)
 		if tasks > mostTasks {
 			return nil, errs.Optionf("workload", "more than %d tasks; use mrlocal sim", mostTasks)
@@ -191,7 +196,9 @@ func (d *Draft) file() (*workload.File, error) {
 // fileName stands for the file of a draft in messages.
 const fileName = "workload"
 
-// options returns the options of a simulation of f under a policy.
+// options returns the options of a simulation of f under a policy. Fields of the draft go
+// before those of the file. It refuses a cluster that is too large for a draft, whether the
+// draft or the file asks for it.
 func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
 	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots, Seed: d.Seed}
 	whole := c.Or(f.Config).WithDefaults(2, 1)
@@ -210,7 +217,9 @@ func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
 	return sim.Options{Config: c, Policy: p, Cost: d.Cost}, err
 }
 
-// simulate runs a draft under one policy and keeps its model.
+// simulate runs a draft under one policy and keeps its model as a Run of the Lab. The file
+// is parsed anew for each policy, because a simulation may not share it. An error after ctx
+// has ended is that of ctx.
 func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *workload.File, error) {
 	f, err := d.file()
 	if err != nil {
@@ -242,7 +251,9 @@ func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *wo
 	return result, f, nil
 }
 
-// events simulates once more and returns the events. A draft is bounded, and so are they.
+// events simulates once more and returns the events as a file has them. The limits of a
+// draft bound their size. It has a context of its own, because the request that made the
+// draft has ended.
 func (d *Draft) events(name string) (io.ReadCloser, error) {
 	f, err := d.file()
 	if err != nil {
@@ -269,7 +280,8 @@ func (r *Result) fill(done *report.Report) {
 	r.Moves, r.LentSeconds = done.Moves, done.LentSlotSeconds
 }
 
-// describe adds what is the same for every policy.
+// describe adds what is the same for every policy. Each call replaces what the one before
+// added.
 func (s *Simulated) describe(f *workload.File, d *Draft) {
 	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots}.Or(f.Config).WithDefaults(2, 1)
 	s.Slots = slotsInfo{c.Trackers, c.MapSlots, c.ReduceSlots}

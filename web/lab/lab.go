@@ -73,6 +73,7 @@ func (l *Lab) draft(r *Run) {
 	r.ID = "d" + strconv.Itoa(l.mu.made)
 	l.mu.drafts = append(l.mu.drafts, r)
 	tasks := 0
+	// The memory of a draft grows with its tasks, so both numbers are bounded.
 	for _, d := range l.mu.drafts {
 		tasks += d.tasks
 	}
@@ -198,6 +199,8 @@ type runInfo struct {
 	Note   string `json:"note,omitempty"`
 }
 
+// runsJSON lists the runs that were added. Drafts are not listed: the page that made one knows
+// its id.
 func (l *Lab) runsJSON() ([]byte, error) {
 	all := []runInfo{} // an empty list, not null
 	for _, r := range l.list() {
@@ -213,6 +216,7 @@ type policyInfo struct {
 	Paper string `json:"paper"`
 }
 
+// policiesJSON lists the policies in the order of the registry, simplest first.
 func policiesJSON() ([]byte, error) {
 	var all []policyInfo
 	for _, p := range registry.All() {

@@ -54,6 +54,7 @@ func Load(path string) (*Run, error) {
 		}
 		return f, nil
 	}
+	// A pipe could be read once only.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errs.Inputf(path, "is not a regular file; name an event file")
 	}
@@ -77,7 +78,8 @@ func Recorded(name string, open Opener) (*Run, error) {
 	return r, nil
 }
 
-// Open opens the events of the run.
+// Open opens the events of the run, for readers that want them as they are recorded. See
+// Opener.
 func (r *Run) Open(wait <-chan struct{}) (io.ReadCloser, error) { return r.open(wait) }
 
 // Follow reads events into the model until they end, or until done is closed. An error ends
@@ -92,6 +94,8 @@ func (r *Run) Follow(done <-chan struct{}) {
 	}
 }
 
+// follow reads events into the model, and takes the lock anew for each of them, so that questions
+// come in between.
 func (r *Run) follow(done <-chan struct{}) error {
 	in, err := r.open(done)
 	if err != nil {
@@ -120,12 +124,14 @@ func (r *Run) follow(done <-chan struct{}) error {
 	}
 }
 
+// with calls f with the model and the lock. f must not keep the model.
 func (r *Run) with(f func(m *view.Model) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return f(r.mu.model)
 }
 
+// info returns the run as the list of runs has it.
 func (r *Run) info() runInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()

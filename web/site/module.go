@@ -35,9 +35,11 @@ func (m *module) files() map[string][]byte {
 //go:embed module
 var generated embed.FS
 
-// ours is the module that was in the program when it was built, or nil.
+// ours returns the module that was in the program when it was built. It returns nil if go
+// generate had not run: the embedded directory then holds a note alone.
 func ours() *module {
 	read := func(name string) []byte {
+		// A missing file gives nil, which ours takes for no module.
 		text, _ := generated.ReadFile("module/" + name)
 		return text
 	}
@@ -49,7 +51,8 @@ func ours() *module {
 }
 
 // moduleFor returns the module of this program, if it has one that is not stale, or
-// compiles one.
+// compiles one. Without sources, or without Go, nothing tells whether a module is stale, so
+// it is taken as it is.
 func moduleFor(ctx context.Context, note func(string)) (*module, error) {
 	mine, root := ours(), root()
 	_, missing := exec.LookPath("go")
@@ -114,7 +117,9 @@ func compile(ctx context.Context, root string) (*module, error) {
 	return m, err
 }
 
-// goTool runs the command go in root, for browsers, and returns what it prints.
+// goTool runs the command go in root, for browsers, and returns what it prints. Its error
+// has the first line that go wrote to standard error. If ctx ends, the error is the cause
+// of ctx.
 func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = root
@@ -135,6 +140,8 @@ func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
 // root returns the directory of the sources that this program was built from, or of those
 // around the working directory; "": neither is there.
 func root() string {
+	// This file is web/site/module.go, so the sources are three levels up. The path is that of
+	// the build machine, or not a path at all with -trimpath.
 	_, file, _, _ := runtime.Caller(0)
 	candidates := []string{filepath.Dir(filepath.Dir(filepath.Dir(file)))}
 	if here, err := os.Getwd(); err == nil {
@@ -150,6 +157,7 @@ func root() string {
 		if err != nil || !strings.HasPrefix(string(text), "module mrlocal\n") {
 			continue
 		}
+		// A module of another project may have the same name.
 		if _, err := os.Stat(filepath.Join(dir, "web", "wasm", "wasm.go")); err == nil {
 			return dir
 		}
@@ -158,7 +166,8 @@ func root() string {
 }
 
 // sourcesOf returns a hash of the sources of the simulator: its packages of this module,
-// and the versions of all others.
+// and the versions of all others. Names are relative to root and sorted, so that each
+// checkout has the same hash.
 func sourcesOf(ctx context.Context, root string) (string, error) {
 	list, err := goTool(ctx, root, "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}`, "./web/wasm")
 	if err != nil {
@@ -181,6 +190,7 @@ func sourcesOf(ctx context.Context, root string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		// Length and name stand before each text, so no text can pass for the end of another.
 		fmt.Fprintf(sum, "%s %d\n", filepath.ToSlash(at), len(text))
 		sum.Write(text)
 	}

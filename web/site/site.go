@@ -44,6 +44,7 @@ type contents struct {
 	Runs    []runOfDir `json:"runs"`
 }
 
+// runOfDir is a run that the page offers: Name is shown, File is its path below the site.
 type runOfDir struct {
 	Name string `json:"name"`
 	File string `json:"file"`
@@ -74,6 +75,8 @@ func Write(ctx context.Context, dir string, o Options) error {
 	if err != nil {
 		return err
 	}
+	// Rename works within one file system alone, so the new site is made in the parent of dir.
+	// The old site moves into the same temporary directory and is removed with it.
 	beside, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), ".mrlocal-site-*")
 	if err != nil {
 		return errs.Optionf(dir, "%v", errs.Cause(err))
@@ -90,6 +93,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		if exists {
+			// The old site goes back, so a failure leaves what was there.
 			err = errors.Join(err, os.Rename(filepath.Join(beside, "old"), dir))
 		}
 		return fmt.Errorf("write %s: %w", dir, err)
@@ -99,6 +103,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 
 // usable checks that dir can become a site, and reports whether it is there.
 func usable(dir string) (exists bool, err error) {
+	// A missing parent is more likely a typing error than a wish.
 	if info, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil || !info.IsDir() {
 		return false, errs.Optionf(dir, "the directory that it would be in does not exist")
 	}
@@ -112,6 +117,7 @@ func usable(dir string) (exists bool, err error) {
 		return true, nil
 	}
 	var c contents
+	// Only a directory with our own site.json may be replaced: everything in it will be removed.
 	text, err := os.ReadFile(filepath.Join(dir, nameFile))
 	if err != nil || json.Unmarshal(text, &c) != nil || c.Kind != kind {
 		return false, errs.Optionf(dir, "it has files and is no site of mrlocal; name another directory")
@@ -119,7 +125,8 @@ func usable(dir string) (exists bool, err error) {
 	return true, nil
 }
 
-// fill writes all files of a site.
+// fill makes the directory dir and writes all files of a site. Runs are packed one by one,
+// so memory does not grow with their size.
 func fill(dir string, m *module, o *Options) error {
 	if err := os.MkdirAll(filepath.Join(dir, "runs"), 0o755); err != nil {
 		return err
@@ -148,7 +155,8 @@ func fill(dir string, m *module, o *Options) error {
 	return nil
 }
 
-// pack compresses a file.
+// pack compresses the event file from into the new file to. Hosts serve it as it is, and
+// the page decompresses it.
 func pack(to, from string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -167,7 +175,8 @@ func pack(to, from string) (err error) {
 	return z.Close()
 }
 
-// packed returns text compressed as far as gzip can.
+// packed returns text compressed as far as gzip can. The module is compressed once and
+// loaded by each visitor.
 func packed(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

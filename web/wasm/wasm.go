@@ -21,6 +21,9 @@ import (
 	"mrlocal/web/lab"
 )
 
+// main offers three functions to the worker as the object mrlocal: ask, simulate and add. Each
+// takes texts or bytes and returns what answer makes of them. A worker has one thread, so calls
+// come one after the other.
 func main() {
 	var l lab.Lab
 	api := js.Global().Get("Object").New()

@@ -40,6 +40,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 		}
 		d := avroDecoder{in: r, named: schemas}
 		value := d.value(root, 0)
+		// An event without a byte would come again and again until memory is full.
 		if !d.moved {
 			d.fail("has nothing in it")
 		}
@@ -69,7 +70,8 @@ type avroSchema struct {
 	size    int64         // of a fixed
 }
 
-// avroSchemas are the types that have a name.
+// avroSchemas are the types that have a name, by their full name. A schema uses such a type again
+// by its name.
 type avroSchemas map[string]*avroSchema
 
 // add reads a schema. Names without a dot are those of the namespace around them.
@@ -127,6 +129,7 @@ func (s avroSchemas) add(text json.RawMessage, namespace string) (*avroSchema, e
 	return s.add(t.Type, namespace)
 }
 
+// addAll reads schemas into to.of, in order.
 func (s avroSchemas) addAll(to *avroSchema, texts []json.RawMessage, namespace string) error {
 	for _, text := range texts {
 		one, err := s.add(text, namespace)
@@ -138,6 +141,8 @@ func (s avroSchemas) addAll(to *avroSchema, texts []json.RawMessage, namespace s
 	return nil
 }
 
+// avroName returns the full name of a type: a name without a dot belongs to the namespace around
+// it.
 func avroName(name, namespace string) string {
 	if namespace == "" || strings.Contains(name, ".") {
 		return name
@@ -151,7 +156,8 @@ const (
 	mostAvroDepth  = 64
 )
 
-// avroDecoder reads one event. It keeps the first error.
+// avroDecoder reads one event. It keeps the first error, and then reads nothing more and returns
+// zero values.
 type avroDecoder struct {
 	in    *bufio.Reader
 	named avroSchemas
@@ -253,6 +259,7 @@ func (d *avroDecoder) index(n int) (int64, bool) {
 	return i, d.err == nil
 }
 
+// long reads an int or a long, which Avro writes alike.
 func (d *avroDecoder) long() int64 {
 	if d.err != nil {
 		return 0
@@ -287,6 +294,7 @@ func (d *avroDecoder) finite(x float64) float64 {
 	return x
 }
 
+// fail keeps an error if it is the first.
 func (d *avroDecoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf(format, args...)

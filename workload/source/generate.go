@@ -55,6 +55,7 @@ type Class struct {
 // SWIM's traces are samples of these jobs. The numbers were written down from memory and not
 // compared with the table; docs/workloads.md compares them with SWIM's sample of the trace.
 func FB2009() []Class {
+	// Units of the paper are powers of ten.
 	const kb, mb, gb, tb = 1e3, 1e6, 1e9, 1e12
 	c := func(name string, jobs int, input, shuffle, output float64, mapSeconds, reduceSeconds int64) Class {
 		return Class{name, jobs, int64(input), int64(shuffle), int64(output), time.Duration(mapSeconds) * time.Second, time.Duration(reduceSeconds) * time.Second}
@@ -85,6 +86,7 @@ const (
 func Generate(o Options) (*Set, error) {
 	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
 	o.Arrivals, o.Shuffle, o.Slack = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Shuffle, ppm.One/2), cmp.Or(o.Slack, 2*ppm.One)
+	// Most may be given without a law.
 	if o.Sizes.Law == "" {
 		o.Sizes = Sizes{Law: "lognormal", Bytes: 1 << 30, Shape: 1.5, Most: o.Sizes.Most}
 	}
@@ -101,6 +103,7 @@ func Generate(o Options) (*Set, error) {
 		if i > 0 {
 			at += o.gap(i)
 		}
+		// Later times would overflow once they are scaled.
 		if at > 1e5*time.Hour {
 			return nil, errs.Optionf("every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
 		}

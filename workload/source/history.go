@@ -98,7 +98,7 @@ func History(name string, r io.Reader) (*Set, error) {
 	return p.set(name)
 }
 
-// take takes in a line.
+// take adds an event, as it stands in Avro's JSON form. Events of other types are skipped.
 func (p *past) take(line string) error {
 	var of struct {
 		Type  string                     `json:"type"`
@@ -107,6 +107,7 @@ func (p *past) take(line string) error {
 	if err := json.Unmarshal([]byte(line), &of); err != nil {
 		return err
 	}
+	// The event is a union of Avro, so the only field is called by the record's full name.
 	for union, body := range of.Event {
 		var e event
 		kind := union[strings.LastIndexByte(union, '.')+1:]
@@ -139,14 +140,19 @@ func (p *past) finish(e *event, kind string) error {
 	if !ok {
 		return fmt.Errorf("%s: attempt %s ends and has not started", kind, short(e.AttemptID))
 	}
+	// A reduce waits in its shuffle for maps, and that wait belongs to the cluster that ran it.
+	// So the time of a reduce begins at the end of its shuffle.
 	to := p.maps
 	if kind == "ReduceAttemptFinished" {
 		to, start = p.reduces, max(start, e.Shuffled)
 	}
+	// In milliseconds this bound is 58 days, longer than any attempt and far from an overflow.
 	if e.Finished < start || e.Finished-start > mostSeconds {
 		return fmt.Errorf("%s: attempt %s ends %d ms after its start", kind, short(e.AttemptID), e.Finished-start)
 	}
 	if _, again := to[e.TaskID]; !again && kind == "MapAttemptFinished" {
+		// Materialized bytes are those after compression, which a reduce copies. Local runs have
+		// only the others.
 		bytes := e.counter("MAP_OUTPUT_MATERIALIZED_BYTES")
 		if bytes == 0 {
 			bytes = e.counter("MAP_OUTPUT_BYTES")
@@ -167,6 +173,7 @@ func (p *past) set(name string) (*Set, error) {
 	case len(p.maps) == 0:
 		return nil, errs.Inputf(name, "no map of job %s has succeeded", j.Name)
 	}
+	// By id, so that the same history gives the same file.
 	inOrder := func(tasks map[string]time.Duration) (all []time.Duration) {
 		for _, id := range slices.Sorted(maps.Keys(tasks)) {
 			all = append(all, tasks[id])
@@ -180,7 +187,8 @@ func (p *past) set(name string) (*Set, error) {
 	return s, s.names()
 }
 
-// Join puts the jobs of several sets together. Their names must differ.
+// Join puts the jobs of several sets together. It fails with an error of kind errs.BadInput
+// if two jobs have one name.
 func Join(sets []*Set) (*Set, error) {
 	all := &Set{}
 	for _, s := range sets {

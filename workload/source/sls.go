@@ -37,6 +37,8 @@ type slsTask struct {
 // text is a single JSON value without its quotes.
 type text string
 
+// UnmarshalJSON implements json.Unmarshaler: it takes a text, a number or null, but no object or
+// list.
 func (t *text) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		var s string
@@ -147,7 +149,9 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 	return nil
 }
 
-// addTask adds a task, or several alike, and returns how many.
+// addTask adds the tasks of one entry, count of them alike, and returns how many. A duration
+// goes before start and end, and container.duration.ms before the older duration.ms. If
+// there are more than mostTasks it adds none, and the caller refuses the load.
 func (j *Job) addTask(t *slsTask) (n int64, err error) {
 	took := [4]int64{}
 	for i, of := range []text{t.Duration, t.Legacy, t.Start, t.End} {

@@ -24,14 +24,14 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Set is a workload before it is written.
+// Set is a workload before it is written. A Set owns its jobs: Scale and File change them.
 type Set struct {
 	Notes []string // how it was made, one line each
 	Pools []Pool   // with their weights; jobs may name others
 	Jobs  []Job
 }
 
-// Pool is a pool and its weight.
+// Pool is a pool and its weight in the file that is written.
 type Pool struct {
 	Name   string
 	Weight ppm.Share
@@ -63,6 +63,7 @@ type Tasks struct {
 	Startup     time.Duration // of each task: 1 s
 }
 
+// withDefaults returns t with the default for each zero field.
 func (t Tasks) withDefaults() Tasks {
 	return Tasks{cmp.Or(t.BlockBytes, 64<<20), cmp.Or(t.ReduceBytes, 64<<20), cmp.Or(t.Rate, 10_000_000), cmp.Or(t.Startup, time.Second)}
 }
@@ -95,6 +96,7 @@ func (s *Set) Scale(by Scaling) {
 	first, moments, bytes := s.Jobs[0].Submit, cmp.Or(by.Time, ppm.One), cmp.Or(by.Bytes, ppm.One)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
+		// A deadline moves with its job: the time that the job has stays the same.
 		left := j.Deadline - j.Submit
 		j.Submit = time.Duration(times(int64(j.Submit-first), moments))
 		if j.Deadline > 0 {
@@ -140,6 +142,9 @@ func (j *Job) divide(t Tasks) {
 	}
 	t = t.withDefaults()
 	parts := func(bytes, of int64) int { return int(max(1, min((bytes-1)/of+1, math.MaxInt32))) }
+	// takes returns the time of one of n tasks: its part of the work if the trace has it, else
+	// the start of a task and its bytes at the rate. Times are whole milliseconds, because
+	// workload files are read by people.
 	takes := func(work time.Duration, bytes int64, n int) time.Duration {
 		if work > 0 {
 			return max(work/time.Duration(n), time.Millisecond).Round(time.Millisecond)
@@ -147,6 +152,7 @@ func (j *Job) divide(t Tasks) {
 		seconds := float64(bytes) / float64(n) / float64(t.Rate)
 		return (t.Startup + time.Duration(min(seconds, 1e8)*1e9)).Round(time.Millisecond)
 	}
+	// The maps of a job without reduces write its output.
 	emits := j.ShuffleBytes
 	if j.ShuffleBytes == 0 {
 		emits = j.OutputBytes
@@ -188,6 +194,8 @@ func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		j.divide(t)
+		// Tasks are counted before they are written, so a huge trace cannot fill the memory with
+		// text.
 		if tasks += j.Maps + j.Reduces; tasks > mostTasks {
 			return nil, errs.Inputf(j.At, "with job %s there are %d tasks, more than %d; take fewer jobs, or a smaller share of the bytes", j.Name, tasks, mostTasks)
 		}
@@ -196,7 +204,8 @@ func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// head writes users and pools. A file that lists pools must list all of them.
+// head writes users and pools. A file that lists pools must list all of them, so pools
+// that only jobs name come after the others, with weight 1.
 func (s *Set) head(b *strings.Builder) {
 	var users, pools []string
 	weights := map[string]ppm.Share{}
@@ -210,6 +219,7 @@ func (s *Set) head(b *strings.Builder) {
 			seen[j.User] = true
 			users = append(users, j.User)
 		}
+		// A pool of the set has a weight above 0, so 0 means that it is new.
 		if j.Pool != "" && weights[j.Pool] == 0 {
 			pools, weights[j.Pool] = append(pools, j.Pool), ppm.One
 		}
@@ -228,6 +238,7 @@ func (s *Set) head(b *strings.Builder) {
 	}
 }
 
+// write writes the job as one line of YAML. Fields with their default are left out.
 func (j *Job) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  - {name: %s", word(j.Name))
 	if j.Pool != "" {
@@ -265,7 +276,8 @@ func durations(all []time.Duration, n int) string {
 	return "{list: [" + strings.Join(words, ", ") + "]}"
 }
 
-// word writes a name as YAML reads it back.
+// word returns a name as it must stand in YAML, with quotes if YAML could take it for
+// something else.
 func word(name string) string {
 	plain := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
 	for _, r := range name {

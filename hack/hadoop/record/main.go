@@ -77,8 +77,8 @@ func record(args []string, w io.Writer) error {
 	return nil
 }
 
-// recordCase runs the case of one file and reports whether the file already holds
-// what came out. It rewrites the file unless check is set.
+// recordCase runs the case of one file in a temporary directory of its own, and reports whether the
+// file already holds what came out. It rewrites the file unless check is set.
 func recordCase(home, file string, check bool) (same bool, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -107,7 +107,8 @@ func recordCase(home, file string, check bool) (same bool, err error) {
 	return false, os.WriteFile(file, got, 0o644)
 }
 
-// golden is one case, laid out below tmp.
+// golden is one case, laid out below tmp: inputs in in/, the working directory of the job in work/,
+// Hadoop's configuration in conf/. Hadoop makes out/.
 type golden struct {
 	tmp   string
 	given []txtar.File // the comment's sections that are not recorded
@@ -115,7 +116,8 @@ type golden struct {
 	args  []string
 }
 
-// unpack writes the inputs of a case below tmp.
+// unpack writes the inputs of a case below tmp. Sections that were recorded earlier are left out,
+// because the run records them anew.
 func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 	c := &golden{tmp: tmp, about: a.Comment}
 	for _, dir := range []string{"in", "work", "conf"} {
@@ -147,6 +149,7 @@ func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 		}
 		c.given = append(c.given, f)
 	}
+	// An empty section stands for no arguments, which is a case of its own.
 	if len(c.args) == 1 && c.args[0] == "" {
 		c.args = nil
 	}
@@ -156,12 +159,12 @@ func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 	return c, nil
 }
 
-// places puts the directories in for their names.
+// places replaces $IN, $OUT and $WORK by the directories of this run.
 func (c *golden) places() *strings.Replacer {
 	return strings.NewReplacer("$IN", filepath.Join(c.tmp, "in"), "$OUT", filepath.Join(c.tmp, "out"), "$WORK", filepath.Join(c.tmp, "work"))
 }
 
-// placeless puts the names in for the directories.
+// placeless is the reverse of places: the directories of this run have other names in the next.
 func (c *golden) placeless(text string) string {
 	return strings.NewReplacer(filepath.Join(c.tmp, "in"), "$IN", filepath.Join(c.tmp, "out"), "$OUT", filepath.Join(c.tmp, "work"), "$WORK").Replace(text)
 }
@@ -174,7 +177,8 @@ const settings = `<configuration>
 </configuration>
 `
 
-// run runs the case and returns Hadoop's exit code and standard error.
+// run runs the case and returns Hadoop's exit code and standard error. A job that takes more than
+// 120 s is an error, since no case needs ten.
 func (c *golden) run(home string) (code int, stderr string, err error) {
 	conf := filepath.Join(c.tmp, "conf")
 	err = os.WriteFile(filepath.Join(conf, "core-site.xml"), fmt.Appendf(nil, settings, filepath.Join(c.tmp, "hadoop")), 0o644)
@@ -188,6 +192,8 @@ func (c *golden) run(home string) (code int, stderr string, err error) {
 	args := slices.Concat([]string{"120", filepath.Join(home, "bin/hadoop"), "jar", jars[0]}, c.args)
 	cmd := exec.Command("timeout", args...) // children that hang are ended with their group
 	cmd.Dir = filepath.Join(c.tmp, "work")
+	// Nothing else of the environment, so that a case gives the same on each machine. A small
+	// heap and the first compiler of Java start faster.
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "TZ=UTC",
 		"HADOOP_HOME=" + home, "HADOOP_CONF_DIR=" + conf, "HADOOP_OPTS=-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=" + conf,
@@ -199,6 +205,7 @@ func (c *golden) run(home string) (code int, stderr string, err error) {
 	if errors.As(err, &exit) {
 		err = nil
 	}
+	// 124 is how timeout tells that the time was up.
 	if code = cmd.ProcessState.ExitCode(); code == 124 {
 		err = fmt.Errorf("the job hangs:\n%s", text.String())
 	}

@@ -19,12 +19,14 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// result is the case with what came out.
+// result returns the text of the case with what came out. Counters are recorded for jobs
+// that succeed, and messages for jobs that fail.
 func (c *golden) result(code int, stderr string) ([]byte, error) {
 	a := &txtar.Archive{Comment: c.about, Files: slices.Clone(c.given)}
 	a.Files = append(a.Files, txtar.File{Name: "exit", Data: fmt.Appendf(nil, "%d\n", code)})
 	out := filepath.Join(c.tmp, "out")
 	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		// A job that failed may have made no output.
 		if errors.Is(err, fs.ErrNotExist) && path == out {
 			return nil
 		}
@@ -51,7 +53,8 @@ func (c *golden) result(code int, stderr string) ([]byte, error) {
 	return txtar.Format(a), nil
 }
 
-// content reads an output, decompressed.
+// content returns an output, decompressed by its suffix. Compressed bytes depend on the
+// version of a codec, so they are no golden result.
 func content(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -87,6 +90,7 @@ func encode(name, text string) txtar.File {
 	return txtar.File{Name: name + ".b64", Data: []byte(base64.StdEncoding.EncodeToString([]byte(text)) + "\n")}
 }
 
+// decode is the reverse of encode: it returns the name of a section without .b64, and its bytes.
 func decode(f txtar.File) (string, []byte, error) {
 	name, ok := strings.CutSuffix(f.Name, ".b64")
 	if !ok {
@@ -99,7 +103,8 @@ func decode(f txtar.File) (string, []byte, error) {
 	return name, data, err
 }
 
-// stable are the counters of Hadoop's own that depend on the job alone.
+// stable reports whether a counter of Hadoop's own depends on the job alone. Others count
+// time, memory, spills or bytes of files.
 func stable(name string) bool {
 	switch name {
 	case "Map input records", "Map output records", "Combine input records", "Combine output records",
@@ -141,8 +146,11 @@ func counters(stderr string) string {
 // that ended a job of the local runner they are its first line and that of its root
 // cause.
 func message(stderr string) string {
+	// A line of Hadoop's log: time, level, class, text.
 	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
 	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)
+	// Names of attempts have a random part, and whether a child's exit or its closed pipe is seen
+	// first is chance. Both are replaced.
 	attempt := regexp.MustCompile(`attempt_local\d+_|job_local\d+_`)
 	race := regexp.MustCompile(`subprocess (exited successfully|still running|exited with error code \d+)$`) // who was first
 	var lines []string
@@ -172,7 +180,8 @@ func message(stderr string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// appendNew leaves out empty lines, and a cause that says what line said.
+// appendNew appends an exception's first line, its root cause, and a line. It leaves out
+// empty ones, and a cause that says what the exception's first line said.
 func appendNew(lines []string, first, cause, line string) []string {
 	if strings.HasSuffix(first, strings.TrimPrefix(cause, "Caused by: ")) {
 		cause = ""

@@ -47,6 +47,7 @@ func DrawJob(name string, most int) jobs.Job {
 	}
 }
 
+// drawMapper draws from the blocks of an attempt.
 type drawMapper struct{ Draw }
 
 // Map draws from a block.
@@ -65,6 +66,8 @@ func (m *drawMapper) Flush(out jobs.Emitter) error {
 	return nil
 }
 
+// drawReducer draws from the draws of all maps: the least sums of the parts have those of the
+// whole among them.
 type drawReducer struct{ most int }
 
 // Reduce draws from what the maps have drawn.

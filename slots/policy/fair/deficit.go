@@ -64,6 +64,7 @@ type owed struct {
 	running, weight int64
 }
 
+// owedLess orders owed. The product compares running ÷ weight without a division.
 func owedLess(a, b *owed) bool {
 	switch {
 	case a.needy != b.needy:

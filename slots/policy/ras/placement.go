@@ -381,6 +381,8 @@ func (r *RAS) fill(n *node, t int) {
 	}
 }
 
+// putMap places count maps of a job on a node, or takes them out if count is negative. It brings
+// the job's utility up to date.
 func (r *RAS) putMap(s *standing, n *node, t int, count int32) {
 	s.put(slots.Map, n, t, count)
 	r.takeMap(s, n, count)

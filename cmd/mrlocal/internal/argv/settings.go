@@ -111,6 +111,8 @@ type unit struct {
 	one  float64 // the step that a range has by itself; 0: none
 }
 
+// units returns the units in the order in which a value is tried: plain numbers, times, bytes.
+// The first that reads a value is its unit.
 func units() []unit {
 	return []unit{
 		{number, func(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }, 1},

@@ -11,10 +11,12 @@ import (
 	"mrlocal/jobs"
 )
 
-// runJob runs a job that build makes of the line.
+// runJob does the work of a command for one job. line is the command line, job the name of the job,
+// and build makes the job of the flags. Its error decides the exit code.
 type runJob = func(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
 
-// Submit runs a job on a cluster.
+// Submit is mrlocal submit: it runs a job on a cluster. Beside the built-in jobs it takes a program
+// with a job of its own (programWord), whose flags submit does not know.
 func Submit() command.Command {
 	c := forEachJob("run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", submitFlags(), submitJob)
 	c.Sub = append(c.Sub, command.Command{Name: programWord, Usage: "a program with a job of its own: mrlocal submit ./PROGRAM", Args: c.Args, Long: c.Long, Flags: submitFlags(),
@@ -29,9 +31,12 @@ func Stream() command.Command {
 	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", streamFlags(), streamJob)
 }
 
-// forEachJob returns a command for the jobs that run on a cluster. flags are those beside the flags
-// of the job.
+// forEachJob returns a command with a subcommand for each job that runs on a cluster. flags are
+// those beside the flags of the job. Other jobs read files by themselves, which a child of Hadoop
+// Streaming cannot.
 func forEachJob(usage, help, args string, flags []argv.Spec, run runJob) command.Command {
+	// The job is built late (build): submit makes it after it has checked the flags of the
+	// cluster, and a child after it knows its side.
 	c := jobflags.ForEach(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(jobflags.Kind) []argv.Spec { return flags },
 		func(ctx context.Context, e command.Env, line argv.Line, job string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
 			return command.Done, run(ctx, e, line, job, func() (jobs.Chain, error) { return build(settings.NewReader(line)) })

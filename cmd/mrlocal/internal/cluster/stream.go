@@ -22,7 +22,8 @@ const cutsSide = "cuts"
 // streamHelp is the help of mrlocal stream.
 const streamHelp = "SIDE is map, combine or reduce, which read standard input; or cuts, which samples PATHs and prints the keys that divide them among --reduces. Map, combine and reduce of one job take the same flags."
 
-// streamFlags are the flags of a child beside those of its job.
+// streamFlags are the flags of a child beside those of its job. Package submit writes them into
+// the command lines of the children, so both sides must agree on them.
 func streamFlags() []argv.Spec {
 	input := argv.ValueSpec("input", "an input of the job is `PATH`, in the order given; may be repeated", "")
 	input.Repeat = true
@@ -48,7 +49,8 @@ func SideLast(args []string) []string {
 	return append([]string{args[0], args[2], args[1]}, args[3:]...)
 }
 
-// streamJob does one side of a job.
+// streamJob does one side of a job from standard input to standard output, or samples cuts. All
+// flags are checked before anything is read: r keeps the first error.
 func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
 	var side stream.Side

@@ -34,7 +34,8 @@ const programWord = "program"
 // submitHelp is the help of mrlocal submit.
 const submitHelp = "The children are this mrlocal, which travels with the job, or a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are what mrlocal run writes."
 
-// submitFlags are the flags of submit beside those of the job.
+// submitFlags are the flags of submit beside those of the job. jobArgs passes all others on to
+// the children.
 func submitFlags() []argv.Spec {
 	input := argv.ValueSpec("input", "read the file or directory `URI`, as hdfs://HOST:PORT/PATH; may be repeated", "")
 	input.Repeat = true
@@ -56,7 +57,9 @@ func submitFlags() []argv.Spec {
 	}, settings.HDFSFlags()...)
 }
 
-// submitJob makes the plan and prints or runs it.
+// submitJob makes the plan and prints or runs it. What can be refused is refused before anything
+// is asked of the cluster. The report's file is opened before the first job, which may take
+// hours.
 func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
 	if job == programWord {
@@ -121,7 +124,8 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	return err
 }
 
-// fitForHadoop refuses what the children could not do as mrlocal run does it.
+// fitForHadoop refuses what the children could not do as mrlocal run does it. A job with Begin
+// prints file names, by default only if there are several files; a child sees one split.
 func fitForHadoop(j *jobs.Job, line argv.Line) error {
 	switch {
 	case j.Begin == nil:
@@ -132,7 +136,8 @@ func fitForHadoop(j *jobs.Job, line argv.Line) error {
 	return nil
 }
 
-// jobArgs returns the flags of the job alone, for its children.
+// jobArgs returns the flags of the job alone, for its children. Their order stays, because
+// repeated flags such as sort's keys depend on it.
 func jobArgs(line argv.Line) (args []string) {
 	own := submitFlags()
 	for _, s := range line.Flags {
@@ -147,7 +152,8 @@ func jobArgs(line argv.Line) (args []string) {
 	return args
 }
 
-// tellSubmit writes how the jobs get on to standard error.
+// tellSubmit returns a listener that writes the progress of the jobs to standard error: nothing
+// in mode none, else a line for each change of the percentages.
 func tellSubmit(e command.Env, mode string) submit.Listener {
 	if mode == "none" {
 		return submit.Listener{Progress: func(string, int, int) {}, Note: func(string) {}}
@@ -160,7 +166,8 @@ func tellSubmit(e command.Env, mode string) submit.Listener {
 	}
 }
 
-// printPlan prints the commands.
+// printPlan prints the commands as a shell would run them, that for the cuts first if the job
+// needs one. It asks nothing of a cluster, so the path of the jar is a guess (submit.HomeJar).
 func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
 	s.Jar = cmp.Or(s.Jar, submit.HomeJar)
 	plan, err := submit.New(s)
@@ -185,7 +192,9 @@ func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
 	return err
 }
 
-// sampleCuts samples the input for a total order and sets s.Cuts. The caller removes the file.
+// sampleCuts samples the input for a total order and sets s.Cuts to a file with the keys that
+// begin the ranges. The caller removes the file, after the job, with remove. It does nothing for
+// a job that needs no cuts.
 func sampleCuts(ctx context.Context, s *submit.Spec, at hdfs.Options) (remove func(), err error) {
 	if !s.NeedsCuts() {
 		return func() {}, nil

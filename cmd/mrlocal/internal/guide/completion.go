@@ -30,6 +30,7 @@ func Completion(words []string, commands []Command, policies []string) (string, 
 	return "", errs.Optionf(argv.Quote(shell), "no such shell; there are bash, zsh and fish")
 }
 
+// completion is what the scripts are made from.
 type completion struct {
 	commands []Command
 	policies []string
@@ -81,6 +82,7 @@ func (c completion) bash() string {
 			if !f.Value || len(values) == 0 || known[f.Name] {
 				continue
 			}
+			// A flag means the same in each command that has it, so one line serves all.
 			known[f.Name] = true
 			fmt.Fprintf(&b, "\t--%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", f.Name, strings.Join(values, " "))
 		}
@@ -112,7 +114,8 @@ complete -o filenames -F _mrlocal mrlocal
 	return b.String()
 }
 
-// fish writes a line a command and a line a flag.
+// fish returns a script with a line for each command and for each flag. fish reads the conditions
+// (-n) at each Tab, and shows the descriptions (-d) beside the words.
 func (c completion) fish() string {
 	var b strings.Builder
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
@@ -134,6 +137,8 @@ func (c completion) fish() string {
 			if f.Short != "" {
 				fmt.Fprintf(&b, " -s %s", f.Short)
 			}
+			// -x takes one of these words and no file; -r takes a value, for which fish offers
+			// files.
 			if values := c.valuesOf(f.Name, f.Help); f.Value && len(values) > 0 {
 				fmt.Fprintf(&b, " -x -a %s", quote(strings.Join(values, " ")))
 			} else if f.Value {

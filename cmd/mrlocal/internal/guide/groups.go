@@ -18,13 +18,17 @@ type Command struct {
 	Flags []argv.Spec
 }
 
-// mostAtOnce is the number of flags that a help shows without groups.
+// mostAtOnce is the number of flags that a help shows without groups: about as many as one
+// reads at a glance.
 const mostAtOnce = 16
 
-// common are the flags that the help of a long command shows first.
+// common are the names of the flags that the help of a long command shows first, separated by
+// blanks.
 const common = "input output output-file overwrite sched map-slots reduce-slots memory gantt events cost compare total-slots real"
 
-// groups are the headings of --help-all, and the flags below each.
+// groups returns the headings of --help-all, each with the names of its flags. A flag that
+// stands nowhere belongs to one command alone. A test demands a place here for each flag that
+// several commands have.
 func groups() [][2]string {
 	return [][2]string{
 		{"INPUT AND OUTPUT", "input decode all output overwrite output-file compress-output reducers block-size events report verbose quiet progress gantt step width profile resume csv svg html trace metrics"},

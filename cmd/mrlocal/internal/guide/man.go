@@ -50,9 +50,11 @@ func WritePages(words []string, pages map[string]string) error {
 	return nil
 }
 
+// pageName returns the name of a command's page, without suffix: mrlocal-run-sort.
 func pageName(c Command) string { return "mrlocal-" + strings.Join(c.Path, "-") }
 
-// page is the page of one command. Its flags stand below the headings of --help-all.
+// page returns the manual page of one command, in the macros of man(7). Its flags stand below
+// the headings of --help-all, those of the command alone first.
 func (c Command) page() string {
 	var b strings.Builder
 	head(&b, pageName(c), c.Usage)
@@ -81,6 +83,7 @@ func head(b *strings.Builder, name, usage string) {
 	fmt.Fprintf(b, ".TH %s 1 \"\" mrlocal \"User Commands\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(escape(name)), escape(name), escape(usage))
 }
 
+// flags writes a heading and a tagged paragraph (.TP) for each flag.
 func flags(b *strings.Builder, heading string, specs []argv.Spec) {
 	fmt.Fprintf(b, ".SH %s\n", heading)
 	for _, f := range specs {

@@ -51,7 +51,8 @@ func AddrFlags() []argv.Spec {
 	}
 }
 
-// Page is an open page. A nil Page does nothing.
+// Page is an open page that follows the runs of a command. With closes it. A nil Page does
+// nothing.
 type Page struct {
 	server *web.Server
 	hold   bool
@@ -59,7 +60,7 @@ type Page struct {
 	once   sync.Once // the address is printed
 }
 
-// options reads AddrFlags.
+// options reads the flags of the address, and keeps the first mistake in r.
 func options(r *argv.Reader) web.Options {
 	o := web.Options{Addr: r.Path("addr"), AllowRemote: r.Line.Has("allow-remote")}
 	if o.AllowRemote && o.Addr == "" {
@@ -102,6 +103,7 @@ func around(line argv.Line, stderr io.Writer) (*Page, error) {
 		return nil, r.Err
 	}
 	tmp, _ := line.Value("tmp")
+	// Events wait in a temporary file for the page; the first of several directories holds it.
 	o.TempDir, _, _ = strings.Cut(tmp, ",")
 	server, err := web.Listen(o)
 	if err != nil {
@@ -110,7 +112,8 @@ func around(line argv.Line, stderr io.Writer) (*Page, error) {
 	return &Page{server: server, hold: how == "hold", stderr: stderr}, nil
 }
 
-// mostRuns is how many runs one page opens.
+// mostRuns is how many runs one page opens. Their models are in memory, here and in the
+// browser.
 const mostRuns = 16
 
 // Show shows the runs that the line names, or the playground, until ctx ends. It reads all
@@ -170,7 +173,8 @@ func open(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run,
 	return context.Cause(ctx)
 }
 
-// export writes a site and says how to look at it.
+// export writes a site and says how to look at it. Browsers load no WebAssembly from file:
+// addresses, so a web server is needed, however small.
 func export(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
 	notices, err := process.Notices()
@@ -190,6 +194,7 @@ func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) 
 	if p == nil {
 		return next
 	}
+	// The page lists the run before its first event.
 	live := p.server.Live(name)
 	return func(s *trace.Stream) {
 		p.once.Do(func() { fmt.Fprintf(p.stderr, "mrlocal: page: %s\n", p.server.URL()) })
@@ -213,6 +218,7 @@ func (p *Page) end(ctx context.Context) {
 	}
 }
 
+// close closes the port and all connections.
 func (p *Page) close() {
 	if p != nil {
 		p.server.Close()

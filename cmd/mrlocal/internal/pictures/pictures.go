@@ -37,7 +37,7 @@ func Flags() []argv.Spec {
 	)
 }
 
-// htmlFlag is --html.
+// htmlFlag returns --html, with the help that suits the command.
 func htmlFlag(help string) argv.Spec { return argv.ValueSpec("html", "write "+help, "") }
 
 // HTMLFlag returns the flag of a command whose result is a table.
@@ -95,7 +95,8 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 	return f, f.addReport(r.Path("html"), seen, w)
 }
 
-// addReport adds the report of all runs.
+// addReport adds the report of all runs, if path is not "". Then each run has a model, whether
+// or not another picture needs it.
 func (f *Files) addReport(path string, seen map[string]string, w process.Work) error {
 	if path == "" {
 		return nil
@@ -132,7 +133,7 @@ func (f *Files) Events(i int) io.Writer {
 	return io.MultiWriter(w, f.report.events)
 }
 
-// place is the same for two names of one file.
+// place returns the same text for two names of one file, by links or by relative paths.
 func place(path string) string {
 	if path == "-" {
 		return path
@@ -165,7 +166,8 @@ func (f *Files) add(i int, flag, path string, seen map[string]string, w *process
 	return f.addTables(i, path, w)
 }
 
-// addTables adds the files in a directory.
+// addTables adds the files of --csv of run i in a directory. They are opened now if the
+// directory exists, so that one that cannot be written is refused before the run.
 func (f *Files) addTables(i int, dir string, w *process.Work) error {
 	if dir == "-" {
 		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
@@ -225,11 +227,14 @@ func (f *Files) CloseEvents(i int) error {
 	if f.report != nil {
 		f.report.events = newPacker()
 	}
+	// A model of a long run takes hundreds of megabytes, and the next run makes its own.
 	f.models[i] = nil
 	return err
 }
 
-// save writes a file.
+// save writes a file from a model and closes it. A file that could not be written whole is
+// removed, unless it is a device. save makes the directory of a table that did not exist when
+// the flags were checked.
 func (o *file) save(m *view.Model) error {
 	if o.out == nil {
 		if err := os.MkdirAll(filepath.Dir(o.path), 0o777); err != nil {

@@ -27,13 +27,15 @@ type webReport struct {
 	events *packer // of the run that goes on
 }
 
-// packer compresses events up to a bound.
+// packer compresses events in memory, up to mostEventBytes. It is a writer of the run's
+// stream, on the goroutine of the run.
 type packer struct {
 	b    bytes.Buffer
 	z    *gzip.Writer
 	full bool
 }
 
+// newPacker returns a packer for the events of one run.
 func newPacker() *packer {
 	p := &packer{}
 	p.z = gzip.NewWriter(&p.b)
@@ -94,6 +96,7 @@ func (r *webReport) add(name string, m *view.Model) error {
 
 // barOf returns the bar of a start, or nil.
 func barOf(m *view.Model, seq uint64) *view.Bar {
+	// Bars are in the order of their numbers.
 	low, high := 0, len(m.Bars)
 	for low < high {
 		if at := (low + high) / 2; m.Bars[at].Seq < seq {
@@ -117,7 +120,8 @@ func HTML(path string, w process.Work) (*Table, error) {
 	return &Table{file{path: path, out: out}}, nil
 }
 
-// Table is a report of a table. A nil Table writes nothing.
+// Table is a report of a table, for commands without runs of their own. A nil Table writes
+// nothing.
 type Table struct{ file }
 
 // OnStdout reports whether the report goes to standard output.

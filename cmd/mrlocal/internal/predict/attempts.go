@@ -90,7 +90,7 @@ func (r *Run) Open(h *trace.Header) error {
 	return nil
 }
 
-// stageRun is one job of a chain.
+// stageRun is one job of a chain in a run, with the attempts that committed.
 type stageRun struct {
 	submitted time.Duration
 	attempts  []measuredAttempt
@@ -106,7 +106,8 @@ func (r *Run) Count(done *report.Report) {
 	}
 }
 
-// Record implements trace.Sink.
+// Record implements trace.Sink. It is called on the goroutine of the run, in the order of events.
+// Attempts are known by their slot, which runs one at a time.
 func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 	switch e.Op {
 	case trace.OpSubmit:
@@ -153,7 +154,8 @@ func (a *measuredAttempt) enter(now time.Duration, p trace.Phase) {
 	a.phase, a.since = p, now
 }
 
-// crowd sets how many attempts ran beside each one of a run.
+// crowd sets how many attempts ran beside each one of a run, and how much slower the machine was
+// for so many. It needs all attempts, so it is called after the run.
 func (r *Run) crowd() {
 	for i := range r.stages {
 		for n := range r.stages[i].attempts {

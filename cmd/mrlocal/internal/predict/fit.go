@@ -58,19 +58,21 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 	return stages, warmUp
 }
 
-// stageFit is a stage while it is measured.
+// stageFit is a stage while it is measured. Its steps run in the order of Fit, because later
+// ones use what earlier ones have set: times alone, then the spread around them, then the
+// slowdown.
 type stageFit struct {
 	workload.Stage
 	groups []group // by division
 }
 
-// group has the runs whose maps are alike.
+// group has the runs whose maps are alike, by the mean bytes of a map's input in its first run.
 type group struct {
 	mapBytes float64
 	runs     []stageOf
 }
 
-// stageOf is one stage of a run.
+// stageOf is one stage of a run, with the size of its work.
 type stageOf struct {
 	run *Run
 	*stageRun
@@ -78,6 +80,7 @@ type stageOf struct {
 	copied int64 // by all reduces
 }
 
+// sizeOf returns how much work a stage of a run was, by the attempts that committed.
 func sizeOf(r *Run, stage int) (s workload.Size) {
 	for _, a := range r.stages[stage].attempts {
 		if a.kind == trace.Map {
@@ -107,6 +110,7 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 			all = append(all, s)
 		}
 	}
+	// The bytes of the last map of a file are fewer, so the mean is compared.
 	mean := func(s *stageOf) float64 { return float64(s.InputBytes) / float64(s.Maps) }
 	slices.SortStableFunc(all, func(a, b stageOf) int { return cmp.Compare(mean(&a), mean(&b)) })
 	for _, s := range all {
@@ -138,7 +142,7 @@ func (s *stageOf) alone(kind trace.Kind) (all []*measuredAttempt) {
 	return all
 }
 
-// times returns the times of those attempts, in seconds.
+// times returns the times of the attempts of alone, in seconds.
 func (s *stageOf) times(kind trace.Kind) (all []float64) {
 	for _, a := range s.alone(kind) {
 		all = append(all, a.seconds())
@@ -168,6 +172,7 @@ func (f *stageFit) reduceFixed() {
 				}
 			}
 		}
+		// Reduces of nearly one size leave the slope of the line to chance.
 		if len(x[0]) == 0 || len(x[1]) == 0 || median(x[0]) < alike*median(x[1]) {
 			continue
 		}
@@ -188,7 +193,9 @@ func (f *stageFit) mapFixed() {
 	f.Map.Fixed = max(0, a.Map-time.Duration(max(0, slope)*float64(a.MapBytes))).Round(time.Microsecond)
 }
 
-// division returns what the runs of a group say.
+// division returns what the runs of a group say. It has medians of the time of a map, and of the
+// bytes that it emits for each byte. It also has the median time of a reduce for each MiB,
+// beyond its fixed time.
 func (f *stageFit) division(g *group) workload.Division {
 	var maps, perMiB, ratios []float64
 	for i := range g.runs {
@@ -215,7 +222,8 @@ func (f *stageFit) division(g *group) workload.Division {
 	return d
 }
 
-// describe sets what is written of a division and not simulated.
+// describe sets what is written of a division for readers and not simulated: what combiners
+// leave, what is written for each byte read, and the times of the phases.
 func (f *stageFit) describe(d *workload.Division, g *group) {
 	var combined, written []float64
 	var parts [2]partTimes // by kind
@@ -252,7 +260,7 @@ func (f *stageFit) describe(d *workload.Division, g *group) {
 	d.MapPhases, d.ReducePhases = parts[trace.Map].quantiles(), parts[trace.Reduce].quantiles()
 }
 
-// partTimes are the times of the parts of tasks, in seconds.
+// partTimes are the times of the parts of tasks, in seconds, by part in the order of parts.
 type partTimes struct {
 	names []string
 	times [][]float64
@@ -268,6 +276,7 @@ func (p *partTimes) add(a *measuredAttempt) {
 	}
 }
 
+// quantiles returns evenly spaced quantiles of each part.
 func (p *partTimes) quantiles() (all []workload.PhaseTimes) {
 	for i, name := range p.names {
 		one := workload.PhaseTimes{Phase: name}
@@ -306,7 +315,9 @@ func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *measuredAttempt,
 	}
 }
 
-// tasks sets what the tasks of a kind have in common.
+// tasks sets what the tasks of a kind have in common in all divisions: the share of a core that
+// they use, the spread of their times, and the slowdown. Times are taken relative to the
+// expected one, so tasks of different sizes can be compared.
 func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 	var ratios, warm []float64
 	var cpu, seconds float64
@@ -326,6 +337,8 @@ func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 			}
 		}
 	})
+	// A first attempt on a slot is colder than the others, so it counts only if there are no
+	// others.
 	if len(warm) > 0 {
 		ratios = warm
 	}
@@ -353,6 +366,7 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 	})
 	all := []ppm.Share{ppm.One}
 	for _, ratios := range by {
+		// With too few attempts so many tasks count as slow as one fewer.
 		slow := all[len(all)-1]
 		if len(ratios) >= leastSample {
 			slow = max(ppm.One, ppm.Near(median(ratios)/median(alone)))
@@ -375,7 +389,8 @@ func (f *stageFit) share(core []*measuredAttempt, kind trace.Kind) float64 {
 	return min(1, float64(ppm.One)/(float64(len(core))*float64(min(cpu, ppm.One))))
 }
 
-// cold returns by how much the first map on each slot took longer.
+// cold returns by how many seconds the first map on each slot took longer than expected. Such a
+// map pays for memory and code that nobody has touched.
 func (f *stageFit) cold() (all []float64) {
 	f.each(trace.Map, func(s *stageOf, a *measuredAttempt, expected float64) {
 		if a.first {
@@ -390,7 +405,8 @@ func (f *stageFit) cold() (all []float64) {
 // seconds returns the time of its work at the middle speed of the machine.
 func (a *measuredAttempt) seconds() float64 { return (a.to - a.from).Seconds() / cmp.Or(a.slower, 1) }
 
-// spread returns quantiles of ratios whose mean is that of the ratios.
+// spread returns quantiles of ratios whose mean is that of the ratios: a distribution drawn
+// between the quantiles has less in its tails, and would make tasks too short on average.
 func spread(ratios []float64) []ppm.Share {
 	if len(ratios) == 0 {
 		return nil
@@ -419,15 +435,18 @@ func points(sample []float64) []float64 {
 	return all
 }
 
+// toTime returns seconds as a time, in whole microseconds: clocks say no more.
 func toTime(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }
 
+// median returns the median of a sample that is not empty.
 func median(all []float64) float64 {
 	sorted := slices.Sorted(slices.Values(all))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
+// mean returns the mean of a sample that is not empty.
 func mean(all []float64) float64 {
 	sum := 0.0
 	for _, x := range all {

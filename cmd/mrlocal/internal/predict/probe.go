@@ -48,6 +48,8 @@ func SpeedProbe() func() workload.Probe {
 	}
 }
 
+// newProbeCore makes the work of one core: text of words, and numbers to sort. It is the same on
+// each machine and in each version, so that old profiles stay comparable.
 func newProbeCore(core int) *probeCore {
 	c := &probeCore{core: core, text: make([]byte, probeText), table: make([]uint32, probeTable), numbers: make([]uint32, probeNumbers), sorted: make([]uint32, probeNumbers)}
 	x := uint32(1)
@@ -70,6 +72,7 @@ func newProbeCore(core int) *probeCore {
 func (p speedProbe) measure() (now workload.Probe) {
 	n := time.Duration(len(p))
 	for _, c := range p {
+		// Each work has a goroutine of its own, since work binds its thread to the core.
 		done := make(chan time.Duration)
 		go func() { done <- c.work() }()
 		now.Alone += <-done / n
@@ -109,7 +112,7 @@ func (c *probeCore) work() time.Duration {
 	return time.Since(began)
 }
 
-// probesOf are several probes.
+// probesOf are the times of several probes, in seconds.
 type probesOf struct{ alone, all []float64 }
 
 func (o *probesOf) add(p workload.Probe) {

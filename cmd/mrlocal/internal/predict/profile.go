@@ -62,6 +62,8 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	before, probes := probe(), probesOf{}
 	runs := make([][]*Run, len(p.File.Jobs))
 	plans := make([][]planned, len(p.File.Jobs))
+	// A round makes each run once, so a slow minute of the machine hits one run of each kind and
+	// not all of one.
 	for n := range max(1, p.Rounds) {
 		for i := range p.File.Jobs {
 			if n == 0 {
@@ -92,6 +94,8 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 		m.WarmUp = max(m.WarmUp, warmUp)
 		m.Jobs = append(m.Jobs, workload.MeasuredJob{Name: p.File.Jobs[i].Name, Runs: p.File.Jobs[i].Signature(), Stages: stages})
 	}
+	// The section goes from its key to the next line that begins in the first column. Comments of
+	// the file stay, which a YAML encoder would lose.
 	bare := regexp.MustCompile(`(?m)^measured:.*\n(?:(?:[ \t#].*)?\n)*`).ReplaceAllString(string(text), "")
 	whole := bare + "\n# Measured on this machine by mrlocal profile; docs/simulator.md says what the keys mean.\n" + m.Text()
 	// What no command could read is not written.
@@ -101,7 +105,7 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	return whole, nil
 }
 
-// planned is a run of a job with so many slots of each kind.
+// planned is a run of a job alone, with so many slots of each kind.
 type planned struct {
 	job   mrlocal.BatchJob
 	slots int
@@ -159,6 +163,7 @@ func (p *Profiler) run(ctx context.Context, one planned) (*Run, error) {
 // batch makes a run, under a policy that lends no slots. record may be nil.
 func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrlocal.Report, error) {
 	o := p.Engine
+	// Slots that are lent would mix the times of maps and reduces.
 	o.Trackers, o.MapSlots, o.ReduceSlots = 1, one.slots, one.slots
 	fair, err := registry.New("fair", policy.DefaultOptions())
 	if err != nil {

@@ -35,6 +35,7 @@ import (
 // Interrupted is the cause of a context that a signal ended.
 type Interrupted struct{ sig os.Signal }
 
+// Error names the signal, as a user knows it.
 func (i Interrupted) Error() string {
 	switch i.sig {
 	case syscall.SIGTERM:

@@ -36,8 +36,11 @@ func newLive(w io.Writer, l look, size func() (columns, rows int)) *live {
 	return &live{w: w, size: size, block: block{look: l}}
 }
 
+// interval returns the time between two drawings.
 func (l *live) interval() time.Duration { return liveInterval }
 
+// draw draws the block over the one before, if it has changed. Write may be called at the same
+// time by another goroutine, so draw holds the lock.
 func (l *live) draw(m *model, now time.Duration) {
 	columns, rows := l.size()
 	l.mu.Lock()

@@ -82,6 +82,7 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 			return found, err
 		}
 		if other == "" {
+			// The last finding says that the job fails; the others were found before.
 			return append(found, more[len(more)-1]), nil
 		}
 		if other == first {
@@ -109,6 +110,8 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	}
 	o := mrlocal.Options{}
 	Apply(w, &o)
+	// A command that hangs must not hang the check. The timeout counts from its last sign of
+	// life.
 	if o.TaskTimeout == 0 {
 		o.TaskTimeout = lintTimeout
 	}
@@ -120,6 +123,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	if err = errors.Join(err, w.Close()); err != nil {
 		return "", append(heard.all, "the job fails: "+err.Error()), nil
 	}
+	// Without reduces no values are grouped, so their order cannot matter.
 	if w.MapOnly {
 		return "", heard.all, nil
 	}
@@ -141,7 +145,8 @@ func (w *warnings) add(text string) {
 	}
 }
 
-// content returns a hash of all parts of a result, with their names.
+// content returns a hash of all parts of a result, with their names. The parts are not kept,
+// because a result may be large.
 func content(dir string) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "part-*"))
 	if err != nil {

@@ -90,6 +90,8 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *strea
 		return nil, err
 	}
 	defer func() {
+		// Work closes stdin from Keep on. Before, an error must not leave the copied input
+		// behind.
 		if err != nil {
 			err = errors.Join(err, stdin.Close())
 		}
@@ -105,6 +107,7 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *strea
 	}
 	s := Settings(line, o, stderr)
 	if s.Friendly = compat != "strict"; s.Friendly {
+		// Hadoop makes maps by blocks of 128 MB; on one machine two maps a core end together.
 		s.Maps = 2 * cores
 		if !job.Conf.Has("fs.local.block.size") {
 			job.Conf.Set("fs.local.block.size", strconv.FormatInt(max(o.BlockBytes, 0)+boolBytes(o.BlockBytes == 0, 64<<20), 10))
@@ -113,7 +116,8 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *strea
 	if work, err = streaming.New(job, s); err != nil {
 		return nil, usage(err)
 	}
-	// By the size of the input, as other jobs choose.
+	// By the size of the input, as other jobs choose: a reduce for each 8 MiB, at most
+	// one a core. Only the job knows that size, so it is made a second time.
 	if s.Friendly && !job.Conf.Has("mapreduce.job.reduces") && !work.MapOnly {
 		if n := min(cores, work.InputBytes/(8<<20)); n > 1 {
 			s.Reducers = int(n)
@@ -163,7 +167,8 @@ func boolBytes(on bool, n int64) int64 {
 	return 0
 }
 
-// Settings are those of the flags that both commands have.
+// Settings returns the options of streaming from the flags that both commands have. stderr
+// nil stands for a batch, whose jobs print nothing.
 func Settings(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Options {
 	dir, _ := line.Value("stderr-dir")
 	s := streaming.Options{Environ: os.Environ(), TempDir: os.TempDir(), ErrorDir: dir}
@@ -180,7 +185,8 @@ func Settings(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Op
 	return s
 }
 
-// lines lets several goroutines write whole lines.
+// lines lets several goroutines write whole lines: each attempt copies the standard error of
+// its command in a goroutine of its own.
 type lines struct {
 	sync.Mutex
 	w io.Writer
@@ -192,7 +198,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// usage makes an error of the arguments one of wrong usage.
+// usage turns an error of hadoop-streaming's arguments into one of kind errs.BadOptions, on
+// one line. Other errors stay as they are.
 func usage(err error) error {
 	var p *parse.Error
 	if errors.As(err, &p) {
@@ -201,14 +208,15 @@ func usage(err error) error {
 	return err
 }
 
-// Apply makes the options those of the work: the job reads by itself, and says how
-// many reduces it has. It does nothing if w is nil.
+// Apply makes the options of a run those of the work. The job reads its input by itself and
+// says how many reduces it has, so these options are cleared. Apply does nothing if w is nil.
 func Apply(w *streaming.Work, o *mrlocal.Options) {
 	if w == nil {
 		return
 	}
 	o.Inputs, o.Reducers, o.ReducersPerSlot, o.MapOnly, o.BlockBytes = nil, 0, 0, false, 0
 	o.DirStyle = w.Style
+	// Friendly clears Output, because run streaming has --output.
 	if w.Output != "" {
 		o.OutputDir = w.Output
 	}
@@ -216,8 +224,11 @@ func Apply(w *streaming.Work, o *mrlocal.Options) {
 		o.CompressOutput = w.Compress
 	}
 	if t := w.Timeout(); t > 0 {
+		// Hadoop's milliseconds may be more than a Duration holds; a quarter leaves room for
+		// sums.
 		o.TaskTimeout = min(t, math.MaxInt64/4)
 	}
+	// 0 stands for the engine's default in both.
 	if n := w.Tries(); n > 0 {
 		o.Attempts = n
 	}
@@ -230,6 +241,8 @@ func Divide(args []string, flags []argv.Spec) (ours, theirs []string) {
 	for i < len(args) {
 		name, isLong := strings.CutPrefix(args[i], "--")
 		name, _, hasValue := strings.Cut(name, "=")
+		// The first word that is no flag of ours ends ours: hadoop-streaming's options have the
+		// same form with one hyphen.
 		at := slices.IndexFunc(flags, func(f argv.Spec) bool { return f.Name == name })
 		if !isLong || at < 0 {
 			break

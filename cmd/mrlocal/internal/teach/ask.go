@@ -76,7 +76,8 @@ func (t *taught) slots() (n int) {
 	return n
 }
 
-// pick asks until the reader names a slot, or none.
+// pick asks until the reader names one of so many slots. ok is false if the reader enters
+// nothing or the input has ended.
 func (c *class) pick(ctx context.Context, x *lesson.Item, slots int) (slot int32, ok bool, err error) {
 	c.say("%s\n", x.Ask)
 	for {

@@ -11,7 +11,8 @@ import (
 	"mrlocal/web/lab"
 )
 
-// onPage makes all runs and shows them on the page until ctx ends.
+// onPage makes all runs and shows them on the page until ctx ends. The page opens when
+// all have ended.
 func (c *class) onPage(ctx context.Context, line argv.Line) error {
 	for i := range c.lesson.Runs {
 		var t *taught

@@ -52,7 +52,7 @@ func (t *taught) Record(s *trace.Stream, e *trace.Event) error {
 // Close ends the model.
 func (t *taught) Close() error { return t.model.Close() }
 
-// timeline returns the events before a number as a drawing.
+// timeline returns the events whose number is below before, as a drawing.
 func (t *taught) timeline(before uint64) *trace.Timeline {
 	line := &trace.Timeline{}
 	if t.header == nil {
@@ -110,6 +110,7 @@ func (c *class) forReal(ctx context.Context, i int, t *taught, screen *show.Scre
 	o.Config, o.Events, o.NoGrowth = config, &t.file, c.lesson.Runs[i].NoGrowth
 	watch := func(s *trace.Stream) { s.Attach(t) }
 	if in := c.lesson.Input; in != nil {
+		// A small kvbuffer spills, and a slow disk makes the spills visible.
 		o.SortBufferBytes = in.SortBufferBytes
 		if screen != nil {
 			o.DiskBytesPerSecond = in.DiskBytesPerSecond
@@ -134,6 +135,7 @@ func (c *class) forReal(ctx context.Context, i int, t *taught, screen *show.Scre
 }
 
 // job fills in what job j does: it sorts the input, or sleeps as long as the simulator says.
+// So a real run and a simulated one of the same lesson have the same times.
 func (c *class) job(b *mrlocal.BatchJob, f *workload.File, j int) (err error) {
 	listed := &f.Jobs[j]
 	if c.lesson.Input != nil {

@@ -56,7 +56,8 @@ func Command() command.Command {
 		}}
 }
 
-// class is one lesson that goes on.
+// class is one lesson that goes on, with the runs made so far. All its methods run on one
+// goroutine, except the notes of a real run: these are written by the goroutine of the run.
 type class struct {
 	command.Env
 	lesson *lesson.Lesson
@@ -90,6 +91,7 @@ func demo(ctx context.Context, e command.Env, line argv.Line) error {
 		return err
 	}
 	c := &class{Env: e, lesson: l, fast: fast, width: min(100, show.Width(e.Stdout)) - 1}
+	// Input is made before the first word, so a full disk ends the lesson at once.
 	cleanUp, err := c.prepare(ctx)
 	if err != nil {
 		return err
@@ -119,7 +121,8 @@ func list(w io.Writer) error {
 	return err
 }
 
-// teach runs the lesson on the terminal.
+// teach runs the lesson on the terminal: for each run the questions, the run with its notes,
+// and its drawing; at last which claims held.
 func (c *class) teach(ctx context.Context) error {
 	c.say("%s [%s]\n", c.lesson.Title, strings.Join(c.lesson.Papers, ", "))
 	c.say("%s\n", c.lesson.About)
@@ -149,6 +152,8 @@ func (c *class) say(format string, args ...any) {
 func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
 	written := 0
 	tell := func(write func(string), models []*view.Model) {
+		// Items are found anew in the model after each event. Those before written do not change,
+		// since events come in order.
 		items := ofRun(c.lesson.Items(models), i)
 		for ; written < len(items); written++ {
 			write(wrap(c.note(&items[written], picked), c.width))
@@ -174,7 +179,8 @@ func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
 	return c.draw(i)
 }
 
-// note returns the text of a note with its time, and whether the reader was right.
+// note returns the text of a note with its time, and whether the reader was right. A question
+// that the reader left open gets its answer.
 func (c *class) note(x *lesson.Item, picked map[int]int32) string {
 	verdict := ""
 	if slot, ok := picked[x.Note]; ok {
@@ -196,7 +202,8 @@ func (c *class) draw(i int) error {
 	return line.Gantt(c.Stdout, trace.GanttOptions{Width: c.width, Names: line.Name})
 }
 
-// outcomes writes which claims held.
+// outcomes writes which claims held in these runs, each with the two numbers that it compares.
+// A claim that did not hold is no error: a real run may be disturbed.
 func (c *class) outcomes() error {
 	all, err := c.lesson.Outcomes(c.models())
 	if err != nil {
@@ -233,7 +240,7 @@ func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
 	return all
 }
 
-// oneOf says which slots were right.
+// oneOf says which slots were right. There are several if the policy does not care.
 func oneOf(slots []int32) string {
 	if len(slots) == 1 {
 		return fmt.Sprintf("it was slot %d", slots[0])
@@ -245,6 +252,7 @@ func oneOf(slots []int32) string {
 	return "it was one of the slots " + strings.Join(words, ", ")
 }
 
+// capital returns text with a capital first letter, which must be ASCII.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // wrap breaks lines of words at the width. The lines that follow are indented as the text of a

@@ -40,7 +40,8 @@ func Batch() command.Command {
 	return command.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: runBatch, Flags: workloadFlags(own, "")}
 }
 
-// batch is a workload file that is run for real.
+// batch is a workload file that is run for real, once for each policy. Its fields are set before
+// the first run, and a run changes none but warned and the profile.
 type batch struct {
 	settings.Scheduling
 	file   *workload.File
@@ -268,7 +269,8 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 	return done, b.reader.named(err)
 }
 
-// reported adds to the report what the commands of streaming jobs have reported.
+// reported adds to the report what the commands of streaming jobs have reported. Later jobs of a
+// chain have other names, and no commands.
 func (b *batch) reported(done *report.Report) {
 	if done == nil {
 		return

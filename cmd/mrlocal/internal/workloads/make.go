@@ -272,6 +272,8 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	return file(all, cluster, tasks)
 }
 
+// read parses the trace at path, or standard input for "-". Errors of the file are of kind
+// errs.BadInput.
 func read(path string, stdin io.Reader, parse func(string, io.Reader) (*source.Set, error)) (*source.Set, error) {
 	if path == "-" {
 		return parse("standard input", stdin)
