@@ -22,7 +22,8 @@ type Kind struct {
 	Build       func(*settings.Reader) (jobs.Chain, error) // reads those flags
 }
 
-// Kinds lists the jobs in the order of the help. A new job gets a line here.
+// Kinds lists the jobs in the order of the help. A new job gets a line in
+// paperjobs.Kinds.
 func Kinds() []Kind {
 	kinds := []Kind{
 		{"wordcount", "count words; prints word, TAB, count, in byte order of the word", "o", WordcountFlags(), plain(Wordcount)},
