@@ -245,6 +245,47 @@ experiments:
 	}
 }
 
+// TestMetricsByHand: four maps of 12 s on two slots end after 12 and 24 s. The reduce copies
+// 40 MB at 1 MB/s, from 24 s on or, at a slowstart of a half, from 12 s on, and then takes 5 s.
+func TestMetricsByHand(t *testing.T) {
+	text := `
+cluster: {map_slots: 2, reduce_slots: 1, net: 1MB}
+jobs: [{name: A, maps: 4, reduces: 1, map_time: 12s, reduce_time: 5s, map_output: 10MB}]
+experiments:
+  - name: e
+    paper: p
+    with: {cost: l1, sched: fair, heartbeat: 0s}
+    runs: [{name: late, slowstart: 1}, {name: early, slowstart: 0.5}]
+    figures:
+`
+	all := []struct{ ours, want string }{
+		{"makespan[late]", "69"}, {"map_phase[late]", "24"}, {"map_only[late]", "24"}, {"overlap[late]", "0"}, {"shuffle_only[late]", "40"},
+		{"makespan[early]", "57"}, {"map_phase[early]", "24"}, {"map_only[early]", "12"}, {"overlap[early]", "12"}, {"shuffle_only[early]", "28"},
+		{"max(last_batch[late])", "2"}, {"concurrency[late] * makespan[late]", "48"}, {"hoarding[early]", "12"}, {"lent[early]", "0"},
+		{"finish[late, A]", "69"}, {"maps_done[late, A]", "24"}, {"start[late, A]", "0"}, {"task_maps[late]", "4"}, {"task_reduces[late]", "1"},
+	}
+	for i, f := range all {
+		text += fmt.Sprintf("      - {what: w%d, paper: \"%s\", ours: \"%s\"}\n", i, f.want, f.ours)
+	}
+	f, err := workload.Parse("e.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := bench.Of(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := some[0].Run(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range r.Lines {
+		if got, err := strconv.ParseFloat(string(l.Ours), 64); err != nil || strconv.FormatFloat(got, 'f', -1, 64) != all[i].want {
+			t.Errorf("%s is %s, not %s: %v", all[i].ours, l.Ours, all[i].want, err)
+		}
+	}
+}
+
 // TestReadingsHaveNoVerdict: of a reading the paper has no figure, so no format for programs
 // lists it; the document and the terminal show the mean with its interval.
 func TestReadingsHaveNoVerdict(t *testing.T) {
