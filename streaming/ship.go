@@ -20,10 +20,10 @@ import (
 // shipped is where the files of the job lie, unpacked once for all attempts, by the first
 // that needs them. Work.Close removes them.
 type shipped struct {
-	once sync.Once
-	err  error
-	dirs map[string]string // of an archive, by its path: where it is unpacked
-	temp *tempdir.Root     // that dirs are in; nil: nothing is unpacked
+	once   sync.Once
+	err    error
+	places map[parse.Shipped]string // where an archive is unpacked, or a file lies alone
+	temp   *tempdir.Root            // that they are in
 }
 
 // files0 checks the files that are shipped; each link needs a name of its own.
@@ -69,8 +69,8 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *tempdir.Root, err er
 	}
 	for _, f := range w.args.Files {
 		target := f.Path
-		if unpacked, ok := w.ship.dirs[f.Path]; ok && f.Archive {
-			target = unpacked
+		if place, ok := w.ship.places[f]; ok {
+			target = place
 		}
 		err := w.link(f, target, filepath.Join(dir, f.Link))
 		// Two files of one name: the first one counts, as files0 has warned.
@@ -84,11 +84,37 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *tempdir.Root, err er
 // link makes one file appear. A program that may not be executed is copied, because
 // Hadoop makes its copy executable.
 func (w *Work) link(f parse.Shipped, target, at string) error {
-	info, err := os.Stat(target)
-	if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 && w.runs(f.Link) {
+	if w.mustBecomeExecutable(f, target) {
 		return copyFile(target, at, 0o755)
 	}
 	return os.Symlink(target, at)
+}
+
+// mustBecomeExecutable reports whether a shipped file is a program that may not be executed.
+func (w *Work) mustBecomeExecutable(f parse.Shipped, path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 && w.runs(f.Link)
+}
+
+// alone puts a file of -files into a directory of its own, as Hadoop does: what looks beside its
+// own file for others, as Python looks for modules, finds none. A file that cannot be linked is copied.
+func (w *Work) alone(f parse.Shipped, dir string) (string, error) {
+	at := filepath.Join(dir, filepath.Base(f.Path))
+	from, err := filepath.EvalSymlinks(f.Path)
+	switch {
+	case err != nil:
+		return "", err
+	case w.mustBecomeExecutable(f, from):
+		return at, copyFile(from, at, 0o755)
+	}
+	if os.Link(from, at) == nil {
+		return at, nil
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return "", err
+	}
+	return at, copyFile(from, at, info.Mode().Perm())
 }
 
 // runs reports whether a command of the job is the program of that name.
@@ -121,26 +147,33 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 	return errors.Join(err, out.Close())
 }
 
-// unpack unpacks the archives of the job, each once even if it is shipped under two
-// names.
+// unpack unpacks the archives of the job. As on a cluster, it also puts each file of -files into a directory of its own.
 func (w *Work) unpack() error {
-	w.ship.dirs = map[string]string{}
+	w.ship.places = map[parse.Shipped]string{}
 	w.ship.temp = tempdir.New([]string{w.o.TempDir}, 0)
 	for _, f := range w.args.Files {
-		if _, done := w.ship.dirs[f.Path]; !f.Archive || done {
+		info, err := os.Stat(f.Path)
+		apart := (!w.o.Friendly || w.o.Apart) && !f.Packed && err == nil && info.Mode().IsRegular()
+		if _, done := w.ship.places[f]; !f.Archive && !apart || done {
 			continue
 		}
 		dir, err := w.ship.temp.Dir()
 		if err == nil {
-			dir, err = os.MkdirTemp(dir, "archive_")
+			dir, err = os.MkdirTemp(dir, "shipped_")
 		}
 		if err != nil {
 			return err
 		}
+		if !f.Archive {
+			if w.ship.places[f], err = w.alone(f, dir); err != nil {
+				return fmt.Errorf("-files: %s: %w", f.Path, err)
+			}
+			continue
+		}
 		if err := unpackTo(dir, f.Path); err != nil {
 			return fmt.Errorf("-archives: %s: %w", f.Path, err)
 		}
-		w.ship.dirs[f.Path] = dir
+		w.ship.places[f] = dir
 	}
 	return nil
 }

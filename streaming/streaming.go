@@ -44,6 +44,7 @@ import (
 // required.
 type Options struct {
 	Friendly   bool
+	Apart      bool       // shipped files lie apart, as on a cluster, although the run is friendly
 	Environ    []string   // of this process, NAME=VALUE; commands inherit it
 	TempDir    string     // an existing directory for working directories and unpacked archives
 	Stderr     io.Writer  // what commands write to standard error; it is locked here. nil: dropped

@@ -104,7 +104,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 		return "", nil, err
 	}
 	var heard warnings
-	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, ValueOrder: order, Friendly: true, Warn: heard.add})
+	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, ValueOrder: order, Friendly: true, Apart: true, Warn: heard.add})
 	if err != nil {
 		return "", nil, err
 	}
