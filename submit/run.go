@@ -132,6 +132,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.Job, begun time.Tim
 	w := watcher{job: job, l: l}
 	stop := context.AfterFunc(ctx, func() {
 		if id := w.jobID(); id != "" {
+			l.Note("killing " + id)
 			k := exec.Command(p.hadoop, "org.apache.hadoop.mapred.JobClient", "-kill", id)
 			detach(k)
 			_ = k.Start() // it goes on when this process has ended

@@ -140,6 +140,7 @@ func TestExitCodesOfHadoopBecomeKinds(t *testing.T) {
 	}{
 		"refused":     {"echo 'x ERROR streaming.StreamJob: Error Launching job : Output directory hdfs://nn/out already exists' >&2; echo 'Streaming Command Failed!'; exit 5", errs.BadInput, "Output directory hdfs://nn/out already exists"},
 		"failed":      {"echo 'INFO mapreduce.Job: Job job_1 failed with state FAILED due to: Task failed'; echo last; exit 1", errs.JobFailed, "hadoop ended with 1: Job job_1 failed with state FAILED due to: Task failed"},
+		"lost":        {"echo 'INFO mapreduce.Job: Running job: job_1'; echo 'ERROR streaming.StreamJob: Error Launching job : Connection refused' >&2; exit 5", errs.JobFailed, "hadoop ended with 5: Error Launching job : Connection refused"},
 		"no counters": {"exit 0", nil, "without counters"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ type watcher struct {
 	mu sync.Mutex
 	id string // of the job; "": not known yet
 
+	running  bool   // the cluster has taken the job
 	counters bool   // the counters are being printed
 	counted  bool   // they were
 	group    string // of the counters at hand
@@ -61,6 +62,7 @@ func (w *watcher) line(line string, begun time.Time) {
 	case strings.Contains(line, "Submitting tokens for job: "):
 		w.know(after(line, "Submitting tokens for job: "))
 	case strings.Contains(line, "Running job: "):
+		w.running = true
 		w.know(after(line, "Running job: "))
 		w.l.Note(w.jobID())
 	// Hadoop tries for a quarter of an hour before it gives up.
@@ -178,7 +180,8 @@ func first(c *int64, n int64) {
 	}
 }
 
-// These are exit codes of StreamJob. A missing input and an existing output both give 5.
+// These are exit codes of StreamJob. A missing input and an existing output both give 5, and so does a connection that
+// is lost while the job runs.
 const (
 	exitUsage  = 2
 	exitRefuse = 5
@@ -187,7 +190,7 @@ const (
 // failure returns the error of a job that ended with an exit code.
 func (w *watcher) failure(err error, code int) error {
 	cause := errors.New(errs.OneLine(firstOf(w.reason, w.last, err.Error())))
-	if code == exitRefuse || code == exitUsage {
+	if !w.running && (code == exitRefuse || code == exitUsage) {
 		return &errs.Error{Kind: errs.BadInput, Object: "hadoop", Cause: cause}
 	}
 	return &errs.Error{Kind: errs.JobFailed, Object: w.job.Name, Cause: fmt.Errorf("hadoop ended with %d: %w", code, cause)}
