@@ -31,6 +31,7 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 	for _, t := range w.counted {
 		c.ReduceOutputRecords += t.dropped
 	}
+	// The engine counts the output of a map-only job as that of its reduces.
 	mapOutput := c.MapOutputRecords
 	if w.MapOnly {
 		mapOutput = c.ReduceOutputRecords
@@ -41,6 +42,8 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 	}
 	if !w.MapOnly {
 		groups := c.ReduceInputGroups
+		// With an order of its own each record of the engine is a group, so the groups are
+		// counted by the attempts.
 		if w.paired() {
 			groups = 0
 			for _, t := range w.counted {
@@ -190,7 +193,8 @@ type stderr struct {
 	tell   func(status string) // nil: nobody wants to know
 }
 
-// newStderr makes one for an attempt. A file that cannot be made is warned of.
+// newStderr makes one for an attempt. If its file cannot be made, a warning says so, and the
+// attempt goes on without it.
 func newStderr(w *Work, id taskID, n int, t *tally) *stderr {
 	e := &stderr{work: w, task: id, tally: t, prefix: w.conf.Get("stream.stderr.reporter.prefix", "reporter:"), most: w.mostCounters}
 	if w.o.ErrorDir != "" {

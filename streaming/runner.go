@@ -56,7 +56,7 @@ func (r *runner) leave() {
 	}
 }
 
-// errNoRoom is what a command gets that wants more memory than there is.
+// errNoRoom fails an attempt whose records need more memory than there is.
 var errNoRoom = errors.New("no memory is left within the bound of the run; raise Options.MemoryBytes")
 
 // charge asks the run for memory.
@@ -137,6 +137,7 @@ func (r *runner) send(p []byte) error {
 			r.work.o.Warn(fmt.Sprintf("%s: the command has closed its input early; Hadoop fails the task where more than 128 KiB are left", r.stage.command))
 			return nil
 		}
+		// The exit code of the command says more than the broken pipe.
 		if _, failed := r.finish(); failed != nil {
 			return failed
 		}
@@ -200,6 +201,8 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 		return err
 	}
 	var raw func([]byte) error
+	// The command gets lines as they are in the file, so whole runs of them are passed on without
+	// a look at each.
 	if m.stage.in.NoKey && w.input.key == wire.Long {
 		raw = m.send
 	}
@@ -213,7 +216,8 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	return m.judge(split, err)
 }
 
-// judge ends the map: it keeps what the map has counted, or says where it failed.
+// judge ends the map: it keeps what the map has counted, or says in which split it
+// failed. Counters of an attempt that failed do not count.
 func (m *mapper) judge(split *records.Split, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s:%d+%d: %w", split.Path, split.Start, split.Length, err)
@@ -314,7 +318,8 @@ func (w *Work) newGroups(s *stage, combine bool) jobs.Reducer {
 	return g
 }
 
-// reduceKinds returns the kinds of what a reduce emits.
+// reduceKinds returns the kinds of the keys and values that a reduce emits, which say how
+// they become text.
 func (g *groups) reduceKinds() [2]wire.Kind {
 	switch g.stage.kind {
 	case command:
@@ -326,7 +331,8 @@ func (g *groups) reduceKinds() [2]wire.Kind {
 	return g.work.mapKinds
 }
 
-// open begins the attempt: it starts the command before the first group.
+// open begins the attempt: it starts the command before the first group. A combine is
+// opened again after each Flush.
 func (g *groups) open(out jobs.Emitter) error {
 	if g.started {
 		return nil

@@ -154,7 +154,9 @@ func failed(format string, args ...any) error {
 	return &parse.Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Job not successful!"}}
 }
 
-// readConf reads the properties that are numbers.
+// readConf reads the properties that are numbers. Defaults are those of
+// mapred-default.xml. A property that is no number fails the tasks in Hadoop, so the
+// message is that of a failed job.
 func (w *Work) readConf() error {
 	if w.o.Reducers == 0 {
 		w.o.Reducers = 1
@@ -191,7 +193,8 @@ func (w *Work) readConf() error {
 // it, nothing separates.
 func (w *Work) separator(name string) []byte { return []byte(w.conf.Get(name, "\t")) }
 
-// chooseStages finds out what maps, combines and reduces.
+// chooseStages finds out what maps, combines and reduces (StreamJob.setJobConf). A job
+// with -reducer NONE, or without reduces, is map-only, and its combiner is not run.
 func (w *Work) chooseStages() error {
 	a := w.args
 	if a.Reducer.Given && a.Reducer.Text == "NONE" {
@@ -244,7 +247,8 @@ func (w *Work) unqualify(words []string) {
 	}
 }
 
-// kindOf tells commands from classes.
+// kindOf tells commands from classes, and keeps a command in its stage. The classes of
+// Hadoop that are built in here are those that need no code of a user.
 func (w *Work) kindOf(what string, c parse.Command, otherwise stageKind) (stageKind, error) {
 	if !c.Given {
 		return otherwise, nil
@@ -313,6 +317,8 @@ func (w *Work) chooseKinds() error {
 			}
 		}
 		for i, what := range []string{"key", "value"} {
+			// A friendly job goes on: between our maps and reduces there are bytes and no
+			// classes.
 			if declared[i] != w.mapKinds[i] && !w.o.Friendly {
 				return &parse.Error{Exit: 1, Lines: []string{
 					fmt.Sprintf("java.lang.Exception: java.io.IOException: Type mismatch in %s from map: expected %s, received %s", what, className(declared[i]), className(w.mapKinds[i])),
@@ -331,7 +337,8 @@ func className(k wire.Kind) string {
 // last returns the part of a class name behind its package.
 func last(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
-// chooseOrder reads the comparator.
+// chooseOrder reads the comparator. Only KeyFieldBasedComparator changes the order;
+// Text's own is that of the bytes.
 func (w *Work) chooseOrder() error {
 	class := w.conf.Get("mapreduce.job.output.key.comparator.class", "")
 	if group := w.conf.Get("mapreduce.job.output.group.comparator.class", ""); group != "" && last(group) != "KeyFieldBasedComparator" {
@@ -353,7 +360,8 @@ func (w *Work) chooseOrder() error {
 	return refuse(1, "mapreduce.job.output.key.comparator.class : class not built here : %s", class)
 }
 
-// choosePartition reads the partitioner.
+// choosePartition reads the partitioner. Each is a function of the key's bytes and the
+// number of reduces, as Hadoop's class of that name computes it.
 func (w *Work) choosePartition() error {
 	class := w.args.Partitioner
 	if class == "" {
@@ -385,6 +393,8 @@ func (w *Work) choosePartition() error {
 		w.partition = func(key []byte, parts int) int {
 			p, ok := fields.BySlice(key, int(left), int(right), parts)
 			if !ok {
+				// A partitioner has no error to return. The engine turns the panic into a failed
+				// attempt, as Hadoop's exception is.
 				panic(errs.Optionf("BinaryPartitioner", "/ by zero: an empty key, or an offset outside of it"))
 			}
 			return p
@@ -409,7 +419,8 @@ func (w *Work) keyText(key []byte) []byte {
 	return w.mapKinds[0].AppendString(nil, key)
 }
 
-// chooseOutput reads what the output looks like.
+// chooseOutput reads what the output looks like: whether there is any, the names of its
+// parts, and how they are compressed.
 func (w *Work) chooseOutput() error {
 	switch w.args.OutputFormat {
 	case "", "org.apache.hadoop.mapred.TextOutputFormat":
@@ -488,7 +499,8 @@ func (w *Work) name() string {
 	return filepath.Base(words[0])
 }
 
-// makeJob makes the job for the engine.
+// makeJob makes the job for the engine. For the engine it has no input: each map opens
+// the split of its number.
 func (w *Work) makeJob() {
 	w.Job = jobs.Job{
 		Name: w.name(), NoInput: true, Maps: len(w.splits), Reduces: w.Reducers, BuiltIn: true,
@@ -528,8 +540,8 @@ func (w *Work) Exists() bool {
 	return err == nil
 }
 
-// Overwrites returns an error if file is one of the inputs: the engine does not know
-// these.
+// Overwrites returns an error if file is one of the inputs. The engine cannot check that,
+// because the job finds its input by itself.
 func (w *Work) Overwrites(file string) error {
 	info, err := os.Stat(file)
 	if file == "" || err != nil {

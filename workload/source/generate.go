@@ -120,7 +120,8 @@ func Generate(o Options) (*Set, error) {
 	return s, nil
 }
 
-// notes says in words what is drawn.
+// notes says in words what is drawn, for the head of the file. The words name all options
+// that matter, so that the file can be made again.
 func (o *Options) notes() []string {
 	arrivals := map[string]string{
 		"poisson": fmt.Sprintf("a Poisson process, %v between two jobs on average", o.Every),
@@ -150,7 +151,8 @@ func (o *Options) unit(job int, what uint64) float64 {
 	return draws.Unit(draws.Bits(o.Seed, uint64(job), what))
 }
 
-// gap returns the time between job i and the one before.
+// gap returns the time between job i and the one before. In bursts only the first job of a
+// burst has one; it is longer by the size of a burst, so that the mean stays.
 func (o *Options) gap(i int) time.Duration {
 	exponential := func(mean time.Duration) time.Duration {
 		return time.Duration(-float64(mean) * draws.Ln(o.unit(i, drawGap)))

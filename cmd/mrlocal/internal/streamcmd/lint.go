@@ -131,7 +131,8 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	return result, heard.all, err
 }
 
-// warnings collects what a run warns of, each text once.
+// warnings collects what a run warns of, each text once. Attempts warn at the same time, so it has
+// a lock.
 type warnings struct {
 	sync.Mutex
 	all []string

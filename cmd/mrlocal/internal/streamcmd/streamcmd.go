@@ -298,7 +298,8 @@ Flags of mrlocal come before them: --sched, --memory, --events, --gantt, --repor
 see mrlocal run streaming --help and docs/streaming.md.
 `
 
-// Reported returns the report with what the commands have reported.
+// Reported returns the report of the run, to which it adds what the commands have reported.
+// They belong to the last job: a streaming job is a chain of one.
 func Reported(work *streaming.Work, done *mrlocal.Report) []*report.Report {
 	if len(done.Jobs) > 0 {
 		work.Report(&done.Jobs[len(done.Jobs)-1])
@@ -306,7 +307,8 @@ func Reported(work *streaming.Work, done *mrlocal.Report) []*report.Report {
 	return []*report.Report{done}
 }
 
-// Counters writes the counters of a job that has ended well.
+// Counters writes the counters of a job that has ended well, as Hadoop's client prints them.
+// It does nothing for a job that is no streaming job.
 func Counters(w io.Writer, work *streaming.Work, done *mrlocal.Report) error {
 	if work == nil || done == nil || len(done.Jobs) == 0 {
 		return nil
