@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mrlocal/errs"
-	"mrlocal/internal/interval"
+	"mrlocal/internal/stats"
 	"mrlocal/workload"
 )
 
@@ -220,7 +220,7 @@ func (r *Result) evaluate(s *seed, worth [][]relation) error {
 
 // reading returns a reading with its unit, and its 95 % interval; "" with one seed.
 func (r *Result) reading(i int) (ours, within string) {
-	in, unit := interval.Of(r.reads[i]), r.Readings[i].Unit
+	in, unit := stats.IntervalOf(r.reads[i]), r.Readings[i].Unit
 	by := 1.0
 	if unit == "%" {
 		by = 100

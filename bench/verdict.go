@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"mrlocal/internal/interval"
+	"mrlocal/internal/stats"
 	"mrlocal/workload"
 )
 
@@ -201,7 +201,7 @@ func judge(f *workload.Figure, all []relation, mean *relation, computed bool) (L
 		}
 		sample = append(sample, ours)
 	}
-	return l, l.measure(f, interval.Of(sample), mean.atEnd, computed)
+	return l, l.measure(f, stats.IntervalOf(sample), mean.atEnd, computed)
 }
 
 // unbuilt judges a figure that no run computes.
@@ -220,13 +220,13 @@ func (l *Line) unbuilt(f *workload.Figure) error {
 // sides, paired by seed, lies on the side that its sign asks for.
 func (l *Line) compare(all []relation, mean *relation) {
 	holds, reversed := true, false
-	closest := interval.Interval{Low: math.Inf(1)}
+	closest := stats.Interval{Low: math.Inf(1)}
 	for k := range mean.margin {
 		var sample []float64
 		for i := range all {
 			sample = append(sample, all[i].margin[min(k, len(all[i].margin)-1)].by)
 		}
-		d := interval.Of(sample)
+		d := stats.IntervalOf(sample)
 		holds = holds && (d.Low > 0 || d.Low >= 0 && !mean.margin[k].strict)
 		reversed = reversed || d.High < 0
 		if d.Low < closest.Low {
@@ -249,7 +249,7 @@ func (l *Line) compare(all []relation, mean *relation) {
 
 // measure judges a number. atEnd tells that it is the place of a least value which lies at
 // an end of its sweep.
-func (l *Line) measure(f *workload.Figure, ours interval.Interval, atEnd, computed bool) error {
+func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed bool) error {
 	paper, err := parseQuantity(f.Paper)
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func (l *Line) measure(f *workload.Figure, ours interval.Interval, atEnd, comput
 
 // direction compares the sides of the value that means no change, on which the paper's
 // figure and our interval are.
-func direction(f *workload.Figure, paper *quantity, ours *interval.Interval) (Direction, error) {
+func direction(f *workload.Figure, paper *quantity, ours *stats.Interval) (Direction, error) {
 	// Without such a value a number has no direction.
 	if f.Beyond == "" {
 		return None, nil

@@ -40,7 +40,6 @@ import (
 	"time"
 
 	"mrlocal/engine/journal"
-	"mrlocal/engine/near"
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/errs"
@@ -72,7 +71,7 @@ type run struct {
 	stream      *trace.Stream
 	coordinator *coordinator
 	env         task.Env // what attempts see
-	near        near.Trackers
+	near        source.Trackers
 	speed       []slots.PPM // of each tracker
 
 	runningMaps      atomic.Int64

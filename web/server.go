@@ -13,7 +13,7 @@
 // questions of the page, view has the model of a run; cmd/mrlocal starts servers.
 package web
 
-//go:generate go run mrlocal/web/site/generate
+//go:generate go run mrlocal/web/wasm
 
 import (
 	"context"

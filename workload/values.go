@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/internal/draws"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/stats"
 )
 
 const (
@@ -148,9 +148,9 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 		span, _ := bits.Mul64(draw(seed, job, reduce, task), uint64(t.b-t.a)+1)
 		return t.a + time.Duration(span)
 	case lognormal:
-		u := draws.Unit(draw(seed, job, reduce, task))
+		u := stats.Unit(draw(seed, job, reduce, task))
 		// The median of the distribution is a, whatever sigma is.
-		f := float64(t.a) * draws.Exp(float64(t.sigma*draws.Normal(u)))
+		f := float64(t.a) * stats.Exp(float64(t.sigma*stats.Normal(u)))
 		if f >= float64(mostTime) {
 			return mostTime
 		}
@@ -175,5 +175,5 @@ func draw(seed uint64, job int, reduce bool, task int) uint64 {
 	if reduce {
 		kind = 1
 	}
-	return draws.Bits(seed, uint64(job), kind, uint64(task))
+	return stats.Bits(seed, uint64(job), kind, uint64(task))
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/internal/draws"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/stats"
 )
 
-// Options say what Generate draws. Zero fields have the values that are named.
+// Options say what Generate stats. Zero fields have the values that are named.
 type Options struct {
 	Jobs int    // 100
 	Seed uint64 // 1
@@ -110,7 +110,7 @@ func Generate(o Options) (*Set, error) {
 		j := o.job(i)
 		j.Submit = at.Round(time.Millisecond)
 		if len(o.Pools) > 0 {
-			j.Pool = o.Pools[draws.Bits(o.Seed, uint64(i), drawPool)%uint64(len(o.Pools))].Name
+			j.Pool = o.Pools[stats.Bits(o.Seed, uint64(i), drawPool)%uint64(len(o.Pools))].Name
 		}
 		if o.unit(i, drawDeadline) < float64(o.Deadlines)/float64(ppm.One) {
 			j.Deadline = j.Submit + time.Duration(times(int64(o.alone(j)), o.Slack)).Round(time.Millisecond)
@@ -148,14 +148,14 @@ func (o *Options) notes() []string {
 
 // unit returns a number between 0 and 1.
 func (o *Options) unit(job int, what uint64) float64 {
-	return draws.Unit(draws.Bits(o.Seed, uint64(job), what))
+	return stats.Unit(stats.Bits(o.Seed, uint64(job), what))
 }
 
 // gap returns the time between job i and the one before. In bursts only the first job of a
 // burst has one; it is longer by the size of a burst, so that the mean stays.
 func (o *Options) gap(i int) time.Duration {
 	exponential := func(mean time.Duration) time.Duration {
-		return time.Duration(-float64(mean) * draws.Ln(o.unit(i, drawGap)))
+		return time.Duration(-float64(mean) * stats.Ln(o.unit(i, drawGap)))
 	}
 	switch {
 	case o.Arrivals == "fixed":
@@ -179,9 +179,9 @@ func (o *Options) job(i int) Job {
 		return j
 	}
 	u := o.unit(i, drawSize)
-	x := draws.Exp(float64(o.Sizes.Shape * draws.Normal(u)))
+	x := stats.Exp(float64(o.Sizes.Shape * stats.Normal(u)))
 	if o.Sizes.Law == "pareto" {
-		x = draws.Exp(-draws.Ln(u) / o.Sizes.Shape)
+		x = stats.Exp(-stats.Ln(u) / o.Sizes.Shape)
 	}
 	j.InputBytes = int64(math.Min(math.Max(1, float64(o.Sizes.Bytes)*x), float64(o.Sizes.Most)))
 	j.scale(o.Bytes)

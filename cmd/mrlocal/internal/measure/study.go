@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 
 	"mrlocal/internal/chart"
-	"mrlocal/internal/interval"
+	"mrlocal/internal/stats"
 	"mrlocal/report"
 )
 
@@ -90,8 +90,8 @@ func (s *Study) base(cell int) int {
 }
 
 // difference returns the mean difference of a cell from its base, paired by seed.
-func (s *Study) difference(cell, metric int) interval.Interval {
-	return interval.OfDifferences(s.column(cell, metric), s.column(s.base(cell), metric))
+func (s *Study) difference(cell, metric int) stats.Interval {
+	return stats.IntervalOfDifferences(s.column(cell, metric), s.column(s.base(cell), metric))
 }
 
 // words returns the settings of a cell, and its policy.
@@ -112,7 +112,7 @@ func (s *Study) names() (all []string) {
 }
 
 // plusMinus writes a mean with half of its interval; short numbers stay short.
-func plusMinus(x interval.Interval, scale float64, unit string) string {
+func plusMinus(x stats.Interval, scale float64, unit string) string {
 	half := scale * (x.High - x.Low) / 2
 	if half == 0 {
 		return number(math.Round(1000*scale*x.Mean)/1000) + unit
@@ -147,7 +147,7 @@ func (s *Study) Table() []byte {
 	for cell := range s.cells() {
 		row := s.words(cell)
 		for _, c := range columns {
-			row = append(row, plusMinus(interval.Of(s.column(cell, metricAt(c.metric))), c.scale, c.unit))
+			row = append(row, plusMinus(stats.IntervalOf(s.column(cell, metricAt(c.metric))), c.scale, c.unit))
 		}
 		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
 	}
@@ -186,7 +186,7 @@ func (s *Study) differences(b *bytes.Buffer) {
 
 // verdict says by how much a cell differs, or that nobody can tell.
 func (s *Study) verdict(cell, metric int, seconds bool) string {
-	d, base := s.difference(cell, metric), interval.Of(s.column(s.base(cell), metric))
+	d, base := s.difference(cell, metric), stats.IntervalOf(s.column(s.base(cell), metric))
 	if d.Has(0) {
 		return "no difference"
 	}
@@ -279,7 +279,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 			c.Settings[s.dimensions[i].flag] = words[i]
 		}
 		for i, m := range report.Metrics() {
-			x := interval.Of(s.column(cell, i))
+			x := stats.IntervalOf(s.column(cell, i))
 			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
 			if cell != s.base(cell) && s.seeds > 1 {
 				d := s.difference(cell, i)
@@ -318,7 +318,7 @@ func (s *Study) Chart(file, y string) *chart.Chart {
 				values[i] = 100 * (t0/max(values[i], 1e-9) - 1)
 			}
 		}
-		x := interval.Of(values)
+		x := stats.IntervalOf(values)
 		t := s.trial(cell * max(1, s.seeds))
 		p := chart.Point{X: float64(cell % len(s.policies)), Y: x.Mean}
 		name := t.Policy

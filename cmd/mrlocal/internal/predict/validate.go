@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"mrlocal/errs"
-	"mrlocal/internal/interval"
+	"mrlocal/internal/stats"
 	"mrlocal/report"
 	"mrlocal/workload"
 )
@@ -278,17 +278,17 @@ func (v *Validation) rank() {
 }
 
 // makespans returns the mean makespan of runs with its 95 % interval, in seconds.
-func makespans(reports []*report.Report) interval.Interval {
+func makespans(reports []*report.Report) stats.Interval {
 	var all []float64
 	for _, r := range reports {
 		all = append(all, r.MakespanSeconds)
 	}
-	return interval.Of(all)
+	return stats.IntervalOf(all)
 }
 
 // jobTimes returns the time of each job of the file, until the end of its last stage.
-func jobTimes(f *workload.File, reports []*report.Report) map[string]interval.Interval {
-	times := map[string]interval.Interval{}
+func jobTimes(f *workload.File, reports []*report.Report) map[string]stats.Interval {
+	times := map[string]stats.Interval{}
 	for n := range f.Jobs {
 		name := f.Jobs[n].Name
 		var all []float64
@@ -304,7 +304,7 @@ func jobTimes(f *workload.File, reports []*report.Report) map[string]interval.In
 			}
 			all = append(all, end-f.Jobs[n].Submit.Seconds())
 		}
-		times[name] = interval.Of(all)
+		times[name] = stats.IntervalOf(all)
 	}
 	return times
 }

@@ -1,8 +1,4 @@
-// Package interval has the mean of a sample and its 95 % confidence interval, by Student's t.
-// The verdicts of bench and the tables of runs with several seeds judge by it.
-//
-// It is pure, and sums in the order of the sample, so the same sample gives the same bits.
-package interval
+package stats
 
 import "math"
 
@@ -10,8 +6,9 @@ import "math"
 // is that number.
 type Interval struct{ Mean, Low, High float64 }
 
-// Of returns the interval of a sample that is not empty.
-func Of(sample []float64) Interval {
+// IntervalOf returns the interval of a sample that is not empty. It sums in the order of the
+// sample.
+func IntervalOf(sample []float64) Interval {
 	n := float64(len(sample))
 	mean, squares := 0.0, 0.0
 	for _, x := range sample {
@@ -28,14 +25,14 @@ func Of(sample []float64) Interval {
 	return Interval{mean, mean - half, mean + half}
 }
 
-// OfDifferences returns the interval of the differences a[i] − b[i] of two paired samples. Where
+// IntervalOfDifferences returns the interval of the differences a[i] − b[i] of two paired samples. Where
 // it holds 0, the samples do not differ as far as anybody can tell.
-func OfDifferences(a, b []float64) Interval {
+func IntervalOfDifferences(a, b []float64) Interval {
 	all := make([]float64, len(a))
 	for i := range a {
 		all[i] = a[i] - b[i]
 	}
-	return Of(all)
+	return IntervalOf(all)
 }
 
 // Has reports whether x lies in the interval.

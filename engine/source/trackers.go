@@ -1,9 +1,4 @@
-// Package near finds which trackers have the input of maps. A tracker of one machine stands
-// for a host of HDFS that has blocks, so that a run shows the locality that a cluster has.
-//
-// Memory: the names of the hosts, and those of the blocks of one file at a time. Neighbours:
-// package input has the splits, hdfs knows the blocks, and slots.Ledger takes the places.
-package near
+package source
 
 import (
 	"fmt"
@@ -17,7 +12,8 @@ import (
 	"mrlocal/slots"
 )
 
-// Trackers are the trackers of a run, and the hosts that they stand for.
+// Trackers are the trackers of a run, and the hosts of HDFS that they stand for, so that a run
+// shows the locality that a cluster has.
 type Trackers struct {
 	Count int
 	hosts []string // host i is tracker i % Count

@@ -1,10 +1,11 @@
-// Package draws makes random numbers that are a pure function of their arguments, and the
-// same on every processor.
+// Package stats draws random numbers and judges samples of them. The same arguments give the
+// same bits on every processor.
 //
-// A draw is a hash of a seed and of what the number is for, so it depends on no other draw.
-// Neighbours: workload draws the durations of tasks with it, and workload/source whole
-// workloads. The package owns nothing.
-package draws
+// A draw is a hash of a seed and of what the number is for, so it depends on no other draw:
+// workload draws the durations of tasks, and workload/source whole workloads. An Interval is
+// the mean of a sample with its 95 % confidence interval: the verdicts of bench and the tables
+// of runs with several seeds judge by it. The package is pure and owns nothing.
+package stats
 
 import "math"
 
