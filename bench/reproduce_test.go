@@ -246,7 +246,7 @@ experiments:
 }
 
 // TestMetricsByHand: four maps of 12 s on two slots end after 12 and 24 s. The reduce copies
-// 40 MB at 1 MB/s, from 24 s on or, at a slowstart of a half, from 12 s on, and then takes 5 s.
+// 40 MB at 1 MB/s from 24 s on, or from 12 s on at a slowstart of a half. Then it takes 5 s.
 func TestMetricsByHand(t *testing.T) {
 	text := `
 cluster: {map_slots: 2, reduce_slots: 1, net: 1MB}
