@@ -125,9 +125,11 @@ func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
 	}
 }
 
-// Observe takes in a fact: the end of an attempt, or of a tracker.
+// Observe takes in a fact: the end of an attempt or of a tracker, or that a task is not needed.
 func (s *Speculation) Observe(f *slots.Fact) {
 	switch {
+	case f.Op == trace.OpDrop: // its attempts are killed, and end later
+		s.forgetTask(slots.AttemptID{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)})
 	case f.Op == trace.OpLostTracker:
 		s.forget(func(c *Candidate) bool { return int64(c.Tracker) == f.A })
 	case f.Op == trace.OpFinish && f.Slot >= 0 && int(f.Slot) < len(s.places):

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mrlocal/slots"
+	"mrlocal/trace"
 )
 
 // TestATrackerCopiesTheMapWhoseInputItHas: of the maps of a job that are worth a copy the
@@ -43,6 +44,19 @@ func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
 	l.AssignAll(0)
 	if moved == 0 {
 		t.Error("no tracker prefers another map than the one that ends last")
+	}
+}
+
+// TestATaskThatIsNotNeededIsNotCopied: its attempt runs on until it is killed, but the Ledger
+// refuses a copy of it at once.
+func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
+	s := newSpeculation(&Options{})
+	for task := range slots.TaskID(2) {
+		s.list = append(s.list, Candidate{Attempt: slots.AttemptID{Kind: slots.Map, Task: task}})
+	}
+	s.Observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
+	if len(s.list) != 1 || s.list[0].Attempt.Task != 0 {
+		t.Errorf("candidates %v, want map 0 alone", s.list)
 	}
 }
 
