@@ -1,8 +1,11 @@
 package settings
 
 import (
+	"os"
+	"os/user"
+	"strconv"
+
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/hdfs"
 )
 
@@ -19,8 +22,16 @@ func ReadHDFS(r *argv.Reader, paths []string) hdfs.Options {
 	o := hdfs.Options{Web: r.Path("webhdfs"), User: r.Path("hdfs-user")}
 	for _, p := range paths {
 		if hdfs.Is(p) && o.User == "" {
-			o.User = process.UserName()
+			o.User = userName()
 		}
 	}
 	return o
+}
+
+// userName returns the name of the user that runs the process, or the number where there is none.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
 }

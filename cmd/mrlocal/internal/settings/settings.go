@@ -14,14 +14,15 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/paperjobs"
 	"mrlocal/cmd/mrlocal/internal/pictures"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/setup"
 	"mrlocal/streaming"
 	"mrlocal/trace"
+	"mrlocal/workload"
 )
 
 // Bounds of counts. They lie far above useful values and far below values at
@@ -47,7 +48,7 @@ func RunFlags(shortOutput string) []argv.Spec {
 	flags = append(flags, argv.ValueSpec("sched", "slot policy `NAME`; mrlocal policies lists them", mrlocal.DefaultPolicy))
 	flags = append(flags, SchedulingFlags("")...)
 	flags = append(append(append(flags, BandwidthFlags()...), EngineFlags()...),
-		process.FaultFlag(),
+		faultFlag(),
 		argv.ValueSpec("resume", "keep the outputs of maps with a journal in `DIR`: after a kill or a full disk the same command goes on, and no committed map runs again; the job must have reduces, and inputs that are no streams", "nothing is kept"),
 		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
 		argv.ValueSpec("report", "write the report of the run to `FILE` as JSON", ""),
@@ -123,7 +124,7 @@ func RunOptions(line argv.Line, job string) (mrlocal.Options, error) {
 	r.JobOptions(&o)
 	ReadEngine(&r.Reader, &o)
 	ReadBandwidths(&r.Reader, &o)
-	o.Faults = process.Faults(&r.Reader, job, o.Trackers)
+	o.Faults = readFaults(&r.Reader, job, o.Trackers)
 	return o, r.Err
 }
 
@@ -211,4 +212,21 @@ func (r *Reader) Picture(drawn bool) *show.Picture {
 		r.Keep(errs.Optionf("--width", "needs --gantt"))
 	}
 	return p
+}
+
+// faultFlag is --fault of a single run. A batch has its faults in the workload file.
+func faultFlag() argv.Spec {
+	f := argv.ValueSpec("fault", "make something go wrong, as an item of faults in a workload file does: `FAULT` is 'at: 5s, tracker: 1, lost: true', 'task: JOB/m/7, fail: 2' or 'at: 5s, task: JOB/m/7, lost: true'; may be repeated", "none")
+	f.Repeat = true
+	return f
+}
+
+// readFaults reads --fault, for a run of a job of that name on so many trackers; 0: one.
+func readFaults(r *argv.Reader, job string, trackers int) (all []setup.Fault) {
+	for _, text := range r.Line.Values("fault") {
+		f, err := workload.ParseFault("--fault", text, job, max(1, trackers))
+		r.Keep(err)
+		all = append(all, f)
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"embed"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -19,3 +20,17 @@ func Version(version string) string {
 	}
 	return fmt.Sprintf("mrlocal %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
+
+// thirdParty has THIRD_PARTY: the notices of all that others wrote. These are modules of Go,
+// the standard library, and files of the page. A test compares it with the modules that are
+// linked and with the files below web:
+//
+//	go test ./cmd/mrlocal/internal/process -run Notice -rewrite
+//
+// writes it anew.
+//
+//go:embed THIRD_PARTY
+var thirdParty embed.FS
+
+// Notices returns the notices of others.
+func Notices() ([]byte, error) { return thirdParty.ReadFile("THIRD_PARTY") }
