@@ -1,7 +1,7 @@
 // Package source is what map tasks read: splits of files, decoded pieces of streams, parts of
 // the job before in a chain, or nothing. It also samples an input for the cut points of a total
-// order, runs user code so that a panic becomes an error (Guard), and finds which trackers have
-// the blocks of a split (Trackers).
+// order. It runs user code so that a panic becomes an error (Guard). And it finds which trackers
+// have the blocks of a split (Trackers).
 //
 // Memory: a block lies in a chunk of the reading attempt's lease (Memory). A
 // block of a stream lies in the lease of a piece that a Feeder has decoded ahead.

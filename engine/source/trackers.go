@@ -12,8 +12,8 @@ import (
 	"mrlocal/slots"
 )
 
-// Trackers are the trackers of a run, and the hosts of HDFS that they stand for, so that a run
-// shows the locality that a cluster has.
+// Trackers are the trackers of a run, and the hosts of HDFS that they stand for. So a run shows
+// the locality that a cluster has.
 type Trackers struct {
 	Count int
 	hosts []string // host i is tracker i % Count
