@@ -119,8 +119,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 			o.Folder = jobs.Sum{}
 		}
 		if r.IntN(2) == 0 {
-			o.Background = func(run func()) { go run() }
-			o.Notify = nil
+			spillAside(&o)
 		}
 		b, err := NewBuffer(o)
 		if err != nil {

@@ -2,7 +2,6 @@ package spill
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -43,10 +42,15 @@ var lateKinds = []struct {
 // that are sorted already, with too little memory to be sorted whole, and
 // after it was evicted before or during the merge.
 func TestLateSortingGivesTheStableSort(t *testing.T) {
+	eachLateKind(t, 6, sortLate)
+}
+
+// eachLateKind runs a test with each kind of keys and n seeds.
+func eachLateKind(t *testing.T, n uint64, test func(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string)) {
 	for _, kind := range lateKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			for seed := range seeds(6) {
-				sortLate(t, rand.New(rand.NewPCG(seed, 11)), seed, kind.make)
+			for seed := range seeds(n) {
+				test(t, rand.New(rand.NewPCG(seed, 11)), seed, kind.make)
 			}
 		})
 	}
@@ -97,21 +101,14 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		if tight {
 			rest, _ = k.budget.TryReserve(k.budget.Free())
 		}
-		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []pair
-		for m.Next() {
-			if got = append(got, pair{string(m.Key()), string(m.Value())}); len(got) == 1000 {
-				if _, err := outs[0].Evict(); err != nil {
-					t.Fatal(err)
-				}
+		got := k.merged(runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp}, func(n int) {
+			if n != 1000 {
+				return
 			}
-		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+			if _, err := outs[0].Evict(); err != nil {
+				t.Fatal(err)
+			}
+		})
 		l.Close()
 		if rest != nil {
 			rest.Close()
@@ -168,19 +165,11 @@ func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 	}
 }
 
-func (k *kit) readRecords(outs []*runs.MapOutput, p int, l *membudget.Lease) (got []pair) {
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	for m.Next() {
-		got = append(got, pair{string(m.Key()), string(m.Value())})
-	}
-	if err := m.Close(); err != nil {
-		k.t.Fatal(err)
-	}
-	l.Close()
-	return got
+// readRecords merges one partition within a lease, and closes the lease.
+func (k *kit) readRecords(outs []*runs.MapOutput, p int, l *membudget.Lease) []pair {
+	k.t.Helper()
+	defer l.Close()
+	return k.merged(runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp}, nil)
 }
 
 // takeKeys makes a map output of n records, in blocks that are taken or copied.

@@ -37,13 +37,7 @@ func (c *idleCores) beside(f func(idle func() bool)) bool {
 // at once: beside runs that were sorted at once or spilled, with too little memory for ranges, and
 // after an eviction.
 func TestRangesGiveTheStableSort(t *testing.T) {
-	for _, kind := range lateKinds {
-		t.Run(kind.name, func(t *testing.T) {
-			for seed := range seeds(5) {
-				sortRanges(t, rand.New(rand.NewPCG(seed, 21)), seed, kind.make)
-			}
-		})
-	}
+	eachLateKind(t, 5, sortRanges)
 }
 
 func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
@@ -89,19 +83,12 @@ func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand
 		rest.Close()
 	}
 	l := k.mergeLease(outs)
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp, Beside: cores.beside})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []pair
-	for at := r.IntN(3000); m.Next(); {
-		if got = append(got, pair{string(m.Key()), string(m.Value())}); len(got) == at && event == "evicted while it is read" {
+	at := r.IntN(3000)
+	got := k.merged(runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp, Beside: cores.beside}, func(n int) {
+		if n == at && event == "evicted while it is read" {
 			evict()
 		}
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 	l.Close()
 	same(t, what, got, sorted)
 	same(t, what+", groups", k.readGroups(outs, 0, func(o *runs.MergeOptions) { o.Beside = cores.beside }), sorted)

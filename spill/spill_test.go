@@ -28,6 +28,13 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
+// spillAside makes a goroutine of its own spill. Events are dropped, because the Notify of a
+// test serves one goroutine.
+func spillAside(o *Options) {
+	o.Background = func(run func()) { go run() }
+	o.Notify = nil
+}
+
 // pair is one record of the oracle.
 type pair struct{ key, value string }
 
@@ -97,6 +104,13 @@ func (k *kit) read(outs []*runs.MapOutput, part int, change func(*runs.MergeOpti
 	if change != nil {
 		change(&o)
 	}
+	return k.merged(o, nil)
+}
+
+// merged returns all records of a merge. It calls behind, unless that is nil, behind each
+// record, with the number of records so far.
+func (k *kit) merged(o runs.MergeOptions, behind func(n int)) []pair {
+	k.t.Helper()
 	m, err := runs.NewMerge(context.Background(), o)
 	if err != nil {
 		k.t.Fatal(err)
@@ -104,6 +118,9 @@ func (k *kit) read(outs []*runs.MapOutput, part int, change func(*runs.MergeOpti
 	var got []pair
 	for m.Next() {
 		got = append(got, pair{string(m.Key()), string(m.Value())})
+		if behind != nil {
+			behind(len(got))
+		}
 	}
 	if err := m.Close(); err != nil {
 		k.t.Fatal(err)
@@ -232,8 +249,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 			o.SortLate, o.lateLeastBytes = true, 1+int64(r.IntN(2))<<20
 		}
 		if r.IntN(2) == 0 {
-			o.Background = func(run func()) { go run() }
-			o.Notify = nil
+			spillAside(&o)
 		}
 		b, err := NewBuffer(o)
 		if err != nil {
@@ -367,8 +383,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 			o.AppendKey = reverse
 		}
 		if r.IntN(2) == 0 {
-			o.Background = func(run func()) { go run() }
-			o.Notify = nil
+			spillAside(&o)
 		}
 		b, err := NewBuffer(o)
 		if err != nil {

@@ -65,10 +65,11 @@ func (u *Unsorted) Cut(a *Arena, sorted []Entry) (ends []int) {
 	return CutEnds(u.cuts.root.keys, len(u.cuts.depth), a, sorted)
 }
 
-// Arrange puts the records that entries stand for into the order of entries, within the memory
-// that they take: from the address from on, side by side, and nothing else. last is the address behind the
-// last of them, and Arrange returns where it is then. It reports false, and has done nothing, if a
-// record was not emitted or room is too short for a copy of all.
+// Arrange moves the records of entries so that they lie in the order of entries, side by side.
+// They must be all that lies in the memory from the address from to last. Arrange returns where
+// they end then. room is scratch memory for a copy of all. Arrange reports false, and has done
+// nothing, if room is too short, if the records do not fit in their new order, or if one of them
+// was not emitted.
 //
 // hot: each record is copied twice, while it is in the cache.
 func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end uint64, ok bool) {
@@ -115,9 +116,9 @@ func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end ui
 	return piece<<segBits + uint64(off), true
 }
 
-// CutPoints makes at most parts-1 ascending cut points of sampled keys, which it sorts. They are distinct, except
-// with spread. A key with a share of several parts is then the cut point of all of
-// them. The next possible key follows it. CutsOf divides such a key among maps.
+// CutPoints makes at most parts-1 ascending cut points of sampled keys, which it sorts. They
+// are distinct, except with spread. A key with a share of several parts is then the cut point of
+// all of them, and the next possible key follows it. source.CutsOf divides such a key among maps.
 func CutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 	slices.SortFunc(keys, bytes.Compare)
 	cuts = [][]byte{}

@@ -117,3 +117,29 @@ func BenchmarkArrange(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(entries))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 }
+
+func TestCutPointsAreQuantilesOfTheSample(t *testing.T) {
+	for _, c := range []struct {
+		name, keys string
+		parts      int
+		spread     bool
+		want       string
+	}{
+		{"of different keys", "d b a c e f h g", 4, false, "c e g"},
+		{"no cut for a key that is the least", "a a a a a a a b", 4, false, ""},
+		{"a key twice is one cut", "a b b b b b b c", 4, false, "b"},
+		{"none of no keys", "", 4, false, ""},
+		{"spread: a key of several shares", "a b b b b b b c", 4, true, `b b b\0`},
+		{"spread: all equal", "a a a a", 4, true, `a a a\0`},
+		{"spread: a key of one share is one cut", "a b c d", 4, true, "b c d"},
+	} {
+		var keys [][]byte
+		for k := range strings.FieldsSeq(c.keys) {
+			keys = append(keys, []byte(k))
+		}
+		got := string(bytes.ReplaceAll(bytes.Join(CutPoints(keys, c.parts, c.spread), []byte(" ")), []byte{0}, []byte(`\0`)))
+		if got != c.want {
+			t.Errorf("%s: cuts %s, want %s", c.name, got, c.want)
+		}
+	}
+}
