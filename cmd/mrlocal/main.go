@@ -1,13 +1,13 @@
 // Command mrlocal runs MapReduce jobs on the files and cores of one machine, and
 // shows how the slots are handed out.
 //
-// table lists the commands; tree.go finds and calls the one that a line names. The commands
-// gen, clean and reproduce are here, the others in the packages below internal:
+// table lists the commands; tree.go finds and calls the one that a line names. help.go has the groups
+// and examples of the help. The commands gen, clean, reproduce, policies, completion, man and version
+// are here, the others in the packages below internal:
 //
 //	argv         reads the command line, words errors
 //	cluster      submit and stream
 //	command      what commands share: their type, streams, exit codes
-//	guide        completion, man, policies, version; groups and examples of the help
 //	jobflags     the jobs of run, with their flags
 //	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
 //	page         --ui
@@ -37,7 +37,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/cluster"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/guide"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/recorded"
 	"mrlocal/cmd/mrlocal/internal/runjob"
@@ -64,10 +63,8 @@ func table() []entry {
 		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", reproduceCommand},
 		{"replay", recorded.Replay}, {"explain", recorded.Explain}, {"compare", recorded.Compare},
 		{"validate", workloads.Validate}, {"convert", recorded.Convert}, {"ui", recorded.UI},
-		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", teach.Command}, {"policies", guide.Policies},
-		{"completion", func() command.Command { return guide.Complete(all) }},
-		{"man", func() command.Command { return guide.Manual(appHelp, all) }},
-		{"version", guide.Version},
+		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", teach.Command}, {"policies", policiesCommand},
+		{"completion", completionCommand}, {"man", manCommand}, {"version", versionCommand},
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/guide"
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/errs"
 )
@@ -96,7 +95,7 @@ func shortcut(args []string, e command.Env) (code int, done bool) {
 		fmt.Fprint(e.Stderr, argv.ErrorLine("", errs.Optionf("", "name a command: mrlocal --help lists them, mrlocal demo shows what mrlocal does")))
 		return command.Usage, true
 	case first == "--version" || first == "-v":
-		if _, err := guide.PrintVersion(e, nil); err != nil {
+		if _, err := printVersion(e, nil); err != nil {
 			return fail(context.Background(), e, "version", err), true
 		}
 		return command.Done, true
@@ -210,14 +209,14 @@ func lower(c *command.Command, above []string, line argv.Line, e command.Env, co
 // explain adds to l what the help shows of the command at path; all takes all flags.
 func explain(c *command.Command, path []string, all bool, l *cli.Command) {
 	flags := c.AllFlags()
-	if len(c.Sub) == 0 && guide.Short(flags) && !all {
+	if len(c.Sub) == 0 && isLong(flags) && !all {
 		l.Description += "\n\n--help-all shows all flags, in groups."
 	}
-	if len(guide.Examples(path)) > 0 {
-		l.CustomHelpTemplate = cli.CommandHelpTemplate + "\nEXAMPLES:\n   " + strings.Join(guide.Examples(path), "\n   ") + "\n"
+	if len(examplesOf(path)) > 0 {
+		l.CustomHelpTemplate = cli.CommandHelpTemplate + "\nEXAMPLES:\n   " + strings.Join(examplesOf(path), "\n   ") + "\n"
 	}
-	for _, f := range guide.Shown(flags, all) {
-		l.Flags = append(l.Flags, lowerFlag(&f, guide.Heading(f.Name, flags)))
+	for _, f := range shownFlags(flags, all) {
+		l.Flags = append(l.Flags, lowerFlag(&f, headingOf(f.Name, flags)))
 	}
 }
 

@@ -1,4 +1,4 @@
-package guide
+package main
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"mrlocal/slots/policy/registry"
 )
 
-// Policies lists the table of policies, in its order: simplest first.
-func Policies() command.Command {
+// policiesCommand lists the table of policies, in its order: simplest first.
+func policiesCommand() command.Command {
 	return command.Command{Usage: "list the slot policies, each with one line and its paper",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
 			if err := command.NoWords(line); err != nil {
@@ -33,45 +33,45 @@ func Policies() command.Command {
 		}}
 }
 
-// Version prints the same as --version.
-func Version() command.Command {
+// versionCommand prints the same as --version.
+func versionCommand() command.Command {
 	all := argv.ToggleSpec("licenses", "", "print the notices of the modules and files in this program that others wrote")
 	return command.Command{Usage: "print the version", Flags: []argv.Spec{all},
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
 			if err := command.NoWords(line); err != nil || !line.Has("licenses") {
-				return PrintVersion(e, err)
+				return printVersion(e, err)
 			}
 			text, err := process.Notices()
 			return command.Done, errors.Join(err, e.Write(text))
 		}}
 }
 
-// PrintVersion writes the version with commit, Go release and platform, unless there is an
+// printVersion writes the version with commit, Go release and platform, unless there is an
 // error already.
-func PrintVersion(e command.Env, err error) (code int, _ error) {
+func printVersion(e command.Env, err error) (code int, _ error) {
 	if err != nil {
 		return command.Usage, err
 	}
 	return command.Done, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
 }
 
-// List lists all commands with their flags, those of tools too.
-func List(all []command.Command) (list []Command) {
-	for _, c := range all {
-		list = append(list, Command{Path: []string{c.Name}, Usage: c.Usage, Flags: c.AllFlags()})
+// documentedCommands lists all commands with their flags, those of tools too.
+func documentedCommands() (list []documented) {
+	for _, c := range all() {
+		list = append(list, documented{Path: []string{c.Name}, Usage: c.Usage, Flags: c.AllFlags()})
 		for _, s := range c.Sub {
-			list = append(list, Command{Path: []string{c.Name, s.Name}, Usage: s.Usage, Flags: s.AllFlags()})
+			list = append(list, documented{Path: []string{c.Name, s.Name}, Usage: s.Usage, Flags: s.AllFlags()})
 		}
 	}
 	return list
 }
 
-// Complete prints a script for a shell. all makes the table of commands.
-func Complete(all func() []command.Command) command.Command {
+// completionCommand prints a script for a shell.
+func completionCommand() command.Command {
 	return command.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
 		Long: "The script completes commands, flags, policies, other choices, and files.",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			script, err := Completion(line.Words, List(all()), append(registry.Names(), "all"))
+			script, err := completionScript(line.Words, documentedCommands(), append(registry.Names(), "all"))
 			if err != nil {
 				return 0, err
 			}
@@ -79,15 +79,15 @@ func Complete(all func() []command.Command) command.Command {
 		}}
 }
 
-// Manual prints manual pages; about stands at the top of the first. all makes the table of commands.
-func Manual(about string, all func() []command.Command) command.Command {
+// manCommand prints manual pages.
+func manCommand() command.Command {
 	return command.Command{Usage: "print the manual page, or write a page a command", Args: "[DIR]",
 		Long: "Without DIR the page of mrlocal goes to standard output. With DIR, which is made if it is missing, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there.",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			pages := Pages(List(all()), about)
+			pages := manualPages(documentedCommands(), appHelp)
 			if len(line.Words) == 0 {
 				return command.Done, e.Write([]byte(pages["mrlocal"]))
 			}
-			return command.Done, WritePages(line.Words, pages)
+			return command.Done, writeManualPages(line.Words, pages)
 		}}
 }

@@ -1,4 +1,4 @@
-package guide
+package main
 
 import (
 	"fmt"
@@ -10,31 +10,31 @@ import (
 	"mrlocal/errs"
 )
 
-// Pages returns manual pages in the macros of man(7), by name without suffix: "mrlocal", and
+// manualPages returns manual pages in the macros of man(7), by name without suffix: "mrlocal", and
 // one for each command, such as "mrlocal-run-sort". about is the text of the first one.
-func Pages(commands []Command, about string) map[string]string {
+func manualPages(commands []documented, about string) map[string]string {
 	pages := map[string]string{}
 	var b strings.Builder
-	head(&b, "mrlocal", "MapReduce on the files and cores of one machine")
+	manHead(&b, "mrlocal", "MapReduce on the files and cores of one machine")
 	b.WriteString(".SH SYNOPSIS\n.B mrlocal\n.I COMMAND\n[FLAGS] [PATH...]\n.SH DESCRIPTION\n")
 	for i, paragraph := range strings.Split(about, "\n\n") {
 		if i > 0 {
 			b.WriteString(".PP\n")
 		}
-		b.WriteString(escape(paragraph) + "\n")
+		b.WriteString(roffText(paragraph) + "\n")
 	}
 	b.WriteString(".SH COMMANDS\n")
 	for _, c := range commands {
-		fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", escape(pageName(c)), escape(c.Usage))
-		pages[pageName(c)] = c.page()
+		fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roffText(manName(c)), roffText(c.Usage))
+		pages[manName(c)] = c.page()
 	}
 	pages["mrlocal"] = b.String()
 	return pages
 }
 
-// WritePages writes pages into the directory that words names, and makes it if it is missing.
+// writeManualPages writes pages into the directory that words names, and makes it if it is missing.
 // Pages that are there are replaced.
-func WritePages(words []string, pages map[string]string) error {
+func writeManualPages(words []string, pages map[string]string) error {
 	if len(words) != 1 {
 		return errs.Optionf(strings.Join(words, " "), "name one directory")
 	}
@@ -50,62 +50,62 @@ func WritePages(words []string, pages map[string]string) error {
 	return nil
 }
 
-// pageName returns the name of a command's page, without suffix: mrlocal-run-sort.
-func pageName(c Command) string { return "mrlocal-" + strings.Join(c.Path, "-") }
+// manName returns the name of a command's page, without suffix: mrlocal-run-sort.
+func manName(c documented) string { return "mrlocal-" + strings.Join(c.Path, "-") }
 
 // page returns the manual page of one command, in the macros of man(7). Its flags stand below
 // the headings of --help-all, those of the command alone first.
-func (c Command) page() string {
+func (c documented) page() string {
 	var b strings.Builder
-	head(&b, pageName(c), c.Usage)
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B mrlocal %s\n[FLAGS] [PATH...]\n", escape(strings.Join(c.Path, " ")))
+	manHead(&b, manName(c), c.Usage)
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B mrlocal %s\n[FLAGS] [PATH...]\n", roffText(strings.Join(c.Path, " ")))
 	below := map[string][]argv.Spec{}
 	for _, f := range c.Flags {
-		below[GroupOf(f.Name)] = append(below[GroupOf(f.Name)], f)
+		below[groupOf(f.Name)] = append(below[groupOf(f.Name)], f)
 	}
 	if len(below[""]) > 0 {
-		flags(&b, "OPTIONS", below[""])
+		manOptions(&b, "OPTIONS", below[""])
 	}
-	for _, g := range groups() {
+	for _, g := range flagGroups() {
 		if len(below[g[0]]) > 0 {
-			flags(&b, g[0], below[g[0]])
+			manOptions(&b, g[0], below[g[0]])
 		}
 	}
-	if examples := Examples(c.Path); len(examples) > 0 {
-		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", escape(strings.Join(examples, "\n")))
+	if examples := examplesOf(c.Path); len(examples) > 0 {
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roffText(strings.Join(examples, "\n")))
 	}
 	b.WriteString(".SH SEE ALSO\n.BR mrlocal (1)\n")
 	return b.String()
 }
 
-// head writes the title. There is no date, so that the same flags give the same bytes.
-func head(b *strings.Builder, name, usage string) {
-	fmt.Fprintf(b, ".TH %s 1 \"\" mrlocal \"User Commands\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(escape(name)), escape(name), escape(usage))
+// manHead writes the title. There is no date, so that the same flags give the same bytes.
+func manHead(b *strings.Builder, name, usage string) {
+	fmt.Fprintf(b, ".TH %s 1 \"\" mrlocal \"User Commands\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roffText(name)), roffText(name), roffText(usage))
 }
 
-// flags writes a heading and a tagged paragraph (.TP) for each flag.
-func flags(b *strings.Builder, heading string, specs []argv.Spec) {
+// manOptions writes a heading and a tagged paragraph (.TP) for each flag.
+func manOptions(b *strings.Builder, heading string, specs []argv.Spec) {
 	fmt.Fprintf(b, ".SH %s\n", heading)
 	for _, f := range specs {
 		b.WriteString(".TP\n.B ")
 		if f.Short != "" && f.Short != f.Name {
-			b.WriteString(escape("-"+f.Short) + ", ")
+			b.WriteString(roffText("-"+f.Short) + ", ")
 		}
-		b.WriteString(escape("--" + f.Name))
+		b.WriteString(roffText("--" + f.Name))
 		// The help of a flag has the name of its value in backquotes.
 		if parts := strings.SplitN(f.Help, "`", 3); f.Value && len(parts) == 3 {
-			b.WriteString(escape("=" + parts[1]))
+			b.WriteString(roffText("=" + parts[1]))
 		}
 		help := strings.ReplaceAll(f.Help, "`", "")
 		if f.Default != "" {
 			help += " (default: " + f.Default + ")"
 		}
-		b.WriteString("\n" + escape(help) + "\n")
+		b.WriteString("\n" + roffText(help) + "\n")
 	}
 }
 
-// escape keeps text from being read as a request or an escape of roff.
-func escape(text string) string {
+// roffText keeps text from being read as a request or an escape of roff.
+func roffText(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...").Replace(text)
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/guide"
 	"mrlocal/slots/policy/registry"
 )
 
 // A flag that batch and sim share stands below a heading.
 func TestEachSharedFlagHasAHeading(t *testing.T) {
 	in := map[string]int{}
-	for _, c := range guide.List(all()) {
+	for _, c := range documentedCommands() {
 		if name := strings.Join(c.Path, " "); name == "batch" || name == "sim" || name == "run sort" {
 			for _, f := range c.Flags {
 				in[f.Name]++
@@ -22,7 +21,7 @@ func TestEachSharedFlagHasAHeading(t *testing.T) {
 		}
 	}
 	for name, n := range in {
-		if n > 1 && guide.GroupOf(name) == "" {
+		if n > 1 && groupOf(name) == "" {
 			t.Errorf("--%s has no heading", name)
 		}
 	}
@@ -31,8 +30,8 @@ func TestEachSharedFlagHasAHeading(t *testing.T) {
 // Every example of the help is a command line that the parser takes.
 func TestExamplesAreCommandLines(t *testing.T) {
 	some := 0
-	for _, c := range guide.List(all()) {
-		for _, example := range guide.Examples(c.Path) {
+	for _, c := range documentedCommands() {
+		for _, example := range examplesOf(c.Path) {
 			words, ok := strings.CutPrefix(example, "mrlocal ")
 			if !ok || strings.ContainsAny(words, "|>") {
 				continue
@@ -55,7 +54,7 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	script, err := guide.Completion([]string{"bash"}, guide.List(all()), registry.Names())
+	script, err := completionScript([]string{"bash"}, documentedCommands(), registry.Names())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 // fish and zsh read their scripts without a complaint, where they are installed.
 func TestOtherShellsReadTheirScripts(t *testing.T) {
 	for _, shell := range []string{"zsh", "fish"} {
-		script, err := guide.Completion([]string{shell}, guide.List(all()), registry.Names())
+		script, err := completionScript([]string{shell}, documentedCommands(), registry.Names())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +106,7 @@ func TestOtherShellsReadTheirScripts(t *testing.T) {
 			t.Errorf("%s: %v: %s", shell, err, out)
 		}
 	}
-	if _, err := guide.Completion([]string{"tcsh"}, nil, nil); err == nil {
+	if _, err := completionScript([]string{"tcsh"}, nil, nil); err == nil {
 		t.Error("tcsh has a script")
 	}
 }
@@ -115,7 +114,7 @@ func TestOtherShellsReadTheirScripts(t *testing.T) {
 // groff formats each page without a warning, where it is installed.
 func TestManualPagesAreWellFormed(t *testing.T) {
 	groff, err := exec.LookPath("groff")
-	pages := guide.Pages(guide.List(all()), appHelp)
+	pages := manualPages(documentedCommands(), appHelp)
 	if len(pages) < 20 {
 		t.Fatalf("%d pages", len(pages))
 	}

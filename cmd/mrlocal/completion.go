@@ -1,4 +1,4 @@
-package guide
+package main
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"mrlocal/errs"
 )
 
-// Completion returns the script that completes command lines of mrlocal in the shell that words
+// completionScript returns the script that completes command lines of mrlocal in the shell that words
 // name: "bash", "zsh" or "fish". It completes commands, flags, names of policies, the choices that the help
 // of a flag names, and files.
-func Completion(words []string, commands []Command, policies []string) (string, error) {
+func completionScript(words []string, commands []documented, policies []string) (string, error) {
 	c := completion{commands: commands, policies: policies}
 	shell := strings.Join(words, " ")
 	switch shell {
@@ -32,7 +32,7 @@ func Completion(words []string, commands []Command, policies []string) (string, 
 
 // completion is what the scripts are made from.
 type completion struct {
-	commands []Command
+	commands []documented
 	policies []string
 }
 
@@ -46,8 +46,8 @@ func (c completion) words(path []string) (words []string) {
 	return words
 }
 
-// choice matches the values that the help of a flag names: `auto|none`.
-var choice = regexp.MustCompile("`([a-z0-9]+(?:\\|[a-z0-9]+)+)`")
+// choicePattern matches the values that the help of a flag names: `auto|none`.
+var choicePattern = regexp.MustCompile("`([a-z0-9]+(?:\\|[a-z0-9]+)+)`")
 
 // valuesOf returns the words that a flag takes; none where it takes other values, such as a
 // file.
@@ -55,7 +55,7 @@ func (c completion) valuesOf(flag, help string) []string {
 	if flag == "sched" {
 		return c.policies
 	}
-	if m := choice.FindStringSubmatch(help); m != nil {
+	if m := choicePattern.FindStringSubmatch(help); m != nil {
 		return strings.Split(m[1], "|")
 	}
 	return nil
@@ -95,7 +95,7 @@ func (c completion) bash() string {
 		}
 	}
 	// The longest path comes first, because the first pattern that matches is taken.
-	sorted := slices.SortedStableFunc(slices.Values(c.commands), func(x, y Command) int { return len(y.Path) - len(x.Path) })
+	sorted := slices.SortedStableFunc(slices.Values(c.commands), func(x, y documented) int { return len(y.Path) - len(x.Path) })
 	for _, cmd := range sorted {
 		var flags []string
 		for _, f := range cmd.Flags {

@@ -1,7 +1,4 @@
-// Package guide lays out what users read about flags: the groups and examples of the help,
-// completion scripts of shells, and manual pages. All of it is made from the tables of flags
-// that the commands parse with.
-package guide
+package main
 
 import (
 	"slices"
@@ -11,25 +8,25 @@ import (
 	"mrlocal/cmd/mrlocal/internal/paperjobs"
 )
 
-// Command is a command with its flags.
-type Command struct {
+// documented is a command with its flags.
+type documented struct {
 	Path  []string // the words that name it: "run", "sort"
 	Usage string   // one line
 	Flags []argv.Spec
 }
 
-// mostAtOnce is the number of flags that a help shows without groups: about as many as one
+// mostFlagsAtOnce is the number of flags that a help shows without groups: about as many as one
 // reads at a glance.
-const mostAtOnce = 16
+const mostFlagsAtOnce = 16
 
-// common are the names of the flags that the help of a long command shows first, separated by
+// commonFlags are the names of the flags that the help of a long command shows first, separated by
 // blanks.
-const common = "input output output-file overwrite sched map-slots reduce-slots memory gantt events cost compare total-slots real"
+const commonFlags = "input output output-file overwrite sched map-slots reduce-slots memory gantt events cost compare total-slots real"
 
-// groups returns the headings of --help-all, each with the names of its flags. A flag that
+// flagGroups returns the headings of --help-all, each with the names of its flags. A flag that
 // stands nowhere belongs to one command alone. A test demands a place here for each flag that
 // several commands have.
-func groups() [][2]string {
+func flagGroups() [][2]string {
 	return [][2]string{
 		{"INPUT AND OUTPUT", "input decode all output overwrite output-file compress-output reducers block-size events report verbose quiet progress gantt step width profile resume csv svg html trace metrics"},
 		{"PAGE", "ui addr allow-remote"},
@@ -40,10 +37,10 @@ func groups() [][2]string {
 	}
 }
 
-// GroupOf returns the heading of a flag; "" is that of the flags that belong to one command
+// groupOf returns the heading of a flag; "" is that of the flags that belong to one command
 // alone.
-func GroupOf(flag string) string {
-	for _, g := range groups() {
+func groupOf(flag string) string {
+	for _, g := range flagGroups() {
 		if slices.Contains(strings.Fields(g[1]), flag) {
 			return g[0]
 		}
@@ -51,11 +48,11 @@ func GroupOf(flag string) string {
 	return ""
 }
 
-// Heading returns the heading of a flag in the help of a command with these flags. It is "" for
+// headingOf returns the heading of a flag in the help of a command with these flags. It is "" for
 // the common flags, and for all flags of a command that has few.
-func Heading(flag string, flags []argv.Spec) string {
-	switch group := GroupOf(flag); {
-	case !Short(flags) || slices.Contains(strings.Fields(common), flag):
+func headingOf(flag string, flags []argv.Spec) string {
+	switch group := groupOf(flag); {
+	case !isLong(flags) || slices.Contains(strings.Fields(commonFlags), flag):
 		return ""
 	case group == "":
 		return "OF THIS COMMAND"
@@ -64,30 +61,29 @@ func Heading(flag string, flags []argv.Spec) string {
 	}
 }
 
-// Short reports whether the help of a command with these flags leaves some of them to
-// --help-all.
-func Short(flags []argv.Spec) bool { return len(flags) > mostAtOnce }
+// isLong reports whether a command has so many flags that its help leaves some to --help-all.
+func isLong(flags []argv.Spec) bool { return len(flags) > mostFlagsAtOnce }
 
-// Shown returns the flags that --help shows: of a long command the common ones, then those of
+// shownFlags returns the flags that --help shows: of a long command the common ones, then those of
 // its own. all keeps every flag.
-func Shown(flags []argv.Spec, all bool) []argv.Spec {
-	if all || !Short(flags) {
+func shownFlags(flags []argv.Spec, all bool) []argv.Spec {
+	if all || !isLong(flags) {
 		return flags
 	}
 	var first, own []argv.Spec
 	for _, f := range flags {
 		switch {
-		case slices.Contains(strings.Fields(common), f.Name):
+		case slices.Contains(strings.Fields(commonFlags), f.Name):
 			first = append(first, f)
-		case GroupOf(f.Name) == "":
+		case groupOf(f.Name) == "":
 			own = append(own, f)
 		}
 	}
 	return append(first, own...)
 }
 
-// Examples returns lines that show a command at work; none for a path that has no help.
-func Examples(path []string) []string {
+// examplesOf returns lines that show a command at work; none for a path that has no help.
+func examplesOf(path []string) []string {
 	if k, ok := paperjobs.Named(path[len(path)-1]); ok && path[0] == "run" {
 		return []string{"mrlocal run " + k.Name + " " + k.Example}
 	}
