@@ -2,8 +2,9 @@
 // shows how the slots are handed out.
 //
 // table lists the commands; tree.go finds and calls the one that a line names. help.go has the groups
-// and examples of the help. The commands gen, clean, reproduce, policies, completion, man and version
-// are here, the others in the packages below internal:
+// and examples of the help. The commands of event files are here (replay, explain, compare, convert,
+// ui), and gen, clean, reproduce, policies, completion, man and version; the others are in the
+// packages below internal:
 //
 //	argv         reads the command line, words errors
 //	cluster      submit and stream
@@ -14,7 +15,6 @@
 //	pictures     --svg, --trace, --csv and --metrics
 //	predict      profile and validate
 //	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result, notices of others
-//	recorded     replay, explain, compare, convert, ui
 //	runjob       run, streaming, lint, tune
 //	settings     flags that several commands share
 //	show         progress, tables and gantts
@@ -38,7 +38,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/cluster"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/recorded"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/cmd/mrlocal/internal/teach"
 	"mrlocal/cmd/mrlocal/internal/tools"
@@ -61,8 +60,8 @@ func table() []entry {
 		{"batch", workloads.Batch}, {"submit", cluster.Submit}, {"stream", cluster.Stream},
 		{"sim", workloads.Sim}, {"sweep", workloads.Sweep}, {"workload", workloads.Workload},
 		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", reproduceCommand},
-		{"replay", recorded.Replay}, {"explain", recorded.Explain}, {"compare", recorded.Compare},
-		{"validate", workloads.Validate}, {"convert", recorded.Convert}, {"ui", recorded.UI},
+		{"replay", replayCommand}, {"explain", explainCommand}, {"compare", compareCommand},
+		{"validate", workloads.Validate}, {"convert", convertCommand}, {"ui", uiCommand},
 		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", teach.Command}, {"policies", policiesCommand},
 		{"completion", completionCommand}, {"man", manCommand}, {"version", versionCommand},
 	}

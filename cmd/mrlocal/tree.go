@@ -188,7 +188,7 @@ func lower(c *command.Command, above []string, line argv.Line, e command.Env, co
 	}
 	// The library knows texts and flags for the help only; each start would pay for them.
 	if line.Help && c.Raw == nil {
-		explain(c, append(slices.Clone(above), c.Name), line.HelpAll, l)
+		addHelp(c, append(slices.Clone(above), c.Name), line.HelpAll, l)
 	}
 	if c.Raw != nil {
 		l.Action = func(*cli.Context) error { return errs.Optionf(c.Name, "the name stands first: mrlocal %s", c.Name) }
@@ -206,8 +206,8 @@ func lower(c *command.Command, above []string, line argv.Line, e command.Env, co
 	return l
 }
 
-// explain adds to l what the help shows of the command at path; all takes all flags.
-func explain(c *command.Command, path []string, all bool, l *cli.Command) {
+// addHelp adds to l what the help shows of the command at path; all takes all flags.
+func addHelp(c *command.Command, path []string, all bool, l *cli.Command) {
 	flags := c.AllFlags()
 	if len(c.Sub) == 0 && isLong(flags) && !all {
 		l.Description += "\n\n--help-all shows all flags, in groups."

@@ -14,7 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/recorded"
 	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -143,7 +142,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		}
 	}
 	if compare {
-		differs, err := recorded.CompareRuns(e, picture, explain.Recorded{Name: names[0], Events: bytes.NewReader(kept[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(kept[1].Bytes())})
+		differs, err := CompareRuns(e, picture, explain.Recorded{Name: names[0], Events: bytes.NewReader(kept[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(kept[1].Bytes())})
 		if err != nil {
 			return 0, err
 		}
@@ -262,4 +261,19 @@ func tell(e command.Env, files *pictures.Files, reports []*report.Report, verbos
 		return err
 	}
 	return e.Write(b.Bytes())
+}
+
+// CompareRuns writes a comparison, of mrlocal compare too, with the letters and the width of p. The
+// exit code says whether the runs differ.
+func CompareRuns(e command.Env, p *show.Picture, a, b explain.Recorded) (int, error) {
+	var text bytes.Buffer // a comparison that ends in an error is not printed
+	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, show.Width(e.Stdout)))
+	if err != nil {
+		return 0, err
+	}
+	code := command.Done
+	if differ {
+		code = command.Differs
+	}
+	return code, e.Write(text.Bytes())
 }

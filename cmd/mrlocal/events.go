@@ -1,7 +1,4 @@
-// Package recorded has the commands that read event files: replay, explain, compare, convert and ui.
-//
-// Neighbours: packages slots/replay, slots/explain and trace do the work; page shows the page.
-package recorded
+package main
 
 import (
 	"context"
@@ -10,6 +7,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
@@ -21,8 +19,8 @@ const replayHelp = `EVENTS is a file that --events wrote, or - for standard inpu
 
 Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
 
-// Replay shows that decisions depend on the recorded facts alone.
-func Replay() command.Command {
+// replayCommand shows that decisions depend on the recorded facts alone.
+func replayCommand() command.Command {
 	return command.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Run: runReplay}
 }
 
@@ -56,8 +54,8 @@ func runReplay(ctx context.Context, e command.Env, line argv.Line) (int, error) 
 	return command.Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }
 
-// Convert writes recorded runs of older versions as this one writes them.
-func Convert() command.Command {
+// convertCommand writes recorded runs of older versions as this one writes them.
+func convertCommand() command.Command {
 	return command.Command{Usage: "write an event file of an older schema in the newest one, to standard output", Args: "EVENTS", Long: "Exit codes: 0 done; 2 the file is cut short, was changed or was not written by mrlocal.",
 		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			path, events, err := openEvents(e, line)
@@ -69,6 +67,14 @@ func Convert() command.Command {
 				return 0, notEvents(path, err)
 			}
 			return command.Done, nil
+		}}
+}
+
+// uiCommand shows recorded runs, or the playground, on a page.
+func uiCommand() command.Command {
+	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: page.Help, Flags: page.UIFlags(),
+		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+			return command.Done, page.Show(ctx, e.Stderr, line)
 		}}
 }
 

@@ -1,4 +1,4 @@
-package recorded
+package main
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
@@ -18,9 +17,9 @@ const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, 
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
 
-// Explain answers questions about a run from its events alone. The run may
+// explainCommand answers questions about a run from its events alone. The run may
 // have been real or simulated.
-func Explain() command.Command {
+func explainCommand() command.Command {
 	return command.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: explainHelp,
 		Flags: []argv.Spec{
 			argv.ValueSpec("at", "the state at `TIME` after the start of the run, and the last decision before it; with --slot, what the slot held and why", ""),
@@ -86,12 +85,4 @@ func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error)
 		err = nil
 	}
 	return command.Done, err
-}
-
-// UI shows recorded runs, or the playground, on a page.
-func UI() command.Command {
-	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: page.Help, Flags: page.UIFlags(),
-		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-			return command.Done, page.Show(ctx, e.Stderr, line)
-		}}
 }

@@ -1,14 +1,12 @@
-package recorded
+package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/settings"
-	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/cmd/mrlocal/internal/workloads"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
 )
@@ -17,8 +15,8 @@ const compareHelp = `FIRST and SECOND are files that --events of run, batch or s
 
 Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
-// Compare says where two recorded runs differ, and why.
-func Compare() command.Command {
+// compareCommand says where two recorded runs differ, and why.
+func compareCommand() command.Command {
 	return command.Command{Usage: "tell how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Run: runCompare,
 		Flags: []argv.Spec{
 			argv.ValueSpec("gantt", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters"),
@@ -56,20 +54,5 @@ func runCompare(ctx context.Context, e command.Env, line argv.Line) (int, error)
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}
 	}
-	return CompareRuns(e, picture, both[0], both[1])
-}
-
-// CompareRuns writes a comparison, with the letters and the width of p. The exit code says whether
-// the runs differ.
-func CompareRuns(e command.Env, p *show.Picture, a, b explain.Recorded) (int, error) {
-	var text bytes.Buffer // a comparison that ends in an error is not printed
-	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, show.Width(e.Stdout)))
-	if err != nil {
-		return 0, err
-	}
-	code := command.Done
-	if differ {
-		code = command.Differs
-	}
-	return code, e.Write(text.Bytes())
+	return workloads.CompareRuns(e, picture, both[0], both[1])
 }
