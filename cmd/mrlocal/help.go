@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/paperjobs"
+	"mrlocal/cmd/mrlocal/internal/settings"
 )
 
 // documented is a command with its flags.
@@ -84,8 +84,8 @@ func shownFlags(flags []argv.Spec, all bool) []argv.Spec {
 
 // examplesOf returns lines that show a command at work; none for a path that has no help.
 func examplesOf(path []string) []string {
-	if k, ok := paperjobs.Named(path[len(path)-1]); ok && path[0] == "run" {
-		return []string{"mrlocal run " + k.Name + " " + k.Example}
+	if example := settings.Example(path[len(path)-1]); example != "" && path[0] == "run" {
+		return []string{"mrlocal run " + path[len(path)-1] + " " + example}
 	}
 	return map[string][]string{
 		"run wordcount": {"mrlocal run wordcount wiki/ -o words.txt", "mrlocal run wordcount --top 10 --alnum --ignore-case wiki/"},

@@ -9,14 +9,13 @@
 //	argv         reads the command line, words errors
 //	cluster      submit and stream
 //	command      what commands share: their type, streams, exit codes
-//	jobflags     the jobs of run, with their flags
 //	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
 //	page         --ui
 //	pictures     --svg, --trace, --csv and --metrics
 //	predict      profile and validate
 //	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result, notices of others
 //	runjob       run, streaming, lint, tune
-//	settings     flags that several commands share
+//	settings     flags that several commands share; the jobs of run, with their flags
 //	show         progress, tables and gantts
 //	teach        demo
 //	tools        the commands that work as GNU tools do

@@ -5,7 +5,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/jobs"
@@ -37,7 +36,7 @@ func Stream() command.Command {
 func forEachJob(usage, help, args string, flags []argv.Spec, run runJob) command.Command {
 	// The job is built late (build): submit makes it after it has checked the flags of the
 	// cluster, and a child after it knows its side.
-	c := jobflags.ForEach(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(jobflags.Kind) []argv.Spec { return flags },
+	c := settings.ForEachJob(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(settings.Job) []argv.Spec { return flags },
 		func(ctx context.Context, e command.Env, line argv.Line, job string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
 			return command.Done, run(ctx, e, line, job, func() (jobs.Chain, error) { return build(settings.NewReader(line)) })
 		})

@@ -11,7 +11,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/settings"
@@ -30,8 +29,8 @@ const defaultRounds = 3
 // Tune has a subcommand for each job, as run has.
 func Tune() command.Command {
 	flags := tuneFlags()
-	return jobflags.ForEach(command.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp},
-		func(jobflags.Kind) []argv.Spec { return flags }, tuneJob)
+	return settings.ForEachJob(command.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp},
+		func(settings.Job) []argv.Spec { return flags }, tuneJob)
 }
 
 // tuneFlags are measuringFlags with those that tune reads differently.
@@ -111,7 +110,7 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, bu
 // times. Notes go to note.
 func measured(r *settings.Reader, name string, build func(*settings.Reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
 	if name == "grep" { // as run does
-		r.Keep(jobflags.MissingWord(r.Line))
+		r.Keep(settings.MissingPattern(r.Line))
 	}
 	o, err := settings.RunOptions(r.Line, "")
 	r.Keep(err)
@@ -121,13 +120,13 @@ func measured(r *settings.Reader, name string, build func(*settings.Reader) (job
 	}
 	chain, err := build(r)
 	if err == nil {
-		err = jobflags.CheckReduces(name, chain, o)
+		err = settings.CheckReduces(name, chain, o)
 	}
 	if err != nil {
 		return nil, o, err
 	}
 	streamcmd.Apply(r.Stream, &o)
-	for _, n := range jobflags.GrepNotes(r.Line, name, chain, &o) {
+	for _, n := range settings.GrepNotes(r.Line, name, chain, &o) {
 		note(n)
 	}
 	return chain, o, nil
@@ -151,8 +150,8 @@ const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each 
 func Profile() command.Command {
 	// All jobs share the flags of profile; --report and --progress are not among them.
 	flags := measuringFlags(argv.ValueSpec("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
-	return jobflags.ForEach(command.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp},
-		func(jobflags.Kind) []argv.Spec { return flags }, profileJob)
+	return settings.ForEachJob(command.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp},
+		func(settings.Job) []argv.Spec { return flags }, profileJob)
 }
 
 // profileJob measures the job and prints its profile.

@@ -13,7 +13,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/settings"
@@ -29,8 +28,8 @@ const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing 
 
 // Command has a subcommand for each job. All of them share settings.RunFlags.
 func Command() command.Command {
-	return jobflags.ForEach(command.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
-		func(j jobflags.Kind) []argv.Spec {
+	return settings.ForEachJob(command.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
+		func(j settings.Job) []argv.Spec {
 			flags := append(settings.RunFlags(j.ShortOutput), settings.VerboseFlag())
 			if j.Name != "grep" { // whose --quiet is that of GNU grep
 				flags = append(flags, settings.QuietFlag())
@@ -45,7 +44,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 	// The word may be a pattern without -e. A wrong guess would read a file that is not there,
 	// so the message suggests -e.
 	if name == "grep" {
-		if err := jobflags.MissingWord(line); err != nil {
+		if err := settings.MissingPattern(line); err != nil {
 			return 0, err
 		}
 	}
@@ -72,7 +71,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 	if err != nil {
 		return 0, err
 	}
-	if err := jobflags.CheckReduces(name, chain, o); err != nil {
+	if err := settings.CheckReduces(name, chain, o); err != nil {
 		return 0, err
 	}
 	defer r.Stream.Close()
@@ -87,7 +86,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 		o.Events = e
 	}
 	streamcmd.Apply(r.Stream, &o)
-	notes := jobflags.GrepNotes(line, name, chain, &o)
+	notes := settings.GrepNotes(line, name, chain, &o)
 	if line.Has("quiet") {
 		mode = "none"
 	}

@@ -8,7 +8,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/streamcmd"
@@ -45,7 +44,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 		streamcmd.Usage(e.Stdout)
 		return command.Done
 	}
-	kind := jobflags.Streaming()
+	kind := settings.StreamingJob()
 	flags := append(append(settings.RunFlags(""), settings.VerboseFlag(), settings.QuietFlag()), kind.Flags...)
 	ours, theirs := streamcmd.Divide(args, flags)
 	line, err := argv.ParseTool("streaming", ours, argv.Flags(flags))

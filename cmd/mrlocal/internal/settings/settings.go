@@ -1,5 +1,5 @@
 // Package settings has the flags that several commands share, and turns them into options: of
-// real runs, of simulations, and of both.
+// real runs, of simulations, and of both. It also has the jobs of run with their flags (Jobs).
 //
 // A function whose name ends in Flags lists flags, for the parser and the help. A method of
 // Reader, or a function whose name begins with Read, reads them. The first mistake stays in
@@ -12,7 +12,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/paperjobs"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -131,7 +130,7 @@ func RunOptions(line argv.Line, job string) (mrlocal.Options, error) {
 // JobOptions reads JobFlags.
 func (r *Reader) JobOptions(o *mrlocal.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
-	o.Side = r.Path(paperjobs.CentroidsFlag)
+	o.Side = r.Path(centroidsFlag)
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
 	if o.OutputDir == "-" {
@@ -163,7 +162,7 @@ func inputs(r *Reader) []string {
 	if slices.Contains(paths, "") {
 		r.Keep(errs.Optionf("input", "an empty path"))
 	}
-	r.Keep(paperjobs.CheckInputs(r.Line.Path[len(r.Line.Path)-1], len(paths)))
+	r.Keep(checkInputs(r.Line.Path[len(r.Line.Path)-1], len(paths)))
 	return paths
 }
 

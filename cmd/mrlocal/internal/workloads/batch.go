@@ -12,7 +12,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/settings"
@@ -72,7 +71,7 @@ func (b *batch) load(e command.Env, line argv.Line) (err error) {
 		return err
 	}
 	// Sleep jobs draw their times from the seed, as the simulator does. Seed 0 stands for 1.
-	b.reader = &batchReader{file: b.file, kinds: jobflags.Kinds(), seed: max(1, b.Seed)}
+	b.reader = &batchReader{file: b.file, kinds: settings.Jobs(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()
 	return err
 }

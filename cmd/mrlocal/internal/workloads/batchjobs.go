@@ -7,7 +7,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
@@ -33,7 +32,7 @@ const sleepJob = "sleep"
 // that is wrong.
 type batchReader struct {
 	file  *workload.File
-	kinds []jobflags.Kind
+	kinds []settings.Job
 	seed  uint64
 
 	stdout string // the job whose result goes to standard output; "": none
@@ -107,7 +106,7 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 }
 
 // lower reads the args of a job as run reads its flags.
-func (b *batchReader) lower(job *batchJob, k *jobflags.Kind) error {
+func (b *batchReader) lower(job *batchJob, k *settings.Job) error {
 	specs := append(settings.JobFlags(k.ShortOutput), k.Flags...)
 	// The args become a command line, so that a value means the same here and there and has
 	// the same bounds.
@@ -137,7 +136,7 @@ func (b *batchReader) lower(job *batchJob, k *jobflags.Kind) error {
 	if job.chain, err = k.Build(r); err != nil {
 		return b.at(job.ListedJob, err)
 	}
-	if err := jobflags.CheckReduces(k.Name, job.chain, job.options); err != nil {
+	if err := settings.CheckReduces(k.Name, job.chain, job.options); err != nil {
 		return b.at(job.ListedJob, err)
 	}
 	job.stream = r.Stream
@@ -146,7 +145,7 @@ func (b *batchReader) lower(job *batchJob, k *jobflags.Kind) error {
 }
 
 // settings returns the flags that an arg stands for.
-func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *jobflags.Kind, specs []argv.Spec) ([]argv.Setting, error) {
+func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *settings.Job, specs []argv.Spec) ([]argv.Setting, error) {
 	f := argv.Named(a.Name, specs)
 	if f == nil {
 		return nil, b.unknown(j, a, k, specs)
@@ -174,7 +173,7 @@ func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *jobfla
 
 // unknown words an arg that the job does not have: a flag of the whole run, a name with
 // dashes, or a misspelt name.
-func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *jobflags.Kind, specs []argv.Spec) error {
+func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *settings.Job, specs []argv.Spec) error {
 	// Slots, memory and policy belong to the batch as a whole: all jobs share them.
 	if argv.Named(a.Name, settings.RunFlags(k.ShortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)

@@ -1,8 +1,4 @@
-// Package jobflags reads the flags of the jobs wordcount, sort and grep. Each job has a list of
-// flags, and a function that makes the job of their values.
-//
-// Neighbours: argv reads the command line; the command has the table of jobs.
-package jobflags
+package settings
 
 import (
 	"errors"
@@ -22,8 +18,8 @@ import (
 	"mrlocal/jobs/wordcount"
 )
 
-// WordcountFlags are the flags of wordcount alone.
-func WordcountFlags() []argv.Spec {
+// wordcountFlags are the flags of wordcount alone.
+func wordcountFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ToggleSpec("ignore-case", "", "count upper case letters A to Z as lower case"),
 		argv.ToggleSpec("alnum", "", "words are runs of ASCII letters and digits"),
@@ -31,8 +27,8 @@ func WordcountFlags() []argv.Spec {
 	}
 }
 
-// Wordcount makes the job that the flags describe.
-func Wordcount(r *argv.Reader) (jobs.Chain, error) {
+// wordcountJob makes the job that the flags describe.
+func wordcountJob(r *Reader) (jobs.Chain, error) {
 	o := wordcount.Options{IgnoreCase: r.Line.Has("ignore-case"), Alnum: r.Line.Has("alnum"), Top: int64(r.Count("top", 1, math.MaxInt32))}
 	if r.Err != nil {
 		return nil, r.Err
@@ -40,8 +36,8 @@ func Wordcount(r *argv.Reader) (jobs.Chain, error) {
 	return wordcount.New(o)
 }
 
-// SortFlags have the letters and meanings of GNU sort.
-func SortFlags() []argv.Spec {
+// sortFlags have the letters and meanings of GNU sort.
+func sortFlags() []argv.Spec {
 	key := argv.ValueSpec("key", "sort by the key `POS1[,POS2]`, as in GNU sort; may be repeated", "the whole line")
 	key.Short, key.Repeat = "k", true
 	separator := argv.ValueSpec("field-separator", "fields end at the byte `SEP`", "fields end before blanks")
@@ -58,8 +54,8 @@ func SortFlags() []argv.Spec {
 	}
 }
 
-// Sort makes the job that the flags describe. Package sort reads the keys.
-func Sort(r *argv.Reader) (jobs.Chain, error) {
+// sortJob makes the job that the flags describe. Package sort reads the keys.
+func sortJob(r *Reader) (jobs.Chain, error) {
 	on := r.Line.Has
 	separator, given := r.Line.Value("field-separator")
 	if given && separator == "" { // to package sort, "" means that none is set
@@ -73,9 +69,9 @@ func Sort(r *argv.Reader) (jobs.Chain, error) {
 	})
 }
 
-// GrepFlags have the letters and meanings of GNU grep; -o is therefore not
+// grepFlags have the letters and meanings of GNU grep; -o is therefore not
 // --output-file.
-func GrepFlags() []argv.Spec {
+func grepFlags() []argv.Spec {
 	pattern := argv.ValueSpec("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
 	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true // the word after -e is a pattern even if it looks like a flag
 	most := argv.ValueSpec("max-count", "stop reading a file after `N` selected lines; a negative N is no bound", "")
@@ -98,9 +94,9 @@ func GrepFlags() []argv.Spec {
 	}
 }
 
-// Grep makes the jobs that the flags describe: counting and sorting, or one that
+// grepJob makes the jobs that the flags describe: counting and sorting, or one that
 // selects lines.
-func Grep(r *argv.Reader) (jobs.Chain, error) {
+func grepJob(r *Reader) (jobs.Chain, error) {
 	o, err := grepOptions(r)
 	if err != nil {
 		return nil, err
@@ -109,7 +105,7 @@ func Grep(r *argv.Reader) (jobs.Chain, error) {
 }
 
 // grepOptions reads GrepFlags.
-func grepOptions(r *argv.Reader) (grep.Options, error) {
+func grepOptions(r *Reader) (grep.Options, error) {
 	on := r.Line.Has
 	o := grep.Options{
 		Patterns: r.Line.Values("regexp"), Text: on("text"),
@@ -130,9 +126,9 @@ func grepOptions(r *argv.Reader) (grep.Options, error) {
 	return o, r.Err
 }
 
-// MissingWord refuses a plain word that names no file if there is no -e: the
+// MissingPattern refuses a plain word that names no file if there is no -e: the
 // user probably meant it as the pattern of grep.
-func MissingWord(line argv.Line) error {
+func MissingPattern(line argv.Line) error {
 	if len(line.Values("regexp")) > 0 {
 		return nil
 	}

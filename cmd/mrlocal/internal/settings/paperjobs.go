@@ -1,0 +1,206 @@
+package settings
+
+import (
+	"math"
+	"strconv"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/adjacencylist"
+	"mrlocal/jobs/classification"
+	"mrlocal/jobs/combine"
+	"mrlocal/jobs/histogrammovies"
+	"mrlocal/jobs/histogramratings"
+	"mrlocal/jobs/invertedindex"
+	"mrlocal/jobs/join"
+	"mrlocal/jobs/kmeans"
+	"mrlocal/jobs/randomtext"
+	"mrlocal/jobs/rankedinvertedindex"
+	"mrlocal/jobs/selection"
+	"mrlocal/jobs/selfjoin"
+	"mrlocal/jobs/sequencecount"
+	"mrlocal/jobs/terasort"
+	"mrlocal/jobs/teravalidate"
+	"mrlocal/jobs/termvector"
+)
+
+// noInput is Job.Inputs of a job that reads nothing.
+const noInput = -1
+
+// centroidsFlag is the flag whose file is the side data of a job (Options.Side).
+const centroidsFlag = "centroids"
+
+// paperJobs lists the jobs of the papers, PUMA's and Gridmix's, in the order of the help. A new job
+// gets a line here. docs/jobs.md describes them.
+func paperJobs() []Job {
+	return []Job{
+		{"inverted-index", "list the files that have each word", "o", "wiki/ -o index.txt", 0, nil, withoutOptions(invertedindex.New)},
+		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "o", "sequences.txt -o ranked.txt", 0, nil, withoutOptions(rankedinvertedindex.New)},
+		{"term-vector", "list the frequent words of each file", "o", "wiki/ --min 100", 0, termFlags(), termVector},
+		{"sequence-count", "count sequences of three words in each file", "o", "wiki/ -o sequences.txt", 0, nil, withoutOptions(sequencecount.New)},
+		{"self-join", "join sorted lists of k items to candidates of k+1 items", "o", "candidates.txt -o joined.txt", 0, nil, withoutOptions(selfjoin.New)},
+		{"adjacency-list", "list the neighbours of each node of a graph of edges", "o", "edges.txt -o lists.txt", 0, nil, withoutOptions(adjacencylist.New)},
+		{"histogram-movies", "count movies by average rating", "o", "movies.txt", 0, nil, withoutOptions(histogrammovies.New)},
+		{"histogram-ratings", "count ratings of movies", "o", "movies.txt", 0, nil, withoutOptions(histogramratings.New)},
+		{"kmeans", "find the centres of K clusters of points", "o", "points.txt --clusters 8 -o centroids.txt", 0, kmeansFlags(), kMeans},
+		{"classification", "put points into the clusters of centroids", "o", "points.txt --centroids centroids.txt -o clusters.txt", 0, []argv.Spec{centroids("read the centroids from `FILE`, as kmeans writes them", "required")}, classify},
+		{"terasort", "sort binary records by their first bytes", "o", "records.bin -o sorted.bin", 0, recordFlags(), teraSort},
+		{"teravalidate", "check the order of binary records, and add up their checksums", "o", "sorted.bin", 0, recordFlags(), teraValidate},
+		{"randomtext", "write random text; reads no input", "o", "--bytes 64MiB --output text/", noInput, randomFlags(), randomText},
+		{"combine", "count words, combined in the maps (Gridmix)", "o", "wiki/ --reducers 1 -o counts.txt", 0, nil, withoutOptions(combine.New)},
+		{"select", "keep a tenth, then two fifths of all lines, three times (Gridmix, monsterQuery)", "o", "lines.txt -o kept.txt", 0, selectFlags(), selectLines},
+		{"join", "join two inputs by the first field of their lines", "o", "users.tsv visits.tsv -o joined.tsv", join.Inputs, nil, withoutOptions(join.New)},
+	}
+}
+
+// paperJob returns the job of that name, or an empty one.
+func paperJob(name string) Job {
+	for _, j := range paperJobs() {
+		if j.Name == name {
+			return j
+		}
+	}
+	return Job{}
+}
+
+// Example returns an example of the arguments behind "mrlocal run JOB"; "" if there is none.
+func Example(job string) string { return paperJob(job).Example }
+
+// checkInputs refuses a number of inputs that the job does not take. Other jobs take any number
+// but none.
+func checkInputs(job string, inputs int) error {
+	j := paperJob(job)
+	switch {
+	case j.Inputs == noInput && inputs > 0:
+		return errs.Optionf(job, "reads no input")
+	case j.Inputs != noInput && inputs == 0:
+		return errs.Optionf("no input", "name files, directories or globs, or - for standard input")
+	case j.Inputs > 0 && inputs != j.Inputs:
+		return errs.Optionf(job, "takes %d inputs, not %d; quote a glob, so that the shell leaves it alone", j.Inputs, inputs)
+	}
+	return nil
+}
+
+// withoutOptions builds a job without options.
+func withoutOptions(build func() (jobs.Chain, error)) func(*Reader) (jobs.Chain, error) {
+	return func(*Reader) (jobs.Chain, error) { return build() }
+}
+
+func termFlags() []argv.Spec {
+	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(termvector.DefaultMin))}
+}
+
+// termVector builds the job of term-vector. A flag that is not set stays the zero value of its
+// option, here and below, and the job's package sets the default. So a default stands once, and
+// the help only names it.
+func termVector(r *Reader) (jobs.Chain, error) {
+	o := termvector.Options{Min: int64(r.Count("min", 1, math.MaxInt32))}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return termvector.New(o)
+}
+
+// centroids is the flag of side data. The command reads the file.
+func centroids(help, def string) argv.Spec { return argv.ValueSpec(centroidsFlag, help, def) }
+
+func kmeansFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("clusters", "find `K` clusters", "10, or as many as --centroids has"),
+		argv.ValueSpec("rounds", "at most `N` rounds", "20"),
+		argv.ValueSpec("tolerance", "stop when no coordinate moves by more than `X`", "0.001"),
+		centroids("begin with the points in `FILE`, one on each line", "points of the input, drawn by their hash"),
+	}
+}
+
+// kMeans builds the chain of kmeans. The file of --centroids is side data that the command reads
+// later, so here only whether there is one counts. Its lines fix K, which is why both flags
+// together are refused.
+func kMeans(r *Reader) (jobs.Chain, error) {
+	o := kmeans.Options{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(centroidsFlag)}
+	o.Tolerance = argv.Value(&r.Reader, "tolerance", number)
+	if r.Err == nil && o.Given && o.K > 0 {
+		return nil, errs.Optionf("--clusters, --centroids", "give one of them, not both")
+	}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return kmeans.New(o)
+}
+
+// number reads a number above 0.
+func number(flag, text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return 0, errs.Optionf("--"+flag, "%s: want a number above 0", argv.Quote(text))
+	}
+	return x, nil
+}
+
+// classify builds the job of classification. It needs centroids: without them each point would
+// be in no cluster.
+func classify(r *Reader) (jobs.Chain, error) {
+	if !r.Line.Has(centroidsFlag) {
+		return nil, errs.Optionf("--"+centroidsFlag, "name the file of the centroids")
+	}
+	return classification.New()
+}
+
+func recordFlags() []argv.Spec {
+	return []argv.Spec{argv.ValueSpec("record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", terasort.DefaultRecord)}
+}
+
+func teraSort(r *Reader) (jobs.Chain, error) {
+	record, _ := r.Line.Value("record")
+	return terasort.New(terasort.Options{Record: record})
+}
+
+// teraValidate builds the job that checks what teraSort wrote, from the same --record: only with
+// equal record and key lengths, in bytes, does the check mean anything.
+func teraValidate(r *Reader) (jobs.Chain, error) {
+	record, _ := r.Line.Value("record")
+	recordBytes, keyBytes, err := terasort.ParseRecord(record)
+	if err != nil {
+		return nil, err
+	}
+	return teravalidate.New(teravalidate.Options{RecordBytes: recordBytes, KeyBytes: keyBytes})
+}
+
+func randomFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("bytes", "write `SIZE` of text, in whole records", "64MiB"),
+		argv.ValueSpec("maps", "write it with `N` map tasks", "one for each 8MiB"),
+		argv.ValueSpec("seed", "seed `N`, a whole number", "1"),
+	}
+}
+
+// randomText builds the job without inputs. Its bytes and maps decide how it is split; the same
+// seed gives the same text for the same split.
+func randomText(r *Reader) (jobs.Chain, error) {
+	o := randomtext.Options{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
+	if r.Line.Has("seed") {
+		o.Seed = argv.Value(&r.Reader, "seed", argv.Seed)
+	}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return randomtext.New(o)
+}
+
+func selectFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("keep-map", "a map keeps `P` percent of its lines", "10"),
+		argv.ValueSpec("keep-reduce", "a reduce keeps `P` percent of its lines", "40"),
+		argv.ValueSpec("stages", "a chain of `N` jobs", "3"),
+	}
+}
+
+func selectLines(r *Reader) (jobs.Chain, error) {
+	o := selection.Options{Stages: r.Count("stages", 1, 100)}
+	o.KeepMap, o.KeepReduce = argv.Value(&r.Reader, "keep-map", number), argv.Value(&r.Reader, "keep-reduce", number)
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return selection.New(o)
+}
