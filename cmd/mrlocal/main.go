@@ -7,14 +7,14 @@
 // packages below internal:
 //
 //	argv         reads the command line, words errors
-//	cluster      submit and stream
 //	command      what commands share: their type, streams, exit codes
+//	hadoop       streaming, lint, submit, stream
 //	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
 //	page         --ui
 //	pictures     --svg, --trace, --csv and --metrics
 //	predict      profile and validate
 //	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result, notices of others
-//	runjob       run, streaming, lint, tune
+//	runjob       run, tune
 //	settings     flags that several commands share; the jobs of run, with their flags
 //	show         progress, tables and gantts
 //	teach        demo
@@ -34,8 +34,8 @@ import (
 	"regexp"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/cluster"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/hadoop"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/cmd/mrlocal/internal/teach"
@@ -55,8 +55,8 @@ type entry struct {
 func table() []entry {
 	return []entry{
 		{"count", tools.Count}, {"grep", tools.Grep}, {"sort", tools.Sort},
-		{"run", runjob.Command}, {"streaming", runjob.Streaming}, {"lint", runjob.Lint},
-		{"batch", workloads.Batch}, {"submit", cluster.Submit}, {"stream", cluster.Stream},
+		{"run", runjob.Command}, {"streaming", hadoop.Streaming}, {"lint", hadoop.Lint},
+		{"batch", workloads.Batch}, {"submit", hadoop.Submit}, {"stream", hadoop.Stream},
 		{"sim", workloads.Sim}, {"sweep", workloads.Sweep}, {"workload", workloads.Workload},
 		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", reproduceCommand},
 		{"replay", replayCommand}, {"explain", explainCommand}, {"compare", compareCommand},
@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 	if code, done := shortcut(args, e); done {
 		return code
 	}
-	args = cluster.SideLast(args)
+	args = hadoop.SideLast(args)
 	tree := meant(args)
 	line, err := argv.Parse(args, leaves(tree))
 	if err != nil {

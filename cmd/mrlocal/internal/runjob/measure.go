@@ -14,7 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/settings"
-	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 )
@@ -125,7 +124,7 @@ func measured(r *settings.Reader, name string, build func(*settings.Reader) (job
 	if err != nil {
 		return nil, o, err
 	}
-	streamcmd.Apply(r.Stream, &o)
+	settings.ApplyStreaming(r.Stream, &o)
 	for _, n := range settings.GrepNotes(r.Line, name, chain, &o) {
 		note(n)
 	}

@@ -1,8 +1,7 @@
-// Package runjob has the commands that run one job on real files: run, streaming, tune, and
-// profile of a job.
+// Package runjob has the commands that run one job on real files: run, tune, and profile of a job.
 //
-// Neighbours: jobflags has the jobs, settings the flags that they share; measure makes the runs of
-// tune and profile.
+// Neighbours: settings has the jobs and their flags; measure makes the runs of tune and profile;
+// hadoop runs streaming jobs by Run.
 package runjob
 
 import (
@@ -17,10 +16,10 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/report"
+	"mrlocal/streaming"
 )
 
 // Help says what the exit codes of a command that runs a job mean.
@@ -35,12 +34,12 @@ func Command() command.Command {
 				flags = append(flags, settings.QuietFlag())
 			}
 			return flags
-		}, runJob)
+		}, Run)
 }
 
-// runJob runs one job. It checks all flags and files first, so that a mistake
+// Run runs one job. It checks all flags and files first, so that a mistake
 // leaves no file behind. The report is written for a failed run too.
-func runJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
+func Run(ctx context.Context, e command.Env, line argv.Line, name string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
 	// The word may be a pattern without -e. A wrong guess would read a file that is not there,
 	// so the message suggests -e.
 	if name == "grep" {
@@ -85,7 +84,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 	if e := files.Events(0); e != nil { // a nil *File must not become a non-nil io.Writer
 		o.Events = e
 	}
-	streamcmd.Apply(r.Stream, &o)
+	settings.ApplyStreaming(r.Stream, &o)
 	notes := settings.GrepNotes(line, name, chain, &o)
 	if line.Has("quiet") {
 		mode = "none"
@@ -104,7 +103,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 		return err
 	})
 	if files.HasReport() && done != nil { // also of a run that failed
-		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, streamcmd.Reported(r.Stream, done)) }))
+		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, reported(r.Stream, done)) }))
 	}
 	if err = errors.Join(err, files.CloseEvents(0)); err != nil {
 		return 0, err
@@ -115,7 +114,7 @@ func runJob(ctx context.Context, e command.Env, line argv.Line, name string, bui
 	if name == "grep" && !done.Matched() { // the empty result was written all the same
 		return command.NoMatch, nil
 	}
-	return command.Done, streamcmd.Counters(e.Stderr, r.Stream, done)
+	return command.Done, writeCounters(e.Stderr, r.Stream, done)
 }
 
 // besideRun returns what a run reads and writes. No auxiliary file may be an input or
@@ -144,4 +143,23 @@ func runOn(ctx context.Context, e command.Env, s *show.Screen, chain jobs.Chain,
 	// Attach comes last, because it replaces the fields of o that report to the screen.
 	s.Attach(ctx, &o)
 	return process.RunChain(ctx, chain, o)
+}
+
+// reported returns the report of the run, to which it adds what the commands have reported.
+// They belong to the last job: a streaming job is a chain of one.
+func reported(work *streaming.Work, done *mrlocal.Report) []*report.Report {
+	if len(done.Jobs) > 0 {
+		work.Report(&done.Jobs[len(done.Jobs)-1])
+	}
+	return []*report.Report{done}
+}
+
+// writeCounters writes the counters of a job that has ended well, as Hadoop's client prints them.
+// It does nothing for a job that is no streaming job.
+func writeCounters(w io.Writer, work *streaming.Work, done *mrlocal.Report) error {
+	if work == nil || done == nil || len(done.Jobs) == 0 {
+		return nil
+	}
+	c := done.Jobs[len(done.Jobs)-1].Counters
+	return streaming.WriteCounters(w, work.Counters(c, streaming.OutputBytes(c.OutputBytes)))
 }

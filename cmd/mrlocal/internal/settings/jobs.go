@@ -7,7 +7,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 )
@@ -69,7 +68,7 @@ func CheckReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 
 // StreamingJob is the job of run streaming.
 func StreamingJob() Job {
-	return Job{"streaming", "run commands as mapper and reducer, by the protocol of Hadoop Streaming", "o", "", 0, streamcmd.Flags(), func(r *Reader) (jobs.Chain, error) {
+	return Job{"streaming", "run commands as mapper and reducer, by the protocol of Hadoop Streaming", "o", "", 0, streamingFlags(), func(r *Reader) (jobs.Chain, error) {
 		var o mrlocal.Options
 		r.JobOptions(&o)
 		if r.Err != nil {
@@ -77,7 +76,7 @@ func StreamingJob() Job {
 		}
 		o.TempDirs, o.Stdin = r.Line.Values("tmp"), r.Stdin
 		var err error
-		if r.Stream, err = streamcmd.Friendly(r.Line, &o, r.Stderr); err != nil {
+		if r.Stream, err = friendlyStreaming(r.Line, &o, r.Stderr); err != nil {
 			return nil, err
 		}
 		return jobs.Chain{r.Stream.Job}, nil

@@ -8,7 +8,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/settings"
-	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
@@ -140,7 +139,7 @@ func (b *batchReader) lower(job *batchJob, k *settings.Job) error {
 		return b.at(job.ListedJob, err)
 	}
 	job.stream = r.Stream
-	streamcmd.Apply(r.Stream, &job.options)
+	settings.ApplyStreaming(r.Stream, &job.options)
 	return b.result(job)
 }
 

@@ -1,4 +1,10 @@
-package cluster
+// Package hadoop has the commands that Hadoop's users know, and those that need a cluster. The
+// commands streaming and lint take the arguments of hadoop-streaming. submit runs a job on a
+// cluster, and stream is the child that does one side of it there.
+//
+// Memory: nothing is kept. Neighbours: packages streaming, stream and submit do the work; runjob
+// runs a streaming job as any other. Package settings has the flags of run streaming and of HDFS.
+package hadoop
 
 import (
 	"context"
@@ -10,9 +16,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// runJob does the work of a command for one job. line is the command line, job the name of the job,
+// jobCommand does the work of a command for one job. line is the command line, job the name of the job,
 // and build makes the job of the flags. Its error decides the exit code.
-type runJob = func(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
+type jobCommand = func(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
 
 // Submit is mrlocal submit: it runs a job on a cluster. Beside the built-in jobs it takes a program
 // with a job of its own (programWord), whose flags submit does not know.
@@ -33,7 +39,7 @@ func Stream() command.Command {
 // forEachJob returns a command with a subcommand for each job that runs on a cluster. flags are
 // those beside the flags of the job. Other jobs read files by themselves, which a child of Hadoop
 // Streaming cannot.
-func forEachJob(usage, help, args string, flags []argv.Spec, run runJob) command.Command {
+func forEachJob(usage, help, args string, flags []argv.Spec, run jobCommand) command.Command {
 	// The job is built late (build): submit makes it after it has checked the flags of the
 	// cluster, and a child after it knows its side.
 	c := settings.ForEachJob(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(settings.Job) []argv.Spec { return flags },

@@ -1,4 +1,4 @@
-package cluster
+package hadoop
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package streamcmd
+package hadoop
 
 import (
 	"context"
@@ -15,14 +15,15 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/jobs"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
 )
 
-// Lint is mrlocal lint streaming: it writes what will differ on a cluster. It returns 1 if
+// lint is mrlocal lint streaming: it writes what will differ on a cluster. It returns 1 if
 // there is anything, and 2 for arguments that no job can have.
-func Lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 || args[0] != "streaming" {
 		fmt.Fprintln(stderr, "mrlocal: lint: give streaming and the arguments of hadoop-streaming")
 		return 2
@@ -33,7 +34,7 @@ func Lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	job, err := parse.Args(args)
 	if err == nil && (job.Help || job.Info) {
-		Usage(stdout)
+		usage(stdout)
 		return 0
 	}
 	var found []string
@@ -50,7 +51,7 @@ func Lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case err != nil:
-		fmt.Fprint(stderr, argv.ErrorLine("lint", usage(err)))
+		fmt.Fprint(stderr, argv.ErrorLine("lint", settings.StreamingMistake(err)))
 		return 2
 	case len(found) > 0:
 		return 1
@@ -109,7 +110,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 		return "", nil, err
 	}
 	o := mrlocal.Options{}
-	Apply(w, &o)
+	settings.ApplyStreaming(w, &o)
 	// A command that hangs must not hang the check. The timeout counts from its last sign of
 	// life.
 	if o.TaskTimeout == 0 {

@@ -1,9 +1,4 @@
-// Package cluster has what the command does with Hadoop: mrlocal stream, mrlocal submit, and the
-// flags of HDFS.
-//
-// Memory: nothing is kept. Neighbours: packages stream and submit do the work; the commands that
-// read files take HDFSFlags.
-package cluster
+package hadoop
 
 import (
 	"cmp"

@@ -1,9 +1,4 @@
-// Package streamcmd reads the command lines of mrlocal streaming and mrlocal run
-// streaming, and gives their answers: the job, its counters, Hadoop's exit codes.
-//
-// mrlocal streaming takes the arguments of hadoop-streaming, and before them the
-// flags of mrlocal run. run streaming has the same as flags of its own (Flags).
-package streamcmd
+package settings
 
 import (
 	"errors"
@@ -23,13 +18,12 @@ import (
 	"mrlocal/internal/machine"
 	"mrlocal/internal/tempdir"
 	"mrlocal/output/compress"
-	"mrlocal/report"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
 )
 
-// Flags are the flags of run streaming alone.
-func Flags() []argv.Spec {
+// streamingFlags are the flags of run streaming alone.
+func streamingFlags() []argv.Spec {
 	repeat := func(name, help string) argv.Spec {
 		f := argv.ValueSpec(name, help, "")
 		f.Repeat = true
@@ -55,9 +49,9 @@ func Flags() []argv.Spec {
 	}
 }
 
-// arguments returns the flags as hadoop-streaming's arguments. The output is that of
+// streamingArguments returns the flags as hadoop-streaming's arguments. The output is that of
 // the run, so any stands for it here.
-func arguments(line argv.Line, inputs []string, reducers int, mapOnly bool) []string {
+func streamingArguments(line argv.Line, inputs []string, reducers int, mapOnly bool) []string {
 	var args []string
 	add := func(option, flag string) {
 		for _, v := range line.Values(flag) {
@@ -82,10 +76,10 @@ func arguments(line argv.Line, inputs []string, reducers int, mapOnly bool) []st
 	return append(args, "-output", "-")
 }
 
-// Friendly makes the work of run streaming. inputs and the rest of o are those of the
+// friendlyStreaming makes the work of run streaming. inputs and the rest of o are those of the
 // flags that all jobs share.
-func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *streaming.Work, err error) {
-	stdin, err := spool(o, stderr == nil)
+func friendlyStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *streaming.Work, err error) {
+	stdin, err := spoolInput(o, stderr == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -96,16 +90,16 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *strea
 			err = errors.Join(err, stdin.Close())
 		}
 	}()
-	job, err := parse.Args(arguments(line, o.Inputs, o.Reducers, o.MapOnly))
+	job, err := parse.Args(streamingArguments(line, o.Inputs, o.Reducers, o.MapOnly))
 	if err != nil {
-		return nil, usage(err)
+		return nil, StreamingMistake(err)
 	}
 	cores := int64(len(machine.Cores()))
 	compat, given := line.Value("compat")
 	if given && compat != "strict" && compat != "friendly" {
 		return nil, errs.Optionf("--compat", "%s: strict or friendly", argv.Quote(compat))
 	}
-	s := Settings(line, o, stderr)
+	s := StreamingOptions(line, o, stderr)
 	if s.Friendly = compat != "strict"; s.Friendly {
 		// Hadoop makes maps by blocks of 128 MB; on one machine two maps a core end together.
 		s.Maps = 2 * cores
@@ -114,7 +108,7 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *strea
 		}
 	}
 	if work, err = streaming.New(job, s); err != nil {
-		return nil, usage(err)
+		return nil, StreamingMistake(err)
 	}
 	// By the size of the input, as other jobs choose: a reduce for each 8 MiB, at most
 	// one a core. Only the job knows that size, so it is made a second time.
@@ -122,7 +116,7 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *strea
 		if n := min(cores, work.InputBytes/(8<<20)); n > 1 {
 			s.Reducers = int(n)
 			if work, err = streaming.New(job, s); err != nil {
-				return nil, usage(err)
+				return nil, StreamingMistake(err)
 			}
 		}
 	}
@@ -131,9 +125,9 @@ func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *strea
 	return work, work.Overwrites(o.OutputFile)
 }
 
-// spool copies standard input, if it is among the inputs, to a file in a Root that the caller
+// spoolInput copies standard input, if it is among the inputs, to a file in a Root that the caller
 // closes: maps read their splits themselves. In a batch nobody knows whose it is.
-func spool(o *mrlocal.Options, batch bool) (*tempdir.Root, error) {
+func spoolInput(o *mrlocal.Options, batch bool) (*tempdir.Root, error) {
 	at := slices.Index(o.Inputs, "-")
 	root := tempdir.New(o.TempDirs, 0)
 	switch {
@@ -167,16 +161,16 @@ func boolBytes(on bool, n int64) int64 {
 	return 0
 }
 
-// Settings returns the options of streaming from the flags that both commands have. stderr
+// StreamingOptions returns the options of streaming from the flags that both commands have. stderr
 // nil stands for a batch, whose jobs print nothing.
-func Settings(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Options {
+func StreamingOptions(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Options {
 	dir, _ := line.Value("stderr-dir")
 	s := streaming.Options{Environ: os.Environ(), TempDir: os.TempDir(), ErrorDir: dir}
 	if len(o.TempDirs) > 0 {
 		s.TempDir = o.TempDirs[0]
 	}
 	if stderr != nil {
-		s.Stderr = &lines{w: stderr}
+		s.Stderr = &wholeLines{w: stderr}
 		s.Warn = func(text string) { _, _ = io.WriteString(s.Stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }
 		if s.Status = s.Warn; line.Has("quiet") {
 			s.Status = nil
@@ -185,22 +179,22 @@ func Settings(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Op
 	return s
 }
 
-// lines lets several goroutines write whole lines: each attempt copies the standard error of
+// wholeLines lets several goroutines write whole lines: each attempt copies the standard error of
 // its command in a goroutine of its own.
-type lines struct {
+type wholeLines struct {
 	sync.Mutex
 	w io.Writer
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *wholeLines) Write(p []byte) (int, error) {
 	l.Lock()
 	defer l.Unlock()
 	return l.w.Write(p)
 }
 
-// usage turns an error of hadoop-streaming's arguments into one of kind errs.BadOptions, on
+// StreamingMistake turns an error of hadoop-streaming's arguments into one of kind errs.BadOptions, on
 // one line. Other errors stay as they are.
-func usage(err error) error {
+func StreamingMistake(err error) error {
 	var p *parse.Error
 	if errors.As(err, &p) {
 		return errs.Optionf("streaming", "%s", strings.Join(slices.DeleteFunc(slices.Clone(p.Lines), func(l string) bool { return l == "" || l == "Try -help for more information" }), "; "))
@@ -208,15 +202,15 @@ func usage(err error) error {
 	return err
 }
 
-// Apply makes the options of a run those of the work. The job reads its input by itself and
+// ApplyStreaming makes the options of a run those of the work. The job reads its input by itself and
 // says how many reduces it has, so these options are cleared. Apply does nothing if w is nil.
-func Apply(w *streaming.Work, o *mrlocal.Options) {
+func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
 	if w == nil {
 		return
 	}
 	o.Inputs, o.Reducers, o.ReducersPerSlot, o.MapOnly, o.BlockBytes = nil, 0, 0, false, 0
 	o.DirStyle = w.Style
-	// Friendly clears Output, because run streaming has --output.
+	// friendlyStreaming clears Output, because run streaming has --output.
 	if w.Output != "" {
 		o.OutputDir = w.Output
 	}
@@ -232,87 +226,4 @@ func Apply(w *streaming.Work, o *mrlocal.Options) {
 	if n := w.Tries(); n > 0 {
 		o.Attempts = n
 	}
-}
-
-// Divide divides the arguments of mrlocal streaming: flags of mrlocal run come first,
-// and those of hadoop-streaming, which begin with one hyphen, after them.
-func Divide(args []string, flags []argv.Spec) (ours, theirs []string) {
-	i := 0
-	for i < len(args) {
-		name, isLong := strings.CutPrefix(args[i], "--")
-		name, _, hasValue := strings.Cut(name, "=")
-		// The first word that is no flag of ours ends ours: hadoop-streaming's options have the
-		// same form with one hyphen.
-		at := slices.IndexFunc(flags, func(f argv.Spec) bool { return f.Name == name })
-		if !isLong || at < 0 {
-			break
-		}
-		i++
-		if flags[at].Value && !hasValue && i < len(args) {
-			i++
-		}
-	}
-	return args[:i], args[i:]
-}
-
-// Refused writes an error of the arguments as StreamJob does, and returns its exit
-// code. ok is false for any other error.
-func Refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
-	var p *parse.Error
-	if !errors.As(err, &p) {
-		return 0, false
-	}
-	if p.Usage {
-		_, _ = io.WriteString(stdout, usageText)
-	}
-	for _, l := range p.Lines {
-		fmt.Fprintln(stderr, l)
-	}
-	fmt.Fprintln(stderr, "Streaming Command Failed!")
-	return p.Exit, true
-}
-
-// Usage writes the help that -help asks for.
-func Usage(w io.Writer) { _, _ = io.WriteString(w, usageText) }
-
-const usageText = `Usage: mrlocal streaming [FLAGS OF mrlocal run] [generic options] [options]
-Options, those of hadoop-streaming:
-  -input          <path> files, directories, patterns
-  -output         <path> directory of the result
-  -mapper         <cmd|JavaClassName> command to be run as mapper
-  -combiner       <cmd|JavaClassName> command to be run as combiner
-  -reducer        <cmd|JavaClassName> command to be run as reducer, NONE, aggregate
-  -file           <file> deprecated, use -files
-  -inputformat    TextInputFormat, KeyValueTextInputFormat, org.apache.hadoop.mapred.lib.NLineInputFormat
-  -outputformat   org.apache.hadoop.mapred.TextOutputFormat
-  -partitioner    <JavaClassName>
-  -numReduceTasks <num>
-  -inputreader    StreamXmlRecordReader,begin=<mark>,end=<mark>
-  -cmdenv         <n>=<v> variable for the commands
-  -io             text, keyonlytext, rawbytes or typedbytes
-  -lazyOutput     no part for a task that writes nothing
-  -info, -help    this text
-Generic options come first:
-  -conf <file>, -D <property=value>, -files <paths>, -archives <paths>
-Flags of mrlocal come before them: --sched, --memory, --events, --gantt, --report, --compat friendly and others;
-see mrlocal run streaming --help and docs/streaming.md.
-`
-
-// Reported returns the report of the run, to which it adds what the commands have reported.
-// They belong to the last job: a streaming job is a chain of one.
-func Reported(work *streaming.Work, done *mrlocal.Report) []*report.Report {
-	if len(done.Jobs) > 0 {
-		work.Report(&done.Jobs[len(done.Jobs)-1])
-	}
-	return []*report.Report{done}
-}
-
-// Counters writes the counters of a job that has ended well, as Hadoop's client prints them.
-// It does nothing for a job that is no streaming job.
-func Counters(w io.Writer, work *streaming.Work, done *mrlocal.Report) error {
-	if work == nil || done == nil || len(done.Jobs) == 0 {
-		return nil
-	}
-	c := done.Jobs[len(done.Jobs)-1].Counters
-	return streaming.WriteCounters(w, work.Counters(c, streaming.OutputBytes(c.OutputBytes)))
 }
