@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"mrlocal/internal/chart"
+	"mrlocal/view/svg"
 	"mrlocal/workload"
 )
 
@@ -358,8 +358,8 @@ func wrap(b *bytes.Buffer, mark, text string) {
 
 // chart draws the lines of a chart from the runs of the first seed. It fails if an expression is
 // wrong or has no x.
-func (r *Result) chart(c *workload.ChartOf) (*chart.Chart, error) {
-	drawn := &chart.Chart{Title: c.Title, XName: c.X, YName: c.Y}
+func (r *Result) chart(c *workload.ChartOf) (*svg.Chart, error) {
+	drawn := &svg.Chart{Title: c.Title, XName: c.X, YName: c.Y}
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		worth, err := evaluate(l.Y, r.first.look)
@@ -373,7 +373,7 @@ func (r *Result) chart(c *workload.ChartOf) (*chart.Chart, error) {
 			return nil, r.file.Errorf(l.Pos, "line "+l.Name, "%v", err)
 		}
 		for k := range v.v {
-			drawn.Add(l.Name, chart.Point{X: v.x[k], Y: v.v[k]})
+			drawn.Add(l.Name, svg.Point{X: v.x[k], Y: v.v[k]})
 		}
 	}
 	return drawn, nil

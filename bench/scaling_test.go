@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/chart"
 	"mrlocal/internal/golden"
+	"mrlocal/view/svg"
 )
 
 // TestScalingIsDrawnAsMeasured draws the figures that bench/scaling.sh wrote to
@@ -18,11 +18,11 @@ func TestScalingIsDrawnAsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &chart.Chart{Title: "Time against input", XName: "MiB of text", YName: "seconds", Log: true}
+	c := &svg.Chart{Title: "Time against input", XName: "MiB of text", YName: "seconds", Log: true}
 	for line := range strings.Lines(string(text)) {
 		var job string
 		var cores int
-		var p chart.Point
+		var p svg.Point
 		if _, err := fmt.Sscanf(line, "%s\t%d\t%f\t%f", &job, &cores, &p.X, &p.Y); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}

@@ -21,7 +21,7 @@
 // docs/reproduction.md and its charts. The same file gives the same bytes. A Result
 // shares no memory with the simulator.
 //
-// Neighbours: workload reads the files, sim runs them, internal/chart draws.
+// Neighbours: workload reads the files, sim runs them, view/svg draws.
 package bench
 
 import (

@@ -1,10 +1,11 @@
-// Package svg draws the slots of a run as SVG: one row a slot, time from left to right.
+// Package svg draws as SVG: the slots of a run (Write), one row a slot, time from left to right; and
+// line charts (Chart), for the tables of `mrlocal sweep` and `mrlocal reproduce`.
 //
 // Hue and letter are the job, or the pool where there are more jobs than letters. Tone is
 // the phase. A hatch is a loan, and its direction says to which kind. A dashed outline is
 // a copy. A hollow bar with a cross was killed, and a notch is a failure. Dots are a
 // reduce that is held back. A blank is idle. Nothing is said by colour alone, so that a
-// black-and-white print says the same.
+// black-and-white print says the same. The series of a chart differ by marker and dashes, too.
 //
 // The same model gives the same bytes. Bars narrower than a pixel are drawn together, so
 // the size of a picture is bounded by its pixels and not by the run.

@@ -24,7 +24,7 @@
 // under two policies, draws both runs and compares them.
 //
 // Neighbours: cmd/mrlocal reads the flags; package mrlocal makes the runs; datagen makes
-// the demo's input, and slots/explain explains its first loan; internal/chart draws.
+// the demo's input, and slots/explain explains its first loan; view/svg draws.
 package measure
 
 import (

@@ -11,9 +11,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
-	"mrlocal/internal/chart"
 	"mrlocal/internal/paths"
 	"mrlocal/report"
+	"mrlocal/view/svg"
 )
 
 // Sides are the files beside the table of a sweep.
@@ -124,7 +124,7 @@ func (s *Sides) Study(ctx context.Context, p *Plan, name, key string, jobs int, 
 
 // write writes the table, then the files. The table is on the screen already when a file
 // cannot be written. Errors of the files are joined, so that one does not hide the others.
-func (s *Sides) write(files map[string]*process.AuxFile, web *pictures.Table, title string, table, csv []byte, c *chart.Chart, stdout, stderr io.Writer) (err error) {
+func (s *Sides) write(files map[string]*process.AuxFile, web *pictures.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
 	if web.OnStdout() || files["csv"].OnStdout() || files["svg"].OnStdout() || files["json"].OnStdout() {
 		stdout = stderr
 	}

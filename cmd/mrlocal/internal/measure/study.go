@@ -12,9 +12,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"mrlocal/internal/chart"
 	"mrlocal/internal/stats"
 	"mrlocal/report"
+	"mrlocal/view/svg"
 )
 
 func sampleOf(r *report.Report) (all []float64) {
@@ -298,14 +298,14 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 
 // Chart returns a chart of a figure: a line for each series, with its 95 % band. Without a
 // swept value the policies stand side by side.
-func (s *Study) Chart(file, y string) *chart.Chart {
+func (s *Study) Chart(file, y string) *svg.Chart {
 	names := map[string]string{"": "makespan_s", "makespan": "makespan_s", "mean-job": "mean_job_s", "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}
 	metric := metricAt(names[y])
 	if metric < 0 {
 		metric = metricAt(y)
 	}
 	speedup := y == "speedup"
-	c := &chart.Chart{Title: filepath.Base(file), XName: "policy", YName: "speedup against " + s.policies[0] + " (%)"}
+	c := &svg.Chart{Title: filepath.Base(file), XName: "policy", YName: "speedup against " + s.policies[0] + " (%)"}
 	if speedup {
 		metric = metricAt("makespan_s")
 	} else {
@@ -320,7 +320,7 @@ func (s *Study) Chart(file, y string) *chart.Chart {
 		}
 		x := stats.IntervalOf(values)
 		t := s.trial(cell * max(1, s.seeds))
-		p := chart.Point{X: float64(cell % len(s.policies)), Y: x.Mean}
+		p := svg.Point{X: float64(cell % len(s.policies)), Y: x.Mean}
 		name := t.Policy
 		if len(s.dimensions) > 0 {
 			d := &s.dimensions[s.x]
@@ -329,7 +329,7 @@ func (s *Study) Chart(file, y string) *chart.Chart {
 		}
 		c.Add(name, p)
 		if s.seeds > 1 {
-			c.AddBand(name, chart.Band{X: p.X, Low: x.Low, High: x.High})
+			c.AddBand(name, svg.Band{X: p.X, Low: x.Low, High: x.High})
 		}
 	}
 	return c

@@ -11,9 +11,9 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
-	"mrlocal/internal/chart"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/view/svg"
 	"mrlocal/workload"
 )
 
@@ -368,7 +368,7 @@ func number(v float64) string {
 
 // Chart returns a chart with a line for each series. A series is a policy and a value of
 // each dimension except that of the x axis.
-func (p *Plan) Chart(file, y string, rows []SweepRow) *chart.Chart {
+func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	x := &p.dimensions[p.x]
 	if y == "" {
 		y = "makespan"
@@ -379,11 +379,11 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *chart.Chart {
 	}
 	speedups := p.speedups(rows)
 	names := map[string]string{"makespan": "makespan (s)", "speedup": "speedup against " + p.against() + " (%)", "utilisation": "slot utilisation (%)", "moves": "moves (grants)"}
-	c := &chart.Chart{Title: filepath.Base(file), XName: x.unit, YName: names[y]}
+	c := &svg.Chart{Title: filepath.Base(file), XName: x.unit, YName: names[y]}
 	for i := range rows {
 		r := &rows[i]
 		v := map[string]float64{"makespan": r.MakespanSeconds, "speedup": 100 * speedups[i], "utilisation": 100 * r.Utilisation, "moves": float64(r.Moves)}[y]
-		c.Add(p.series(r), chart.Point{X: x.number(*x.at(&r.Configuration)), Y: v})
+		c.Add(p.series(r), svg.Point{X: x.number(*x.at(&r.Configuration)), Y: v})
 	}
 	return c
 }

@@ -1,4 +1,4 @@
-package chart
+package svg
 
 import (
 	"bytes"
@@ -106,7 +106,7 @@ func TestTheXAxisReachesFromTheFirstValueToTheLast(t *testing.T) {
 			t.Fatalf("the first label is %v, not %v", ticks[0], least)
 		}
 		for i := 1; i < len(ticks); i++ {
-			room := letterWidth * float64(len(a.word(ticks[i]))+len(a.word(ticks[i-1]))) / 2
+			room := chartLetterWidth * float64(len(a.word(ticks[i]))+len(a.word(ticks[i-1]))) / 2
 			if a.at(ticks[i])-a.at(ticks[i-1]) < room+labelGap-1e-6 {
 				t.Fatalf("labels %s and %s touch", a.word(ticks[i-1]), a.word(ticks[i]))
 			}
@@ -167,7 +167,7 @@ func markersOf(text string) (places []string) {
 		for format, shift := range map[string]float64{
 			`<circle class="m%d" cx="%g" cy="%g" r="4"/>`: 0, `<rect class="m%d" x="%g" y="%g" width="8"`: markerSize, `<path class="m%d" d="M%g %gl`: 0,
 		} {
-			if n, _ := fmt.Sscanf(line, format, &class, &x, &y); n == 3 && x < left+plotWidth {
+			if n, _ := fmt.Sscanf(line, format, &class, &x, &y); n == 3 && x < chartLeft+plotWidth {
 				up := shift
 				if strings.HasPrefix(line, "<path") {
 					up = markerSize + 1

@@ -1,13 +1,4 @@
-// Package chart draws a line chart as SVG: axes with ticks and units, a line and a
-// marker per series, and a legend.
-//
-// It writes the SVG as text, without a library, so that the same numbers always give the
-// same bytes. Colours follow the light or dark setting of the viewer. Series also differ
-// by marker and dashes, for people who cannot tell the colours apart.
-//
-// The package keeps nothing. Neighbours: `mrlocal sweep` and `mrlocal reproduce` draw
-// their tables with it, package bench how time grows with the input.
-package chart
+package svg
 
 import (
 	"fmt"
@@ -20,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Chart is the content of a chart.
+// Chart is the content of a line chart: axes with ticks and units, a line and a marker for each
+// series, and a legend. Its colours follow the light or dark setting of the viewer.
 type Chart struct {
 	Title        string
 	XName, YName string // names of the axes with their units
@@ -66,15 +58,15 @@ func (c *Chart) Add(name string, p Point) {
 
 // Sizes in pixels.
 const (
-	plotWidth   = 560
-	plotHeight  = 320
-	left        = 76 // of the plot, for ticks and the name of the y axis
-	top         = 48 // above the plot, for the title
-	below       = 56 // the plot, for ticks and the name of the x axis
-	legendGap   = 20
-	legendRow   = 22
-	letterWidth = 7.2 // of 12 px text, roughly
-	markerSize  = 4
+	plotWidth        = 560
+	plotHeight       = 320
+	chartLeft        = 76 // of the plot, for ticks and the name of the y axis
+	chartTop         = 48 // above the plot, for the title
+	chartBelow       = 56 // the plot, for ticks and the name of the x axis
+	legendGap        = 20
+	chartLegendRow   = 22
+	chartLetterWidth = 7.2 // of 12 px text, roughly
+	markerSize       = 4
 )
 
 // WriteSVG writes the chart to w, and fails if w does. The x axis reaches from the least to the
@@ -91,16 +83,16 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 		longest = max(longest, utf8.RuneCountInString(s.Name))
 	}
 	// 34 pixels are the sample of the line and a gap; 12 are the right margin.
-	width := left + plotWidth + legendGap + 34 + int(float64(longest)*letterWidth) + 12
+	width := chartLeft + plotWidth + legendGap + 34 + int(float64(longest)*chartLetterWidth) + 12
 	// A chart of many series is as high as its legend.
-	height := max(top+plotHeight+below, top+legendRow*len(c.Series)+below)
+	height := max(chartTop+plotHeight+chartBelow, chartTop+chartLegendRow*len(c.Series)+chartBelow)
 	// The picture is small, so it is built in memory and written with one call.
 	var b strings.Builder
 	// Screen readers read out the label; browsers show the title as a tooltip.
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, width, height, escape(c.Title))
-	b.WriteString(style)
-	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", escape(c.Title), width, height)
-	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", left, escape(c.Title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, width, height, chartText(c.Title))
+	b.WriteString(chartStyle)
+	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", chartText(c.Title), width, height)
+	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", chartLeft, chartText(c.Title))
 	c.grid(&b, x, y)
 	// All series are placed before the first is drawn, because a line has to know which others
 	// share its segments.
@@ -114,7 +106,7 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	c.legend(&b)
 	// A reader who sees dashes has to learn that they do not mean a gap in the data.
 	if lines.share() {
-		fmt.Fprintf(&b, `<text x="%d" y="%d">dashes in turn: equal values</text>`+"\n", left, top-6)
+		fmt.Fprintf(&b, `<text x="%d" y="%d">dashes in turn: equal values</text>`+"\n", chartLeft, chartTop-6)
 	}
 	b.WriteString("</svg>\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -123,9 +115,9 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// style has all colours. Those of the series are from the palette of Okabe and Ito, which
+// chartStyle has all colours. Those of the series are from the palette of Okabe and Ito, which
 // colour-blind people can tell apart.
-const style = `<style>
+const chartStyle = `<style>
 text { font: 12px sans-serif; fill: #222222; }
 .title { font-size: 15px; font-weight: bold; }
 .ground { fill: #ffffff; }
@@ -148,11 +140,11 @@ text { fill: #dddddd; }
 </style>
 `
 
-// colours is how many classes s0, s1, ... the style has.
-const colours = 6
+// chartColours is how many classes s0, s1, ... the style has.
+const chartColours = 6
 
-// axis maps values to pixels. If log is set, low, high and step are decimal logarithms.
-type axis struct {
+// chartAxis maps values to pixels. If log is set, low, high and step are decimal logarithms.
+type chartAxis struct {
 	low, high, step float64
 	pixels, pad     float64 // pad of the pixels lie free at both ends
 	log             bool
@@ -160,7 +152,7 @@ type axis struct {
 }
 
 // axes chooses the ranges and ticks by all points and bands of all series.
-func (c *Chart) axes() (x, y axis) {
+func (c *Chart) axes() (x, y chartAxis) {
 	var xs, ys []float64
 	for _, s := range c.Series {
 		for _, p := range s.Points {
@@ -181,8 +173,8 @@ func (c *Chart) axes() (x, y axis) {
 }
 
 // logAxisOf returns an axis of whole decades that covers all values.
-func logAxisOf(values []float64, pixels float64) axis {
-	a := axis{low: 0, high: 1, step: 1, pixels: pixels, log: true}
+func logAxisOf(values []float64, pixels float64) chartAxis {
+	a := chartAxis{low: 0, high: 1, step: 1, pixels: pixels, log: true}
 	if len(values) > 0 {
 		// The values are above 0 (Chart.Log), so their logarithms are finite. Equal values still
 		// get a decade.
@@ -199,14 +191,14 @@ const (
 )
 
 // dataAxisOf returns an axis from the least to the greatest value, with a tick at each value.
-func dataAxisOf(values []float64, pixels float64) axis {
+func dataAxisOf(values []float64, pixels float64) chartAxis {
 	if len(values) == 0 {
 		return axisOf(nil, pixels)
 	}
 	// Series mostly share their X values, and each value gets one tick. The argument is not
 	// changed.
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	a := axis{low: values[0], high: values[len(values)-1], pixels: pixels, pad: xPad, values: values}
+	a := chartAxis{low: values[0], high: values[len(values)-1], pixels: pixels, pad: xPad, values: values}
 	if a.low == a.high { // the value stands in the middle
 		half := max(1, math.Abs(a.low)) / 2
 		a.low, a.high = a.low-half, a.high+half
@@ -216,7 +208,7 @@ func dataAxisOf(values []float64, pixels float64) axis {
 
 // axisOf returns an axis of at most about 8 round steps that covers all values. Values that are
 // all equal have no range of their own, and so the axis covers 0 too.
-func axisOf(values []float64, pixels float64) axis {
+func axisOf(values []float64, pixels float64) chartAxis {
 	low, high := 0.0, 0.0
 	if len(values) > 0 {
 		low, high = slices.Min(values), slices.Max(values)
@@ -240,11 +232,11 @@ func axisOf(values []float64, pixels float64) axis {
 		}
 	}
 	const slack = 1e-9 // of a step, so that a value on a tick does not add another step
-	return axis{low: math.Floor(low/step+slack) * step, high: math.Ceil(high/step-slack) * step, step: step, pixels: pixels}
+	return chartAxis{low: math.Floor(low/step+slack) * step, high: math.Ceil(high/step-slack) * step, step: step, pixels: pixels}
 }
 
 // at returns the distance of a value from the start of the axis, in pixels.
-func (a axis) at(v float64) float64 {
+func (a chartAxis) at(v float64) float64 {
 	if a.log {
 		// low and high are logarithms already.
 		v = math.Log10(v)
@@ -257,7 +249,7 @@ const labelGap = 10
 
 // stride returns how many values of the axis share a label, so that labels keep apart: 1, 2, 5 or
 // ten times that.
-func (a axis) stride() int {
+func (a chartAxis) stride() int {
 	for unit := 1; ; unit *= 10 {
 		// A stride of all values ends the loop: a single label never touches another.
 		for _, n := range []int{unit, 2 * unit, 5 * unit} {
@@ -269,11 +261,11 @@ func (a axis) stride() int {
 }
 
 // apart reports whether the labels of every n-th value keep apart.
-func (a axis) apart(n int) bool {
+func (a chartAxis) apart(n int) bool {
 	end := math.Inf(-1) // of the label before
 	for i := 0; i < len(a.values); i += n {
 		// Labels are centred on their values.
-		half := letterWidth * float64(len(a.word(a.values[i]))) / 2
+		half := chartLetterWidth * float64(len(a.word(a.values[i]))) / 2
 		if at := a.at(a.values[i]); at-half < end+labelGap {
 			return false
 		} else {
@@ -284,7 +276,7 @@ func (a axis) apart(n int) bool {
 }
 
 // ticks returns the values that get a label.
-func (a axis) ticks() []float64 {
+func (a chartAxis) ticks() []float64 {
 	if a.values != nil {
 		var ticks []float64
 		for i, n := 0, a.stride(); i < len(a.values); i += n {
@@ -306,7 +298,7 @@ func (a axis) ticks() []float64 {
 }
 
 // word returns the label of a tick, with as many decimals as the step has.
-func (a axis) word(v float64) string {
+func (a chartAxis) word(v float64) string {
 	if a.log {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
@@ -326,39 +318,39 @@ func (a axis) word(v float64) string {
 }
 
 // grid draws the axes, their ticks and names, and the horizontal lines.
-func (c *Chart) grid(b *strings.Builder, x, y axis) {
+func (c *Chart) grid(b *strings.Builder, x, y chartAxis) {
 	// SVG counts y from the top, values grow upwards.
-	bottom := top + plotHeight
+	bottom := chartTop + plotHeight
 	for _, v := range y.ticks() {
-		at := pixel(float64(bottom) - y.at(v))
-		fmt.Fprintf(b, `<line class="grid" x1="%d" y1="%s" x2="%d" y2="%s"/>`+"\n", left, at, left+plotWidth, at)
-		fmt.Fprintf(b, `<text x="%d" y="%s" dy="4" text-anchor="end">%s</text>`+"\n", left-8, at, y.word(v))
+		at := chartPixel(float64(bottom) - y.at(v))
+		fmt.Fprintf(b, `<line class="grid" x1="%d" y1="%s" x2="%d" y2="%s"/>`+"\n", chartLeft, at, chartLeft+plotWidth, at)
+		fmt.Fprintf(b, `<text x="%d" y="%s" dy="4" text-anchor="end">%s</text>`+"\n", chartLeft-8, at, y.word(v))
 	}
 	for _, v := range x.ticks() {
-		at := pixel(left + x.at(v))
+		at := chartPixel(chartLeft + x.at(v))
 		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+6)
 		fmt.Fprintf(b, `<text x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", at, bottom+20, x.word(v))
 	}
 	for _, v := range x.values { // those without a label are shorter
-		at := pixel(left + x.at(v))
+		at := chartPixel(chartLeft + x.at(v))
 		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+3)
 	}
 	// Both axes are one path: down the left side, then along the bottom.
-	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%d %dV%dH%d"/>`+"\n", left, top, bottom, left+plotWidth)
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", left+plotWidth/2, bottom+44, escape(c.XName))
-	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+plotHeight/2, escape(c.YName))
+	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%d %dV%dH%d"/>`+"\n", chartLeft, chartTop, bottom, chartLeft+plotWidth)
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", chartLeft+plotWidth/2, bottom+44, chartText(c.XName))
+	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", chartTop+plotHeight/2, chartText(c.YName))
 }
 
-// lines are the series in pixels of the picture.
-type lines [][]Point
+// chartLines are the series in pixels of the picture.
+type chartLines [][]Point
 
 // place returns the lines of all series. Points are rounded as they are written, so that equal
 // points are those that look equal.
-func (c *Chart) place(x, y axis) lines {
-	placed := make(lines, len(c.Series))
+func (c *Chart) place(x, y chartAxis) chartLines {
+	placed := make(chartLines, len(c.Series))
 	for i, s := range c.Series {
 		for _, p := range s.Points {
-			placed[i] = append(placed[i], Point{X: math.Round(10*(left+x.at(p.X))) / 10, Y: math.Round(10*(top+plotHeight-y.at(p.Y))) / 10})
+			placed[i] = append(placed[i], Point{X: math.Round(10*(chartLeft+x.at(p.X))) / 10, Y: math.Round(10*(chartTop+plotHeight-y.at(p.Y))) / 10})
 		}
 	}
 	return placed
@@ -366,23 +358,23 @@ func (c *Chart) place(x, y axis) lines {
 
 // band draws the band of series i: an area, and at each point a bar from its low to its high
 // end, so that a single point shows it as well.
-func (c *Chart) band(b *strings.Builder, i int, x, y axis) {
+func (c *Chart) band(b *strings.Builder, i int, x, y chartAxis) {
 	var upper, lower []string
 	bands := c.Series[i].Bands
 	for _, p := range bands {
-		at, low, high := pixel(left+x.at(p.X)), pixel(top+plotHeight-y.at(p.Low)), pixel(top+plotHeight-y.at(p.High))
-		fmt.Fprintf(b, `<path class="s s%d" stroke-opacity="0.5" d="M%s %sV%s"/>`+"\n", i%colours, at, low, high)
+		at, low, high := chartPixel(chartLeft+x.at(p.X)), chartPixel(chartTop+plotHeight-y.at(p.Low)), chartPixel(chartTop+plotHeight-y.at(p.High))
+		fmt.Fprintf(b, `<path class="s s%d" stroke-opacity="0.5" d="M%s %sV%s"/>`+"\n", i%chartColours, at, low, high)
 		upper, lower = append(upper, at+" "+high), append(lower, at+" "+low)
 	}
 	if len(bands) > 1 {
 		slices.Reverse(lower)
-		fmt.Fprintf(b, `<path class="m%d" fill-opacity="0.15" stroke="none" d="M%sL%sz"/>`+"\n", i%colours, strings.Join(upper, "L"), strings.Join(lower, "L"))
+		fmt.Fprintf(b, `<path class="m%d" fill-opacity="0.15" stroke="none" d="M%sL%sz"/>`+"\n", i%chartColours, strings.Join(upper, "L"), strings.Join(lower, "L"))
 	}
 }
 
 // sharing returns which place series i has among those for which has is true, and how many
 // those are.
-func (l lines) sharing(i int, has func([]Point) bool) (rank, count int) {
+func (l chartLines) sharing(i int, has func([]Point) bool) (rank, count int) {
 	for n := range l {
 		if n == i {
 			rank = count
@@ -396,7 +388,7 @@ func (l lines) sharing(i int, has func([]Point) bool) (rank, count int) {
 }
 
 // segment returns the place of series i among those with the segment from a to b.
-func (l lines) segment(i int, a, b Point) (rank, count int) {
+func (l chartLines) segment(i int, a, b Point) (rank, count int) {
 	return l.sharing(i, func(points []Point) bool {
 		for n := 1; n < len(points); n++ {
 			// Rounded coordinates compare exactly. A segment in the opposite direction counts as
@@ -410,7 +402,7 @@ func (l lines) segment(i int, a, b Point) (rank, count int) {
 }
 
 // share reports whether a segment belongs to several series.
-func (l lines) share() bool {
+func (l chartLines) share() bool {
 	for i, points := range l {
 		for n := 1; n < len(points); n++ {
 			if _, count := l.segment(i, points[n-1], points[n]); count > 1 {
@@ -422,7 +414,7 @@ func (l lines) share() bool {
 }
 
 // line draws series i: the segments that it has alone as one path, each shared one by itself.
-func (l lines) line(b *strings.Builder, i int) {
+func (l chartLines) line(b *strings.Builder, i int) {
 	points := l[i]
 	var path strings.Builder
 	move := true // the next segment of path needs its start
@@ -436,18 +428,18 @@ func (l lines) line(b *strings.Builder, i int) {
 			continue
 		}
 		if move {
-			path.WriteString("M" + pixel(from.X) + " " + pixel(from.Y))
+			path.WriteString("M" + chartPixel(from.X) + " " + chartPixel(from.Y))
 		}
-		path.WriteString("L" + pixel(to.X) + " " + pixel(to.Y))
+		path.WriteString("L" + chartPixel(to.X) + " " + chartPixel(to.Y))
 		move = false
 	}
 	if path.Len() > 0 {
-		fmt.Fprintf(b, `<path class="s s%d"%s d="%s"/>`+"\n", i%colours, dashes(i), path.String())
+		fmt.Fprintf(b, `<path class="s s%d"%s d="%s"/>`+"\n", i%chartColours, chartDashes(i), path.String())
 	}
 	// Markers come after the lines, so that they lie on top. Equal points spread around their X.
 	for n, p := range points {
 		rank, count := l.sharing(i, func(points []Point) bool { return slices.Contains(points, p) })
-		marker(b, i, p.X+(float64(rank)-float64(count-1)/2)*l.besides(i, n, count), p.Y)
+		chartMarker(b, i, p.X+(float64(rank)-float64(count-1)/2)*l.besides(i, n, count), p.Y)
 	}
 }
 
@@ -455,16 +447,16 @@ func (l lines) line(b *strings.Builder, i int) {
 const mostDash = 9
 
 // shared draws every count-th dash of a segment, beginning with that of the given rank.
-func (l lines) shared(b *strings.Builder, i int, from, to Point, rank, count int) {
+func (l chartLines) shared(b *strings.Builder, i int, from, to Point, rank, count int) {
 	// A short segment has shorter dashes, so that each of its series is seen at least once.
 	dash := min(mostDash, math.Hypot(to.X-from.X, to.Y-from.Y)/float64(count))
-	fmt.Fprintf(b, `<path class="s s%d" stroke-dasharray="%s %s" stroke-dashoffset="%s" d="M%s %sL%s %s"/>`+"\n", i%colours,
-		pixel(dash), pixel(dash*float64(count-1)), pixel(-dash*float64(rank)), pixel(from.X), pixel(from.Y), pixel(to.X), pixel(to.Y))
+	fmt.Fprintf(b, `<path class="s s%d" stroke-dasharray="%s %s" stroke-dashoffset="%s" d="M%s %sL%s %s"/>`+"\n", i%chartColours,
+		chartPixel(dash), chartPixel(dash*float64(count-1)), chartPixel(-dash*float64(rank)), chartPixel(from.X), chartPixel(from.Y), chartPixel(to.X), chartPixel(to.Y))
 }
 
 // besides returns the distance between the markers of count series at point n of series i. They
 // take at most two thirds of the room between points.
-func (l lines) besides(i, n, count int) float64 {
+func (l chartLines) besides(i, n, count int) float64 {
 	// The bound for a point that has no neighbours: the pads at both ends and one pad more.
 	room := 3.0 * xPad
 	for _, other := range []int{n - 1, n + 1} {
@@ -475,52 +467,52 @@ func (l lines) besides(i, n, count int) float64 {
 	return min(2*markerSize, room*2/3/float64(count))
 }
 
-// dashes returns the dashes of series i, which differ between series of one colour.
-func dashes(i int) string {
+// chartDashes returns the dashes of series i, which differ between series of one colour.
+func chartDashes(i int) string {
 	// The first six series have full lines. The next six repeat the colours with long dashes, then
 	// dots.
 	patterns := [...]string{"", ` stroke-dasharray="7 4"`, ` stroke-dasharray="2 3"`}
-	return patterns[i/colours%len(patterns)]
+	return patterns[i/chartColours%len(patterns)]
 }
 
-// marker draws the shape of series i around a point.
-func marker(b *strings.Builder, i int, x, y float64) {
+// chartMarker draws the shape of series i around a point.
+func chartMarker(b *strings.Builder, i int, x, y float64) {
 	const r = markerSize
-	class := fmt.Sprintf("m%d", i%colours)
+	class := fmt.Sprintf("m%d", i%chartColours)
 	// Four shapes and six colours: two series share both only if they are twelve apart, and then
 	// their dashes differ.
 	switch i % 4 {
 	case 0:
-		fmt.Fprintf(b, `<circle class="%s" cx="%s" cy="%s" r="%d"/>`+"\n", class, pixel(x), pixel(y), r)
+		fmt.Fprintf(b, `<circle class="%s" cx="%s" cy="%s" r="%d"/>`+"\n", class, chartPixel(x), chartPixel(y), r)
 	case 1:
-		fmt.Fprintf(b, `<rect class="%s" x="%s" y="%s" width="%d" height="%d"/>`+"\n", class, pixel(x-r), pixel(y-r), 2*r, 2*r)
+		fmt.Fprintf(b, `<rect class="%s" x="%s" y="%s" width="%d" height="%d"/>`+"\n", class, chartPixel(x-r), chartPixel(y-r), 2*r, 2*r)
 	case 2:
-		fmt.Fprintf(b, `<path class="%s" d="M%s %sl%d %dh-%dz"/>`+"\n", class, pixel(x), pixel(y-r-1), r+1, 2*r+1, 2*(r+1))
+		fmt.Fprintf(b, `<path class="%s" d="M%s %sl%d %dh-%dz"/>`+"\n", class, chartPixel(x), chartPixel(y-r-1), r+1, 2*r+1, 2*(r+1))
 	default:
-		fmt.Fprintf(b, `<path class="%s" d="M%s %sl%d %dl-%d %dl-%d -%dz"/>`+"\n", class, pixel(x), pixel(y-r-1), r+1, r+1, r+1, r+1, r+1, r+1)
+		fmt.Fprintf(b, `<path class="%s" d="M%s %sl%d %dl-%d %dl-%d -%dz"/>`+"\n", class, chartPixel(x), chartPixel(y-r-1), r+1, r+1, r+1, r+1, r+1, r+1)
 	}
 }
 
 // legend draws a line, a marker and the name of each series.
 func (c *Chart) legend(b *strings.Builder) {
-	x := left + plotWidth + legendGap
+	x := chartLeft + plotWidth + legendGap
 	for i, s := range c.Series {
-		y := top + 6 + i*legendRow
-		fmt.Fprintf(b, `<path class="s s%d"%s d="M%d %dh26"/>`+"\n", i%colours, dashes(i), x, y)
-		marker(b, i, float64(x+13), float64(y))
-		fmt.Fprintf(b, `<text x="%d" y="%d" dy="4">%s</text>`+"\n", x+34, y, escape(s.Name))
+		y := chartTop + 6 + i*chartLegendRow
+		fmt.Fprintf(b, `<path class="s s%d"%s d="M%d %dh26"/>`+"\n", i%chartColours, chartDashes(i), x, y)
+		chartMarker(b, i, float64(x+13), float64(y))
+		fmt.Fprintf(b, `<text x="%d" y="%d" dy="4">%s</text>`+"\n", x+34, y, chartText(s.Name))
 	}
 }
 
-// pixel returns a coordinate with one decimal.
-func pixel(v float64) string {
+// chartPixel returns a coordinate with one decimal.
+func chartPixel(v float64) string {
 	// A tenth of a pixel is finer than screens show. It keeps files small, and equal on machines
 	// whose last digits differ.
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
-// escape returns text for use in XML, without control characters, which XML forbids.
-func escape(text string) string {
+// chartText returns text for use in XML, without control characters, which XML forbids.
+func chartText(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r == '\ufffe' || r == '\uffff' {
 			return -1
