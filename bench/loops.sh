@@ -59,7 +59,7 @@ loop "write results" ./output 'Write/.*/piece=1MiB'
 loop "shuffle: a map output" ./shuffle 'Copy' ns/output
 loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op
 loop "a user's job: inverted index" ./engine 'Index'
-loop "a closure on a slot's thread" ./slots/pool 'Run$' ns/op
+loop "a closure on a slot's thread" ./engine/task 'Run$' ns/op
 loop "a decision" ./slots 'Ledger$/policy=pi-dhfs' ns/op
 loop "an event, kept and written" ./trace 'Append' ns/op
 loop "simulate: the event queue" ./sim/cost 'Queue' ns/op

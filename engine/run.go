@@ -3,7 +3,7 @@
 //
 // One goroutine, the coordinator, owns the slots.Ledger. Other goroutines post
 // facts to its inbox. What the Ledger decides goes to the threads of the slots
-// (slots/pool). A map attempt reads a source (engine/source) into a kvbuffer
+// (task.Pool). A map attempt reads a source (engine/source) into a kvbuffer
 // (spill). A reduce attempt takes map outputs (shuffle), merges them
 // (spill/runs) and writes a part (output). Nothing that happens once a record
 // takes a lock, uses a channel or makes an event.
@@ -50,7 +50,6 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/pool"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -65,7 +64,7 @@ type run struct {
 	cores       []int
 	chains      []*chain
 	budget      *membudget.Budget
-	pool        *pool.Pool
+	pool        *task.Pool
 	temp        *tempdir.Root
 	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream
@@ -373,7 +372,7 @@ func (r *run) startSlots() error {
 	r.coordinator, r.near.Count = newCoordinator(r, ledger), r.o.Trackers
 	ledger.SetStream(r.stream)
 	var warnings []error
-	r.pool, warnings = pool.New(pool.Options{Cores: cores})
+	r.pool, warnings = task.NewPool(cores)
 	if len(warnings) > 0 {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}

@@ -12,7 +12,7 @@
 // output has a lease of its own.
 //
 // An attempt reads an engine/source, uses shuffle and spill, and writes to a
-// Sink.
+// Sink. A Pool has the threads of all slots.
 package task
 
 import (
@@ -34,7 +34,6 @@ import (
 	"mrlocal/output"
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/pool"
 	"mrlocal/spill"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
@@ -58,7 +57,7 @@ type Env struct {
 	Codec              runs.Codec
 	HashSeed           uint64 // of the tables of kvbuffers
 	CreateTemp         func(kind string) func() (*tempdir.File, error)
-	Pool               *pool.Pool
+	Pool               *Pool
 	Stderr             io.Writer // stacks of failed user code
 
 	// LendsCores lets a merge sort on the cores of slots that are idle.

@@ -14,7 +14,7 @@ func layers() []layer {
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen", "hdfs/..."}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/meter", "slots/replay", "input", "input/codec", "stream", "spill/...", "output/...", "jobs/..."}},
-		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
+		{"policies, shuffle", []string{"slots/policy/...", "slots/setup", "shuffle", "report"}},
 		{"streaming", []string{"streaming/..."}},
 		{"workload files", []string{"workload/...", "submit"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
@@ -130,8 +130,8 @@ func callBans() []callBan {
 // a row for each, with who owns it and how it ends.
 func goroutineFiles() []string {
 	return []string{
-		"slots/pool/thread.go",
-		"slots/pool/pool.go",
+		"engine/task/thread.go",
+		"engine/task/pool.go",
 		"engine/arrivals.go",
 		"input/tree.go",
 		"internal/tempdir/tempdir.go",

@@ -11,7 +11,7 @@
 // (runtime.LockOSThread) and never unlocks it. The thread then ends with the goroutine,
 // and no other goroutine gets the binding.
 //
-// The package keeps nothing. Neighbours: slots/pool binds threads; package engine, the
+// The package keeps nothing. Neighbours: engine/task binds threads; package engine, the
 // simulator and the command ask for the rest.
 package machine
 

@@ -1,4 +1,4 @@
-package pool
+package task
 
 import (
 	"runtime"
@@ -16,9 +16,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newPool(t *testing.T, cores ...int) *Pool {
 	t.Helper()
-	p, problems := New(Options{Cores: cores})
+	p, problems := NewPool(cores)
 	for _, err := range problems {
-		t.Errorf("New: %v", err)
+		t.Errorf("NewPool: %v", err)
 	}
 	t.Cleanup(p.Close)
 	return p
@@ -74,7 +74,7 @@ func TestACoreThatCannotBeHadIsOneProblemAndItsSlotsRunUnbound(t *testing.T) {
 		t.Skip("threads cannot be bound here")
 	}
 	const noSuchCore = 900
-	p, problems := New(Options{Cores: []int{noSuchCore, noSuchCore, allowed()[0]}})
+	p, problems := NewPool([]int{noSuchCore, noSuchCore, allowed()[0]})
 	defer p.Close()
 	if len(problems) != 1 {
 		t.Errorf("problems %v, want one", problems)
@@ -316,7 +316,7 @@ func TestBindingsDoNotLeakToOtherGoroutines(t *testing.T) {
 }
 
 func BenchmarkRun(b *testing.B) {
-	p, _ := New(Options{Cores: []int{-1}})
+	p, _ := NewPool([]int{-1})
 	defer p.Close()
 	done := make(chan struct{})
 	for b.Loop() {

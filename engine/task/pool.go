@@ -1,19 +1,4 @@
-// Package pool has the operating system threads of slots. A thread is locked to its
-// goroutine, bound to the core of its slot, and runs one closure at a time.
-//
-// A slot has one thread for its tasks (Run). While a task needs them, it has helper
-// threads on the same core (Helper), which sort spills and decode input. So one map slot
-// never uses two cores. A task that asks for more runs it beside itself, on a core that is
-// idle (Beside). A thread starts when it is first used. A thread that is stuck in
-// user code can be abandoned (Abandon); another one takes its place.
-//
-// A closure that panics ends the process, so callers of user code have to catch its
-// panics. A closure that ends its goroutine (runtime.Goexit) costs only the thread, which
-// is replaced.
-//
-// Memory: a queue of closures per thread. Neighbours: internal/machine binds threads to
-// cores; package engine decides what runs.
-package pool
+package task
 
 import (
 	"fmt"
@@ -23,46 +8,51 @@ import (
 	"mrlocal/internal/machine"
 )
 
-// Options say which slots a pool has.
-type Options struct {
-	Cores []int // of each slot, the core that its threads are bound to; -1: none
-}
-
 // Worker says where a closure runs.
 type Worker struct {
 	Slot int
 	Core int // that the kernel reports; -1: the thread is not bound
 }
 
-// Pool has the threads of all slots. Its methods may be called from any goroutine.
+// Pool has the operating system threads of all slots. A thread is locked to its goroutine, bound to
+// the core of its slot, and runs one closure at a time. Methods may be called from any goroutine.
+//
+// A slot has one thread for its tasks (Run). While a task needs them, it has helper threads on the
+// same core (Helper), which sort spills and decode input. So one map slot never uses two cores. A
+// task that asks for more runs it beside itself, on a core that is idle (Beside). A thread starts
+// when it is first used. A thread that is stuck in user code can be abandoned (Abandon); another one
+// takes its place.
+//
+// A closure that panics ends the process, so callers of user code have to catch its panics. A
+// closure that ends its goroutine (runtime.Goexit) costs only the thread, which is replaced.
 type Pool struct {
 	// By slot number. The slice itself never changes, so it needs no lock.
-	slots  []slot
+	slots  []poolSlot
 	ending sync.WaitGroup // threads that Close waits for
 }
 
-// slot has the threads of one slot.
-type slot struct {
+// poolSlot has the threads of one slot.
+type poolSlot struct {
 	number, wantCore int
 
 	mu struct {
 		sync.Mutex
-		main   *thread   // nil: not started yet
-		idle   []*thread // helpers without a closure
-		beside int       // closures of Beside that run
-		core   int       // of the main thread, as the kernel reports it
+		main   *slotThread   // nil: not started yet
+		idle   []*slotThread // helpers without a closure
+		beside int           // closures of Beside that run
+		core   int           // of the main thread, as the kernel reports it
 		closed bool
 	}
 }
 
-// New makes a pool. It tries to bind a thread to each core once, and returns an error for
-// each core for which that fails. The threads of such a core run unbound. The caller has
-// to call Close.
-func New(o Options) (*Pool, []error) {
+// NewPool makes a pool for slots on these cores; -1 is a slot whose threads are not bound. It tries
+// to bind a thread to each core once, and returns an error for each core for which that fails. The
+// threads of such a core run unbound. The caller has to call Close.
+func NewPool(cores []int) (*Pool, []error) {
 	// The probe runs on a thread of its own. The caller's thread keeps its cores.
-	usable, problems := probe(o.Cores)
-	p := &Pool{slots: make([]slot, len(o.Cores))}
-	for i, core := range o.Cores {
+	usable, problems := probeCores(cores)
+	p := &Pool{slots: make([]poolSlot, len(cores))}
+	for i, core := range cores {
 		// A slot without a core of its own still works, only less predictably.
 		if !usable[core] {
 			core = -1
@@ -73,8 +63,8 @@ func New(o Options) (*Pool, []error) {
 	return p, problems
 }
 
-// probe tries each core once, on a thread that ends afterwards.
-func probe(cores []int) (usable map[int]bool, problems []error) {
+// probeCores tries each core once, on a thread that ends afterwards.
+func probeCores(cores []int) (usable map[int]bool, problems []error) {
 	usable = make(map[int]bool)
 	done := make(chan struct{})
 	go func() {
@@ -116,10 +106,10 @@ func (p *Pool) Run(slot int, f func(w Worker)) {
 }
 
 // mainThread returns the thread for tasks, and starts it if need be. The caller holds s.mu.
-func (p *Pool) mainThread(s *slot) *thread {
+func (p *Pool) mainThread(s *poolSlot) *slotThread {
 	if s.mu.main == nil {
 		// The lock keeps two callers from starting two threads.
-		s.mu.main = newThread()
+		s.mu.main = newSlotThread()
 		p.start(s, s.mu.main)
 	}
 	return s.mu.main
@@ -137,12 +127,12 @@ func (p *Pool) Helper(slot int, f func()) {
 		f()
 		return
 	}
-	var t *thread
+	var t *slotThread
 	if n := len(s.mu.idle); n > 0 {
 		t = s.mu.idle[n-1]
 		s.mu.idle = s.mu.idle[:n-1]
 	} else {
-		t = newThread()
+		t = newSlotThread()
 		p.start(s, t)
 	}
 	// rest runs even if f ends its goroutine, so that the helper is not lost.
@@ -154,7 +144,7 @@ func (p *Pool) Helper(slot int, f func()) {
 }
 
 // rest makes a helper idle, or lets it end after Close.
-func (p *Pool) rest(s *slot, t *thread) {
+func (p *Pool) rest(s *poolSlot, t *slotThread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {

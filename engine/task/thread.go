@@ -1,4 +1,4 @@
-package pool
+package task
 
 import (
 	"runtime"
@@ -8,9 +8,9 @@ import (
 	"mrlocal/internal/machine"
 )
 
-// thread is a goroutine that is locked to an operating system thread. It never unlocks, so
+// slotThread is a goroutine that is locked to an operating system thread. It never unlocks, so
 // that the operating system thread ends with it.
-type thread struct {
+type slotThread struct {
 	bound chan struct{} // closed once the thread is bound and its core is known
 	wake  sync.Cond     // on mu; signalled when the queue or a flag changes
 
@@ -23,21 +23,21 @@ type thread struct {
 	}
 }
 
-func newThread() *thread {
-	t := &thread{bound: make(chan struct{})}
+func newSlotThread() *slotThread {
+	t := &slotThread{bound: make(chan struct{})}
 	t.wake.L = &t.mu
 	return t
 }
 
 // start starts a thread of a slot.
-func (p *Pool) start(s *slot, t *thread) {
+func (p *Pool) start(s *poolSlot, t *slotThread) {
 	p.ending.Add(1)
 	go p.loop(s, t)
 }
 
 // loop runs the closures of a thread. If a closure calls runtime.Goexit, the deferred
 // function still runs, and a new goroutine goes on with the queue.
-func (p *Pool) loop(s *slot, t *thread) {
+func (p *Pool) loop(s *poolSlot, t *slotThread) {
 	// Only a normal return sets it. A closure that calls Goexit skips that line.
 	ended := false
 	defer func() {
@@ -58,7 +58,7 @@ func (p *Pool) loop(s *slot, t *thread) {
 }
 
 // end tells Close that the thread has ended, unless Abandon has done so.
-func (p *Pool) end(t *thread) {
+func (p *Pool) end(t *slotThread) {
 	t.mu.Lock()
 	counted := !t.mu.abandoned
 	t.mu.Unlock()
@@ -70,7 +70,7 @@ func (p *Pool) end(t *thread) {
 // bind binds the calling thread to the core of the slot and returns the core that the
 // kernel reports. New has found the core usable. If a control group has lost the core
 // since, the thread runs unbound, and the report shows that.
-func (s *slot) bind(t *thread) int {
+func (s *poolSlot) bind(t *slotThread) int {
 	core := -1
 	if s.wantCore >= 0 {
 		if machine.BindThread(s.wantCore) == nil {
@@ -90,7 +90,7 @@ func (s *slot) bind(t *thread) int {
 }
 
 // push adds f to the queue.
-func (t *thread) push(f func(Worker)) {
+func (t *slotThread) push(f func(Worker)) {
 	t.mu.Lock()
 	t.mu.queue = append(t.mu.queue, f)
 	t.mu.Unlock()
@@ -98,7 +98,7 @@ func (t *thread) push(f func(Worker)) {
 }
 
 // next waits for a closure and returns it. nil means that the thread has to end.
-func (t *thread) next() func(Worker) {
+func (t *slotThread) next() func(Worker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.running = false
@@ -122,14 +122,14 @@ func (t *thread) next() func(Worker) {
 }
 
 // busy reports whether a closure runs or waits.
-func (t *thread) busy() bool {
+func (t *slotThread) busy() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.running || len(t.mu.queue) > 0
 }
 
 // finish lets the thread end when its queue is empty.
-func (t *thread) finish() {
+func (t *slotThread) finish() {
 	t.mu.Lock()
 	t.mu.finishing = true
 	t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *thread) finish() {
 
 // abandon marks a thread with a running closure as abandoned, and returns the closures that
 // wait behind it. stuck is false if no closure is running.
-func (t *thread) abandon() (waiting []func(Worker), stuck bool) {
+func (t *slotThread) abandon() (waiting []func(Worker), stuck bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.mu.running {
@@ -152,7 +152,7 @@ func (t *thread) abandon() (waiting []func(Worker), stuck bool) {
 
 // died notes that a closure has ended the goroutine, and reports whether another goroutine
 // has to go on with the queue.
-func (t *thread) died() bool {
+func (t *slotThread) died() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.running = false
