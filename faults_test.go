@@ -20,7 +20,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/internal/disk"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"
@@ -231,7 +230,7 @@ func (b *faultBench) failing(t *testing.T, f disk.Fault, want []byte) {
 	}
 	left := b.left(t)
 	if (f.Op == disk.Unlink || f.Op == disk.Read && !f.Once) && len(left) > 0 { // what cannot be listed or removed is something that clean knows
-		tempdir.Clean([]string{b.temp}, false)
+		disk.CleanTemp([]string{b.temp}, false)
 		for _, dir := range []string{b.place, filepath.Join(b.place, "result")} {
 			_, _ = output.Clean(dir, false, true)
 		}

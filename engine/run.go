@@ -44,9 +44,9 @@ import (
 	"mrlocal/engine/task"
 	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
@@ -65,7 +65,7 @@ type run struct {
 	chains      []*chain
 	budget      *membudget.Budget
 	pool        *task.Pool
-	temp        *tempdir.Root
+	temp        *disk.TempRoot
 	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream
 	coordinator *coordinator
@@ -207,7 +207,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.o.validate(len(batch)); err != nil {
 		return err
 	}
-	r.temp = tempdir.New(r.tempDirs(), r.o.MaxTempBytes)
+	r.temp = disk.NewTempRoot(r.tempDirs(), r.o.MaxTempBytes)
 	if !r.o.TempAtNeed {
 		if err := r.temp.Check(); err != nil {
 			return err
@@ -338,7 +338,7 @@ func (r *run) runAll() error {
 	c := r.coordinator
 	// Threads that are abandoned may still post. Their closures are dropped then.
 	defer c.inbox.Close()
-	if n := tempdir.Sweep(r.tempDirs()); n > 0 {
+	if n := disk.SweepTemp(r.tempDirs()); n > 0 {
 		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.tempDirs(), ", "), n))
 	}
 	return c.serve(r.ctx)
@@ -389,8 +389,8 @@ func (r *run) afmBytes() int64 {
 }
 
 // createTemp returns a function that makes temporary files of a kind.
-func (r *run) createTemp(kind string) func() (*tempdir.File, error) {
-	return func() (*tempdir.File, error) { return r.temp.Create(kind + "-*") }
+func (r *run) createTemp(kind string) func() (*disk.TempFile, error) {
+	return func() (*disk.TempFile, error) { return r.temp.Create(kind + "-*") }
 }
 
 // bindFeeder binds the calling thread to the core of the first slot. The decoder

@@ -22,7 +22,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input"
-	"mrlocal/internal/tempdir"
+	"mrlocal/internal/disk"
 )
 
 // compressors make one member or frame each. Go has no writer of bzip2, so its
@@ -386,9 +386,9 @@ func TestALongRecordOfAStreamNeedsOnlyItsOwnMemory(t *testing.T) {
 	path := write(t, "f.gz", compressors["gzip"](text))
 	dir := t.TempDir()
 	temps := 0
-	root := tempdir.New([]string{dir}, 0)
+	root := disk.NewTempRoot([]string{dir}, 0)
 	defer root.Close()
-	createTemp := func() (*tempdir.File, error) { temps++; return root.Create("record-*") }
+	createTemp := func() (*disk.TempFile, error) { temps++; return root.Create("record-*") }
 	cases := map[string]struct {
 		limit int
 		o     input.Options

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 )
 
 // gather collects one record of unknown length. The first chunks stay in
@@ -16,7 +16,7 @@ type gather struct {
 	s           *sequential
 	h           *hold
 	chunks      []*membudget.Chunk // all are full except the last one
-	temp        *tempdir.File      // if not nil, chunks holds one buffer
+	temp        *disk.TempFile     // if not nil, chunks holds one buffer
 	lengthBytes int64              // of the record so far
 }
 

@@ -64,8 +64,8 @@ import (
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 )
 
 // Memory gives readers the memory of their blocks. Get returns a chunk of at
@@ -128,7 +128,7 @@ type Options struct {
 	// Streams and compressed files have such records. It is called if the
 	// record is longer than GatherBytes (default 8 MiB). nil: such a record is
 	// gathered in memory, whatever its length.
-	CreateTemp  func() (*tempdir.File, error)
+	CreateTemp  func() (*disk.TempFile, error)
 	GatherBytes int64
 }
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/tempdir"
 )
 
 // openDirectory checks Spec.Dir.
@@ -39,7 +39,7 @@ func openDirectory(spec Spec) (place, error) {
 // checkReplace refuses a directory that exists, unless it may and can be replaced.
 func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	// The lock is asked first: a run that still writes is not one that was interrupted.
-	if tempdir.Locked(path) {
+	if disk.Locked(path) {
 		return errTaken(spec.Dir)
 	}
 	if !spec.Overwrite {

@@ -11,7 +11,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/tempdir"
 )
 
 // The names are those of Hadoop, so that other programs know a finished directory.
@@ -85,7 +84,7 @@ func (d *directory) makeStage(stage string) error {
 	f, err := disk.OpenRead(stage)
 	switch {
 	case d.replaces && errors.Is(err, fs.ErrNotExist): // another run took it for a leftover
-		return tempdir.ErrLocked
+		return disk.ErrLocked
 	case err != nil:
 		return errors.Join(err, disk.Remove(stage))
 	}

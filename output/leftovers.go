@@ -12,7 +12,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/tempdir"
 )
 
 const sweepEntries = 1024 // directory entries that are read at once
@@ -22,7 +21,7 @@ const claimTries = 16
 
 // claim makes the file or directory in which a run builds the result for path. It has the
 // same name beside path in all runs, so one run alone has it. make makes what must not exist
-// yet and locks it, and fails with tempdir.ErrLocked if another run was faster.
+// yet and locks it, and fails with disk.ErrLocked if another run was faster.
 // Where nothing can be locked, and where the name belongs to somebody else, the name is
 // random: then the last rename wins.
 func claim(name, path string, make func(pending string) error) error {
@@ -30,17 +29,17 @@ func claim(name, path string, make func(pending string) error) error {
 	pending := paths.Claim(path)
 	for range claimTries {
 		err := make(pending)
-		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, tempdir.ErrLocked) {
+		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, disk.ErrLocked) {
 			return refuse(name, err)
 		}
 		if err == nil {
 			return nil
 		}
 		info, err := os.Lstat(pending)
-		if err == nil && (info.Mode().IsRegular() || info.IsDir()) && tempdir.Locked(pending) {
+		if err == nil && (info.Mode().IsRegular() || info.IsDir()) && disk.Locked(pending) {
 			return errTaken(name)
 		}
-		tempdir.RemoveUnlocked(pending, disk.Remove) // a directory only if it is empty
+		disk.RemoveUnlocked(pending, disk.Remove) // a directory only if it is empty
 	}
 	if err := make(paths.Beside(path)); err != nil {
 		return refuse(name, err)
@@ -49,9 +48,9 @@ func claim(name, path string, make func(pending string) error) error {
 }
 
 // lockMade locks what a run has just made, so that no other run takes it for a leftover. It
-// returns tempdir.ErrLocked if one has already done so.
+// returns disk.ErrLocked if one has already done so.
 func lockMade(f *disk.File, path string) error {
-	if err := tempdir.TryLock(f); errors.Is(err, tempdir.ErrLocked) {
+	if err := disk.TryLock(f); errors.Is(err, disk.ErrLocked) {
 		return err
 	}
 	made, err := f.Stat()
@@ -59,7 +58,7 @@ func lockMade(f *disk.File, path string) error {
 		return err
 	}
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(made, now) {
-		return tempdir.ErrLocked
+		return disk.ErrLocked
 	}
 	return nil // locked, or no file can be locked here and none is swept
 }
@@ -75,17 +74,17 @@ func errTaken(name string) error {
 // doubt.
 func sweepBeside(path string) {
 	_ = eachLeft(filepath.Dir(path), filepath.Base(paths.BesidePrefix(path)), func(path string, remove func(string) error) {
-		tempdir.RemoveUnlocked(path, remove)
+		disk.RemoveUnlocked(path, remove)
 	})
 }
 
 // Clean finds what killed runs of this user have left in a directory beside their results, and
 // removes it unless dry is set. If itself is set and the directory is a result that was never
 // finished, that is all that it finds.
-func Clean(dir string, dry, itself bool) (found []tempdir.Leftover, err error) {
+func Clean(dir string, dry, itself bool) (found []disk.Leftover, err error) {
 	take := func(path string, remove func(string) error) {
-		l := tempdir.Leftover{Path: path, Bytes: tempdir.BytesBelow(path)}
-		if tempdir.RemoveUnlocked(path, func(path string) error {
+		l := disk.Leftover{Path: path, Bytes: disk.BytesBelow(path)}
+		if disk.RemoveUnlocked(path, func(path string) error {
 			if !dry {
 				l.Err = remove(path)
 			}

@@ -22,7 +22,7 @@
 // pending, and nothing that the Target did not make.
 //
 // Memory: a []byte given to a Part is copied or written before the call returns. Neighbours:
-// package engine calls; membudget and tempdir give spools their room; internal/paths finds out
+// package engine calls; membudget and disk give spools their room; internal/paths finds out
 // whether a result would overwrite an input.
 package output
 
@@ -35,8 +35,8 @@ import (
 	"sync"
 
 	"mrlocal/hdfs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/output/compress"
 )
@@ -98,7 +98,7 @@ type Parts struct {
 	// What spools wait in. Without Memory they go to files at once. Without CreateTemp a part
 	// that does not fit in memory fails.
 	Memory     *membudget.Budget
-	CreateTemp func() (*tempdir.File, error)
+	CreateTemp func() (*disk.TempFile, error)
 
 	// Compressors is how many blocks of a result in order are compressed at a time; 0: one.
 	Compressors int

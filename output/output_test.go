@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,7 +25,7 @@ type kit struct {
 	t      testing.TB
 	dir    string
 	memory *membudget.Budget
-	temp   *tempdir.Root
+	temp   *disk.TempRoot
 }
 
 func newKit(t testing.TB, memoryBytes int64) *kit {
@@ -39,7 +39,7 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &kit{t: t, dir: dir, memory: memory, temp: tempdir.New([]string{tempDir}, 0)}
+	w := &kit{t: t, dir: dir, memory: memory, temp: disk.NewTempRoot([]string{tempDir}, 0)}
 	t.Cleanup(func() {
 		if left := memory.Leased(); left != 0 {
 			t.Errorf("%d bytes are still leased", left)
@@ -57,7 +57,7 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 func (w *kit) path(name string) string { return filepath.Join(w.dir, name) }
 
 func (w *kit) parts(count int) Parts {
-	return Parts{Count: count, Memory: w.memory, CreateTemp: func() (*tempdir.File, error) { return w.temp.Create("spool-*") }}
+	return Parts{Count: count, Memory: w.memory, CreateTemp: func() (*disk.TempFile, error) { return w.temp.Create("spool-*") }}
 }
 
 // begin opens and starts a target.

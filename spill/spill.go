@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/spill/record"
 	"mrlocal/spill/rule"
@@ -279,7 +279,7 @@ type Options struct {
 
 	OnDisk     bool // nothing stays in memory, and the output is synced in the end (runs.MapOutput.Store)
 	Codec      runs.Codec
-	CreateTemp func() (*tempdir.File, error) // called at the first spill; nil: a spill fails
+	CreateTemp func() (*disk.TempFile, error) // called at the first spill; nil: a spill fails
 
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine
 	// of the caller. Notify may be called from that thread.

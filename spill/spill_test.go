@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/spill/runs"
 )
@@ -43,7 +43,7 @@ type kit struct {
 	t      testing.TB
 	budget *membudget.Budget
 	dir    string // of temp
-	temp   *tempdir.Root
+	temp   *disk.TempRoot
 	noDisk bool
 	events []runs.Event
 }
@@ -60,12 +60,12 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 		b.Close()
 	})
 	dir := t.TempDir()
-	k := &kit{t: t, budget: b, dir: dir, temp: tempdir.New([]string{dir}, 0)}
+	k := &kit{t: t, budget: b, dir: dir, temp: disk.NewTempRoot([]string{dir}, 0)}
 	t.Cleanup(func() { k.temp.Close() })
 	return k
 }
 
-func (k *kit) createTemp() (*tempdir.File, error) {
+func (k *kit) createTemp() (*disk.TempFile, error) {
 	if k.noDisk {
 		return nil, os.ErrPermission
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"mrlocal/internal/tempdir"
+	"mrlocal/internal/disk"
 	"mrlocal/jobs"
 	"mrlocal/streaming/child"
 	"mrlocal/streaming/records"
@@ -22,7 +22,7 @@ type runner struct {
 	attempt jobs.OwnAttempt
 	process *child.Process // nil: none runs
 	errors  *stderr        // of the command; nil: none has run
-	temp    *tempdir.Root  // its working directory, if it has one of its own
+	temp    *disk.TempRoot // its working directory, if it has one of its own
 	emit    func(key, value []byte)
 	room    []byte // for one record
 	key     []byte // for a sort key

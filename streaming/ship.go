@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"mrlocal/internal/tempdir"
+	"mrlocal/internal/disk"
 	"mrlocal/streaming/parse"
 )
 
@@ -23,7 +23,7 @@ type shipped struct {
 	once   sync.Once
 	err    error
 	places map[parse.Shipped]string // where an archive is unpacked, or a file lies alone
-	temp   *tempdir.Root            // that they are in
+	temp   *disk.TempRoot           // that they are in
 }
 
 // files0 checks the files that are shipped; each link needs a name of its own.
@@ -45,8 +45,8 @@ func (w *Work) files0() error {
 // workDir makes the working directory of an attempt, with a link for each file that
 // the job ships. Without such files the directory is that of this process, "", as
 // with Hadoop's local runner. It goes with the Root, which the caller closes. What a kill
-// leaves is known to package tempdir.
-func (w *Work) workDir(id taskID, n int) (dir string, temp *tempdir.Root, err error) {
+// leaves is known to package disk.
+func (w *Work) workDir(id taskID, n int) (dir string, temp *disk.TempRoot, err error) {
 	if len(w.args.Files) == 0 {
 		return "", nil, nil
 	}
@@ -54,7 +54,7 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *tempdir.Root, err er
 	if w.ship.err != nil {
 		return "", nil, w.ship.err
 	}
-	temp = tempdir.New([]string{w.o.TempDir}, 0)
+	temp = disk.NewTempRoot([]string{w.o.TempDir}, 0)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, temp.Close())
@@ -150,7 +150,7 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 // unpack unpacks the archives of the job. As on a cluster, it also puts each file of -files into a directory of its own.
 func (w *Work) unpack() error {
 	w.ship.places = map[parse.Shipped]string{}
-	w.ship.temp = tempdir.New([]string{w.o.TempDir}, 0)
+	w.ship.temp = disk.NewTempRoot([]string{w.o.TempDir}, 0)
 	for _, f := range w.args.Files {
 		info, err := os.Stat(f.Path)
 		apart := (!w.o.Friendly || w.o.Apart) && !f.Packed && err == nil && info.Mode().IsRegular()

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/internal/tempdir"
+	"mrlocal/internal/disk"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/output/compress"
@@ -100,7 +100,7 @@ type Work struct {
 	shown                     time.Time  // when Options.Status was told last
 	quiet                     sync.Mutex // guards Options.Stderr
 	ship                      shipped
-	kept                      *tempdir.Root // nil: none
+	kept                      *disk.TempRoot // nil: none
 }
 
 // stage says what happens in a map, combine or reduce. in is how records go to its
@@ -585,7 +585,7 @@ func (w *Work) Close() error {
 		return nil
 	}
 	var all []error
-	for _, temp := range []*tempdir.Root{w.ship.temp, w.kept} {
+	for _, temp := range []*disk.TempRoot{w.ship.temp, w.kept} {
 		if temp != nil {
 			all = append(all, temp.Close())
 		}
@@ -594,4 +594,4 @@ func (w *Work) Close() error {
 }
 
 // Keep lets Close close temp, which has inputs of the job.
-func (w *Work) Keep(temp *tempdir.Root) { w.kept = temp }
+func (w *Work) Keep(temp *disk.TempRoot) { w.kept = temp }

@@ -13,7 +13,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/errs"
-	"mrlocal/internal/tempdir"
+	"mrlocal/internal/disk"
 	"mrlocal/output"
 )
 
@@ -55,9 +55,9 @@ func clean(dirs []string, dry, itself bool) ([]byte, error) {
 	var failed []error
 	count, bytes := 0, int64(0)
 	for _, dir := range dirs {
-		// Package tempdir knows what belongs to a live run, package output which results are
+		// Package disk knows what belongs to a live run, package output which results are
 		// unfinished.
-		found := tempdir.Clean([]string{dir}, dry)
+		found := disk.CleanTemp([]string{dir}, dry)
 		beside, err := output.Clean(dir, dry, itself)
 		// A directory that --resume has made goes with its journal.
 		if err != nil && !(len(found) > 0 && errors.Is(err, fs.ErrNotExist)) {

@@ -1,7 +1,7 @@
 // Package journal keeps the committed map outputs of a run on disk. After a kill, a power
 // cut or a full disk the same command goes on, and no committed map runs again.
 //
-// The journal is a file beside the map outputs, in a directory that tempdir.Keep finds or
+// The journal is a file beside the map outputs, in a directory that disk.KeepTemp finds or
 // makes. Its head says of what run it is: settings, inputs, splits, reduces. The head is
 // complete and on disk before a map starts. Then comes a record for each map output, written
 // when the map ends: it survives a kill of the process at once. A goroutine syncs the record
@@ -34,7 +34,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/spill/runs"
@@ -49,7 +48,7 @@ const syncAfter = 5 * time.Second
 // other methods from one at a time.
 type Journal struct {
 	name     string // of the directory, as the user wrote it
-	kept     *tempdir.Kept
+	kept     *disk.KeptTemp
 	head     []byte     // lines up to the fingerprints
 	file     *disk.File // nil: the head is not written yet
 	bytes    int64      // of whole lines in file
@@ -93,8 +92,8 @@ type Run struct {
 	Reducers int      // that the user asks for; 0: any number
 	Codec    runs.Codec
 	NoDecode bool
-	Parts    bool          // the result shows where a part ends
-	Temp     *tempdir.Root // bounds the bytes of map outputs
+	Parts    bool           // the result shows where a part ends
+	Temp     *disk.TempRoot // bounds the bytes of map outputs
 }
 
 // lines returns the run as lines of the form name=value.
@@ -122,7 +121,7 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 	case len(plan.Streams) > 0:
 		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which Options.ResumeDir cannot go on with; give it as a plain file")
 	}
-	kept, err := tempdir.Keep(dir, r.Temp)
+	kept, err := disk.KeepTemp(dir, r.Temp)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +146,7 @@ func (j *Journal) open(settings []string, plan *input.Plan) (err error) {
 	if j.head, err = headOf(settings, plan); err != nil || !j.kept.Found {
 		return err
 	}
-	if j.file, err = disk.OpenFile(filepath.Join(j.kept.Path, tempdir.JournalName), os.O_RDWR, 0); err != nil {
+	if j.file, err = disk.OpenFile(filepath.Join(j.kept.Path, disk.JournalName), os.O_RDWR, 0); err != nil {
 		return j.refuse("%v", errs.Cause(err))
 	}
 	if err := j.read(plan); err != nil {
@@ -167,7 +166,7 @@ func (j *Journal) Division() *Division { return j.division }
 
 // Temp returns where map outputs go if a run has these temporary directories; nil: some of the
 // outputs are there already. A nil Journal returns temp.
-func (j *Journal) Temp(temp *tempdir.Root) *tempdir.Root {
+func (j *Journal) Temp(temp *disk.TempRoot) *disk.TempRoot {
 	switch {
 	case j == nil:
 		return temp
@@ -188,7 +187,7 @@ func (j *Journal) Begin(d Division) error {
 	if j.mu.closed { // the run was interrupted while its job was opened
 		return j.failed(fs.ErrClosed)
 	}
-	name := filepath.Join(j.kept.Path, tempdir.JournalName)
+	name := filepath.Join(j.kept.Path, disk.JournalName)
 	// A journal is there whole or not at all: it is renamed when it is on disk.
 	if j.file, err = disk.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600); err != nil {
 		return j.failed(err)
@@ -214,7 +213,7 @@ func (j *Journal) failed(err error) error {
 const mapPrefix = "map-"
 
 // Create makes a file for a map output.
-func (j *Journal) Create() (*tempdir.File, error) { return j.kept.Create(mapPrefix + "*") }
+func (j *Journal) Create() (*disk.TempFile, error) { return j.kept.Create(mapPrefix + "*") }
 
 // Commit records the output of a map. When it returns nil, the map does not run again after a
 // kill. After a power cut this holds for outputs older than syncAfter. Commit does not wait for

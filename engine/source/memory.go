@@ -6,8 +6,8 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 )
 
@@ -97,10 +97,10 @@ type Room struct {
 	Plan     *input.Plan // nil: the job reads no file
 	First    *Held       // the beginning of a stream; nil: there is none
 	Budget   *membudget.Budget
-	Temp     *tempdir.Root // nil: nothing is known
-	MaxBytes int64         // Options.MaxTempBytes
-	Fits     bool          // the job is likely to fit in memory
-	Plain    bool          // spills are not compressed
+	Temp     *disk.TempRoot // nil: nothing is known
+	MaxBytes int64          // Options.MaxTempBytes
+	Fits     bool           // the job is likely to fit in memory
+	Plain    bool           // spills are not compressed
 	Note     func(string)
 }
 

@@ -28,8 +28,8 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/report"
@@ -56,7 +56,7 @@ type Env struct {
 	MergeFactor        int
 	Codec              runs.Codec
 	HashSeed           uint64 // of the tables of kvbuffers
-	CreateTemp         func(kind string) func() (*tempdir.File, error)
+	CreateTemp         func(kind string) func() (*disk.TempFile, error)
 	Pool               *Pool
 	Stderr             io.Writer // stacks of failed user code
 

@@ -3,7 +3,7 @@ package task
 import (
 	"sync"
 
-	"mrlocal/internal/tempdir"
+	"mrlocal/internal/disk"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/shuffle"
@@ -32,7 +32,7 @@ type SharedJob struct {
 
 // Keeper keeps map outputs for a later run (journal.Journal).
 type Keeper interface {
-	Create() (*tempdir.File, error)
+	Create() (*disk.TempFile, error)
 	Commit(task int, out runs.Stored, c *report.Counters) error
 }
 

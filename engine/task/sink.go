@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"mrlocal/engine/source"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/output"
 	"mrlocal/output/spool"
 )
@@ -30,13 +30,13 @@ type Part interface {
 // where the budget allows that.
 type Spools struct {
 	memory     *membudget.Budget
-	createTemp func() (*tempdir.File, error)
+	createTemp func() (*disk.TempFile, error)
 	mu         sync.Mutex     // while attempts run
 	parts      []*spool.Spool // by task; set by the attempt that commits first
 }
 
 // NewSpools makes the sink of a job with so many parts.
-func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*tempdir.File, error)) *Spools {
+func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spools {
 	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*spool.Spool, parts)}
 }
 

@@ -134,7 +134,7 @@ func goroutineFiles() []string {
 		"engine/task/pool.go",
 		"engine/arrivals.go",
 		"input/tree.go",
-		"internal/tempdir/tempdir.go",
+		"internal/disk/tempdir.go",
 		"output/compress/queue.go",
 		"input/codec/ahead.go",
 		"datagen/datagen.go",

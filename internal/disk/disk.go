@@ -1,14 +1,14 @@
-// Package disk is the way to the files that a run reads, writes, moves and removes. In a normal
-// build it is package os under other names: File is os.File, and each function is one call that
-// the compiler inlines.
+// Package disk is the way to the files that a run reads, writes, moves and removes, and has its
+// temporary files (TempRoot). In a normal build File is os.File, and each function of the file
+// system is one call of package os that the compiler inlines.
 //
 // A build with the tag faults counts the calls by kind (Op) and lets the n-th one fail, once or
 // from then on (Inject). It also tells a watcher of each sync and rename that has succeeded, so
 // that a test can copy what a power cut would leave. Tests with that tag run whole jobs in this
 // way. A normal build has none of it.
 //
-// The package keeps no memory of the caller's. Neighbours: tempdir, output, spill/runs and input
-// make every call that can fail through it; attributes (stat) and locks are not covered.
+// The package keeps no memory of the caller's. Neighbours: output, spill/runs and input make every
+// call that can fail through it; attributes (stat) and locks are not covered.
 package disk
 
 import (

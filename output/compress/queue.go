@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/output/spool"
 )
 
@@ -26,7 +26,7 @@ type Options struct {
 
 	// Where text waits: see spool.New. Encoders are leased from Memory too.
 	Memory     *membudget.Budget
-	CreateTemp func() (*tempdir.File, error)
+	CreateTemp func() (*disk.TempFile, error)
 }
 
 // Queue compresses a text, several blocks at a time.

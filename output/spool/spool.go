@@ -14,7 +14,6 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 )
 
 // leastPieceBytes is the first piece of a spool in memory. Most of what waits is short;
@@ -27,7 +26,7 @@ const leastPieceBytes = 4 << 10
 // be called from any goroutine at any moment.
 type Spool struct {
 	memory     *membudget.Budget
-	createTemp func() (*tempdir.File, error)
+	createTemp func() (*disk.TempFile, error)
 
 	mu struct {
 		sync.RWMutex
@@ -37,8 +36,8 @@ type Spool struct {
 		pieces []spoolPiece
 		bytes  int64
 
-		file *tempdir.File // nil: the text is in memory
-		name string        // of the temporary file; "": the text is in memory
+		file *disk.TempFile // nil: the text is in memory
+		name string         // of the temporary file; "": the text is in memory
 
 		state state
 		// passing is no state: it comes and goes in each of them. WriteTo sets it while it
@@ -76,7 +75,7 @@ type spoolPiece struct {
 // New makes an empty spool, which holds nothing until the first Write. Without memory
 // everything goes to a file. Without createTemp nothing does, and text that does not fit in
 // memory is an error.
-func New(memory *membudget.Budget, createTemp func() (*tempdir.File, error)) *Spool {
+func New(memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spool {
 	return &Spool{memory: memory, createTemp: createTemp}
 }
 

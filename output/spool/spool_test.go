@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // kit is a memory budget and a temp root that must be clean when the test ends.
 type kit struct {
 	memory *membudget.Budget
-	temp   *tempdir.Root
+	temp   *disk.TempRoot
 }
 
 func newKit(t testing.TB, memoryBytes int64) *kit {
@@ -30,7 +30,7 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 	memory, err := membudget.New(memoryBytes)
 	must(t, err)
 	dir := t.TempDir()
-	w := &kit{memory: memory, temp: tempdir.New([]string{dir}, 0)}
+	w := &kit{memory: memory, temp: disk.NewTempRoot([]string{dir}, 0)}
 	t.Cleanup(func() {
 		if left := memory.Leased(); left != 0 {
 			t.Errorf("%d bytes are still leased", left)
@@ -44,7 +44,7 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 }
 
 func (w *kit) spool() *Spool {
-	return New(w.memory, func() (*tempdir.File, error) { return w.temp.Create("spool-*") })
+	return New(w.memory, func() (*disk.TempFile, error) { return w.temp.Create("spool-*") })
 }
 
 // partText is a text of so many bytes.
@@ -75,7 +75,7 @@ func must(t testing.TB, err error) {
 
 func TestWhatFitsInMemoryNeverTouchesTheDisk(t *testing.T) {
 	w := newKit(t, 4<<20)
-	s := New(w.memory, func() (*tempdir.File, error) { return nil, errors.New("the disk was touched") })
+	s := New(w.memory, func() (*disk.TempFile, error) { return nil, errors.New("the disk was touched") })
 	defer s.Release()
 	for range 30 {
 		if _, err := s.Write(make([]byte, 100_000)); err != nil {
@@ -198,9 +198,9 @@ func TestWhoWaitsForMemoryGetsThatOfASpool(t *testing.T) {
 
 func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
 	w := newKit(t, 1<<20)
-	root := tempdir.New([]string{t.TempDir()}, 50_000)
+	root := disk.NewTempRoot([]string{t.TempDir()}, 50_000)
 	defer root.Close()
-	s := New(w.memory, func() (*tempdir.File, error) { return root.Create("spool-*") })
+	s := New(w.memory, func() (*disk.TempFile, error) { return root.Create("spool-*") })
 	defer s.Release()
 	text := partText(1, 100_000)
 	s.Write(text)

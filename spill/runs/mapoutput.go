@@ -12,7 +12,6 @@ import (
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/spill/record"
 )
 
@@ -67,7 +66,7 @@ type MapOutput struct {
 	// By partition; complete before the output is shared, and only read from then on.
 	stats      []record.PartStat
 	codec      Codec
-	createTemp func() (*tempdir.File, error)
+	createTemp func() (*disk.TempFile, error)
 	notify     func(Event)
 
 	mu struct {
@@ -86,7 +85,7 @@ type MapOutput struct {
 // makes its temporary file when the first segment is written; nil fails then.
 // notify is called after each eviction.
 // The file needs to know its owner for CorruptError.
-func NewMapOutput(parts int, codec Codec, createTemp func() (*tempdir.File, error), notify func(Event)) *MapOutput {
+func NewMapOutput(parts int, codec Codec, createTemp func() (*disk.TempFile, error), notify func(Event)) *MapOutput {
 	o := &MapOutput{stats: make([]record.PartStat, parts), codec: codec, createTemp: createTemp, notify: notify}
 	o.mu.file.owner = o
 	return o

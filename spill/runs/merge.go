@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/spill/record"
 	"mrlocal/spill/rule"
@@ -19,11 +19,11 @@ type MergeOptions struct {
 	Inputs []*MapOutput // in map order, the order in which equal keys come
 	Part   int
 
-	Factor     int                           // segments on disk that are read at once, 2 or more; 0: 64. Runs in memory do not count
-	FDs        int                           // files that are open at once; 0: 16
-	Lease      *membudget.Lease              // gives all memory; the caller closes it after the merge
-	CreateTemp func() (*tempdir.File, error) // for intermediate passes; nil: they fail
-	Codec      Codec                         // of what intermediate passes write
+	Factor     int                            // segments on disk that are read at once, 2 or more; 0: 64. Runs in memory do not count
+	FDs        int                            // files that are open at once; 0: 16
+	Lease      *membudget.Lease               // gives all memory; the caller closes it after the merge
+	CreateTemp func() (*disk.TempFile, error) // for intermediate passes; nil: they fail
+	Codec      Codec                          // of what intermediate passes write
 
 	// Beside runs f on a core on which nothing else runs, and returns at once. f asks idle now and
 	// then whether that is still so, and ends if not. It reports false, and does not run f, where no

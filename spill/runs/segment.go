@@ -37,7 +37,6 @@ import (
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/tempdir"
 	"mrlocal/spill/record"
 )
 
@@ -87,7 +86,7 @@ func parseIndexEntry(p []byte) (e indexEntry, err error) {
 // (MapOutput.AppendSegment). Its memory is one chunk of the caller: a block that is being
 // filled, and what is ready to be written. Its first error is sticky, and ends the segment.
 type Writer struct {
-	file  *tempdir.File
+	file  *disk.TempFile
 	raw   []byte // the block that is being filled: raw[:n]
 	out   []byte // ready to be written: out[:ready]
 	n     int
@@ -123,7 +122,7 @@ func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 // begin starts a segment at offset at, the end of file. stats, where it is not nil, is
 // counted up by partition.
 // Everything of the segment before is reset, so a Writer is used again.
-func (w *Writer) begin(file *tempdir.File, at int64, stats []record.PartStat) {
+func (w *Writer) begin(file *disk.TempFile, at int64, stats []record.PartStat) {
 	w.file, w.at, w.stats, w.err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
 	w.index, w.TotalBytes, w.TotalRecords = w.index[:0], 0, 0
@@ -321,11 +320,11 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 // and not on the number of files. bytes counts whole segments only, so a failed
 // segment is written over by the next.
 type tempFile struct {
-	temp  *tempdir.File // nil: not made yet, or an earlier run has made it
-	path  string        // of a file that an earlier run has made
-	bytes int64         // of whole segments
-	kept  bool          // a later run may read it: remove leaves it
-	owner *MapOutput    // nil: a merge
+	temp  *disk.TempFile // nil: not made yet, or an earlier run has made it
+	path  string         // of a file that an earlier run has made
+	bytes int64          // of whole segments
+	kept  bool           // a later run may read it: remove leaves it
+	owner *MapOutput     // nil: a merge
 }
 
 // corrupt returns the error of a file that cannot be read back at offset at.
@@ -337,7 +336,7 @@ func (f *tempFile) corrupt(at int64, err error) error {
 // one makes the file. write adds the records and ends each partition. stats,
 // where it is not nil, is counted up by partition. After an error the file
 // holds the segments of before.
-func (f *tempFile) appendSegment(w *Writer, createTemp func() (*tempdir.File, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
+func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.TempFile, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
 	// The file is closed again after each segment.
 	file, err := f.openToAppend(createTemp)
 	if err != nil {
@@ -358,7 +357,7 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*tempdir.File, er
 
 // openToAppend opens the file behind its last whole segment, or makes it. The caller
 // closes it.
-func (f *tempFile) openToAppend(createTemp func() (*tempdir.File, error)) (_ *tempdir.File, err error) {
+func (f *tempFile) openToAppend(createTemp func() (*disk.TempFile, error)) (_ *disk.TempFile, err error) {
 	switch {
 	case f.temp != nil:
 		return f.temp, f.temp.Append(f.bytes)

@@ -15,8 +15,8 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
-	"mrlocal/internal/tempdir"
 	"mrlocal/output/compress"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
@@ -127,9 +127,9 @@ func friendlyStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (wo
 
 // spoolInput copies standard input, if it is among the inputs, to a file in a Root that the caller
 // closes: maps read their splits themselves. In a batch nobody knows whose it is.
-func spoolInput(o *mrlocal.Options, batch bool) (*tempdir.Root, error) {
+func spoolInput(o *mrlocal.Options, batch bool) (*disk.TempRoot, error) {
 	at := slices.Index(o.Inputs, "-")
-	root := tempdir.New(o.TempDirs, 0)
+	root := disk.NewTempRoot(o.TempDirs, 0)
 	switch {
 	case at < 0:
 		return root, nil

@@ -1,4 +1,4 @@
-package tempdir
+package disk
 
 import (
 	"cmp"
@@ -11,25 +11,23 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-
-	"mrlocal/internal/disk"
 )
 
-// File is a temporary file of a run. One goroutine writes to it; Name and Open may be called
+// TempFile is a temporary file of a run. One goroutine writes to it; Name and Open may be called
 // from any goroutine. If its directory gets full, the file moves to another one.
 //
-// Lock order: File.mu before Root.mu.
-type File struct {
-	root *Root
+// Lock order: TempFile.mu before TempRoot.mu.
+type TempFile struct {
+	root *TempRoot
 
 	mu struct {
 		sync.Mutex
-		f       *disk.File // nil: closed
+		f       *File // nil: closed
 		name    string
 		in      int   // index of the directory, or stays
 		at      int64 // where the next Write goes
-		charged int64 // bytes of the Root's bound
-		back    disk.Writeback
+		charged int64 // bytes of the TempRoot's bound
+		back    Writeback
 	}
 }
 
@@ -44,23 +42,23 @@ func (e *LimitError) Error() string {
 }
 
 // newFile returns the File of an open file that was just made.
-func newFile(r *Root, f *disk.File, in int) *File {
-	t := &File{root: r}
+func newFile(r *TempRoot, f *File, in int) *TempFile {
+	t := &TempFile{root: r}
 	t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
 	t.mu.back.Lazy = true // a thread that does not write it syncs what a journal names
 	return t
 }
 
 // Name returns the path of the file, which changes if the file moves.
-func (t *File) Name() string {
+func (t *TempFile) Name() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.name
 }
 
 // Write writes behind what was written before. It fails with a *LimitError if the file would
-// exceed the bound of the Root. A directory that is full is left for another one.
-func (t *File) Write(p []byte) (n int, err error) {
+// exceed the bound of the TempRoot. A directory that is full is left for another one.
+func (t *TempFile) Write(p []byte) (n int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.f == nil {
@@ -75,7 +73,7 @@ func (t *File) Write(p []byte) (n int, err error) {
 		n += m
 		t.mu.at += int64(m)
 		t.mu.back.Wrote(t.mu.f, t.mu.at)
-		if err == nil || !disk.IsFull(err) || t.mu.in == stays || len(t.root.dirs) == 1 {
+		if err == nil || !IsFull(err) || t.mu.in == stays || len(t.root.dirs) == 1 {
 			return n, err
 		}
 		if moveErr := t.move(int64(len(p) - n)); moveErr != nil {
@@ -85,7 +83,7 @@ func (t *File) Write(p []byte) (n int, err error) {
 }
 
 // charge counts the file with so many bytes. t.mu is held.
-func (t *File) charge(bytes int64) error {
+func (t *TempFile) charge(bytes int64) error {
 	// After Append the same bytes may be written once more. They are charged already.
 	if bytes <= t.mu.charged {
 		return nil
@@ -99,10 +97,10 @@ func (t *File) charge(bytes int64) error {
 
 // move copies what was written to a new file in another directory, and goes on there. Those
 // who read the old file keep it open. t.mu is held.
-func (t *File) move(moreBytes int64) error {
+func (t *TempFile) move(moreBytes int64) error {
 	r := t.root
 	// The file at hand is open for writing only.
-	old, err := disk.OpenRead(t.mu.name)
+	old, err := OpenRead(t.mu.name)
 	if err != nil {
 		return err
 	}
@@ -120,11 +118,11 @@ func (t *File) move(moreBytes int64) error {
 			before, name := t.mu.f, t.mu.name
 			t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
 			_ = before.Close() // the copy is what counts
-			_ = disk.Remove(name)
+			_ = Remove(name)
 			return nil
 		}
-		err = errors.Join(err, f.Close(), disk.Remove(f.Name()))
-		if !disk.IsFull(err) {
+		err = errors.Join(err, f.Close(), Remove(f.Name()))
+		if !IsFull(err) {
 			return err
 		}
 		r.isFull(in)
@@ -132,10 +130,10 @@ func (t *File) move(moreBytes int64) error {
 }
 
 // Append opens a file that was closed, to write on from offset at.
-func (t *File) Append(at int64) error {
+func (t *TempFile) Append(at int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f, err := disk.OpenFile(t.mu.name, os.O_WRONLY, 0)
+	f, err := OpenFile(t.mu.name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -148,10 +146,10 @@ func (t *File) Append(at int64) error {
 }
 
 // Open opens the file for reading. The caller closes what it returns.
-func (t *File) Open() (*disk.File, error) {
+func (t *TempFile) Open() (*File, error) {
 	for {
 		name := t.Name()
-		f, err := disk.OpenRead(name)
+		f, err := OpenRead(name)
 		// A move changes the name before it removes the old file, so the new name is there by now.
 		if errors.Is(err, fs.ErrNotExist) && t.Name() != name {
 			continue // it moved meanwhile
@@ -160,9 +158,9 @@ func (t *File) Open() (*disk.File, error) {
 	}
 }
 
-// Close closes the file for writing. It stays until Remove, or until the Root is closed.
+// Close closes the file for writing. It stays until Remove, or until the TempRoot is closed.
 // It may be called again.
-func (t *File) Close() error {
+func (t *TempFile) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.f == nil {
@@ -174,18 +172,18 @@ func (t *File) Close() error {
 }
 
 // Remove closes and removes the file. Its bytes no longer count.
-func (t *File) Remove() error {
+func (t *TempFile) Remove() error {
 	err := t.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err = errors.Join(err, disk.Remove(t.mu.name))
+	err = errors.Join(err, Remove(t.mu.name))
 	t.root.giveBack(t.mu.charged)
 	t.mu.charged = 0
 	return err
 }
 
 // take counts bytes against the bound.
-func (r *Root) take(bytes int64) error {
+func (r *TempRoot) take(bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.maxBytes > 0 && r.mu.used+bytes > r.maxBytes {
@@ -196,21 +194,21 @@ func (r *Root) take(bytes int64) error {
 }
 
 // giveBack takes back what take has counted.
-func (r *Root) giveBack(bytes int64) {
+func (r *TempRoot) giveBack(bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.used -= bytes
 }
 
 // UsedBytes returns the bytes of all files together.
-func (r *Root) UsedBytes() int64 {
+func (r *TempRoot) UsedBytes() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.used
 }
 
 // isFull keeps new files out of a directory. A quota does not show in the free space.
-func (r *Root) isFull(dir int) {
+func (r *TempRoot) isFull(dir int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.full[dir] = true
@@ -221,7 +219,7 @@ const leastFreeBytes = 8 << 20
 
 // order returns the directories in the order in which a new file tries them. Files are shared
 // out in proportion to the free space; a directory without room comes last. r.mu is held.
-func (r *Root) order() []int {
+func (r *TempRoot) order() []int {
 	type place struct {
 		dir  int
 		full bool
@@ -229,7 +227,7 @@ func (r *Root) order() []int {
 	}
 	places := make([]place, len(r.dirs))
 	for i, dir := range r.dirs {
-		free, known := disk.FreeBytes(dir)
+		free, known := FreeBytes(dir)
 		if !known {
 			// A system that tells nothing must not look full.
 			free = math.MaxInt64
@@ -253,11 +251,11 @@ func (r *Root) order() []int {
 }
 
 // makeElsewhere makes a file in a directory that is not full and has room for so many bytes.
-func (r *Root) makeElsewhere(bytes int64, pattern string) (*disk.File, int, error) {
+func (r *TempRoot) makeElsewhere(bytes int64, pattern string) (*File, int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, i := range r.order() {
-		if free, known := disk.FreeBytes(r.dirs[i]); r.mu.full[i] || known && free < bytes {
+		if free, known := FreeBytes(r.dirs[i]); r.mu.full[i] || known && free < bytes {
 			continue
 		}
 		if f, err := r.createIn(i, pattern); err == nil {
@@ -269,7 +267,7 @@ func (r *Root) makeElsewhere(bytes int64, pattern string) (*disk.File, int, erro
 
 // RoomBytes returns how much the run may write: what the bound allows, or what is free, if that
 // is less. Directories of one file system count once. It reports false if neither is known.
-func (r *Root) RoomBytes() (bytes int64, known bool) {
+func (r *TempRoot) RoomBytes() (bytes int64, known bool) {
 	seen := map[uint64]bool{}
 	for _, dir := range r.dirs {
 		info, err := os.Stat(dir)
@@ -282,7 +280,7 @@ func (r *Root) RoomBytes() (bytes int64, known bool) {
 		}
 		// A device of 0 stands for "not known", and may count several times.
 		seen[device] = true
-		free, ok := disk.FreeBytes(dir)
+		free, ok := FreeBytes(dir)
 		if !ok {
 			return r.maxBytes, r.maxBytes > 0
 		}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package tempdir
+package disk
 
 import "testing"
 

@@ -1,4 +1,4 @@
-package tempdir
+package disk
 
 import (
 	"errors"
@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	"mrlocal/errs"
-	"mrlocal/internal/disk"
 )
 
-// JournalName is the file that makes a directory of temporary files outlive its run: Sweep
+// JournalName is the file that makes a directory of temporary files outlive its run: SweepTemp
 // leaves a directory with such a file alone. Package engine/journal writes it.
 const JournalName = "journal"
 
@@ -25,36 +24,36 @@ func journalled(path string) bool {
 	return err == nil
 }
 
-// Kept is a directory of temporary files that a later run finds again. It lies in a directory
+// KeptTemp is a directory of temporary files that a later run finds again. It lies in a directory
 // that the user has named. Both are locked until Close.
-type Kept struct {
+type KeptTemp struct {
 	Path  string // of the directory
 	Found bool   // a killed run has left it, with its journal
 
 	above     string
-	root      *Root
-	lock      *disk.File
-	aboveLock *disk.File
+	root      *TempRoot
+	lock      *File
+	aboveLock *File
 }
 
-// Keep finds the directory with a journal in dir, or makes a new one there. It makes dir too
+// KeepTemp finds the directory with a journal in dir, or makes a new one there. It makes dir too
 // if that is missing. Only one run at a time may keep files in dir. Errors that the user
-// causes are options errors. Files count against the bound of r. The caller closes what Keep
+// causes are options errors. Files count against the bound of r. The caller closes what KeepTemp
 // returns.
-func Keep(dir string, r *Root) (*Kept, error) {
+func KeepTemp(dir string, r *TempRoot) (*KeptTemp, error) {
 	made := false
-	if err := disk.MakeDir(dir, 0o700); err == nil {
+	if err := MakeDir(dir, 0o700); err == nil {
 		made = true
 	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, refuse(dir, "%v", errs.Cause(err))
 	}
-	k := &Kept{above: dir, root: r}
+	k := &KeptTemp{above: dir, root: r}
 	if err := k.take(made); err != nil {
 		if k.Path != "" && !k.Found {
-			_ = removeLocked(k.Path) // a Sweep finds what stays
+			_ = removeLocked(k.Path) // a SweepTemp finds what stays
 		}
 		if made {
-			_ = disk.Remove(dir) // it stays if something else is in it
+			_ = Remove(dir) // it stays if something else is in it
 		}
 		return nil, errors.Join(err, k.unlock())
 	}
@@ -62,7 +61,7 @@ func Keep(dir string, r *Root) (*Kept, error) {
 }
 
 // take locks the directory above, and then finds or makes the one in it.
-func (k *Kept) take(made bool) (err error) {
+func (k *KeptTemp) take(made bool) (err error) {
 	info, err := os.Stat(k.above)
 	switch {
 	case err != nil:
@@ -75,10 +74,10 @@ func (k *Kept) take(made bool) (err error) {
 	if k.aboveLock, err = LockDir(k.above); err != nil {
 		return k.lockError(err)
 	}
-	// Sweep below may remove a directory with the mark, so the mark is looked for first.
+	// SweepTemp below may remove a directory with the mark, so the mark is looked for first.
 	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
 	made = made || len(marks) > 0
-	Sweep([]string{k.above}) // what was killed before it had a journal, or when it had none any more
+	SweepTemp([]string{k.above}) // what was killed before it had a journal, or when it had none any more
 	found, foreign, err := k.look()
 	switch {
 	case err != nil:
@@ -100,10 +99,10 @@ func (k *Kept) take(made bool) (err error) {
 	if err != nil {
 		return refuse(k.above, "%v", errs.Cause(err))
 	}
-	// The journal is not there yet: until it is, a Sweep removes what a kill leaves.
+	// The journal is not there yet: until it is, a SweepTemp removes what a kill leaves.
 	k.Path, k.lock = o.path, o.lock
 	if made {
-		mark, err := disk.Create(filepath.Join(k.Path, madeName))
+		mark, err := Create(filepath.Join(k.Path, madeName))
 		if err != nil {
 			return refuse(k.above, "%v", errs.Cause(err))
 		}
@@ -119,8 +118,8 @@ func globbed(path string) string {
 
 // look lists the directories with a journal, and names a file that is not mrlocal's. Hidden
 // files and those that a file system has by itself do not count.
-func (k *Kept) look() (found []string, foreign string, err error) {
-	entries, err := disk.ReadDir(k.above)
+func (k *KeptTemp) look() (found []string, foreign string, err error) {
+	entries, err := ReadDir(k.above)
 	ours := ownName()
 	for _, e := range entries {
 		name := e.Name()
@@ -138,7 +137,7 @@ func (k *Kept) look() (found []string, foreign string, err error) {
 }
 
 // lockError words why a lock could not be had; nil stays nil.
-func (k *Kept) lockError(err error) error {
+func (k *KeptTemp) lockError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -152,8 +151,8 @@ func (k *Kept) lockError(err error) error {
 
 // Create makes a new file, open for writing, which does not move to another directory. pattern
 // is as for os.CreateTemp.
-func (k *Kept) Create(pattern string) (*File, error) {
-	f, err := disk.CreateTemp(k.Path, pattern)
+func (k *KeptTemp) Create(pattern string) (*TempFile, error) {
+	f, err := CreateTemp(k.Path, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +161,7 @@ func (k *Kept) Create(pattern string) (*File, error) {
 
 // Close unlocks the directory. If remove is set, it first removes the directory, and the one
 // above if mrlocal made that and nothing else is in it. It may be called again.
-func (k *Kept) Close(remove bool) error {
+func (k *KeptTemp) Close(remove bool) error {
 	if k.lock == nil {
 		return nil
 	}
@@ -179,9 +178,9 @@ func (k *Kept) Close(remove bool) error {
 }
 
 // unlock closes the files that hold the locks.
-func (k *Kept) unlock() error {
+func (k *KeptTemp) unlock() error {
 	var problems []error
-	for _, f := range []*disk.File{k.lock, k.aboveLock} {
+	for _, f := range []*File{k.lock, k.aboveLock} {
 		if f != nil {
 			problems = append(problems, f.Close())
 		}

@@ -1,20 +1,4 @@
-// Package tempdir keeps the temporary files of a run: they are private, made at the first use, and
-// removed at the end.
-//
-// A run that has to write makes a directory of its own in each directory that the user has named.
-// Its name is `mrlocal-<pid>-<random>`, its mode is 0700, and it holds a file `lock`. The file
-// stays locked (flock) as long as the process lives. A run that was killed leaves its directory
-// behind, with the lock free; Sweep of a later run removes it.
-//
-// Keep makes such a directory for a run that may go on after a kill. A file `journal` in it keeps
-// Sweep away.
-//
-// Several directories are filled by their free space, and one that gets full is left for the
-// others. A bound limits the bytes of all files together.
-//
-// A Root creates nothing until the first Create, so data that fits in memory never leaves a trace on
-// disk. Neighbours: spill and output write their temporary files through a Root.
-package tempdir
+package disk
 
 import (
 	"crypto/rand"
@@ -28,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"mrlocal/errs"
-	"mrlocal/internal/disk"
 )
 
 const (
@@ -38,8 +21,21 @@ const (
 	nameAttempts = 100
 )
 
-// Root makes the temporary files of one run. Its methods may be called from any goroutine.
-type Root struct {
+// TempRoot makes the temporary files of one run: they are private, made at the first use, and removed
+// at the end. Its methods may be called from any goroutine.
+//
+// A run that has to write makes a directory of its own in each directory that the user has named.
+// Its name is `mrlocal-<pid>-<random>`, its mode is 0700, and it holds a file `lock`. The file
+// stays locked (flock) as long as the process lives. A run that was killed leaves its directory
+// behind, with the lock free; SweepTemp of a later run removes it. KeepTemp makes such a directory
+// for a run that may go on after a kill: a file `journal` in it keeps SweepTemp away.
+//
+// Several directories are filled by their free space, and one that gets full is left for the
+// others. A bound limits the bytes of all files together.
+//
+// A TempRoot creates nothing until the first Create, so data that fits in memory never leaves a
+// trace on disk.
+type TempRoot struct {
 	dirs     []string
 	maxBytes int64 // 0: no bound
 
@@ -56,26 +52,26 @@ type Root struct {
 // own is a directory that this run has made, with its lock.
 type own struct {
 	path string
-	lock *disk.File
+	lock *File
 }
 
-// New makes a Root over the given directories; none means the system's. All files together take
-// at most maxBytes; 0: any number. It creates nothing.
-func New(dirs []string, maxBytes int64) *Root {
+// NewTempRoot makes a TempRoot over the given directories; none means the system's. All files
+// together take at most maxBytes; 0: any number. It creates nothing.
+func NewTempRoot(dirs []string, maxBytes int64) *TempRoot {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
 	}
-	r := &Root{dirs: dirs, maxBytes: maxBytes}
+	r := &TempRoot{dirs: dirs, maxBytes: maxBytes}
 	r.mu.own, r.mu.made, r.mu.full = make([]*own, len(dirs)), make([]int, len(dirs)), make([]bool, len(dirs))
 	return r
 }
 
-// At returns a Root with the bound of r over another directory. The two do not count together.
-func (r *Root) At(dir string) *Root { return New([]string{dir}, r.maxBytes) }
+// At returns a TempRoot with the bound of r over another directory. The two do not count together.
+func (r *TempRoot) At(dir string) *TempRoot { return NewTempRoot([]string{dir}, r.maxBytes) }
 
 // Check returns an options error for a directory that does not exist or is none. It does not
 // try to write, because only a run that spills has to.
-func (r *Root) Check() error {
+func (r *TempRoot) Check() error {
 	for _, dir := range r.dirs {
 		info, err := os.Stat(dir)
 		var pathErr *fs.PathError
@@ -93,8 +89,8 @@ func (r *Root) Check() error {
 
 // Create makes a new file, open for writing. Files are shared out among the directories in
 // proportion to their free space; if one fails, another is taken. pattern is as for
-// os.CreateTemp. The file stays until it is removed or the Root is closed.
-func (r *Root) Create(pattern string) (*File, error) {
+// os.CreateTemp. The file stays until it is removed or the TempRoot is closed.
+func (r *TempRoot) Create(pattern string) (*TempFile, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
@@ -113,8 +109,8 @@ func (r *Root) Create(pattern string) (*File, error) {
 
 // Dir returns the run's own directory in the first of the directories, for what is no file of
 // Create: working directories of other programs, for example. It is not counted, and goes with
-// the Root.
-func (r *Root) Dir() (string, error) {
+// the TempRoot.
+func (r *TempRoot) Dir() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
@@ -127,7 +123,7 @@ func (r *Root) Dir() (string, error) {
 }
 
 // makeOwnIn gives the i-th directory the directory of the run, unless it has one. r.mu is held.
-func (r *Root) makeOwnIn(i int) (err error) {
+func (r *TempRoot) makeOwnIn(i int) (err error) {
 	if r.mu.own[i] == nil {
 		r.mu.own[i], err = makeOwn(r.dirs[i])
 	}
@@ -135,18 +131,18 @@ func (r *Root) makeOwnIn(i int) (err error) {
 }
 
 // createIn makes a file in the i-th directory. r.mu is held.
-func (r *Root) createIn(i int, pattern string) (*disk.File, error) {
+func (r *TempRoot) createIn(i int, pattern string) (*File, error) {
 	if err := r.makeOwnIn(i); err != nil {
 		return nil, err
 	}
-	f, err := disk.CreateTemp(r.mu.own[i].path, pattern)
+	f, err := CreateTemp(r.mu.own[i].path, pattern)
 	if err == nil {
 		r.mu.made[i]++
 	}
 	return f, err
 }
 
-// makeOwn makes and locks a directory. It tries another name if the Sweep of another run
+// makeOwn makes and locks a directory. It tries another name if the SweepTemp of another run
 // removes the directory before it is locked.
 func makeOwn(dir string) (*own, error) {
 	dir, err := filepath.Abs(dir)
@@ -155,14 +151,14 @@ func makeOwn(dir string) (*own, error) {
 	}
 	for range nameAttempts {
 		path := filepath.Join(dir, fmt.Sprintf("%s%d-%s", namePrefix, os.Getpid(), random()))
-		if err := disk.MakeDir(path, 0o700); errors.Is(err, fs.ErrExist) {
+		if err := MakeDir(path, 0o700); errors.Is(err, fs.ErrExist) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
 		lock, err := lockOwn(path)
 		if err != nil {
-			return nil, errors.Join(err, disk.RemoveAll(path))
+			return nil, errors.Join(err, RemoveAll(path))
 		}
 		if lock != nil {
 			return &own{path: path, lock: lock}, nil
@@ -171,18 +167,18 @@ func makeOwn(dir string) (*own, error) {
 	return nil, fmt.Errorf("%s: no free name in %d attempts", dir, nameAttempts)
 }
 
-// lockOwn makes and locks the lock file. nil without an error means that a Sweep has taken
+// lockOwn makes and locks the lock file. nil without an error means that a SweepTemp has taken
 // the directory.
-func lockOwn(path string) (*disk.File, error) {
+func lockOwn(path string) (*File, error) {
 	name := filepath.Join(path, lockName)
-	lock, err := disk.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	lock, err := OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
 	switch err = TryLock(lock); {
-	// Without locks the directory is still used; then no Sweep dares to remove it.
+	// Without locks the directory is still used; then no SweepTemp dares to remove it.
 	case err == nil, errors.Is(err, errors.ErrUnsupported):
 		if same(lock, name) {
 			return lock, nil
@@ -195,7 +191,7 @@ func lockOwn(path string) (*disk.File, error) {
 }
 
 // same reports whether name is still the open file.
-func same(f *disk.File, name string) bool {
+func same(f *File, name string) bool {
 	a, errA := f.Stat()
 	b, errB := os.Lstat(name)
 	return errA == nil && errB == nil && os.SameFile(a, b)
@@ -203,7 +199,7 @@ func same(f *disk.File, name string) bool {
 
 // Close removes everything that was created. Create fails from then on. Close may be called
 // again.
-func (r *Root) Close() error {
+func (r *TempRoot) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.closed = true
@@ -225,17 +221,17 @@ func (r *Root) Close() error {
 // removeLocked empties the directory before it removes the lock. What is left after an
 // error or a kill is then still known to be ours and unused.
 func removeLocked(path string) error {
-	entries, err := disk.ReadDir(path)
+	entries, err := ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return disk.RemoveAll(path) // which lists it once more
+		return RemoveAll(path) // which lists it once more
 	}
 	if err := removeAll(path, entries); err != nil {
 		return err
 	}
-	return disk.RemoveAll(path)
+	return RemoveAll(path)
 }
 
 // removers is how many files are removed at once. A file system that tells the disk of each
@@ -251,7 +247,7 @@ func removeAll(path string, entries []fs.DirEntry) error {
 		ended.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
 				if name := entries[i].Name(); name != lockName {
-					problems[w] = errors.Join(problems[w], disk.RemoveAll(filepath.Join(path, name)))
+					problems[w] = errors.Join(problems[w], RemoveAll(filepath.Join(path, name)))
 				}
 			}
 		})

@@ -1,4 +1,4 @@
-package tempdir
+package disk
 
 import (
 	"testing"

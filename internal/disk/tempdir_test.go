@@ -1,4 +1,4 @@
-package tempdir
+package disk
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func create(t *testing.T, r *Root) *File {
+func create(t *testing.T, r *TempRoot) *TempFile {
 	t.Helper()
 	f, err := r.Create("spill-*")
 	if err != nil {
@@ -42,7 +42,7 @@ func create(t *testing.T, r *Root) *File {
 
 func TestNothingIsMadeBeforeTheFirstFile(t *testing.T) {
 	dir := t.TempDir()
-	r := New([]string{dir}, 0)
+	r := NewTempRoot([]string{dir}, 0)
 	if err := r.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestNothingIsMadeBeforeTheFirstFile(t *testing.T) {
 
 func TestFilesArePrivateGoRoundTheDirectoriesAndAreGoneAfterwards(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
-	r := New(dirs, 0)
+	r := NewTempRoot(dirs, 0)
 	var in [2]int
 	for range 6 {
 		f := create(t, r)
@@ -91,12 +91,12 @@ func TestFilesArePrivateGoRoundTheDirectoriesAndAreGoneAfterwards(t *testing.T) 
 
 func TestADirectoryThatRefusesIsPassedOver(t *testing.T) {
 	good := t.TempDir()
-	r := New([]string{filepath.Join(good, "gone"), good}, 0)
+	r := NewTempRoot([]string{filepath.Join(good, "gone"), good}, 0)
 	defer r.Close()
 	for range 3 {
 		create(t, r)
 	}
-	bad := New([]string{filepath.Join(good, "gone")}, 0)
+	bad := NewTempRoot([]string{filepath.Join(good, "gone")}, 0)
 	if _, err := bad.Create("x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -109,7 +109,7 @@ func TestCheckNamesWhatIsNoDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{file: "not a directory", filepath.Join(dir, "no"): "no such file", filepath.Join(file, "x"): "not a directory; name another"} {
-		if err := New([]string{dir, path}, 0).Check(); !errs.IsUsage(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if err := NewTempRoot([]string{dir, path}, 0).Check(); !errs.IsUsage(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestCheckNamesWhatIsNoDirectory(t *testing.T) {
 func TestCloseFromElsewhereAtAnyMoment(t *testing.T) {
 	for range 20 {
 		dir := t.TempDir()
-		r := New([]string{dir}, 0)
+		r := NewTempRoot([]string{dir}, 0)
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
@@ -148,7 +148,7 @@ func TestHelperProcess(t *testing.T) {
 	if dir == "" {
 		t.Skip("only as a child process")
 	}
-	create(t, New([]string{dir}, 0))
+	create(t, NewTempRoot([]string{dir}, 0))
 	os.Stdout.WriteString("ready\n")
 	os.Stdin.Read(make([]byte, 1))
 }
@@ -176,21 +176,21 @@ func TestWhatAKilledRunLeftIsSweptAndWhatARunningOneHasIsNot(t *testing.T) {
 	if _, err := out.Read(ready); err != nil || string(ready) != "ready\n" {
 		t.Fatalf("child: %q, %v", ready, err)
 	}
-	ours := New([]string{dir}, 0)
+	ours := NewTempRoot([]string{dir}, 0)
 	defer ours.Close()
 	create(t, ours)
-	if n := Sweep([]string{dir}); n != 0 || len(names(t, dir)) != 2 {
+	if n := SweepTemp([]string{dir}); n != 0 || len(names(t, dir)) != 2 {
 		t.Errorf("swept %d of running processes: %q is left", n, names(t, dir))
 	}
-	if found := Clean([]string{dir}, false); len(found) != 0 || len(names(t, dir)) != 2 {
+	if found := CleanTemp([]string{dir}, false); len(found) != 0 || len(names(t, dir)) != 2 {
 		t.Errorf("cleaned %v of running processes: %q is left", found, names(t, dir))
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if found := Clean([]string{dir}, true); len(found) != 1 || len(names(t, dir)) != 2 {
+	if found := CleanTemp([]string{dir}, true); len(found) != 1 || len(names(t, dir)) != 2 {
 		t.Errorf("a dry run found %v, and %q is left", found, names(t, dir))
 	}
-	if n := Sweep([]string{dir}); n != 1 || len(names(t, dir)) != 1 {
+	if n := SweepTemp([]string{dir}); n != 1 || len(names(t, dir)) != 1 {
 		t.Errorf("swept %d after a kill: %q is left", n, names(t, dir))
 	}
 }
@@ -218,7 +218,7 @@ func TestSweepLeavesAloneWhatMayNotBeOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(names(t, dir))
-	if n := Sweep([]string{dir, filepath.Join(dir, "gone")}); n != 0 || len(names(t, dir)) != before {
+	if n := SweepTemp([]string{dir, filepath.Join(dir, "gone")}); n != 0 || len(names(t, dir)) != before {
 		t.Errorf("swept %d: %q is left", n, names(t, dir))
 	}
 }
@@ -235,14 +235,14 @@ func TestSweepWhileOthersBegin(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				Sweep([]string{dir})
+				SweepTemp([]string{dir})
 			}
 		}
 	})
 	for range 4 {
 		making.Go(func() {
 			for range 25 {
-				r := New([]string{dir}, 0)
+				r := NewTempRoot([]string{dir}, 0)
 				f, err := r.Create("x-*")
 				if err != nil {
 					t.Error(err)
@@ -261,7 +261,7 @@ func TestSweepWhileOthersBegin(t *testing.T) {
 	making.Wait()
 	close(stop)
 	sweeping.Wait()
-	Sweep([]string{dir})
+	SweepTemp([]string{dir})
 	if got := names(t, dir); len(got) != 0 {
 		t.Errorf("left: %q", got)
 	}

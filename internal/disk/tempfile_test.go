@@ -1,4 +1,4 @@
-package tempdir
+package disk
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 )
 
 // content reads a file back.
-func content(t *testing.T, f *File) []byte {
+func content(t *testing.T, f *TempFile) []byte {
 	t.Helper()
 	in, err := f.Open()
 	if err != nil {
@@ -26,10 +26,10 @@ func content(t *testing.T, f *File) []byte {
 }
 
 func TestTheBoundHoldsForAllFilesTogether(t *testing.T) {
-	r := New([]string{t.TempDir(), t.TempDir()}, 1000)
+	r := NewTempRoot([]string{t.TempDir(), t.TempDir()}, 1000)
 	defer r.Close()
 	a, b := create(t, r), create(t, r)
-	for _, f := range []*File{a, b} {
+	for _, f := range []*TempFile{a, b} {
 		if _, err := f.Write(make([]byte, 500)); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestTheBoundHoldsForAllFilesTogether(t *testing.T) {
 // the old place reads on.
 func TestAFullDirectoryIsLeftForAnother(t *testing.T) {
 	small, large := mountSmall(t), filepath.Join(t.TempDir(), "large")
-	r := New([]string{small, large}, 0)
+	r := NewTempRoot([]string{small, large}, 0)
 	defer r.Close()
 	f := create(t, r) // the large one is not there yet
 	if err := os.Mkdir(large, 0o700); err != nil {
@@ -99,7 +99,7 @@ func TestAFullDirectoryIsLeftForAnother(t *testing.T) {
 	if err != nil || len(old) < 400<<10 || !bytes.HasPrefix(want, old) {
 		t.Errorf("a reader of the old place: %d bytes, %v", len(old), err)
 	}
-	// New files go where there is room.
+	// NewTempRoot files go where there is room.
 	if g := create(t, r); !strings.HasPrefix(g.Name(), large) {
 		t.Errorf("the next file is %s", g.Name())
 	}
@@ -107,7 +107,7 @@ func TestAFullDirectoryIsLeftForAnother(t *testing.T) {
 		t.Errorf("left in the full directory: %q", left)
 	}
 	// Where all are full, the error is that of the system.
-	only := New([]string{small}, 0)
+	only := NewTempRoot([]string{small}, 0)
 	defer only.Close()
 	g := create(t, only)
 	if _, err := g.Write(make([]byte, 4<<20)); err == nil || !strings.Contains(err.Error(), "no space left") {
@@ -117,24 +117,24 @@ func TestAFullDirectoryIsLeftForAnother(t *testing.T) {
 
 func TestFilesAreSharedOutByFreeSpace(t *testing.T) {
 	small, large := mountSmall(t), t.TempDir()
-	r := New([]string{small, large}, 0)
+	r := NewTempRoot([]string{small, large}, 0)
 	defer r.Close()
 	for range 5 {
 		if f := create(t, r); !strings.HasPrefix(f.Name(), large) {
 			t.Errorf("%s lies where hardly anything is free", f.Name())
 		}
 	}
-	free, known := New([]string{small, small}, 0).RoomBytes()
+	free, known := NewTempRoot([]string{small, small}, 0).RoomBytes()
 	if !known || free > 1<<20 {
 		t.Errorf("a directory named twice has %d bytes, %v", free, known)
 	}
-	if bytes, known := New([]string{large}, 5000).RoomBytes(); !known || bytes != 5000 {
+	if bytes, known := NewTempRoot([]string{large}, 5000).RoomBytes(); !known || bytes != 5000 {
 		t.Errorf("the bound: %d, %v", bytes, known)
 	}
 }
 
 func TestRemoveMayComeAtAnyTime(t *testing.T) {
-	r := New([]string{t.TempDir()}, 100)
+	r := NewTempRoot([]string{t.TempDir()}, 100)
 	defer r.Close()
 	f := create(t, r)
 	if _, err := f.Write(make([]byte, 100)); err != nil {

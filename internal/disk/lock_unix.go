@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package tempdir
+package disk
 
 import (
 	"errors"
@@ -10,8 +10,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"mrlocal/internal/disk"
 )
 
 // ErrLocked says that another process, or another open file of this one, has
@@ -22,7 +20,7 @@ var ErrLocked = errors.New("locked by a running process")
 // file is locked, and with errors.ErrUnsupported where there are no locks. The lock belongs
 // to the open file: child processes do not inherit it, and the system frees it when the
 // process dies.
-func TryLock(f *disk.File) error {
+func TryLock(f *File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -42,8 +40,8 @@ func TryLock(f *disk.File) error {
 
 // openLock opens what should be a lock file. It follows no link and does not wait at a FIFO
 // that somebody has put there.
-func openLock(name string) (*disk.File, error) {
-	return disk.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+func openLock(name string) (*File, error) {
+	return OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
 // deviceOf returns the number of the file system.

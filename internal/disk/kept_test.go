@@ -1,4 +1,4 @@
-package tempdir
+package disk
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 	"mrlocal/errs"
 )
 
-// keep calls Keep, and has the test close the result.
-func keep(t *testing.T, dir string) *Kept {
+// keep calls KeepTemp, and has the test close the result.
+func keep(t *testing.T, dir string) *KeptTemp {
 	t.Helper()
-	k, err := Keep(dir, New(nil, 0))
+	k, err := KeepTemp(dir, NewTempRoot(nil, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestAKeptDirectoryIsFoundAgainAndIsGoneInTheEnd(t *testing.T) {
 		if err := first.Close(false); err != nil {
 			t.Fatal(err)
 		}
-		if n := Sweep([]string{dir}); n != 0 {
+		if n := SweepTemp([]string{dir}); n != 0 {
 			t.Errorf("%s: swept", name)
 		}
 		second := keep(t, dir)
@@ -97,22 +97,22 @@ func TestAJournalWithoutItsLockIsNamedAndCleaned(t *testing.T) {
 	if err := os.Remove(filepath.Join(first.Path, lockName)); err != nil {
 		t.Fatal(err)
 	}
-	if found := Clean([]string{dir}, false); len(found) > 0 {
+	if found := CleanTemp([]string{dir}, false); len(found) > 0 {
 		t.Errorf("of a live run: %v", found)
 	}
 	first.Close(false)
-	if _, err := Keep(dir, New(nil, 0)); !errs.IsUsage(err) || !strings.Contains(err.Error(), `no file "lock"`) || !strings.Contains(err.Error(), "mrlocal clean") {
+	if _, err := KeepTemp(dir, NewTempRoot(nil, 0)); !errs.IsUsage(err) || !strings.Contains(err.Error(), `no file "lock"`) || !strings.Contains(err.Error(), "mrlocal clean") {
 		t.Errorf("Keep: %v", err)
 	}
 	notes := filepath.Join(first.Path, "notes")
 	write(t, notes)
-	if found := Clean([]string{dir}, false); len(found) > 0 {
+	if found := CleanTemp([]string{dir}, false); len(found) > 0 {
 		t.Errorf("with a file of the user: %v", found)
 	}
 	if err := os.Remove(notes); err != nil {
 		t.Fatal(err)
 	}
-	if found := Clean([]string{dir}, false); len(found) != 1 || found[0].Err != nil || len(names(t, dir)) > 0 {
+	if found := CleanTemp([]string{dir}, false); len(found) != 1 || found[0].Err != nil || len(names(t, dir)) > 0 {
 		t.Errorf("found %v, left %q", found, names(t, dir))
 	}
 }
@@ -138,7 +138,7 @@ func TestKeepRefuses(t *testing.T) {
 		if err := errors.Join(os.Mkdir(other, 0o777), os.Chown(other, 1, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Keep(other, New(nil, 0)); !errs.IsUsage(err) || !strings.Contains(err.Error(), "another user") {
+		if _, err := KeepTemp(other, NewTempRoot(nil, 0)); !errs.IsUsage(err) || !strings.Contains(err.Error(), "another user") {
 			t.Errorf("of another user: %v", err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestKeepRefuses(t *testing.T) {
 		file: "not a directory", foreign: "notes.txt", used: "another process", two: "2 journals", filepath.Join(file, "x"): "not a directory",
 		filepath.Join(dir, "no", "where"): "no such file",
 	} {
-		k, err := Keep(path, New(nil, 0))
+		k, err := KeepTemp(path, NewTempRoot(nil, 0))
 		if !errs.IsUsage(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, %v", path, k, err)
 		}

@@ -1,4 +1,4 @@
-package tempdir
+package disk
 
 import (
 	"errors"
@@ -8,18 +8,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-
-	"mrlocal/internal/disk"
 )
 
 // sweepEntries are read at once, because /tmp may be large.
 const sweepEntries = 4096
 
-// Sweep removes what killed runs of this user have left in the given directories (none means
+// SweepTemp removes what killed runs of this user have left in the given directories (none means
 // the system's): directories with our kind of name whose lock is free. It leaves a directory
-// with a journal (Keep), whatever it is not sure of, and what it cannot remove. It returns how
+// with a journal (KeepTemp), whatever it is not sure of, and what it cannot remove. It returns how
 // many directories it has removed.
-func Sweep(dirs []string) (removed int) {
+func SweepTemp(dirs []string) (removed int) {
 	for _, path := range leftovers(dirs) {
 		if sweepOne(path) {
 			removed++
@@ -35,9 +33,9 @@ type Leftover struct {
 	Err   error // why it could not be removed
 }
 
-// Clean finds what Sweep removes, and directories with a journal too. It removes it unless dry
+// CleanTemp finds what SweepTemp removes, and directories with a journal too. It removes it unless dry
 // is set.
-func Clean(dirs []string, dry bool) (found []Leftover) {
+func CleanTemp(dirs []string, dry bool) (found []Leftover) {
 	for _, path := range leftovers(dirs) {
 		lock, free := lockLeft(path)
 		if !free {
@@ -58,20 +56,20 @@ func Clean(dirs []string, dry bool) (found []Leftover) {
 	return found
 }
 
-// removeLeft removes a directory whose lock is held, and the one above if Keep has made that
+// removeLeft removes a directory whose lock is held, and the one above if KeepTemp has made that
 // and nothing else is in it.
 func removeLeft(path string) error {
 	_, err := os.Lstat(filepath.Join(path, madeName))
 	made := err == nil
-	// Without its journal the directory is one that Sweep removes.
-	if err := disk.Remove(filepath.Join(path, JournalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Without its journal the directory is one that SweepTemp removes.
+	if err := Remove(filepath.Join(path, JournalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := removeLocked(path); err != nil {
 		return err
 	}
 	if made {
-		_ = disk.Remove(filepath.Dir(path)) // it stays where the user keeps something in it
+		_ = Remove(filepath.Dir(path)) // it stays where the user keeps something in it
 	}
 	return nil
 }
@@ -111,7 +109,7 @@ func ownName() *regexp.Regexp {
 // candidates lists the directories in dir with our kind of name.
 func candidates(dir string) (names []string) {
 	ours := ownName()
-	d, err := disk.OpenRead(dir)
+	d, err := OpenRead(dir)
 	if err != nil {
 		return nil
 	}
@@ -140,7 +138,7 @@ func sweepOne(path string) bool {
 	case !free || journalled(path):
 		return false
 	case lock == nil:
-		return disk.Remove(path) == nil // fails if the directory is not empty
+		return Remove(path) == nil // fails if the directory is not empty
 	}
 	return removeLocked(path) == nil
 }
@@ -149,7 +147,7 @@ func sweepOne(path string) bool {
 // until the caller closes the file. A directory without a lock file was just made, or its owner
 // was killed before it made one. It is left over only if it is empty, and the lock is nil; an
 // owner that lives then takes another name.
-func lockLeft(path string) (lock *disk.File, free bool) {
+func lockLeft(path string) (lock *File, free bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !ownedByUs(info) {
 		return nil, false
@@ -157,12 +155,12 @@ func lockLeft(path string) (lock *disk.File, free bool) {
 	name := filepath.Join(path, lockName)
 	lock, err = openLock(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		entries, err := disk.ReadDir(path)
+		entries, err := ReadDir(path)
 		return nil, err == nil && len(entries) == 0
 	} else if err != nil {
 		return nil, false
 	}
-	// Between opening and locking, another Sweep may have removed the file.
+	// Between opening and locking, another SweepTemp may have removed the file.
 	if TryLock(lock) != nil || !same(lock, name) {
 		_ = lock.Close()
 		return nil, false
@@ -171,13 +169,13 @@ func lockLeft(path string) (lock *disk.File, free bool) {
 }
 
 // lockAbove is lockLeft for a directory with a journal that has lost its lock file. It locks the
-// directory above, which a run with a journal holds too. Only files of Keep may be in it.
-func lockAbove(path string) (lock *disk.File, free bool) {
+// directory above, which a run with a journal holds too. Only files of KeepTemp may be in it.
+func lockAbove(path string) (lock *File, free bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !ownedByUs(info) || !journalled(path) {
 		return nil, false
 	}
-	entries, err := disk.ReadDir(path)
+	entries, err := ReadDir(path)
 	kept := regexp.MustCompile(`^(` + JournalName + `|` + JournalName + `\.new|` + madeName + `|map-[0-9]+)$`)
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !kept.MatchString(e.Name()) { // the lock file, too
@@ -201,7 +199,7 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 	}
 	open := openLock
 	if info.IsDir() {
-		open = disk.OpenRead
+		open = OpenRead
 	}
 	f, err := open(path)
 	if err != nil {
@@ -215,8 +213,8 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 }
 
 // LockDir locks a directory until the file that it returns is closed.
-func LockDir(path string) (*disk.File, error) {
-	d, err := disk.OpenRead(path)
+func LockDir(path string) (*File, error) {
+	d, err := OpenRead(path)
 	if err != nil {
 		return nil, err
 	}
