@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"mrlocal/bench"
-	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
@@ -129,7 +129,7 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 		return there[ours-1]
 	})
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		golden.Check(t, filepath.Join(docs, filepath.FromSlash(name)), files[name])
+		testkit.Golden(t, filepath.Join(docs, filepath.FromSlash(name)), files[name])
 	}
 	drawn, err := filepath.Glob(filepath.Join(docs, bench.Folder, "*"))
 	if err != nil || len(drawn) != len(files)-1 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/view/svg"
 )
 
@@ -36,5 +36,5 @@ func TestScalingIsDrawnAsMeasured(t *testing.T) {
 	if err := c.WriteSVG(&b); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "../docs/scaling.svg", b.Bytes())
+	testkit.Golden(t, "../docs/scaling.svg", b.Bytes())
 }

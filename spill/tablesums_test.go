@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"mrlocal/internal/guarded"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 )
 
@@ -39,7 +39,7 @@ func FuzzSums(f *testing.F) {
 	f.Add([]byte("a bc def ghij klmno pqrstu vwxyz01 23456789 abcdefghijklmno abcdefghijklmnop abcdefghijklmnopq the end"), uint8(3), uint8(200))
 	f.Add(bytes.Repeat([]byte("ab \x00 c "), 40), uint8(1), uint8(5))
 	f.Fuzz(func(t *testing.T, text []byte, absent, room uint8) {
-		text = guarded.Copy(t, text)
+		text = testkit.Guarded(t, text)
 		var keys []jobs.Span
 		var known [][]byte
 		for at := 0; at <= len(text); {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"
@@ -67,7 +67,7 @@ func TestThePlanIsShownForAShell(t *testing.T) {
 	c, err = grep.New(grep.Options{Patterns: []string{"x"}, Lines: true})
 	s.Chain, s.Args, s.Files = chain(t, c, err), []string{"--lines", "--regexp=x"}, 7
 	show("grep of lines", s, nil)
-	golden.Check(t, "testdata/plans.txt", []byte(b.String()))
+	testkit.Golden(t, "testdata/plans.txt", []byte(b.String()))
 }
 
 func TestWhatHadoopCannotDoIsRefusedByName(t *testing.T) {

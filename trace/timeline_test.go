@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 )
 
 // timelineOf records a run that lines describe:
@@ -87,7 +87,7 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 // TestTimelines draws runs that timelineOf reads. The last line of a case is "draw gantt" or
 // "draw steps", with a time, a width, and for a gantt what has a letter.
 func TestTimelines(t *testing.T) {
-	golden.Script(t, "testdata/timeline.txt", func(t *testing.T, c golden.Case) string {
+	testkit.Script(t, "testdata/timeline.txt", func(t *testing.T, c testkit.Case) string {
 		lines := strings.Split(strings.TrimSpace(c.Input), "\n")
 		draw := strings.Fields(lines[len(lines)-1])
 		line := timelineOf(t, lines[:len(lines)-1])
@@ -153,7 +153,7 @@ func TestTheGanttOfManyJobs(t *testing.T) {
 	if err := line.Gantt(&b, GanttOptions{Names: line.Name}); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "testdata/gantt-jobs.txt", []byte(b.String()))
+	testkit.Golden(t, "testdata/gantt-jobs.txt", []byte(b.String()))
 	for i, l := range strings.Split(b.String(), "\n") {
 		if len(l) > 80 {
 			t.Errorf("line %d has %d columns: %s", i+1, len(l), l)

@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/testkit"
 )
 
 // drawEvent returns a random event, with only the fields set that its Op uses.
@@ -395,7 +395,7 @@ func FuzzDecoder(f *testing.F) {
 
 // TestGantt draws slots from lines of "slot job from to [lent]", in seconds.
 func TestGantt(t *testing.T) {
-	golden.Script(t, "testdata/gantt.txt", func(t *testing.T, c golden.Case) string {
+	testkit.Script(t, "testdata/gantt.txt", func(t *testing.T, c testkit.Case) string {
 		h := Header{Slots: []Slot{{ID: 0, Home: Map}, {ID: 1, Home: Reduce}, {ID: 2, Home: Map, Extra: true}}}
 		var line Timeline
 		_ = line.Open(&h) // never fails

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/report"
 	"mrlocal/trace"
 	"mrlocal/view"
@@ -274,7 +274,7 @@ func TestShuffle(t *testing.T) {
 
 // TestScripts dumps the model of event lines.
 func TestScripts(t *testing.T) {
-	golden.Script(t, "testdata/events.txt", func(t *testing.T, c golden.Case) string {
+	testkit.Script(t, "testdata/events.txt", func(t *testing.T, c testkit.Case) string {
 		m, err := view.Load(strings.NewReader(c.Input), view.Options{})
 		if m == nil {
 			t.Fatal(err)

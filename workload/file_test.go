@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/setup"
@@ -22,7 +22,7 @@ import (
 
 func TestBadFilesAreRefusedInOneLine(t *testing.T) {
 	bytes := strings.NewReplacer("<TAB>", "\t", "<FF>", "\xff")
-	golden.Script(t, "testdata/bad.txt", func(t *testing.T, c golden.Case) string {
+	testkit.Script(t, "testdata/bad.txt", func(t *testing.T, c testkit.Case) string {
 		_, err := Parse("w.yaml", []byte(bytes.Replace(c.Input)))
 		if err == nil {
 			return "accepted"

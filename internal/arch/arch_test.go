@@ -395,7 +395,7 @@ func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl
 	for _, spec := range d.Specs {
 		v := spec.(*ast.ValueSpec)
 		for i, name := range v.Names {
-			if name.Name == "_" || s.pkg == "internal/golden" || embedded(v) {
+			if name.Name == "_" || s.pkg == "internal/testkit" || embedded(v) {
 				continue
 			}
 			where := fmt.Sprintf("%s:%d", s.path, fset.Position(name.Pos()).Line)

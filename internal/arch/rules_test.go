@@ -72,7 +72,7 @@ func bans() []ban {
 	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/...", "lesson"}
 	return []ban{
 		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command tells them, in one line"},
-		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
+		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/testkit"}, "flags belong to the command; libraries take Options"},
 		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside cmd/mrlocal, so that it can be replaced"},
 		{"github.com/rivo/uniseg", everywhere, command, "only the command draws; libraries append events"},
 		{"github.com/dustin/go-humanize", everywhere, command, "only the command words things for people"},
@@ -84,7 +84,7 @@ func bans() []ban {
 		{"reflect", everywhere, nil, "nothing here needs types at run time"},
 		{"os/exec", everywhere, []string{"jobs/jobtest", "hack/...", "submit", "web/site"}, "mrlocal runs no other program, but hadoop, and Go to compile the simulator for browsers"},
 		{"net/...", everywhere, []string{"web/...", "hdfs/..."}, "mrlocal needs no network but for HDFS; its page is served by web"},
-		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest", "view/viewtest", "hdfs/hdfstest"}, "only helpers of tests know about tests"},
+		{"testing/...", everywhere, []string{"internal/testkit", "slots/policy/policytest", "jobs/jobtest", "view/viewtest", "hdfs/hdfstest"}, "only helpers of tests know about tests"},
 		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
 		{"math/rand", pure, nil, "randomness is an argument of whatever decides"},
 		{"math/rand/v2", pure, nil, "randomness is an argument of whatever decides"},
@@ -92,8 +92,7 @@ func bans() []ban {
 		{"mrlocal/engine/...", []string{"cmd/mrlocal/...", "examples/..."}, nil, "programs run jobs through package mrlocal, as users do"},
 		{"mrlocal/slots/policy/...", []string{"engine"}, nil, "the engine knows no policy by name"},
 		{"mrlocal/jobs/*", []string{"engine"}, nil, "the engine knows no job by name"},
-		{"mrlocal/internal/golden", everywhere, []string{"slots/policy/policytest"}, "only tests compare with golden files"},
-		{"mrlocal/internal/guarded", everywhere, nil, "only tests guard what they hand out"},
+		{"mrlocal/internal/testkit", everywhere, []string{"slots/policy/policytest"}, "only tests compare with golden files, and guard what they hand out"},
 	}
 }
 

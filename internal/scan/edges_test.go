@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"mrlocal/internal/guarded"
+	"mrlocal/internal/testkit"
 )
 
 func blanks() *Bytes {
@@ -49,7 +49,7 @@ func FuzzEdges(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("a "), 200), uint16(0))
 	f.Add(bytes.Repeat([]byte("\x80\xff\x00 "), 64), uint16(7))
 	f.Fuzz(func(t *testing.T, data []byte, room uint16) {
-		data = guarded.Copy(t, data)
+		data = testkit.Guarded(t, data)
 		for _, s := range []*Bytes{blanks(), letters()} {
 			want := plainEdges(s, data)
 			if got := allEdges(s, data, EdgesRoom+int(room%1000)); !slices.Equal(got, want) {
@@ -82,7 +82,7 @@ func TestSetsMeanWhatTheySay(t *testing.T) {
 // Data that ends with a page is not read beyond its end.
 func TestEdgesStayWithinTheData(t *testing.T) {
 	for n := range 300 {
-		data := guarded.Copy(t, make([]byte, n))
+		data := testkit.Guarded(t, make([]byte, n))
 		for i := range data {
 			data[i] = " ab\n"[i*7%4]
 		}

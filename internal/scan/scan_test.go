@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/internal/guarded"
+	"mrlocal/internal/testkit"
 )
 
 // marks returns words that mark the places of data for which at is true.
@@ -46,7 +46,7 @@ func draw(t *rapid.T) (lits []Literal, data []byte) {
 func TestMarksAreWhereALiteralBegins(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		lits, data := draw(rt)
-		data = guarded.Copy(t, data)
+		data = testkit.Guarded(t, data)
 		words := rapid.IntRange(0, len(data)/64+2).Draw(rt, "words")
 		for _, m := range []struct {
 			name   string
@@ -86,7 +86,7 @@ func TestMarksAreWhereALiteralBegins(t *testing.T) {
 func TestEndsAreTheNewlinesOfLinesWithAHit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		data := rapid.SliceOfN(rapid.SampledFrom([]byte("..x\n")), 0, 300).Draw(rt, "data")
-		data = guarded.Copy(t, data)
+		data = testkit.Guarded(t, data)
 		words := (len(data) + 63) / 64
 		hits := marks(data, words, func(p []byte) bool { return p[0] == 'x' })
 		newlines := make([]uint64, words)
@@ -130,7 +130,7 @@ func FuzzKernels(f *testing.F) {
 		if fold {
 			lits = []Literal{{lower(a), true}, {lower(b), true}}
 		}
-		data = guarded.Copy(t, data)
+		data = testkit.Guarded(t, data)
 		n, s := NewNeedle(lits[0]), NewSet(lits)
 		n.Tune(data[:min(len(data), int(sample))])
 		s.Tune(data[:min(len(data), int(sample))])

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
@@ -230,7 +230,7 @@ func question(words []string) (explain.Options, error) {
 
 // TestSentences runs testdata/*.txt. A case is a line: policy, run, question.
 func TestSentences(t *testing.T) {
-	golden.Scripts(t, filepath.Join("testdata", "*.txt"), func(t *testing.T, c golden.Case) string {
+	testkit.Scripts(t, filepath.Join("testdata", "*.txt"), func(t *testing.T, c testkit.Case) string {
 		words := strings.Fields(c.Input)
 		o, err := question(words[2:])
 		if err != nil {

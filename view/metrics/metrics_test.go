@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/view/metrics"
@@ -36,7 +36,7 @@ func TestPromtoolHasNothingToSay(t *testing.T) {
 			t.Errorf("model %d: %v, %v", i, problems, err)
 		}
 	}
-	golden.Check(t, "testdata/signs.prom", text(t, models[0]))
+	testkit.Golden(t, "testdata/signs.prom", text(t, models[0]))
 }
 
 // TestNamesAreEscaped: a name of a pool is any text.

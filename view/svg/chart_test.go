@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 )
 
 func draw(t interface{ Fatal(...any) }, c *Chart) []byte {
@@ -39,7 +39,7 @@ func TestTheChartOfASweep(t *testing.T) {
 		}
 		c.Series = append(c.Series, series)
 	}
-	golden.Check(t, "testdata/sweep.svg", draw(t, c))
+	testkit.Golden(t, "testdata/sweep.svg", draw(t, c))
 }
 
 func TestAxesCoverTheValuesInRoundSteps(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/view/svg"
@@ -85,7 +85,7 @@ func TestThePictureIsTheSameEachTime(t *testing.T) {
 // TestAllSigns draws a model that has every sign once.
 func TestAllSigns(t *testing.T) {
 	got := draw(t, viewtest.AllSigns(), 0)
-	golden.Check(t, "testdata/signs.svg", []byte(got))
+	testkit.Golden(t, "testdata/signs.svg", []byte(got))
 	for _, class := range []string{"lentmap", "lentreduce", "held", "copy", "cross", "notch", "spill", "hollow"} {
 		if n := strings.Count(got, `class="`+class); n < 2 { // one in the legend
 			t.Errorf("%s is drawn %d times, want in the legend and in the picture", class, n)

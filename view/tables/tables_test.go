@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/view/tables"
 	"mrlocal/view/viewtest"
 )
@@ -21,7 +21,7 @@ func TestTablesOfAllSigns(t *testing.T) {
 		if err := table.Write(&b, viewtest.AllSigns()); err != nil {
 			t.Fatal(err)
 		}
-		golden.Check(t, "testdata/"+table.Name, b.Bytes())
+		testkit.Golden(t, "testdata/"+table.Name, b.Bytes())
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/guarded"
+	"mrlocal/internal/testkit"
 )
 
 // FuzzWalks compares the walk of this machine with the one in Go. The automaton
@@ -23,7 +23,7 @@ func FuzzWalks(f *testing.F) {
 		var pieces [streams][]byte
 		n := len(text)
 		for i := range pieces {
-			pieces[i] = guarded.Copy(t, text[:max(len(text)-int(lengths>>(4*i)&15), 0)])
+			pieces[i] = testkit.Guarded(t, text[:max(len(text)-int(lengths>>(4*i)&15), 0)])
 			n = min(n, len(pieces[i]))
 			d.live[i] = d.begin
 		}

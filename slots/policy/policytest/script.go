@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/internal/golden"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
@@ -36,7 +36,7 @@ import (
 //	show cell=1s [lends] [why] [spent]   how to draw: lends lists lendings, returns and kills; why
 //	                           lists what each grant rested on; spent tells what the time of slots went to
 func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slots.Policy) {
-	golden.Scripts(t, pattern, func(t *testing.T, c golden.Case) string {
+	testkit.Scripts(t, pattern, func(t *testing.T, c testkit.Case) string {
 		s := &script{t: t, options: policy.DefaultOptions(), jobs: map[string]slots.JobID{}, cell: time.Second}
 		for i, line := range strings.Split(strings.TrimSpace(c.Input), "\n") {
 			if err := s.command(strings.Fields(line)); err != nil {

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 )
 
 // repository is the path of the repository from this package.
@@ -186,7 +186,7 @@ func TestEverythingThatOthersWroteHasItsNotice(t *testing.T) {
 	}
 	parts := append(linked(t), vendored(t)...)
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(strings.ToLower(a.name), strings.ToLower(b.name)) })
-	golden.Check(t, "THIRD_PARTY", write(parts))
+	testkit.Golden(t, "THIRD_PARTY", write(parts))
 	text, err := Notices()
 	if err != nil || len(text) == 0 {
 		t.Errorf("%d bytes are embedded, %v", len(text), err)

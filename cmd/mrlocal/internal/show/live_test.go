@@ -10,7 +10,7 @@ import (
 
 	"github.com/hinshun/vt10x"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/trace"
 )
 
@@ -109,7 +109,7 @@ func several(jobs, slots int) *model {
 // TestBlocks compares blocks with testdata/block.txt. A case is: columns, rows, jobs, slots,
 // the time, and what the terminal lacks.
 func TestBlocks(t *testing.T) {
-	golden.Script(t, "testdata/block.txt", func(t *testing.T, c golden.Case) string {
+	testkit.Script(t, "testdata/block.txt", func(t *testing.T, c testkit.Case) string {
 		var columns, rows, jobs, slots int
 		var at, lacks string
 		if n, err := fmt.Sscan(c.Input, &columns, &rows, &jobs, &slots, &at, &lacks); n < 6 {
@@ -228,7 +228,7 @@ func TestObjectsTellTheState(t *testing.T) {
 	l.draw(m, 4*time.Second)
 	l.close(m, 4500*time.Millisecond)
 	(&lines{&b}).close(nil, 0)
-	golden.Check(t, "testdata/progress.jsonl", b.Bytes())
+	testkit.Golden(t, "testdata/progress.jsonl", b.Bytes())
 	for _, text := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
 		if !json.Valid([]byte(text)) {
 			t.Errorf("no JSON: %s", text)

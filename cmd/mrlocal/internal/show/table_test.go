@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/golden"
+	"mrlocal/internal/testkit"
 	"mrlocal/report"
 )
 
@@ -24,13 +24,13 @@ func TestTheTableTellsARun(t *testing.T) {
 	if err := table(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "testdata/table.txt", b.Bytes())
+	testkit.Golden(t, "testdata/table.txt", b.Bytes())
 
 	b.Reset()
 	if err := table(&b, &report.Report{Policy: "fair"}); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "testdata/table-empty.txt", b.Bytes())
+	testkit.Golden(t, "testdata/table-empty.txt", b.Bytes())
 }
 
 func TestTheTableOfManyJobsIsCut(t *testing.T) {

@@ -1,4 +1,4 @@
-package golden
+package testkit
 
 import (
 	"bytes"
@@ -69,7 +69,7 @@ func TestScriptComparesEachCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	Scripts(t, path, func(_ *testing.T, c Case) string { return strings.ToUpper(c.Input) })
-	Check(t, path, []byte("a\n----\nA\n\nb\n----\nB\n"))
+	Golden(t, path, []byte("a\n----\nA\n\nb\n----\nB\n"))
 }
 
 func TestFirstDifferenceNamesTheLine(t *testing.T) {

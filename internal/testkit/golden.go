@@ -1,12 +1,14 @@
-// Package golden compares the output of a test with a text file. Check compares one text
-// with one file. Script reads a file of cases. Each has input above a line "----" and
-// the expected output below it. So such a file reads as a specification. `go test
-// ./package -rewrite` writes the output into the files, and adds the "----" that a new
-// case lacks. Review the change as a diff.
+// Package testkit has what tests of several packages need: golden files, scripts of cases, and
+// memory that must not be touched.
+//
+// Golden compares the output of a test with a text file. Script reads a file of cases. Each has
+// input above a line "----" and the expected output below it. So such a file reads as a
+// specification. `go test ./package -rewrite` writes the output into the files, and adds the "----"
+// that a new case lacks. Review the change as a diff.
 //
 // Only tests import this package. It keeps no memory between calls. Neighbours: the
 // scripts of slots/policy, whose outputs are gantts, have this form.
-package golden
+package testkit
 
 import (
 	"bytes"
@@ -19,13 +21,13 @@ import (
 	"testing"
 )
 
-// A test binary has this flag as soon as its package imports golden. It is the one global of the
+// A test binary has this flag as soon as its package imports testkit. It is the one global of the
 // package, because flags of tests are global.
 var rewrite = flag.Bool("rewrite", false, "write what the tests got into their golden files")
 
-// Check fails the test if got differs from the file at path, and shows the first line
+// Golden fails the test if got differs from the file at path, and shows the first line
 // that differs.
-func Check(t testing.TB, path string, got []byte) {
+func Golden(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if *rewrite {
 		// A rewrite accepts anything: the reviewer of the diff is the check.
