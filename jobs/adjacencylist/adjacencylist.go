@@ -6,7 +6,7 @@
 // A map emits each edge twice, with the keys "q TAB f p" and "p TAB t q". The group is the node,
 // and its neighbours come sorted (secondary sort).
 //
-// Memory: one key, and in a reduce one line (jobs/internal/list). Neighbours: package jobs.
+// Memory: one key, and in a reduce one line (jobs/internal/lines). Neighbours: package jobs.
 package adjacencylist
 
 import (
@@ -14,7 +14,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/list"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
@@ -59,7 +59,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 }
 
 type reducer struct {
-	list.Line
+	lines.Growing
 	last []byte // direction and neighbour
 }
 

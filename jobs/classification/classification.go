@@ -4,7 +4,7 @@
 // of at most 6 decimals between blanks or commas. The result is "cluster TAB point", by cluster,
 // then in the order of the input.
 //
-// Memory: the centroids in each attempt. Neighbours: jobs/internal/points computes; jobs/kmeans
+// Memory: the centroids in each attempt. Neighbours: jobs/internal/lines computes; jobs/kmeans
 // finds centroids.
 package classification
 
@@ -13,7 +13,7 @@ import (
 	"strconv"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/points"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
@@ -26,7 +26,7 @@ func New() (jobs.Chain, error) {
 }
 
 type mapper struct {
-	points.Reader
+	lines.PointReader
 	key []byte
 }
 

@@ -15,7 +15,7 @@
 // block then changes nothing.
 //
 // Neighbours: package jobs finds words; jobs/internal/counts adds and chooses;
-// jobs/internal/csv reads CSV; jobs/jobtest and the GNU tools are the references of
+// jobs/internal/lines reads CSV; jobs/jobtest and the GNU tools are the references of
 // the tests. jobs/wordcount is the job of Hadoop, with its output.
 package count
 
@@ -26,7 +26,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/counts"
-	"mrlocal/jobs/internal/csv"
+	"mrlocal/jobs/internal/lines"
 )
 
 // Options say what is counted and what is printed. The zero value counts lines.
@@ -198,7 +198,7 @@ func (t *table) Append(dst, key []byte, count uint64) []byte {
 		if n < 0 { // keys of this package end with NUL
 			n = len(key)
 		}
-		dst = csv.Append(append(dst, t.separator), key[:n], t.separator)
+		dst = lines.AppendCSV(append(dst, t.separator), key[:n], t.separator)
 		key = key[min(n+1, len(key)):]
 	}
 	return dst
@@ -206,13 +206,13 @@ func (t *table) Append(dst, key []byte, count uint64) []byte {
 
 // Cut implements counts.Format.
 func (t *table) Cut(record []byte) (key []byte, count uint64, ok bool) {
-	text, rest, more := csv.Cut(record, t.separator)
+	text, rest, more := lines.CutCSV(record, t.separator)
 	count, err := strconv.ParseUint(string(text), 10, 64)
 	t.key = t.key[:0]
 	for more {
 		var value []byte
-		value, rest, more = csv.Cut(rest, t.separator)
-		t.key = append(append(t.key, csv.Text(value)...), 0)
+		value, rest, more = lines.CutCSV(rest, t.separator)
+		t.key = append(append(t.key, lines.CSVText(value)...), 0)
 	}
 	return t.key, count, err == nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mrlocal/errs"
-	"mrlocal/jobs/internal/csv"
+	"mrlocal/jobs/internal/lines"
 )
 
 // span is a range of fields, from 1; both ends belong to it.
@@ -102,7 +102,7 @@ func (o *Options) AppendHeader(dst []byte) []byte {
 	dst = append(dst, "count"...)
 	for _, s := range list {
 		for _, name := range o.Header[s.first-1 : min(s.last, uint64(len(o.Header)))] {
-			dst = csv.Append(append(dst, o.separator()), []byte(name), o.separator())
+			dst = lines.AppendCSV(append(dst, o.separator()), []byte(name), o.separator())
 		}
 	}
 	return dst
@@ -203,14 +203,14 @@ func (k *keys) appendColumns(dst, record []byte) ([]byte, bool) {
 	for more := true; len(list) > 0; {
 		var value []byte
 		if more {
-			value, record, more = csv.Cut(record, k.separator)
+			value, record, more = lines.CutCSV(record, k.separator)
 		} else if list[0].last == toEnd {
 			break
 		}
 		if n++; n < list[0].first {
 			continue
 		}
-		dst = append(append(dst, csv.Text(value)...), 0)
+		dst = append(append(dst, lines.CSVText(value)...), 0)
 		if n == list[0].last {
 			list = list[1:]
 		}

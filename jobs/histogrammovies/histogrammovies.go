@@ -4,7 +4,7 @@
 // is "bin TAB movies", by bin: "3.5" has the averages from 3 to below 3.5.
 //
 // Memory: 513 counts for each attempt, which the map emits at its end. Neighbours:
-// jobs/internal/ratings reads the lines; package jobs adds the counts.
+// jobs/internal/lines reads the lines; package jobs adds the counts.
 package histogrammovies
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/ratings"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
@@ -30,7 +30,7 @@ type mapper struct{ movies [2*256 + 1]uint64 }
 
 // Map counts the movies of a block. An average is a fraction, so no rounding decides the bin.
 func (m *mapper) Map(b jobs.Block, _ jobs.Emitter) error {
-	return ratings.Each(b, func(_ *[256]uint64, sum, n uint64) { m.movies[2*sum/n+1]++ })
+	return lines.EachMovie(b, func(_ *[256]uint64, sum, n uint64) { m.movies[2*sum/n+1]++ })
 }
 
 // Flush emits what was counted. The key is the bin in two bytes, so that keys come by bin.

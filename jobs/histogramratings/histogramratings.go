@@ -3,14 +3,14 @@
 // The result is "rating TAB count", by rating.
 //
 // Memory: 256 counts for each attempt, which the map emits at its end. Neighbours:
-// jobs/internal/ratings reads the lines; package jobs adds the counts.
+// jobs/internal/lines reads the lines; package jobs adds the counts.
 package histogramratings
 
 import (
 	"strconv"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/ratings"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
@@ -27,7 +27,7 @@ type mapper struct{ total [256]uint64 }
 
 // Map counts the ratings of a block.
 func (m *mapper) Map(b jobs.Block, _ jobs.Emitter) error {
-	return ratings.Each(b, func(counts *[256]uint64, _, _ uint64) {
+	return lines.EachMovie(b, func(counts *[256]uint64, _, _ uint64) {
 		for r, n := range counts {
 			m.total[r] += n
 		}

@@ -5,7 +5,7 @@
 // The key is "word TAB document", and the group is the word, so that the documents of a word
 // come sorted (secondary sort). A sum folds repeated pairs in the map.
 //
-// Memory: one key, and in a reduce one line (jobs/internal/list). Neighbours: package jobs
+// Memory: one key, and in a reduce one line (jobs/internal/lines). Neighbours: package jobs
 // finds words; jobs/rankedinvertedindex ranks documents.
 package invertedindex
 
@@ -13,7 +13,7 @@ import (
 	"bytes"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/list"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
@@ -21,9 +21,9 @@ func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "inverted-index", Ordered: true, BuiltIn: true,
 		GroupBytes: wordBytes,
-		NewMapper:  func() jobs.Mapper { return &mapper{Words: list.NewWords()} },
+		NewMapper:  func() jobs.Mapper { return &mapper{DocumentWords: lines.NewDocumentWords()} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
-		NewReducer: func() jobs.Reducer { return &list.Reducer{GroupBytes: wordBytes} },
+		NewReducer: func() jobs.Reducer { return &lines.ListReducer{GroupBytes: wordBytes} },
 	}}, nil
 }
 
@@ -31,14 +31,14 @@ func New() (jobs.Chain, error) {
 func wordBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
 
 type mapper struct {
-	list.Words
+	lines.DocumentWords
 	tail []byte // TAB and the document
 }
 
 // Map emits each word with its document.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if b.File != m.File {
-		m.File, m.tail = b.File, list.Document(append(m.tail[:0], '\t'), b.Path)
+		m.File, m.tail = b.File, lines.DocumentName(append(m.tail[:0], '\t'), b.Path)
 	}
 	m.Emit(b.Data, nil, m.tail, out)
 	return nil

@@ -16,7 +16,7 @@ import (
 	"bytes"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/list"
+	"mrlocal/jobs/internal/lines"
 )
 
 // Inputs is how many inputs the job takes.
@@ -48,9 +48,9 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 }
 
 type reducer struct {
-	list.Line       // the lines of the first input
-	ends      []int // of each of them in Text
-	pair      []byte
+	lines.Growing       // the lines of the first input
+	ends          []int // of each of them in Text
+	pair          []byte
 }
 
 // Reduce writes all pairs of one key.

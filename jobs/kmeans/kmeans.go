@@ -8,7 +8,7 @@
 // nearest one, and the averages are the centroids of the next round. Rounds end when no
 // coordinate moves by more than Options.Tolerance. The third job prints the centroids.
 //
-// Memory: K points and sums in each attempt. Neighbours: jobs/internal/points computes;
+// Memory: K points and sums in each attempt. Neighbours: jobs/internal/lines computes;
 // jobs/classification puts points into clusters.
 package kmeans
 
@@ -21,7 +21,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/points"
+	"mrlocal/jobs/internal/lines"
 )
 
 // Options say how many clusters there are and when the iteration ends.
@@ -44,10 +44,10 @@ func New(o Options) (jobs.Chain, error) {
 		return nil, errs.Optionf("Options.Tolerance", "at least 0")
 	}
 	chain := jobs.Chain{
-		points.DrawJob("kmeans-draw", o.K),
+		lines.DrawPoints("kmeans-draw", o.K),
 		{
 			Name: "kmeans", Reduces: 1, BuiltIn: true, Rereads: true, Rounds: o.Rounds,
-			Converged:  func(before, after []byte) bool { return points.Within(before, after, o.Tolerance) },
+			Converged:  func(before, after []byte) bool { return lines.PointsWithin(before, after, o.Tolerance) },
 			NewMapper:  func() jobs.Mapper { return &mapper{} },
 			NewReducer: func() jobs.Reducer { return &reducer{} },
 		},
@@ -64,7 +64,7 @@ func New(o Options) (jobs.Chain, error) {
 
 // mapper adds the points of a block to the sums of their clusters.
 type mapper struct {
-	points.Reader
+	lines.PointReader
 	sums     []int64 // for each cluster: the number of its points, and the sum of each coordinate
 	key, sum []byte
 }
@@ -125,7 +125,7 @@ func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	for i := range centroid {
 		centroid[i] = new(big.Int).Quo(&totals[i+1], &totals[0]).Int64()
 	}
-	out.Emit(name, points.Append(nil, centroid))
+	out.Emit(name, lines.AppendPoint(nil, centroid))
 	return nil
 }
 

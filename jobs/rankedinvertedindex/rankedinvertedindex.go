@@ -6,7 +6,7 @@
 // The order of the documents comes from a secondary sort: the key is "sequence TAB", then the
 // count so that it sorts by falling numbers, then the document. The group is the sequence.
 //
-// Memory: one key, and in a reduce one line (jobs/internal/list). Neighbours: package jobs.
+// Memory: one key, and in a reduce one line (jobs/internal/lines). Neighbours: package jobs.
 package rankedinvertedindex
 
 import (
@@ -15,7 +15,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/list"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
@@ -63,7 +63,7 @@ func number(text []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-type reducer struct{ list.Line }
+type reducer struct{ lines.Growing }
 
 // Reduce writes a sequence and its documents.
 func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {

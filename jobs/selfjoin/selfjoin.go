@@ -7,7 +7,7 @@
 // A line is its own key, so it is never copied in a map. Its group is the prefix, and the last
 // items come sorted (secondary sort).
 //
-// Memory: the spans of a block, and in a reduce one line (jobs/internal/list). Neighbours:
+// Memory: the spans of a block, and in a reduce one line (jobs/internal/lines). Neighbours:
 // package jobs.
 package selfjoin
 
@@ -16,7 +16,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/list"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
@@ -25,7 +25,7 @@ func New() (jobs.Chain, error) {
 		Name: "self-join", Ordered: true, BuiltIn: true,
 		GroupBytes: prefixBytes,
 		NewMapper:  func() jobs.Mapper { return &mapper{} },
-		NewReducer: func() jobs.Reducer { return &list.Reducer{GroupBytes: prefixBytes} },
+		NewReducer: func() jobs.Reducer { return &lines.ListReducer{GroupBytes: prefixBytes} },
 	}}, nil
 }
 

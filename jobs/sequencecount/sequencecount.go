@@ -11,28 +11,28 @@ import (
 	"bytes"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/list"
+	"mrlocal/jobs/internal/lines"
 )
 
 // New makes the job.
 func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "sequence-count", Ordered: true, BuiltIn: true,
-		NewMapper:  func() jobs.Mapper { return &mapper{Words: list.NewWords()} },
+		NewMapper:  func() jobs.Mapper { return &mapper{DocumentWords: lines.NewDocumentWords()} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
 		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
 	}}, nil
 }
 
 type mapper struct {
-	list.Words
+	lines.DocumentWords
 	tail []byte // the document
 }
 
 // Map emits each sequence of three words with its document.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if b.File != m.File {
-		m.File, m.tail = b.File, list.Document(m.tail[:0], b.Path)
+		m.File, m.tail = b.File, lines.DocumentName(m.tail[:0], b.Path)
 	}
 	var before [2]jobs.Span // the last words of the line
 	n := 0                  // how many there are

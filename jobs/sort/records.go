@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mrlocal/errs"
-	"mrlocal/jobs/internal/csv"
+	"mrlocal/jobs/internal/lines"
 )
 
 // parseColumn reads a key of CSV: NAME, NAME:OPTS, or F[OPTS] with a number from 1.
@@ -66,15 +66,15 @@ func csvColumn(record []byte, column int, separator byte) []byte {
 	record = bytes.TrimSuffix(record, []byte("\r"))
 	for more := true; more; column-- {
 		var value []byte
-		if value, record, more = csv.Cut(record, separator); column == 0 {
-			return csv.Text(value)
+		if value, record, more = lines.CutCSV(record, separator); column == 0 {
+			return lines.CSVText(value)
 		}
 	}
 	return nil
 }
 
 // CSVHeader returns the values of a record, as the names of columns.
-func CSVHeader(record []byte, separator byte) []string { return csv.Texts(record, separator) }
+func CSVHeader(record []byte, separator byte) []string { return lines.CSVTexts(record, separator) }
 
 // Check refuses a line that is no JSON value, if the order is one of JSON lines. A line
 // of white space is fine: it has no value.

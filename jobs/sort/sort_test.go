@@ -278,7 +278,7 @@ type taker struct{ records int }
 func (*taker) Emit(key, value []byte)                   {}
 func (k *taker) Take(b jobs.Block, records []jobs.Span) { k.records += len(records) }
 
-func lines(n, bytesEach int) []byte {
+func linesOf(n, bytesEach int) []byte {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var b bytes.Buffer
 	for range n {
@@ -288,7 +288,7 @@ func lines(n, bytesEach int) []byte {
 }
 
 func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
-	data := lines(1000, 40)
+	data := linesOf(1000, 40)
 	m, out := &mapper{delim: '\n', order: &Order{}}, &taker{}
 	if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
 		t.Errorf("Map: %v allocations a block", n)
@@ -327,7 +327,7 @@ func TestUniqueLeavesOutRepeats(t *testing.T) {
 func BenchmarkMap(b *testing.B) {
 	for _, width := range []int{10, 40, 100} {
 		b.Run(fmt.Sprint("line=", width, "B"), func(b *testing.B) {
-			data := lines(256<<10/width, width)
+			data := linesOf(256<<10/width, width)
 			m, out := &mapper{delim: '\n', order: &Order{}}, &taker{}
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
@@ -340,7 +340,7 @@ func BenchmarkMap(b *testing.B) {
 }
 
 func BenchmarkWithoutRepeats(b *testing.B) {
-	for name, data := range map[string][]byte{"equal": bytes.Repeat([]byte("the same line again, and once more\n"), 7000), "different": lines(7000, 35)} {
+	for name, data := range map[string][]byte{"equal": bytes.Repeat([]byte("the same line again, and once more\n"), 7000), "different": linesOf(7000, 35)} {
 		b.Run("lines="+name, func(b *testing.B) {
 			all := appendLines(nil, data, '\n')
 			var some []jobs.Span

@@ -21,7 +21,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/list"
+	"mrlocal/jobs/internal/lines"
 )
 
 // DefaultMin is Options.Min if that is 0.
@@ -41,7 +41,7 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "term-vector", Ordered: true, BuiltIn: true,
 		GroupBytes: func([]byte) int { return fileBytes },
-		NewMapper:  func() jobs.Mapper { return &mapper{Words: list.NewWords()} },
+		NewMapper:  func() jobs.Mapper { return &mapper{DocumentWords: lines.NewDocumentWords()} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
 		NewReducer: func() jobs.Reducer { return &reducer{min: least} },
 	}}, nil
@@ -55,7 +55,7 @@ const (
 )
 
 type mapper struct {
-	list.Words
+	lines.DocumentWords
 	head []byte // of the keys of words
 }
 
@@ -63,7 +63,7 @@ type mapper struct {
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if b.File != m.File {
 		m.File, m.head = b.File, binary.BigEndian.AppendUint32(m.head[:0], uint32(b.File))
-		out.Emit(list.Document(append(m.head, isName), b.Path), jobs.AppendUint64(nil, 0))
+		out.Emit(lines.DocumentName(append(m.head, isName), b.Path), jobs.AppendUint64(nil, 0))
 		m.head = append(m.head, isWord)
 	}
 	m.Emit(b.Data, m.head, nil, out)
@@ -76,7 +76,7 @@ type term struct {
 }
 
 type reducer struct {
-	list.Line
+	lines.Growing
 	min    uint64
 	terms  []term
 	word   []byte
@@ -86,7 +86,7 @@ type reducer struct {
 
 // Begin implements jobs.Attempter.
 func (r *reducer) Begin(a jobs.OwnAttempt) {
-	r.Line.Begin(a)
+	r.Growing.Begin(a)
 	r.charge = a.Charge
 }
 

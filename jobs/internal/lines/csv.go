@@ -1,23 +1,19 @@
-// Package csv reads and writes records of CSV (RFC 4180) that are whole in memory.
-// A value in quotes may hold separators, newlines and doubled quotes.
-//
-// It does not check: a record that is no CSV gives some values and never a panic.
-// encoding/csv reads from an io.Reader and copies; here the record lies in a block
-// already, and most values are looked at in place.
-//
-// Neighbours: jobs/sort and jobs/count read records by it. The command finds the ends
-// of records and refuses what is no CSV.
-package csv
+package lines
 
 import "bytes"
 
-// Cut returns the first value of record, with its quotes, and what follows the
+// CSV is that of RFC 4180: a value in quotes may hold separators, newlines and doubled quotes. Nothing
+// is checked: a record that is no CSV gives some values and never a panic. encoding/csv reads from an
+// io.Reader and copies; here the record lies in a block already, and most values are looked at in
+// place. The command finds the ends of records and refuses what is no CSV.
+
+// CutCSV returns the first value of record, with its quotes, and what follows the
 // separator behind it. more is false if no separator follows. The results are parts
 // of record. A carriage return at the end of a record is part of its last value.
-func Cut(record []byte, separator byte) (value, rest []byte, more bool) {
+func CutCSV(record []byte, separator byte) (value, rest []byte, more bool) {
 	end := 0
 	if len(record) > 0 && record[0] == '"' {
-		end = quoted(record)
+		end = quotedEnd(record)
 	}
 	n := bytes.IndexByte(record[end:], separator)
 	if n < 0 {
@@ -26,10 +22,10 @@ func Cut(record []byte, separator byte) (value, rest []byte, more bool) {
 	return record[:end+n], record[end+n+1:], true
 }
 
-// quoted returns the end of the quoted value at the start of record. A doubled quote
+// quotedEnd returns the end of the quoted value at the start of record. A doubled quote
 // stands for one quote and does not end the value. Without a closing quote the value
 // ends with the record.
-func quoted(record []byte) int {
+func quotedEnd(record []byte) int {
 	for at := 1; at < len(record); at++ {
 		if record[at] != '"' {
 			continue
@@ -42,9 +38,9 @@ func quoted(record []byte) int {
 	return len(record)
 }
 
-// Text returns the text of a value that Cut returned: without quotes, and with one
+// CSVText returns the text of a value that Cut returned: without quotes, and with one
 // quote for two. It is part of value, unless value has doubled quotes.
-func Text(value []byte) []byte {
+func CSVText(value []byte) []byte {
 	if len(value) == 0 || value[0] != '"' {
 		return value
 	}
@@ -55,8 +51,8 @@ func Text(value []byte) []byte {
 	return bytes.ReplaceAll(value, []byte(`""`), []byte(`"`))
 }
 
-// Append appends text to dst as a value, in quotes where it needs them.
-func Append(dst, text []byte, separator byte) []byte {
+// AppendCSV appends text to dst as a value, in quotes where it needs them.
+func AppendCSV(dst, text []byte, separator byte) []byte {
 	if bytes.IndexByte(text, separator) < 0 && !bytes.ContainsAny(text, "\"\r\n") {
 		return append(dst, text...)
 	}
@@ -70,13 +66,13 @@ func Append(dst, text []byte, separator byte) []byte {
 	return append(dst, '"')
 }
 
-// Texts returns the texts of all values of a record. The caller owns the list.
-func Texts(record []byte, separator byte) []string {
+// CSVTexts returns the texts of all values of a record. The caller owns the list.
+func CSVTexts(record []byte, separator byte) []string {
 	var texts []string
 	for more := true; more; {
 		var value []byte
-		value, record, more = Cut(record, separator)
-		texts = append(texts, string(Text(value)))
+		value, record, more = CutCSV(record, separator)
+		texts = append(texts, string(CSVText(value)))
 	}
 	return texts
 }

@@ -1,4 +1,4 @@
-package csv
+package lines
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ func TestTexts(t *testing.T) {
 		"": "", "a": "a", "a,b": "a|b", ",": "|", "a,": "a|", `"a,b",c`: "a,b|c", `"a""b"`: `a"b`, `""`: "", `"",""`: "|",
 		"\"a\nb\",c": "a\nb|c", `"open`: "open", `"a"x,b`: `a"x|b`, `x"y,z`: `x"y|z`, `"""",b`: `"|b`,
 	} {
-		if got := strings.Join(Texts([]byte(record), ','), "|"); got != want {
+		if got := strings.Join(CSVTexts([]byte(record), ','), "|"); got != want {
 			t.Errorf("%q: %q, want %q", record, got, want)
 		}
 	}
@@ -28,9 +28,9 @@ func TestWhatIsAppendedIsReadBack(t *testing.T) {
 			if i > 0 {
 				record = append(record, separator)
 			}
-			record = Append(record, []byte(text), separator)
+			record = AppendCSV(record, []byte(text), separator)
 		}
-		if got := Texts(record, separator); !slices.Equal(got, texts) {
+		if got := CSVTexts(record, separator); !slices.Equal(got, texts) {
 			t.Fatalf("%q became %q and then %q", texts, record, got)
 		}
 	})

@@ -1,4 +1,4 @@
-package points
+package lines
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"mrlocal/jobs"
 )
 
-// Draw draws Most different lines: those with the least CRC-32C, and of equal ones those that
+// pointDraw draws Most different lines: those with the least CRC-32C, and of equal ones those that
 // sort first. So a draw does not depend on how the input is divided, and draws from parts can be
 // drawn from again. It copies the lines that it keeps.
-type Draw struct {
+type pointDraw struct {
 	Most  int
 	Lines [][]byte // by CRC-32C, then by their bytes
 
@@ -20,7 +20,7 @@ type Draw struct {
 }
 
 // Add offers a line, which is borrowed. Empty lines are not taken.
-func (d *Draw) Add(line []byte) {
+func (d *pointDraw) Add(line []byte) {
 	sum := crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli))
 	if len(line) == 0 || len(d.Lines) >= d.Most && sum > d.sums[d.Most-1] {
 		return
@@ -38,17 +38,17 @@ func (d *Draw) Add(line []byte) {
 	d.Lines, d.sums = d.Lines[:n], d.sums[:n]
 }
 
-// DrawJob returns a job that draws most lines of its input and numbers them: "0 TAB line", ….
-func DrawJob(name string, most int) jobs.Job {
+// DrawPoints returns a job that draws most lines of its input and numbers them: "0 TAB line", ….
+func DrawPoints(name string, most int) jobs.Job {
 	return jobs.Job{
 		Name: name, Reduces: 1, BuiltIn: true,
-		NewMapper:  func() jobs.Mapper { return &drawMapper{Draw{Most: most}} },
+		NewMapper:  func() jobs.Mapper { return &drawMapper{pointDraw{Most: most}} },
 		NewReducer: func() jobs.Reducer { return drawReducer{most} },
 	}
 }
 
 // drawMapper draws from the blocks of an attempt.
-type drawMapper struct{ Draw }
+type drawMapper struct{ pointDraw }
 
 // Map draws from a block.
 func (m *drawMapper) Map(b jobs.Block, _ jobs.Emitter) error {
@@ -72,7 +72,7 @@ type drawReducer struct{ most int }
 
 // Reduce draws from what the maps have drawn.
 func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
-	d := Draw{Most: r.most}
+	d := pointDraw{Most: r.most}
 	for vs.Next() {
 		d.Add(vs.Value())
 	}

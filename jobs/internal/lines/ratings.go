@@ -1,8 +1,4 @@
-// Package ratings reads the movies of PUMA, Purdue's MapReduce benchmarks: a line is
-// "movie:user_rating,user_rating,…", where a rating is a number from 0 to 255.
-//
-// Memory: none. Neighbours: jobs/histogrammovies and jobs/histogramratings use it.
-package ratings
+package lines
 
 import (
 	"bytes"
@@ -11,10 +7,11 @@ import (
 	"mrlocal/jobs"
 )
 
-// Each calls movie once for each line of a block that has ratings. It passes how often each
-// rating stands in the line, and their sum and number. counts is borrowed until movie
-// returns. It fails with an error of kind errs.BadInput for a line of another form.
-func Each(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
+// EachMovie reads the movies of PUMA, Purdue's MapReduce benchmarks: a line is
+// "movie:user_rating,user_rating,…", where a rating is a number from 0 to 255. It calls movie
+// once for each line of a block that has ratings. It passes how often each rating stands in the
+// line, and their sum and number. counts is borrowed until movie returns. It fails with an error of kind errs.BadInput for a line of another form.
+func EachMovie(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
 	var counts [256]uint64
 	for line := range b.Lines() {
 		colon := bytes.IndexByte(line, ':')
@@ -22,7 +19,7 @@ func Each(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
 			continue
 		}
 		if colon < 0 {
-			return wrong(b, line)
+			return notAMovie(b, line)
 		}
 		counts = [256]uint64{}
 		var sum, n uint64
@@ -37,7 +34,7 @@ func Each(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
 				rating = 256
 			}
 			if under < 0 || at == under+1 || rating > 255 {
-				return wrong(b, line)
+				return notAMovie(b, line)
 			}
 			counts[rating]++
 			sum, n = sum+rating, n+1
@@ -50,7 +47,7 @@ func Each(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
 	return nil
 }
 
-// wrong is the error of a line.
-func wrong(b jobs.Block, line []byte) error {
+// notAMovie is the error of a line.
+func notAMovie(b jobs.Block, line []byte) error {
 	return errs.Inputf(b.Path, "%q is not movie:user_rating,user_rating,…", line[:min(len(line), 60)])
 }
