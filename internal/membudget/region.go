@@ -82,7 +82,9 @@ func (r *region) touch(i int, roomBytes int64) {
 	group := i - i%groupChunks
 	last := min(group+groupChunks, r.chunks)
 	if r.memory.hugePages() && !r.touched.any(group, last) {
-		huge := r.residentBytes()+int64(last-group)*ChunkBytes <= roomBytes
+		// A run that needs a chunk or two, such as a search through small files, would wait for the
+		// system to clear the rest of the page, and to find one.
+		huge := group > 0 && r.residentBytes()+int64(last-group)*ChunkBytes <= roomBytes
 		r.pageSize(group, huge)
 		if huge {
 			for j := group; j < last; j++ {
