@@ -235,7 +235,7 @@ func (o Options) Check() error {
 
 // ProcessLimits returns values for runtime.GOMAXPROCS and for
 // debug.SetMemoryLimit (bytes). They suit a process that does one run of
-// jobCount jobs and nothing else. Every slot and the coordinator can run at
+// jobCount jobs and nothing else. Every slot, the coordinator and a feeder can run at
 // once. The garbage collector works harder near the bound of memory. The
 // engine itself sets neither.
 func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
@@ -245,7 +245,7 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	)
 	cores := len(machine.Cores())
 	o = o.withDefaults(cores)
-	return max(cores, min(o.allSlots(), maxSlotCount)) + 1, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
+	return max(cores, min(o.allSlots(), maxSlotCount)) + 2, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
 }
 
 // Limits of a process below which a run may die in the Go runtime, which cannot be

@@ -85,17 +85,23 @@ type batch struct {
 const (
 	leastBatchFiles = 8
 	mostBatchFiles  = 1024    // doubled from plan to plan up to here
-	leastBatchBytes = 4 << 20 // work of a few milliseconds
-	mostBatchBytes  = 16 << 20
+	leastBatchBytes = 4 << 20 // work of a few milliseconds; more with less than four slots
+	mostBatchBytes  = 32 << 20
 	batchShare      = 16
-	splitShare      = 32 // for each slot, so that the last splits are a small part of its work
+	splitShare      = 8 // for each slot, so that the last splits are a small part of its work
 )
+
+// leastBytes returns the least work of a plan and of its splits. Where few slots share it, larger
+// splits still end together, and each split costs a tenth of a millisecond.
+func (b *batch) leastBytes() int64 {
+	return max(leastBatchBytes, 4*leastBatchBytes/int64(b.o.MapSlots))
+}
 
 // begin begins the next plan.
 func (b *batch) begin() {
 	b.plan = &Plan{o: b.o, first: int32(b.first), missing: b.search.Missing}
-	// Splits grow with the input, as plans do: each costs a tenth of a millisecond.
-	b.plan.leastBlock = max(leastBatchBytes, min(b.total/int64(splitShare*b.o.MapSlots), mostBatchBytes))
+	// Splits grow with the input, as plans do.
+	b.plan.leastBlock = max(b.leastBytes(), min(b.total/int64(splitShare*b.o.MapSlots), mostBatchBytes))
 	// A slice that grows is copied again and again, to memory that is touched for the first time.
 	b.plan.Files = make([]File, 0, min(b.most, max(leastBatchFiles, b.files*9/8)))
 	b.w.plan = b.plan
@@ -174,7 +180,7 @@ func (b *batch) excepted(path string, st stat) bool {
 
 // full reports whether the plan has enough work.
 func (b *batch) full() bool {
-	return len(b.plan.Files) >= b.most || b.bytes >= min(max(leastBatchBytes, b.total/batchShare), mostBatchBytes)
+	return len(b.plan.Files) >= b.most || b.bytes >= min(max(b.leastBytes(), b.total/batchShare), mostBatchBytes)
 }
 
 // end divides the files of the plan into splits.

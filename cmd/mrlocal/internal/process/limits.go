@@ -57,15 +57,15 @@ func CheckStart() error {
 	return nil
 }
 
-// limits sets the limits of the process for one run; restore undoes that.
+// limits sets the limits of the process for one run. restore undoes that, but for
+// GOMAXPROCS: to lower it stops the world, and a process with more than it needs loses nothing.
 func limits(o mrlocal.Options, jobCount int) (restore func()) {
 	procs, memoryBytes := o.ProcessLimits(jobCount)
-	procs = runtime.GOMAXPROCS(procs)
-	memoryBytes = debug.SetMemoryLimit(memoryBytes)
-	return func() {
+	if procs > runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(procs)
-		debug.SetMemoryLimit(memoryBytes)
 	}
+	memoryBytes = debug.SetMemoryLimit(memoryBytes)
+	return func() { debug.SetMemoryLimit(memoryBytes) }
 }
 
 // CollectLate lets the heap grow to 32 MiB before the garbage collector runs, instead of 4 MiB
