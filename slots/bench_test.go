@@ -20,11 +20,17 @@ type steady struct {
 	now  time.Duration
 	live []slots.AttemptID // in the order of their starts, a ring
 	next int
+
+	started []time.Duration // of live
+	probe   time.Duration   // progress is due then; negative: nobody asked
 }
+
+// attemptTime is how long each attempt takes.
+const attemptTime = 10 * time.Second
 
 func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *steady {
 	t.Helper()
-	p, err := registry.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	p, err := registry.New(name, policy.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,22 +45,41 @@ func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *st
 	for i := range jobs {
 		l.Submit(0, slots.JobSpec{Name: fmt.Sprintf("J%04d", i), Pool: fmt.Sprintf("P%03d", i%(jobs/10+1)), Maps: int32(1 << 30 / jobs), MapsSealed: true})
 	}
-	st := &steady{l: l}
+	st := &steady{l: l, probe: -1}
 	for _, o := range l.AssignAll(0).Starts {
 		st.live = append(st.live, o.Attempt)
+		st.started = append(st.started, 0)
+	}
+	for range 2 * len(st.live) { // until attempts that began at different times have ended
+		st.step(t)
 	}
 	return st
 }
 
 func (s *steady) step(t testing.TB) {
-	s.now++
+	s.now += attemptTime / time.Duration(len(s.live))
 	s.l.Finish(s.now, s.live[s.next], slots.Outcome{OK: true})
+	s.answerProbe()
 	o := s.l.AssignAll(s.now)
 	if len(o.Starts) != 1 {
 		t.Fatalf("%d starts for one end", len(o.Starts))
 	}
-	s.live[s.next] = o.Starts[0].Attempt
+	if s.probe < 0 {
+		s.probe = o.Probe
+	}
+	s.live[s.next], s.started[s.next] = o.Starts[0].Attempt, s.now
 	s.next = (s.next + 1) % len(s.live)
+}
+
+// answerProbe reports the progress of all attempts, which are equally fast, if it was asked for.
+func (s *steady) answerProbe() {
+	if s.probe < 0 || s.now < s.probe {
+		return
+	}
+	s.probe = -1
+	for i, a := range s.live {
+		s.l.Progress(s.now, a, slots.PPM(int64(slots.One)*int64(s.now-s.started[i])/int64(attemptTime)))
+	}
 }
 
 func policies() (names []string) {

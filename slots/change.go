@@ -228,8 +228,9 @@ func (l *Ledger) retally(t *tracker) {
 		l.total.tally.Lent[k] += t.tally.Lent[k] - before.Lent[k]
 	}
 	l.total.reduceRoom += t.reduceRoom - keeps
+	room := l.fits(t, l.traits.Weights.Lightest())
 	for list := range t.free {
-		l.free[list].Put(t.id, len(t.free[list]) > 0 && l.fits(t, l.traits.Weights.Lightest()))
+		l.free[list].Put(t.id, room && len(t.free[list]) > 0)
 	}
 }
 

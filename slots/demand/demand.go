@@ -197,11 +197,12 @@ type Tally struct {
 //	used map slots    = min(running maps, map slots) + max(running reduces - reduce slots, 0)
 //	used reduce slots = min(running reduces, reduce slots) + max(running maps - map slots, 0)
 func (w Weights) TallyOf(home, running [2]int32) (t Tally) {
-	for k := range trace.Kind(trace.Kinds) {
-		over := max(running[k]-home[k], 0)
-		t.Lent[1-k] = w.Times(k, over)
-		t.Used[1-k] += t.Lent[1-k]
-		t.Used[k] += w.Times(k, running[k]-over)
+	maps, reduces := running[trace.Map], running[trace.Reduce]
+	lentMaps, lentReduces := max(reduces-home[trace.Reduce], 0), max(maps-home[trace.Map], 0)
+	t.Lent = [2]int32{trace.Map: w.Times(trace.Reduce, lentMaps), trace.Reduce: w.Times(trace.Map, lentReduces)}
+	t.Used = [2]int32{
+		trace.Map:    w.Times(trace.Map, maps-lentReduces) + t.Lent[trace.Map],
+		trace.Reduce: w.Times(trace.Reduce, reduces-lentMaps) + t.Lent[trace.Reduce],
 	}
 	return t
 }

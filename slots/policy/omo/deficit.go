@@ -55,10 +55,11 @@ func (s *scheduler) updateDeficits(v *slots.View) {
 		}
 	}
 	s.updated, s.newJob = now, false
+	total := float64(yarn.Total(v))
 	for _, id := range s.live {
 		j := v.Job(id)
 		if wantsContainers(j) {
-			s.jobs[id].account.share = float64(yarn.Total(v)) * float64(j.Weight()) / weights
+			s.jobs[id].account.share = total * float64(j.Weight()) / weights
 		}
 		s.Rank(v, j)
 	}

@@ -167,9 +167,9 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	case !r.misses(t):
 		r.sleep(t, math.MaxInt32)
 	default:
-		load := r.running(v, t)
 		for v.FreeAt(v.Tracker()) > 0 {
-			// Each launch changes the utilities, so the next task is chosen anew.
+			// Each launch changes what runs and the utilities, so the next task is chosen anew.
+			load := r.running(v, t)
 			s, k := r.nextTask(v, t, load)
 			if s == nil {
 				break
@@ -183,7 +183,6 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 				continue
 			}
 			r.launched(v, d, s, k)
-			load = r.running(v, t)
 		}
 		r.forgive(t)
 		if out == [trace.Kinds]slots.Refusal{} && !r.tight {

@@ -131,13 +131,13 @@ func (n *Nodes) waiting(v *slots.View) (held []demand.Vector, count []int32, lar
 	return held, count, largest
 }
 
-// take counts what the attempt that was started on a slot of the visited tracker requests.
-func (n *Nodes) take(v *slots.View, s slots.SlotID, needs demand.Vector) {
+// take counts what a task of a job requests that was started on a slot of the visited tracker.
+func (n *Nodes) take(v *slots.View, s slots.SlotID, j slots.JobView, k slots.Kind) {
 	if !n.on {
 		return
 	}
 	at := &n.all[v.Tracker()]
-	h := holding{v.Tracker(), needs.AtMost(at.capacity)}
+	h := holding{v.Tracker(), Request(j, k).AtMost(at.capacity)}
 	*policy.At(&n.held, s) = h
 	at.used = at.used.Plus(h.needs)
 }
