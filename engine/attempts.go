@@ -74,7 +74,7 @@ func (c *coordinator) start(s slots.Start) {
 		c.startMap(a)
 	} else {
 		invariant.Move(&a.state, attemptRunning)
-		c.run.pool.Run(a.Slot, func(task.Worker) { c.runReduceOn(a) })
+		c.run.pool.Run(a.Slot, func() { c.runReduceOn(a) })
 	}
 	// Kills, progress and time-outs go through this list, in the order of the starts.
 	c.order = append(c.order, a)
@@ -91,7 +91,7 @@ func (c *coordinator) startMap(a *runningAttempt) {
 	} else {
 		invariant.Move(&a.state, attemptRunning)
 	}
-	c.run.pool.Run(a.Slot, func(task.Worker) { c.runMapOn(a, src) })
+	c.run.pool.Run(a.Slot, func() { c.runMapOn(a, src) })
 }
 
 // runMapOn maps src, or what comes through a.source where the attempt waits

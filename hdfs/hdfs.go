@@ -189,9 +189,6 @@ func (s *FS) Blocks(name string) ([]Block, error) {
 	return answer.BlockLocations.BlockLocation, nil
 }
 
-// MakeDir makes the directory name, and those above it.
-func (s *FS) MakeDir(name string) error { return s.do(http.MethodPut, name, "MKDIRS", nil) }
-
 // Rename gives the file or directory the name to, which must be free.
 func (s *FS) Rename(name, to string) error {
 	_, path, err := split(to)

@@ -523,13 +523,6 @@ func (w *Work) makeJob() {
 // has beyond jobs.Reducer, such as ReduceRecord.
 func (w *Work) newReducer() jobs.Reducer { return w.newGroups(&w.reducer, false) }
 
-// Result is where the output of a Work goes when a caller has said so; the zero value
-// leaves it to the arguments.
-type Result struct {
-	Dir, File string
-	Stream    bool // to standard output
-}
-
 // Exists reports whether the output directory of the arguments is there already, which
 // Hadoop refuses before the job starts.
 func (w *Work) Exists() bool {

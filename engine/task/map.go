@@ -230,26 +230,20 @@ func countRecords(data []byte, delim byte, recordBytes int) int64 {
 
 // mapToOutput maps the source of a map-only job straight to its part.
 func (a *SlotAttempt) mapToOutput(src source.Source) error {
-	part, err := a.Job.openPart(a)
-	if err != nil {
-		return err
-	}
-	a.part = part
-	text, err := newTextOut(a, part)
-	if err == nil {
+	return a.writePart(func(text *textOut) error {
 		mapper, out := a.Job.Spec.NewMapper(), a.emitter(text)
-		err = a.feed(src, mapper, out, func(b input.LentBlock) error {
+		err := a.feed(src, mapper, out, func(b input.LentBlock) error {
 			err := source.Guard("map", func() error { return mapper.Map(b.Block, out) })
 			if err == nil {
 				err = text.err
 			}
 			return err
 		})
-	}
-	if err == nil {
-		err = text.flush()
-	}
-	return a.finishPart(part, text, err)
+		if err == nil {
+			err = text.flush()
+		}
+		return err
+	})
 }
 
 // emitter returns the Emitter by which user code writes to text.
@@ -260,8 +254,18 @@ func (a *SlotAttempt) emitter(text *textOut) jobs.Emitter {
 	return text
 }
 
-// finishPart commits a part if err is nil, and drops it otherwise.
-func (a *SlotAttempt) finishPart(part Part, text *textOut, err error) error {
+// writePart opens the part of the attempt, has write fill it, and commits it. If anything fails the
+// part is dropped.
+func (a *SlotAttempt) writePart(write func(*textOut) error) error {
+	part, err := a.Job.openPart(a)
+	if err != nil {
+		return err
+	}
+	a.part = part
+	text, err := newTextOut(a, part)
+	if err == nil {
+		err = write(text)
+	}
 	// atEnd makes the attempt take as long as it should, and fails it if a fault was injected.
 	// So it comes before the commit, which cannot be undone.
 	if err == nil {

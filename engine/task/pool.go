@@ -8,12 +8,6 @@ import (
 	"mrlocal/internal/machine"
 )
 
-// Worker says where a closure runs.
-type Worker struct {
-	Slot int
-	Core int // that the kernel reports; -1: the thread is not bound
-}
-
 // Pool has the operating system threads of all slots. A thread is locked to its goroutine, bound to
 // the core of its slot, and runs one closure at a time. Methods may be called from any goroutine.
 //
@@ -33,7 +27,7 @@ type Pool struct {
 
 // poolSlot has the threads of one slot.
 type poolSlot struct {
-	number, wantCore int
+	wantCore int
 
 	mu struct {
 		sync.Mutex
@@ -58,7 +52,7 @@ func NewPool(cores []int) (*Pool, []error) {
 			core = -1
 		}
 		s := &p.slots[i]
-		s.number, s.wantCore, s.mu.core = i, core, -1
+		s.wantCore, s.mu.core = core, -1
 	}
 	return p, problems
 }
@@ -94,7 +88,7 @@ func probeCores(cores []int) (usable map[int]bool, problems []error) {
 
 // Run gives f to the thread of the slot and returns at once. The closures of a slot run one
 // at a time, in the order of the calls. Run panics after Close.
-func (p *Pool) Run(slot int, f func(w Worker)) {
+func (p *Pool) Run(slot int, f func()) {
 	s := &p.slots[slot]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +130,7 @@ func (p *Pool) Helper(slot int, f func()) {
 		p.start(s, t)
 	}
 	// rest runs even if f ends its goroutine, so that the helper is not lost.
-	t.push(func(Worker) {
+	t.push(func() {
 		defer p.rest(s, t)
 		f()
 	})

@@ -38,15 +38,10 @@ func TestEachSlotRunsOnItsCoreAsReadBackThere(t *testing.T) {
 	want := append(append([]int{}, cores...), cores[0], -1)
 	p := newPool(t, want...)
 	for slot, core := range want {
-		seen := make(chan [2]int, 2)
-		p.Run(slot, func(w Worker) {
-			if w.Slot != slot {
-				t.Errorf("slot %d runs as %d", slot, w.Slot)
-			}
-			seen <- [2]int{w.Core, boundTo()}
-		})
-		if got := <-seen; got[0] != core || core >= 0 && got[1] != core {
-			t.Errorf("slot %d: the worker has core %d, the thread is on core %d, want %d", slot, got[0], got[1], core)
+		seen := make(chan int)
+		p.Run(slot, func() { seen <- boundTo() })
+		if got := <-seen; core >= 0 && got != core {
+			t.Errorf("slot %d: the thread is on core %d, want %d", slot, got, core)
 		}
 		if got := p.Core(slot); got != core {
 			t.Errorf("Core(%d) = %d, want %d", slot, got, core)
@@ -79,10 +74,11 @@ func TestACoreThatCannotBeHadIsOneProblemAndItsSlotsRunUnbound(t *testing.T) {
 	if len(problems) != 1 {
 		t.Errorf("problems %v, want one", problems)
 	}
-	ran := make(chan int)
-	p.Run(1, func(w Worker) { ran <- w.Core })
-	if got := <-ran; got != -1 || p.Core(1) != -1 {
-		t.Errorf("on core %d, read back %d, want -1", got, p.Core(1))
+	ran := make(chan struct{})
+	p.Run(1, func() { close(ran) })
+	<-ran
+	if got := p.Core(1); got != -1 {
+		t.Errorf("on core %d, want -1", got)
 	}
 }
 
@@ -91,7 +87,7 @@ func TestClosuresOfASlotRunInOrderOneAtATime(t *testing.T) {
 	var running atomic.Int32
 	var got []int
 	for i := range 1000 {
-		p.Run(0, func(Worker) {
+		p.Run(0, func() {
 			if running.Add(1) != 1 {
 				t.Error("two at a time")
 			}
@@ -115,8 +111,8 @@ func TestSlotsRunBesideEachOther(t *testing.T) {
 	meet := make(chan struct{})
 	var both sync.WaitGroup
 	both.Add(2)
-	p.Run(0, func(Worker) { defer both.Done(); meet <- struct{}{} })
-	p.Run(1, func(Worker) { defer both.Done(); <-meet })
+	p.Run(0, func() { defer both.Done(); meet <- struct{}{} })
+	p.Run(1, func() { defer both.Done(); <-meet })
 	both.Wait()
 }
 
@@ -125,7 +121,7 @@ func TestAHelperThatWaitsDoesNotHoldUpAnother(t *testing.T) {
 	hold, done := make(chan struct{}), make(chan struct{})
 	p.Helper(0, func() { <-hold })
 	p.Helper(0, func() { close(hold) })
-	p.Run(0, func(Worker) { p.Helper(0, func() { close(done) }) })
+	p.Run(0, func() { p.Helper(0, func() { close(done) }) })
 	<-done
 }
 
@@ -147,7 +143,7 @@ func TestHelpersAreUsedAgain(t *testing.T) {
 func TestBesideRunsOnlyOnAnIdleCore(t *testing.T) {
 	p := newPool(t, -1, -1)
 	hold, running := make(chan struct{}), make(chan struct{})
-	begin := func(slot int) { p.Run(slot, func(Worker) { running <- struct{}{}; <-hold }) }
+	begin := func(slot int) { p.Run(slot, func() { running <- struct{}{}; <-hold }) }
 	begin(0)
 	<-running
 	seen := make(chan bool)
@@ -215,18 +211,18 @@ func TestAnAbandonedThreadIsReplacedAndItsQueueGoesOn(t *testing.T) {
 		t.Error("abandoned a slot without a thread")
 	}
 	stuck, begun, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	p.Run(0, func(Worker) {
+	p.Run(0, func() {
 		close(begun)
 		<-stuck
 		close(ended)
 	})
 	<-begun
 	queued := make(chan int, 1)
-	p.Run(0, func(w Worker) { queued <- w.Core })
+	p.Run(0, func() { queued <- boundTo() })
 	if !p.Abandon(0) {
 		t.Fatal("nothing was abandoned")
 	}
-	if got := <-queued; got != cores[0] {
+	if got := <-queued; cores[0] >= 0 && got != cores[0] {
 		t.Errorf("the new thread is on core %d, want %d", got, cores[0])
 	}
 	closed := make(chan struct{})
@@ -248,7 +244,7 @@ func TestAnAbandonedThreadIsReplacedAndItsQueueGoesOn(t *testing.T) {
 func TestAnIdleThreadIsNotAbandoned(t *testing.T) {
 	p := newPool(t, -1)
 	done := make(chan struct{})
-	p.Run(0, func(Worker) { close(done) })
+	p.Run(0, func() { close(done) })
 	<-done
 	for range 1000 {
 		if !p.Abandon(0) {
@@ -261,10 +257,10 @@ func TestAnIdleThreadIsNotAbandoned(t *testing.T) {
 func TestAClosureThatEndsItsGoroutineCostsOnlyTheThread(t *testing.T) {
 	cores := allowed()
 	p := newPool(t, cores[0])
-	p.Run(0, func(Worker) { runtime.Goexit() })
+	p.Run(0, func() { runtime.Goexit() })
 	ran := make(chan int)
-	p.Run(0, func(w Worker) { ran <- w.Core })
-	if got := <-ran; got != cores[0] {
+	p.Run(0, func() { ran <- boundTo() })
+	if got := <-ran; cores[0] >= 0 && got != cores[0] {
 		t.Errorf("on core %d, want %d", got, cores[0])
 	}
 	p.Helper(0, func() { runtime.Goexit() })
@@ -277,7 +273,7 @@ func TestCloseLetsEverythingEndAndIsIdempotent(t *testing.T) {
 	var ran atomic.Int32
 	for slot := range 2 {
 		for range 50 {
-			p.Run(slot, func(Worker) { ran.Add(1) })
+			p.Run(slot, func() { ran.Add(1) })
 			p.Helper(slot, func() { ran.Add(1) })
 		}
 	}
@@ -291,7 +287,7 @@ func TestCloseLetsEverythingEndAndIsIdempotent(t *testing.T) {
 			t.Error("Run after Close did not panic")
 		}
 	}()
-	p.Run(0, func(Worker) {})
+	p.Run(0, func() {})
 }
 
 func TestBindingsDoNotLeakToOtherGoroutines(t *testing.T) {
@@ -301,7 +297,7 @@ func TestBindingsDoNotLeakToOtherGoroutines(t *testing.T) {
 	}
 	p := newPool(t, before...)
 	for slot := range before {
-		p.Run(slot, func(Worker) {})
+		p.Run(slot, func() {})
 	}
 	p.Close()
 	var group sync.WaitGroup
@@ -320,7 +316,7 @@ func BenchmarkRun(b *testing.B) {
 	defer p.Close()
 	done := make(chan struct{})
 	for b.Loop() {
-		p.Run(0, func(Worker) { done <- struct{}{} })
+		p.Run(0, func() { done <- struct{}{} })
 		<-done
 	}
 }

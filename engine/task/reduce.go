@@ -144,13 +144,7 @@ func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions 
 
 // reduce runs the reducer over the merge and commits the part.
 func (a *SlotAttempt) reduce(m *runs.Merge) error {
-	part, err := a.Job.openPart(a)
-	if err != nil {
-		return err
-	}
-	a.part = part
-	text, err := newTextOut(a, part)
-	if err == nil {
+	return a.writePart(func(text *textOut) (err error) {
 		reducer := a.Job.Spec.NewReducer()
 		a.begin(reducer)
 		if column, ok := a.Job.PassesThrough(); ok {
@@ -160,11 +154,11 @@ func (a *SlotAttempt) reduce(m *runs.Merge) error {
 		} else {
 			err = a.reduceGroups(m, reducer, text)
 		}
-	}
-	if err == nil {
-		err = errors.Join(m.Err(), text.flush())
-	}
-	return a.finishPart(part, text, err)
+		if err == nil {
+			err = errors.Join(m.Err(), text.flush())
+		}
+		return err
+	})
 }
 
 // recordsPerTick is after how many records a reduce notes progress and looks

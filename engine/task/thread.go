@@ -16,7 +16,7 @@ type slotThread struct {
 
 	mu struct {
 		sync.Mutex
-		queue     []func(Worker)
+		queue     []func()
 		running   bool
 		finishing bool // end when the queue is empty
 		abandoned bool // end when the running closure returns
@@ -50,9 +50,9 @@ func (p *Pool) loop(s *poolSlot, t *slotThread) {
 		}
 	}()
 	runtime.LockOSThread()
-	w := Worker{Slot: s.number, Core: s.bind(t)}
+	s.bind(t)
 	for f := t.next(); f != nil; f = t.next() {
-		f(w)
+		f()
 	}
 	ended = true
 }
@@ -67,12 +67,12 @@ func (p *Pool) end(t *slotThread) {
 	}
 }
 
-// bind binds the calling thread to the core of the slot and returns the core that the
-// kernel reports. New has found the core usable. If a control group has lost the core
+// bind binds the calling thread to the core of the slot and notes the core that the
+// kernel reports. NewPool has found the core usable. If a control group has lost the core
 // since, the thread runs unbound, and the report shows that.
-func (s *poolSlot) bind(t *slotThread) int {
-	core := -1
+func (s *poolSlot) bind(t *slotThread) {
 	if s.wantCore >= 0 {
+		core := -1
 		if machine.BindThread(s.wantCore) == nil {
 			core = machine.ThreadCore()
 		}
@@ -86,11 +86,10 @@ func (s *poolSlot) bind(t *slotThread) int {
 	default:
 		close(t.bound)
 	}
-	return core
 }
 
 // push adds f to the queue.
-func (t *slotThread) push(f func(Worker)) {
+func (t *slotThread) push(f func()) {
 	t.mu.Lock()
 	t.mu.queue = append(t.mu.queue, f)
 	t.mu.Unlock()
@@ -98,7 +97,7 @@ func (t *slotThread) push(f func(Worker)) {
 }
 
 // next waits for a closure and returns it. nil means that the thread has to end.
-func (t *slotThread) next() func(Worker) {
+func (t *slotThread) next() func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.running = false
@@ -138,7 +137,7 @@ func (t *slotThread) finish() {
 
 // abandon marks a thread with a running closure as abandoned, and returns the closures that
 // wait behind it. stuck is false if no closure is running.
-func (t *slotThread) abandon() (waiting []func(Worker), stuck bool) {
+func (t *slotThread) abandon() (waiting []func(), stuck bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.mu.running {

@@ -124,9 +124,6 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.list(w, path)
 	case "GET GETFILEBLOCKLOCATIONS":
 		c.blocks(w, path)
-	case "PUT MKDIRS":
-		c.Put(path+"/", nil)
-		answer(w, map[string]any{"boolean": true})
 	case "PUT RENAME":
 		answer(w, map[string]any{"boolean": c.rename(path, r.URL.Query().Get("destination"))})
 	case "DELETE DELETE":
