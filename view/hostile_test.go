@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"mrlocal/view"
-	"mrlocal/view/chrome"
-	"mrlocal/view/metrics"
+	"mrlocal/view/export"
 	"mrlocal/view/svg"
-	"mrlocal/view/tables"
 	"mrlocal/view/viewtest"
 )
 
@@ -66,7 +64,7 @@ func draw(t *testing.T, m *view.Model) {
 	for job := range min(2, len(m.Jobs)) {
 		m.Shuffle(int32(job), m.Last, 40).AppendJSON(nil)
 	}
-	for _, err := range []error{svg.Write(io.Discard, m, svg.Options{}), chrome.Write(io.Discard, m), metrics.Write(io.Discard, m), tables.Tasks(io.Discard, m)} {
+	for _, err := range []error{svg.Write(io.Discard, m, svg.Options{}), export.Chrome(io.Discard, m), export.Metrics(io.Discard, m), export.TaskTable(io.Discard, m)} {
 		if err != nil {
 			t.Error(err)
 		}

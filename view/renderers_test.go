@@ -12,10 +12,8 @@ import (
 
 	"mrlocal/trace"
 	"mrlocal/view"
-	"mrlocal/view/chrome"
-	"mrlocal/view/metrics"
+	"mrlocal/view/export"
 	"mrlocal/view/svg"
-	"mrlocal/view/tables"
 	"mrlocal/view/viewtest"
 )
 
@@ -98,7 +96,7 @@ func ofSVG(t *testing.T, m *view.Model) counted {
 
 func ofChrome(t *testing.T, m *view.Model) counted {
 	var b bytes.Buffer
-	if err := chrome.Write(&b, m); err != nil {
+	if err := export.Chrome(&b, m); err != nil {
 		t.Fatal(err)
 	}
 	var file struct {
@@ -128,7 +126,7 @@ func ofChrome(t *testing.T, m *view.Model) counted {
 
 func ofTables(t *testing.T, m *view.Model) counted {
 	var b bytes.Buffer
-	if err := tables.Tasks(&b, m); err != nil {
+	if err := export.TaskTable(&b, m); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -152,7 +150,7 @@ func ofTables(t *testing.T, m *view.Model) counted {
 
 func ofMetrics(t *testing.T, m *view.Model) counted {
 	var b bytes.Buffer
-	if err := metrics.Write(&b, m); err != nil {
+	if err := export.Metrics(&b, m); err != nil {
 		t.Fatal(err)
 	}
 	c := counted{phases: map[string]float64{}}

@@ -31,7 +31,7 @@ import (
 	"mrlocal/lesson"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/view"
-	"mrlocal/view/metrics"
+	"mrlocal/view/export"
 )
 
 // Lab holds runs and answers questions about them. The zero value is an empty one.
@@ -152,7 +152,7 @@ func (l *Lab) Metrics(id string) ([]byte, error) {
 		return nil, err
 	}
 	var text bytes.Buffer
-	err = r.with(func(m *view.Model) error { return metrics.Write(&text, m) })
+	err = r.with(func(m *view.Model) error { return export.Metrics(&text, m) })
 	return text.Bytes(), err
 }
 

@@ -20,10 +20,8 @@ import (
 	"mrlocal/internal/paths"
 	"mrlocal/trace"
 	"mrlocal/view"
-	"mrlocal/view/chrome"
-	"mrlocal/view/metrics"
+	"mrlocal/view/export"
 	"mrlocal/view/svg"
-	"mrlocal/view/tables"
 )
 
 // Flags returns the flags of a command that runs something: those of the page and of pictures.
@@ -155,7 +153,7 @@ func (f *Files) add(i int, flag, path string, seen map[string]string, w *process
 	}
 	seen[at] = flag
 	write := map[string]func(w io.Writer, m *view.Model) error{
-		"svg": func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }, "trace": chrome.Write, "metrics": metrics.Write,
+		"svg": func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }, "trace": export.Chrome, "metrics": export.Metrics,
 	}
 	f.models[i] = view.New(view.Options{})
 	if flag != "csv" {
@@ -176,7 +174,7 @@ func (f *Files) addTables(i int, dir string, w *process.Work) error {
 		return err
 	}
 	info, err := os.Stat(dir)
-	for _, t := range tables.Tables() {
+	for _, t := range export.Tables() {
 		path := filepath.Join(dir, t.Name)
 		if err := process.CheckBelow("csv", path); err != nil {
 			return err

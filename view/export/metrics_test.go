@@ -1,4 +1,4 @@
-package metrics_test
+package export_test
 
 import (
 	"bytes"
@@ -10,14 +10,14 @@ import (
 	"mrlocal/internal/testkit"
 	"mrlocal/trace"
 	"mrlocal/view"
-	"mrlocal/view/metrics"
+	"mrlocal/view/export"
 	"mrlocal/view/viewtest"
 )
 
 func text(t *testing.T, m *view.Model) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := metrics.Write(&b, m); err != nil {
+	if err := export.Metrics(&b, m); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

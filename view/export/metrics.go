@@ -1,12 +1,4 @@
-// Package metrics writes a run in the text format of Prometheus, for its node exporter's
-// text files and for a server's /metrics.
-//
-// Names follow the rules that promtool checks: a prefix, base units, _total for counters.
-// Labels are the pool, the kind of a task, and where they are few also the rule or phase.
-// There is no label for a task, because each would be a series of its own.
-//
-// Neighbours: view has the model; the web page serves it.
-package metrics
+package export
 
 import (
 	"bufio"
@@ -23,25 +15,25 @@ import (
 // mostJobs is how many jobs have series of their own.
 const mostJobs = 1000
 
-// writer writes metrics, one family after the other. Its bufio.Writer keeps the first error until
+// metricsWriter writes metrics, one family after the other. Its bufio.Writer keeps the first error until
 // Flush.
-type writer struct{ *bufio.Writer }
+type metricsWriter struct{ *bufio.Writer }
 
 // family begins a metric of the given kind, gauge or counter. Its samples follow it, as the
 // format demands.
-func (w writer) family(name, kind, help string) {
+func (w metricsWriter) family(name, kind, help string) {
 	fmt.Fprintf(w, "# HELP mrlocal_%s %s\n# TYPE mrlocal_%s %s\n", name, help, name, kind)
 }
 
 // sample writes a value. labels are pairs of name and value.
-func (w writer) sample(name string, v float64, labels ...string) {
+func (w metricsWriter) sample(name string, v float64, labels ...string) {
 	w.WriteString("mrlocal_" + name)
 	for i := 0; i+1 < len(labels); i += 2 {
 		sign := ","
 		if i == 0 {
 			sign = "{"
 		}
-		w.WriteString(sign + labels[i] + `="` + escape(labels[i+1]) + `"`)
+		w.WriteString(sign + labels[i] + `="` + metricsText(labels[i+1]) + `"`)
 	}
 	if len(labels) > 0 {
 		w.WriteByte('}')
@@ -50,15 +42,17 @@ func (w writer) sample(name string, v float64, labels ...string) {
 }
 
 // one writes a metric with one value.
-func (w writer) one(name, kind, help string, v float64) {
+func (w metricsWriter) one(name, kind, help string, v float64) {
 	w.family(name, kind, help)
 	w.sample(name, v)
 }
 
-// escapes are those of values of labels, which may have any characters but must be UTF-8.
-var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+// metricsEscapes are those of values of labels, which may have any characters but must be UTF-8.
+var metricsEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-func escape(text string) string { return escapes.Replace(strings.ToValidUTF8(text, "\uFFFD")) }
+func metricsText(text string) string {
+	return metricsEscapes.Replace(strings.ToValidUTF8(text, "\uFFFD"))
+}
 
 // poolKind are counts of a pool, by kind of task.
 type poolKind [trace.Kinds]struct {
@@ -66,9 +60,14 @@ type poolKind [trace.Kinds]struct {
 	ended   [view.LostWithTracker + 1]float64
 }
 
-// Write writes the metrics of a model to w. It fails if w does.
-func Write(out io.Writer, m *view.Model) error {
-	w := writer{bufio.NewWriterSize(out, 64<<10)}
+// Metrics writes a model to w in the text format of Prometheus, for its node exporter's text files
+// and for a server's /metrics. It fails if w does.
+//
+// Names follow the rules that promtool checks: a prefix, base units, _total for counters. Labels are
+// the pool, the kind of a task, and where they are few also the rule or phase. There is no label for
+// a task, because each would be a series of its own.
+func Metrics(out io.Writer, m *view.Model) error {
+	w := metricsWriter{bufio.NewWriterSize(out, 64<<10)}
 	w.family("run_info", "gauge", "The policy of the run; the value is 1.")
 	w.sample("run_info", 1, "policy", m.Policy)
 	w.one("run_seconds", "gauge", "Time of the run so far.", m.Last.Seconds())
@@ -88,7 +87,7 @@ func Write(out io.Writer, m *view.Model) error {
 }
 
 // slots writes what slots did. Times of attempts that still run count up to the last event.
-func (w writer) slots(m *view.Model) {
+func (w metricsWriter) slots(m *view.Model) {
 	t := m.Totals()
 	var homes [trace.Kinds]float64
 	for _, l := range m.Lanes {
@@ -127,7 +126,7 @@ func (w writer) slots(m *view.Model) {
 
 // attempts counts by pool and kind. Combinations that did not occur have samples of 0: a series
 // that appears late would hide its first increase from a rate.
-func (w writer) attempts(m *view.Model) {
+func (w metricsWriter) attempts(m *view.Model) {
 	pools := make([]poolKind, len(m.Pools))
 	rules := make([]float64, len(m.Rules))
 	copies := 0.0
@@ -172,7 +171,7 @@ func (w writer) attempts(m *view.Model) {
 
 // jobs writes the progress of the first mostJobs jobs. More would make a series for each job of a
 // trace, too many for a server of metrics.
-func (w writer) jobs(m *view.Model) {
+func (w metricsWriter) jobs(m *view.Model) {
 	jobs := m.Jobs[:min(len(m.Jobs), mostJobs)]
 	each := func(name, help string, value func(j *view.Job) [trace.Kinds]int32) {
 		w.family(name, "gauge", help)
@@ -192,7 +191,7 @@ func (w writer) jobs(m *view.Model) {
 
 // data counts the bytes and CPU time of attempts that succeeded, and spills and kvbuffers of
 // all.
-func (w writer) data(m *view.Model) {
+func (w metricsWriter) data(m *view.Model) {
 	var in, out, copied, spilled, cpu, growths, refusals float64
 	for i := range m.Ends {
 		if b := &m.Bars[m.Ends[i].Bar]; b.How == view.Succeeded {

@@ -1,13 +1,8 @@
-// Package chrome writes a run in the trace format of Chrome, which Perfetto and
-// chrome://tracing open: one track a slot, slices for attempts and their phases, arrows
-// from maps to the reduces that copy them, and counters of each pool.
+// Package export writes a run for other programs: a trace for Perfetto and chrome://tracing (Chrome),
+// the text format of Prometheus (Metrics), and CSV for spreadsheets, R and pandas (Tables).
 //
-// The format is "Trace Event Format" with an object of traceEvents. Trackers are processes
-// and slots are threads, both numbered from 1. Times are in microseconds, with three
-// decimals, so that no nanosecond is lost.
-//
-// Neighbours: view has the model.
-package chrome
+// Neighbours: view has the model; the command writes the files, and the page serves the metrics.
+package export
 
 import (
 	"bufio"
@@ -24,12 +19,16 @@ import (
 // mostFlows bounds the arrows of a job. Beyond it each map has one arrow only.
 const mostFlows = 5000
 
-// counterSteps is how many values a counter has: about as many as a screen shows.
-const counterSteps = 500
+// chromeSteps is how many values a counter has: about as many as a screen shows.
+const chromeSteps = 500
 
-// Write writes the trace of a model to w. It fails if w does.
-func Write(w io.Writer, m *view.Model) error {
-	t := &writer{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: make([]view.Lane, len(m.Lanes))}
+// Chrome writes a model to w in the trace format of Chrome, "Trace Event Format" with an object of
+// traceEvents: one track a slot, slices for attempts and their phases, arrows from maps to the
+// reduces that copy them, and counters of each pool. Trackers are processes and slots are threads,
+// both numbered from 1. Times are in microseconds, with three decimals, so that no nanosecond is
+// lost. It fails if w does.
+func Chrome(w io.Writer, m *view.Model) error {
+	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: make([]view.Lane, len(m.Lanes))}
 	for _, l := range m.Lanes {
 		t.lane[l.Slot] = l
 	}
@@ -46,16 +45,16 @@ func Write(w io.Writer, m *view.Model) error {
 	return nil
 }
 
-// writer writes events one after the other; its bufio.Writer keeps the first error until Flush.
-type writer struct {
+// chromeWriter writes events one after the other; its bufio.Writer keeps the first error until Flush.
+type chromeWriter struct {
 	w     *bufio.Writer
 	m     *view.Model
 	lane  []view.Lane // by slot
 	began bool
 }
 
-// event writes one object. fields are JSON, behind the first ones.
-func (t *writer) event(ph, name string, pid, tid int32, at time.Duration, fields string) {
+// chromeEvent writes one object. fields are JSON, behind the first ones.
+func (t *chromeWriter) event(ph, name string, pid, tid int32, at time.Duration, fields string) {
 	if t.began {
 		t.w.WriteByte(',')
 	}
@@ -64,12 +63,12 @@ func (t *writer) event(ph, name string, pid, tid int32, at time.Duration, fields
 }
 
 // on writes an event on the track of a bar.
-func (t *writer) on(b *view.Bar, ph, name string, at time.Duration, fields string) {
+func (t *chromeWriter) on(b *view.Bar, ph, name string, at time.Duration, fields string) {
 	t.event(ph, name, t.lane[b.Slot].Tracker+1, b.Slot+1, at, fields)
 }
 
 // metadata names the tracks and orders them as rows of the gantt.
-func (t *writer) metadata() {
+func (t *chromeWriter) metadata() {
 	for i, l := range t.m.Lanes {
 		if i == 0 || t.m.Lanes[i-1].Tracker != l.Tracker {
 			t.event("M", "process_name", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"name":"tracker %d"}`, l.Tracker))
@@ -85,7 +84,7 @@ func (t *writer) metadata() {
 }
 
 // slices writes the attempts, and in each its phases.
-func (t *writer) slices() {
+func (t *chromeWriter) slices() {
 	for i := range t.m.Bars {
 		b := &t.m.Bars[i]
 		category := b.Kind.String()
@@ -105,7 +104,7 @@ func (t *writer) slices() {
 
 // spills writes spills as asynchronous slices, since one may go on into the next phase, and
 // the growth of kvbuffers as instants.
-func (t *writer) spills() {
+func (t *chromeWriter) spills() {
 	for i, s := range t.m.Spills {
 		b := &t.m.Bars[s.Bar]
 		id := fmt.Sprintf(`,"cat":"spill","id":"s%d"`, i)
@@ -118,7 +117,7 @@ func (t *writer) spills() {
 }
 
 // flows writes an arrow from each committed map to the reduces that copy its output.
-func (t *writer) flows() {
+func (t *chromeWriter) flows() {
 	reduces := make([][]int32, len(t.m.Jobs)) // committed or running, by job
 	maps := make([]int, len(t.m.Jobs))
 	counts := func(b *view.Bar) bool { return b.How == view.Succeeded || b.How == view.Running }
@@ -162,12 +161,12 @@ func (t *writer) flows() {
 
 // counters writes the use and the fair share of each pool, lent slots, and what the process
 // uses. They belong to a process of their own.
-func (t *writer) counters() {
+func (t *chromeWriter) counters() {
 	t.event("M", "process_name", 0, 0, 0, `,"args":{"name":"pools and process"}`)
 	if t.m.Last <= 0 {
 		return
 	}
-	c := t.m.Curves(0, t.m.Last, counterSteps)
+	c := t.m.Curves(0, t.m.Last, chromeSteps)
 	for i := range c.Steps {
 		at := c.From + time.Duration(i)*c.Step
 		if at > t.m.Last {

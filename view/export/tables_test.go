@@ -1,4 +1,4 @@
-package tables_test
+package export_test
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"mrlocal/internal/testkit"
-	"mrlocal/view/tables"
+	"mrlocal/view/export"
 	"mrlocal/view/viewtest"
 )
 
 // TestTablesOfAllSigns compares all tables of a small model.
 func TestTablesOfAllSigns(t *testing.T) {
-	for _, table := range tables.Tables() {
+	for _, table := range export.Tables() {
 		var b bytes.Buffer
 		if err := table.Write(&b, viewtest.AllSigns()); err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestAWriterThatFailsIsReported(t *testing.T) {
-	for _, table := range tables.Tables() {
+	for _, table := range export.Tables() {
 		if err := table.Write(failing{}, viewtest.AllSigns()); err == nil || !strings.Contains(err.Error(), table.Name) {
 			t.Errorf("%s: %v", table.Name, err)
 		}
@@ -69,7 +69,7 @@ func TestCountersEndAsTheReportHasThem(t *testing.T) {
 				}
 			}
 			var b bytes.Buffer
-			if err := tables.Counters(&b, r.Model); err != nil {
+			if err := export.CounterTable(&b, r.Model); err != nil {
 				t.Fatal(err)
 			}
 			rows, err := csv.NewReader(&b).ReadAll()

@@ -1,11 +1,4 @@
-// Package tables writes a run as CSV, for spreadsheets, R and pandas: attempts, slots,
-// decisions, and counters of each pool at each step of time.
-//
-// Times are in seconds from the start of the run, with nine decimals at most. An empty
-// field is a value that there is none of. Later versions may add columns at the end.
-//
-// Neighbours: view has the model; the command writes the files.
-package tables
+package export
 
 import (
 	"encoding/csv"
@@ -25,14 +18,16 @@ type Table struct {
 	Write func(w io.Writer, m *view.Model) error
 }
 
-// Tables returns all tables.
+// Tables returns all tables: attempts, slots, decisions, and counters of each pool at each step of
+// time. Times are in seconds from the start of the run, with nine decimals at most. An empty field
+// is a value that there is none of. Later versions may add columns at the end.
 func Tables() []Table {
-	return []Table{{"tasks.csv", Tasks}, {"slots.csv", Slots}, {"decisions.csv", Decisions}, {"counters.csv", Counters}}
+	return []Table{{"tasks.csv", TaskTable}, {"slots.csv", SlotTable}, {"decisions.csv", DecisionTable}, {"counters.csv", CounterTable}}
 }
 
-// counterSteps is about how many steps Counters has. A step is a round time (view.Round), so there
+// tableSteps is about how many steps CounterTable has. A step is a round time (view.Round), so there
 // may be a few less or more.
-const counterSteps = 100
+const tableSteps = 100
 
 // table writes rows and keeps the first error. Its methods add one cell each, in the order of the
 // columns; done ends the row.
@@ -52,8 +47,8 @@ func newTable(w io.Writer, name string, columns ...string) *table {
 
 func (t *table) text(s string)           { t.row = append(t.row, s) }
 func (t *table) number(n int64)          { t.text(strconv.FormatInt(n, 10)) }
-func (t *table) decimal(v float64)       { t.text(trimmed(strconv.FormatFloat(v, 'f', 3, 64))) }
-func (t *table) seconds(d time.Duration) { t.text(Seconds(d)) }
+func (t *table) decimal(v float64)       { t.text(trimmedZeros(strconv.FormatFloat(v, 'f', 3, 64))) }
+func (t *table) seconds(d time.Duration) { t.text(seconds(d)) }
 func (t *table) flag(on bool)            { t.text(strconv.FormatBool(on)) }
 func (t *table) done()                   { _ = t.w.Write(t.row); t.row = t.row[:0] }
 
@@ -66,21 +61,21 @@ func (t *table) end() error {
 	return nil
 }
 
-// Seconds returns a time as 12.5, and nothing for a time that has not come.
-func Seconds(d time.Duration) string {
+// seconds returns a time as 12.5, and nothing for a time that has not come.
+func seconds(d time.Duration) string {
 	if d < 0 {
 		return ""
 	}
-	return trimmed(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
+	return trimmedZeros(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
 }
 
-// trimmed removes the zeros at the end of a decimal fraction. The text must have a point, or zeros
+// trimmedZeros removes the zeros at the end of a decimal fraction. The text must have a point, or zeros
 // of a whole number would go.
-func trimmed(text string) string { return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") }
+func trimmedZeros(text string) string { return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") }
 
-// Tasks writes a row for each attempt, in the order of their starts. The phases of an attempt that
+// TaskTable writes a row for each attempt, in the order of their starts. The phases of an attempt that
 // runs count up to the last event.
-func Tasks(w io.Writer, m *view.Model) error {
+func TaskTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "tasks.csv", "seq", "job", "pool", "kind", "task", "attempt", "slot", "tracker", "home", "start_s", "end_s", "state", "lent", "speculative", "rule",
 		"in_bytes", "out_bytes", "copy_bytes", "cpu_s", "compute_s", "io_s", "copy_s", "held_s", "sort_s", "reduce_s", "spills", "spilled_bytes")
 	phases := make([][trace.PhaseHeld + 1]time.Duration, len(m.Bars))
@@ -131,9 +126,9 @@ func bySlot(m *view.Model) []view.Lane {
 	return lanes
 }
 
-// Slots writes a row for each slot, in the order of the picture's rows. Core is -1 for a slot
+// SlotTable writes a row for each slot, in the order of the picture's rows. Core is -1 for a slot
 // whose thread is not bound.
-func Slots(w io.Writer, m *view.Model) error {
+func SlotTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "slots.csv", "slot", "tracker", "core", "home", "extra", "attempts", "lent_attempts", "busy_s", "lent_s")
 	uses := m.SlotUses()
 	for _, l := range m.Lanes {
@@ -152,9 +147,9 @@ func Slots(w io.Writer, m *view.Model) error {
 	return t.end()
 }
 
-// Decisions writes a row for each decision, and for what follows from facts, such as the opening
+// DecisionTable writes a row for each decision, and for what follows from facts, such as the opening
 // of a gate. Cells of a decision that is about no slot, job or attempt are empty.
-func Decisions(w io.Writer, m *view.Model) error {
+func DecisionTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "decisions.csv", "seq", "time_s", "decision", "rule", "slot", "job", "kind", "task", "attempt", "lent")
 	for i := range m.Decisions {
 		d := &m.Decisions[i]
@@ -186,18 +181,18 @@ func Decisions(w io.Writer, m *view.Model) error {
 	return t.end()
 }
 
-// Counters writes a row for each pool and step: slots in use and fair share, in slots, as
+// CounterTable writes a row for each pool and step: slots in use and fair share, in slots, as
 // averages over the step; then Hadoop's counters of attempts as they stand at its end. The
 // last rows of all pools together are those of the report.
-func Counters(w io.Writer, m *view.Model) error {
+func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", append([]string{
 		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
 	}, hadoopColumns()...)...)
 	if m.Last > 0 {
-		step := view.Round(m.Last, counterSteps)
+		step := view.Round(m.Last, tableSteps)
 		steps := int((m.Last + step - 1) / step)
 		c := m.Curves(0, step*time.Duration(steps), steps)
-		h := hadoopCounters{m: m, pools: make([][trace.Kinds]attempts, len(c.Pools))}
+		h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}
 		for i := range c.Steps {
 			at := c.From + time.Duration(i)*c.Step
 			h.until(at+c.Step, i == c.Steps-1)
@@ -212,7 +207,7 @@ func Counters(w io.Writer, m *view.Model) error {
 					t.decimal(values[trace.Map][i])
 					t.decimal(values[trace.Reduce][i])
 				}
-				for _, column := range attemptColumns() {
+				for _, column := range hadoopAttemptColumns() {
 					t.number(column.of(&h.pools[n][trace.Map], &h.pools[n][trace.Reduce]))
 				}
 				t.done()

@@ -1,4 +1,4 @@
-package chrome_test
+package export_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"mrlocal/view/chrome"
+	"mrlocal/view/export"
 	"mrlocal/view/viewtest"
 )
 
@@ -166,14 +166,14 @@ func TestTracesPassTheChecker(t *testing.T) {
 	for _, run := range viewtest.Runs() {
 		t.Run(run.Name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := chrome.Write(&b, run.Model(t)); err != nil {
+			if err := export.Chrome(&b, run.Model(t)); err != nil {
 				t.Fatal(err)
 			}
 			write(t, run.Name, &b, true)
 		})
 	}
 	var b bytes.Buffer
-	if err := chrome.Write(&b, viewtest.AllSigns()); err != nil {
+	if err := export.Chrome(&b, viewtest.AllSigns()); err != nil {
 		t.Fatal(err)
 	}
 	write(t, "signs", &b, true)

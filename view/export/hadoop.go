@@ -1,0 +1,87 @@
+package export
+
+import (
+	"time"
+
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// hadoopAttempts counts attempts of one kind. Times are those of attempts that have ended.
+type hadoopAttempts struct {
+	launched, speculative, preScheduled, failed, killed int64
+	slots, lent                                         time.Duration
+}
+
+// hadoopColumn is one of Hadoop's counters of attempts.
+type hadoopColumn struct {
+	name string
+	of   func(maps, reduces *hadoopAttempts) int64
+}
+
+// hadoopAttemptColumns returns Hadoop's counters of attempts, by the names of the report.
+func hadoopAttemptColumns() []hadoopColumn {
+	return []hadoopColumn{
+		{"TOTAL_LAUNCHED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.launched }},
+		{"TOTAL_LAUNCHED_REDUCES", func(_, r *hadoopAttempts) int64 { return r.launched }},
+		{"SPECULATIVE_MAPS", func(m, _ *hadoopAttempts) int64 { return m.speculative }},
+		{"SPECULATIVE_REDUCES", func(_, r *hadoopAttempts) int64 { return r.speculative }},
+		{"PRESCHEDULED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.preScheduled }},
+		{"FAILED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.failed }},
+		{"FAILED_REDUCES", func(_, r *hadoopAttempts) int64 { return r.failed }},
+		{"KILLED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.killed }},
+		{"KILLED_REDUCES", func(_, r *hadoopAttempts) int64 { return r.killed }},
+		{"SLOTS_MILLIS_MAPS", func(m, _ *hadoopAttempts) int64 { return m.slots.Milliseconds() }},
+		{"SLOTS_MILLIS_REDUCES", func(_, r *hadoopAttempts) int64 { return r.slots.Milliseconds() }},
+		{"BORROWED_MAP_SLOT_MILLIS", func(_, r *hadoopAttempts) int64 { return r.lent.Milliseconds() }},
+		{"BORROWED_REDUCE_SLOT_MILLIS", func(m, _ *hadoopAttempts) int64 { return m.lent.Milliseconds() }},
+	}
+}
+
+func hadoopColumns() (names []string) {
+	for _, c := range hadoopAttemptColumns() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// hadoopCounters goes over the attempts of a model in the order of time.
+type hadoopCounters struct {
+	m            *view.Model
+	begun, ended int // bars and ends that are counted
+	pools        [][trace.Kinds]hadoopAttempts
+}
+
+// pool returns the counts of the attempt's pool and kind. Pools beyond the last share it.
+func (h *hadoopCounters) pool(b *view.Bar) *hadoopAttempts {
+	return &h.pools[min(int(h.m.Jobs[b.Job].Pool), len(h.pools)-1)][b.Kind]
+}
+
+// until counts what happens before a time; all that is left, if the time is the last one.
+func (h *hadoopCounters) until(at time.Duration, last bool) {
+	for ; h.begun < len(h.m.Bars) && (last || h.m.Bars[h.begun].From < at); h.begun++ {
+		b := &h.m.Bars[h.begun]
+		c := h.pool(b)
+		c.launched++
+		if b.Speculative {
+			c.speculative++
+		}
+		if h.m.Rules[b.Rule] == "pre-scheduled" {
+			c.preScheduled++
+		}
+	}
+	for ; h.ended < len(h.m.Ends) && (last || h.m.Ends[h.ended].At < at); h.ended++ {
+		b := &h.m.Bars[h.m.Ends[h.ended].Bar]
+		c := h.pool(b)
+		switch b.How {
+		case view.Failed:
+			c.failed++
+		case view.Killed, view.LostWithTracker:
+			c.killed++
+		}
+		c.slots += b.To - b.From
+		if b.Lent {
+			c.lent += b.To - b.From
+		}
+	}
+}
