@@ -267,12 +267,12 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 // such. All paths of the folder lie in one string.
 func (t *tree) names(f *folder, s *scratch) error {
 	s.text, s.names = s.text[:0], s.names[:0]
-	err := f.dir.each(s.buf, func(name []byte, isDir bool) {
+	err := f.dir.each(s.buf, func(name []byte, mode fs.FileMode) {
 		if !t.w.o.All && (name[0] == '.' || name[0] == '_') {
 			f.hidden++
 			return
 		}
-		s.add(name, isDir)
+		s.add(name, mode == fs.ModeDir)
 	})
 	if err != nil {
 		return err

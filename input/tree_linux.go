@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io/fs"
 	"os"
 	"strings"
@@ -70,6 +71,8 @@ func fileMode(mode uint32) fs.FileMode {
 		return fs.ModeDevice | fs.ModeCharDevice
 	case unix.S_IFBLK:
 		return fs.ModeDevice
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
 	}
 	return fs.ModeIrregular
 }
@@ -115,10 +118,22 @@ const (
 	direntName   = 19
 )
 
-// each calls visit with the names in the directory, in any order. isDir is true
-// if the name is known to be a directory, and not a link to one. buf is scratch
-// memory.
-func (d directory) each(buf []byte, visit func(name []byte, isDir bool)) error {
+// The type in a linux_dirent64 is that of the mode in stat, so many bits to the right.
+const direntShift = 12
+
+// ReadNames calls visit with the names in a directory, in any order, and their types; it follows
+// no links. A type is fs.ModeIrregular where only the attributes of the file tell it. name is valid
+// during the call; buf is scratch memory.
+func ReadNames(path string, buf []byte, visit func(name []byte, mode fs.FileMode)) error {
+	d, err := openDirectory(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.each(buf, visit), d.close())
+}
+
+// each calls visit with the names in the directory, as ReadNames does.
+func (d directory) each(buf []byte, visit func(name []byte, mode fs.FileMode)) error {
 	if err := disk.Fail(disk.Read); err != nil {
 		return err
 	}
@@ -138,7 +153,7 @@ func (d directory) each(buf []byte, visit func(name []byte, isDir bool)) error {
 				name = name[:i]
 			}
 			if string(name) != "." && string(name) != ".." {
-				visit(name, rest[direntType] == unix.DT_DIR)
+				visit(name, fileMode(uint32(rest[direntType])<<direntShift))
 			}
 			rest = rest[length:]
 		}

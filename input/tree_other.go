@@ -4,6 +4,7 @@ package input
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -56,11 +57,20 @@ func (d directory) readable(name string) bool {
 	return readable(filepath.Join(d.f.Name(), name)) == nil
 }
 
-// each calls visit with the names in the directory, in any order.
-func (d directory) each(_ []byte, visit func(name []byte, isDir bool)) error {
+// ReadNames calls visit with the names in a directory, and their types; it follows no links.
+func ReadNames(path string, _ []byte, visit func(name []byte, mode fs.FileMode)) error {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		visit([]byte(e.Name()), e.Type())
+	}
+	return errs.Cause(err)
+}
+
+// each calls visit with the names in the directory, in any order. It knows no types.
+func (d directory) each(_ []byte, visit func(name []byte, mode fs.FileMode)) error {
 	names, err := d.f.Readdirnames(-1)
 	for _, name := range names {
-		visit([]byte(name), false)
+		visit([]byte(name), fs.ModeIrregular)
 	}
 	return errs.Cause(err)
 }

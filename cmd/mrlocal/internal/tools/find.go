@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io/fs"
@@ -83,6 +84,8 @@ type walker struct {
 	globs rules // Globs
 	types []rule
 	yield func(path string) bool
+
+	listing listing
 }
 
 // clock tells a time of a file.
@@ -214,40 +217,31 @@ func (w *walker) admits(name, base string) bool {
 // directory yields what lies below a directory. within is its path below the root,
 // with slashes; ignored has the ignore rules of the directories above.
 func (w *walker) directory(name, within string, ignored *ignores) bool {
-	entries, err := os.ReadDir(cmp.Or(name, ".")) // in the order of names
+	entries, err := w.list(name)
 	if err != nil {
-		// ReadDir may return entries with the error. They are searched all the same.
+		// What was read before the error is searched all the same.
 		w.Missing(name, err)
 	}
 	if !w.NoIgnore {
 		// The ignore files of a directory apply to its entries and to all below.
 		ignored = ignored.enter(name, entries)
 	}
+	if within != "" {
+		within += "/"
+	}
 	for _, e := range entries {
-		base := e.Name()
-		// full is the path that the user sees. inner is the path from the root, for globs of GNU
-		// grep.
-		full, inner := name+"/"+base, base
-		if within != "" {
-			inner = within + "/" + base
-		}
-		if strings.HasSuffix(name, "/") {
-			full = name + base
-		} else if name == "" && base != "-" { // that path means standard input
-			full = base
-		} else if name == "" {
-			full = "./" + base
-		}
 		// Links, pipes and devices inside directories are not searched.
-		isDir := e.IsDir()
-		if !isDir && !e.Type().IsRegular() || !w.takes(base, full, inner, isDir, ignored) {
+		isDir := e.mode == fs.ModeDir
+		// inner is the path from the root, for globs of GNU grep.
+		base, inner := e.base(), e.path[len(e.path)-e.baseBytes-len(within):]
+		if !isDir && e.mode != 0 || !w.takes(base, e.path, inner, isDir, ignored) {
 			continue
 		}
 		more := true
 		if isDir {
-			more = w.directory(full, inner, ignored)
+			more = w.directory(e.path, inner, ignored)
 		} else {
-			more = w.yield(full)
+			more = w.yield(e.path)
 		}
 		if !more {
 			return false
@@ -255,6 +249,72 @@ func (w *walker) directory(name, within string, ignored *ignores) bool {
 	}
 	return true
 }
+
+// listed is an entry of a directory.
+type listed struct {
+	path      string // that the user sees
+	baseBytes int    // of its last name
+	mode      fs.FileMode
+}
+
+func (l *listed) base() string { return l.path[len(l.path)-l.baseBytes:] }
+
+// listing is scratch memory of a walk.
+type listing struct {
+	buf   []byte
+	text  []byte // of the names
+	names []listedName
+}
+
+// listedName is the name text[from:to].
+type listedName struct {
+	from, to int
+	mode     fs.FileMode
+}
+
+// list reads a directory, in the order of names. All paths lie in one string: an object for each
+// name took a tenth of the time of the walk.
+func (w *walker) list(name string) ([]listed, error) {
+	l := &w.listing
+	if l.buf == nil {
+		l.buf = make([]byte, listBytes)
+	}
+	l.text, l.names = l.text[:0], l.names[:0]
+	err := input.ReadNames(cmp.Or(name, "."), l.buf, func(name []byte, mode fs.FileMode) {
+		from := len(l.text)
+		l.text = append(l.text, name...)
+		l.names = append(l.names, listedName{from, len(l.text), mode})
+	})
+	slices.SortFunc(l.names, func(a, b listedName) int { return bytes.Compare(l.text[a.from:a.to], l.text[b.from:b.to]) })
+	prefix := name
+	if name != "" && !strings.HasSuffix(name, "/") {
+		prefix += "/"
+	}
+	var paths strings.Builder
+	paths.Grow(len(l.text) + len(l.names)*len(prefix))
+	entries := make([]listed, 0, len(l.names))
+	for _, n := range l.names {
+		from := paths.Len()
+		paths.WriteString(prefix)
+		paths.Write(l.text[n.from:n.to])
+		e := listed{paths.String()[from:], n.to - n.from, n.mode}
+		if e.path == "-" { // that path means standard input
+			e.path = "./-"
+		}
+		if e.mode == fs.ModeIrregular {
+			info, err := os.Lstat(e.path)
+			if err != nil {
+				continue // it was removed since
+			}
+			e.mode = info.Mode().Type()
+		}
+		entries = append(entries, e)
+	}
+	return entries, err
+}
+
+// listBytes are read from a directory at once.
+const listBytes = 32 << 10
 
 // takes decides about an entry of a directory. What -g says counts most, then
 // ignore files, then types; hidden names come last, as in ripgrep.

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,7 +217,7 @@ func (g *ignores) inner(full string) string {
 }
 
 // enter returns the ignores of a directory with these entries, below those of g.
-func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
+func (g *ignores) enter(name string, entries []listed) *ignores {
 	next := &ignores{above: g, inGit: g != nil && g.inGit}
 	if name != "" {
 		next.directory = strings.TrimSuffix(name, "/") + "/"
@@ -227,7 +226,7 @@ func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
 	// paths are judged by fewer steps.
 	worth := false
 	for _, e := range entries {
-		switch file := e.Name(); file {
+		switch file := e.base(); file {
 		case ".git":
 			next.isTop, next.inGit, worth = true, true, true
 			next.exclude = readRules(next.directory + file + "/info/exclude")
@@ -268,10 +267,10 @@ func (w *walker) parents(root string) *ignores {
 	// The chain is built from the top, because each link points to the one above.
 	for i := len(above) - 1; i >= 0; i-- {
 		// Reading such a directory whole could take long, so only the four names are looked up.
-		var entries []fs.DirEntry
+		var entries []listed
 		for _, name := range []string{".git", ".gitignore", ".ignore", ".rgignore"} {
-			if info, err := os.Lstat(filepath.Join(above[i], name)); err == nil {
-				entries = append(entries, fs.FileInfoToDirEntry(info))
+			if _, err := os.Lstat(filepath.Join(above[i], name)); err == nil {
+				entries = append(entries, listed{path: name, baseBytes: len(name)})
 			}
 		}
 		g = g.enter(above[i], entries)
