@@ -7,7 +7,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
@@ -72,9 +72,9 @@ func convertCommand() command.Command {
 
 // uiCommand shows recorded runs, or the playground, on a page.
 func uiCommand() command.Command {
-	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: page.Help, Flags: page.UIFlags(),
+	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: pictures.UIHelp, Flags: pictures.UIFlags(),
 		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-			return command.Done, page.Show(ctx, e.Stderr, line)
+			return command.Done, pictures.ShowPage(ctx, e.Stderr, line)
 		}}
 }
 

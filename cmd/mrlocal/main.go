@@ -10,8 +10,7 @@
 //	command      what commands share: their type, streams, exit codes
 //	hadoop       streaming, lint, submit, stream
 //	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
-//	page         --ui
-//	pictures     --svg, --trace, --csv and --metrics
+//	pictures     --svg, --trace, --csv, --metrics, --html and --ui
 //	predict      profile and validate
 //	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result, notices of others
 //	runjob       run, tune

@@ -10,7 +10,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/errs"
 )
 
@@ -196,7 +196,7 @@ func lower(c *command.Command, above []string, line argv.Line, e command.Env, co
 	// An inner node has no action; the library prints its help.
 	if c.Run != nil {
 		l.Action = func(ctx *cli.Context) (err error) {
-			*code, err = page.With(ctx.Context, line, e.Stderr, func(p *page.Page) (int, error) {
+			*code, err = pictures.WithPage(ctx.Context, line, e.Stderr, func(p *pictures.Page) (int, error) {
 				e.Page = p // nil without --ui
 				return c.Run(ctx.Context, e, line)
 			})

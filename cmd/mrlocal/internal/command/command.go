@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/workload"
@@ -33,7 +33,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 
-	Page *page.Page // of --ui; nil: none
+	Page *pictures.Page // of --ui; nil: none
 }
 
 // Command is a node of the tree of commands: a leaf that runs, or an inner node

@@ -1,6 +1,11 @@
-// Package pictures writes the pictures and tables of runs that --svg, --trace, --csv and
-// --metrics of run, batch and sim ask for. It watches each run with a model of package view,
-// and writes the files when the run has ended, also if it has failed.
+// Package pictures shows runs outside the terminal: in files and on the page.
+//
+// It writes the pictures and tables of runs that --svg, --trace, --csv, --metrics and --html of
+// run, batch and sim ask for. It watches each run with a model of package view, and writes the
+// files when the run has ended, also if it has failed.
+//
+// It opens the page of package web for mrlocal ui, and for --ui of run, batch and sim (page.go). It
+// prints the address on standard error and keeps the page open as long as the user wants it.
 package pictures
 
 import (
@@ -14,7 +19,6 @@ import (
 	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/internal/paths"
@@ -26,7 +30,7 @@ import (
 
 // Flags returns the flags of a command that runs something: those of the page and of pictures.
 func Flags() []argv.Spec {
-	return append(page.Flags(),
+	return append(pageFlags(),
 		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`; with several policies, into FILE.POLICY, as the next ones", ""),
 		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
 		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/web/lab"
 )
 
@@ -38,5 +38,5 @@ func (c *class) onPage(ctx context.Context, line argv.Line) error {
 		run.Follow(nil)
 		runs = append(runs, run)
 	}
-	return page.Teach(ctx, c.Stderr, line, c.lesson, runs)
+	return pictures.ShowLesson(ctx, c.Stderr, line, c.lesson, runs)
 }

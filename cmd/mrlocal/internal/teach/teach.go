@@ -20,7 +20,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/lesson"
@@ -40,7 +40,7 @@ func flags() []argv.Spec {
 		argv.ValueSpec("speed", "run a lesson for `real`, which takes 20 s to 40 s, or fast: in virtual time, and for real without slow disks where files are read: `real|fast`", "real; fast with --ui"),
 		{Flag: argv.Flag{Name: "no-questions"}, Help: "do not ask which slot a decision will choose"},
 		{Flag: argv.Flag{Name: "ui"}, Help: "show the lesson on a page, whose address is printed; Ctrl-C ends it"},
-	}, page.AddrFlags()...)
+	}, pictures.AddrFlags()...)
 }
 
 // Command is the first thing that a new user runs: alone it needs no input and no flag.

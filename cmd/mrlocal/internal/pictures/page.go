@@ -1,7 +1,4 @@
-// Package page opens the page of package web for a command: mrlocal ui, and --ui of run,
-// batch and sim. It prints the address on standard error and keeps the page open as long
-// as the user wants it.
-package page
+package pictures
 
 import (
 	"context"
@@ -20,8 +17,8 @@ import (
 	"mrlocal/web/site"
 )
 
-// Help is the help of mrlocal ui.
-const Help = `RUN is a file that --events of run, batch or sim wrote. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
+// UIHelp is the help of mrlocal ui.
+const UIHelp = `RUN is a file that --events of run, batch or sim wrote. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
 
    mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
    mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs
@@ -30,8 +27,8 @@ const Help = `RUN is a file that --events of run, batch or sim wrote. The page s
 
 Exit codes: 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 + the signal's number when interrupted.`
 
-// Flags returns the flags of a command that runs something and may show it.
-func Flags() []argv.Spec {
+// pageFlags returns the flags of a command that runs something and may show it.
+func pageFlags() []argv.Spec {
 	return append([]argv.Spec{{
 		Flag: argv.Flag{Name: "ui", Maybe: true},
 		Help: "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C",
@@ -60,8 +57,8 @@ type Page struct {
 	once   sync.Once // the address is printed
 }
 
-// options reads the flags of the address, and keeps the first mistake in r.
-func options(r *argv.Reader) web.Options {
+// pageOptions reads the flags of the address, and keeps the first mistake in r.
+func pageOptions(r *argv.Reader) web.Options {
 	o := web.Options{Addr: r.Path("addr"), AllowRemote: r.Line.Has("allow-remote")}
 	if o.AllowRemote && o.Addr == "" {
 		r.Keep(errs.Optionf("--allow-remote", "needs --addr HOST:PORT"))
@@ -69,14 +66,14 @@ func options(r *argv.Reader) web.Options {
 	return o
 }
 
-// With calls run with the page that the line asks for, or with nil, and returns its result.
+// WithPage calls run with the page that the line asks for, or with nil, and returns its result.
 // After a run without an error the page stays as end says. The address is printed when a
 // run starts, because the line may still have mistakes.
-func With(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
+func WithPage(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
 	if len(line.Path) > 0 && (line.Path[0] == "ui" || line.Path[0] == "demo") { // they open their pages by themselves
 		return run(nil)
 	}
-	p, err := around(line, stderr)
+	p, err := pageOf(line, stderr)
 	if err != nil {
 		return 0, err
 	}
@@ -88,10 +85,10 @@ func With(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Pag
 	return code, err
 }
 
-// around opens the page that the line of a run asks for, or returns nil.
-func around(line argv.Line, stderr io.Writer) (*Page, error) {
+// pageOf opens the page that the line of a run asks for, or returns nil.
+func pageOf(line argv.Line, stderr io.Writer) (*Page, error) {
 	r := argv.Reader{Line: line}
-	o := options(&r)
+	o := pageOptions(&r)
 	how, on := line.Value("ui")
 	if how != "" {
 		r.Choice("ui", "hold")
@@ -116,12 +113,12 @@ func around(line argv.Line, stderr io.Writer) (*Page, error) {
 // browser.
 const mostRuns = 16
 
-// Show shows the runs that the line names, or the playground, until ctx ends. It reads all
+// ShowPage shows the runs that the line names, or the playground, until ctx ends. It reads all
 // runs before it opens the port, so that a broken file shows no page. The error is nil only
 // if the page is written with --export; otherwise ctx ends with a cause.
-func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
+func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	r := argv.Reader{Line: line}
-	o, dir := options(&r), r.Path("export")
+	o, dir := pageOptions(&r), r.Path("export")
 	if dir != "" && o.Addr != "" {
 		r.Keep(errs.Optionf("--addr, --export", "a site is written and not served; choose one"))
 	}
@@ -132,7 +129,7 @@ func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
 		return errs.Optionf("", "%d runs; one page opens at most %d", len(line.Words), mostRuns)
 	}
 	if dir != "" {
-		return export(ctx, stderr, dir, line.Words)
+		return exportSite(ctx, stderr, dir, line.Words)
 	}
 	var runs []*lab.Run
 	for _, path := range line.Words {
@@ -142,21 +139,21 @@ func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
 		}
 		runs = append(runs, run)
 	}
-	return open(ctx, stderr, o, runs, nil)
+	return openPage(ctx, stderr, o, runs, nil)
 }
 
-// Teach shows the runs of a lesson until ctx ends.
-func Teach(ctx context.Context, stderr io.Writer, line argv.Line, l *lesson.Lesson, runs []*lab.Run) error {
+// ShowLesson shows the runs of a lesson until ctx ends.
+func ShowLesson(ctx context.Context, stderr io.Writer, line argv.Line, l *lesson.Lesson, runs []*lab.Run) error {
 	r := argv.Reader{Line: line}
-	o := options(&r)
+	o := pageOptions(&r)
 	if r.Err != nil {
 		return r.Err
 	}
-	return open(ctx, stderr, o, runs, l)
+	return openPage(ctx, stderr, o, runs, l)
 }
 
-// open shows runs, of a lesson if l is not nil, until ctx ends.
-func open(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run, l *lesson.Lesson) error {
+// openPage shows runs, of a lesson if l is not nil, until ctx ends.
+func openPage(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run, l *lesson.Lesson) error {
 	server, err := web.Listen(o)
 	if err != nil {
 		return err
@@ -173,9 +170,9 @@ func open(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run,
 	return context.Cause(ctx)
 }
 
-// export writes a site and says how to look at it. Browsers load no WebAssembly from file:
+// exportSite writes a site and says how to look at it. Browsers load no WebAssembly from file:
 // addresses, so a web server is needed, however small.
-func export(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
+func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
 	notices, err := process.Notices()
 	if err != nil {
