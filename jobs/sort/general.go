@@ -357,7 +357,12 @@ func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa
 // each as 1 to 10. A 0 ends the key. The point needs no mark, because digits
 // are compared only if n is equal. Negative numbers are inverted bit by bit.
 func appendNumber(dst, text []byte) []byte {
-	negative, whole, fraction, _ := decimal(text[skipBlanks(text, 0):])
+	text = text[skipBlanks(text, 0):]
+	// Most lines that are no numbers end here.
+	if len(text) == 0 || text[0]-'0' >= 10 && text[0] != '-' && text[0] != '.' {
+		return append(dst, 0x80)
+	}
+	negative, whole, fraction, _ := decimal(text)
 	// Zeros that do not count would make equal numbers differ.
 	whole = bytes.TrimLeft(whole, "0")
 	fraction = bytes.TrimRight(fraction, "0")

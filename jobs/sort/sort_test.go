@@ -388,3 +388,53 @@ func TestSpansAreTheLines(t *testing.T) {
 		}
 	})
 }
+
+// TestCompareIsTheOrderOfKeys draws orders and pairs of lines: Compare says what the keys of
+// AppendKey say.
+func TestCompareIsTheOrderOfKeys(t *testing.T) {
+	letters := []string{"", "n", "g", "h", "M", "V", "f", "d", "i", "df", "R"}
+	rapid.Check(t, func(t *rapid.T) {
+		var o Options
+		for range rapid.IntRange(0, 2).Draw(t, "keys") {
+			key := rapid.SampledFrom([]string{"1", "2", "1,1", "2,2", "1.2,1.3"}).Draw(t, "key") + rapid.SampledFrom(letters).Draw(t, "letters")
+			if rapid.Bool().Draw(t, "descending") {
+				key += "r"
+			}
+			o.Keys = append(o.Keys, key)
+		}
+		o.Reverse, o.FoldCase = rapid.Bool().Draw(t, "reverse"), rapid.Bool().Draw(t, "fold")
+		o.Stable, o.Unique = rapid.Bool().Draw(t, "stable"), rapid.Bool().Draw(t, "unique")
+		order, err := Compile(o)
+		if err != nil {
+			t.Skip(err)
+		}
+		line := rapid.StringOf(rapid.SampledFrom([]rune("aAbBzZ{`@[12-. \x00\t\u00e9")))
+		a, b := []byte(line.Draw(t, "a")), []byte(line.Draw(t, "b"))
+		want := bytes.Compare(order.AppendKey(nil, a), order.AppendKey(nil, b))
+		if !order.NeedsKey() {
+			want = bytes.Compare(a, b)
+		}
+		memory := []byte("before")
+		x := Line{a, order.Key(&memory, a)}
+		y := Line{b, order.Key(&memory, b)}
+		if got := order.Compare(&x, &y); got != want {
+			t.Fatalf("%+v: Compare(%q, %q) = %d, and their keys say %d", o, a, b, got, want)
+		}
+	})
+}
+
+func TestUpperTurnsOnlyLettersOfASCII(t *testing.T) {
+	for at := range 19 { // in words of eight bytes, and behind them
+		for c := range 256 {
+			text := bytes.Repeat([]byte{0xff}, 19)
+			text[at] = byte(c)
+			want := bytes.Clone(text)
+			if 'a' <= c && c <= 'z' {
+				want[at] = byte(c) - 32
+			}
+			if upper(text); !bytes.Equal(text, want) {
+				t.Fatalf("byte %#x at %d: % x", c, at, text)
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,33 +25,37 @@ const (
 	linesPerLookup = 4096 // between two looks at the context
 )
 
-// lineSource reads one file line by line, for -c and -m. It holds one line and one
+// lineSource reads one file line by line, for -m. It holds one line and one
 // buffer in memory.
 type lineSource struct {
 	name  string
 	order *sort.Order
 	delim byte
 
-	file   *os.File
-	decode codec.Decoders
-	r      *bufio.Reader
-	line   []byte // without the delimiter; valid until the next call of next
-	key    []byte
-	number int64 // of the line, from 1
-	bytes  int64 // of all lines before, decoded, with their delimiters
+	file      *os.File
+	decode    codec.Decoders
+	r         *bufio.Reader
+	sort.Line       // without the delimiter; valid until the next call of next
+	number    int64 // of the line, from 1
+	bytes     int64 // of all lines before, decoded, with their delimiters
 	// long and keyText keep their memory from line to line, so that a line costs no allocation.
-	// line and key may point into them.
+	// Line may point into them.
 	long    []byte
 	keyText []byte
+}
+
+// delimiter is the byte that ends a line.
+func (s *sorter) delimiter() byte {
+	if s.order.ZeroEnded {
+		return 0
+	}
+	return '\n'
 }
 
 // open opens a file whose lines have keys, or standard input for "-". The caller closes
 // the source.
 func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
-	l := &lineSource{name: name, order: order, delim: '\n'}
-	if s.order.ZeroEnded {
-		l.delim = 0
-	}
+	l := &lineSource{name: name, order: order, delim: s.delimiter()}
 	r, err := l.open(s.Call)
 	if err != nil {
 		return nil, err
@@ -120,52 +123,13 @@ func (l *lineSource) next() (bool, error) {
 	}
 	l.number++
 	l.bytes += int64(len(line)) + 1
-	l.line, l.key = line, line
 	// Some orders refuse a line, such as the order by JSON keys a line that is no JSON.
 	if err := l.order.Check(line); err != nil {
 		return false, errs.Inputf(argv.Quote(l.name), "line %d: %w", l.number, err)
 	}
-	// Without flags the line is its own key. Otherwise keys compare as bytes in the order that
-	// the flags ask for.
-	if l.order.NeedsKey() {
-		l.keyText = l.order.AppendKey(l.keyText[:0], line)
-		l.key = l.keyText
-	}
+	l.keyText = l.keyText[:0]
+	l.Line = sort.Line{Text: line, Key: l.order.Key(&l.keyText, line)}
 	return true, nil
-}
-
-// check does -c and -C: it reads one file and reports the first line that is out of
-// order.
-func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
-	l, err := s.open(s.files[0], order)
-	if err != nil {
-		return 0, err
-	}
-	defer l.close()
-	// With -u, equal lines are out of order as well: the key must grow from line to line.
-	least := 1 // of the comparison of a line with the one before it
-	if !s.order.Unique {
-		least = 0
-	}
-	var before []byte
-	for {
-		more, err := l.next()
-		if err != nil || !more {
-			return 0, err
-		}
-		// The first line has none before it.
-		if l.number > 1 && bytes.Compare(l.key, before) < least {
-			if s.Line.Has("check") {
-				fmt.Fprint(s.Stderr, argv.ErrorLine("sort", fmt.Errorf("%s:%d: disorder: %s", l.name, l.number, l.line)))
-			}
-			return 1, nil
-		}
-		// The key is valid only until the next line, so it is copied.
-		before = append(before[:0], l.key...)
-		if l.number%linesPerLookup == 0 && ctx.Err() != nil {
-			return 0, context.Cause(ctx)
-		}
-	}
 }
 
 // merge does -m: it reads all files at once, line by line. Lines that compare equal
@@ -212,7 +176,7 @@ type mergeSource struct {
 
 func (m *mergeSource) less(o *mergeSource) bool {
 	// The place makes the merge stable, as GNU sort -m is.
-	c := bytes.Compare(m.key, o.key)
+	c := m.order.Compare(&m.Line, &o.Line)
 	return c < 0 || c == 0 && m.place < o.place
 }
 
@@ -225,18 +189,17 @@ func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique b
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		siftDown(heap, i)
 	}
-	// last is the key of the last line that was written. Only -u needs it.
-	var last []byte
+	// last is the last line that was written. Only -u needs it.
+	var last sort.Line
 	// n counts the lines that were read from the heap, not those that were written.
 	for n := 0; len(heap) > 0; n++ {
 		top := heap[0]
-		if !unique || n == 0 || !bytes.Equal(top.key, last) {
-			if err := w.writeLine(top.line, top.delim); err != nil {
+		if !unique || n == 0 || top.order.Compare(&top.Line, &last) != 0 {
+			if err := w.writeLine(top.Text, top.delim); err != nil {
 				return err
 			}
-			// Only the key is kept, because the line has been written.
 			if unique {
-				last = append(last[:0], top.key...)
+				last.Text, last.Key = append(last.Text[:0], top.Text...), append(last.Key[:0], top.Key...)
 			}
 		}
 		more, err := top.next()

@@ -120,14 +120,10 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	if c.Line.Has("debug") {
 		fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New("text ordering performed using simple byte comparison")))
 		// The marks follow each line of the output, so the writer must find the ends of lines.
-		delim := byte('\n')
-		if s.order.ZeroEnded {
-			delim = 0
-		}
-		s.Stdout = &debugWriter{w: s.Stdout, debugger: sort.NewDebugger(order), delim: delim}
+		s.Stdout = &debugWriter{w: s.Stdout, debugger: sort.NewDebugger(order), delim: s.delimiter()}
 	}
 	switch {
-	// Neither -c nor -m sorts. Both read line by line in this process and start no job.
+	// Neither -c nor -m sorts. Both read lines in this process and start no job.
 	case c.Line.Has("check") || c.Line.Has("check-quiet"):
 		return s.check(ctx, order)
 	case c.Line.Has("merge"):

@@ -1,0 +1,80 @@
+package tools
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Blocks of a file are checked at the same time. The first disorder of the file counts, within
+// a block or between two of them, with its number and its line.
+func TestCheckFindsTheFirstDisorder(t *testing.T) {
+	for seed := range 40 {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		var lines []string
+		for size := 0; size < 1_200_000; {
+			line := strings.Repeat("x", r.IntN(200)) + fmt.Sprint(r.IntN(1000))
+			if r.IntN(2000) == 0 {
+				line += strings.Repeat("long", 100_000) // more than a block
+			}
+			lines, size = append(lines, line), size+len(line)+1
+		}
+		slices.Sort(lines)
+		flag := "-c"
+		if seed%2 == 1 {
+			flag, lines = "-cu", slices.Compact(lines)
+		}
+		switch seed % 5 {
+		case 0: // the file stays in order
+		case 1, 2: // a block begins with a line that is too small
+			i := beginOfABlock(t, lines, r)
+			lines[i] = strings.Repeat("!", len(lines[i]))
+		default:
+			for range 3 {
+				i, j := r.IntN(len(lines)), r.IntN(len(lines))
+				lines[i], lines[j] = lines[j], lines[i]
+			}
+		}
+		want, code := "", 0
+		for i := 1; i < len(lines); i++ {
+			if lines[i] < lines[i-1] || seed%2 == 1 && lines[i] == lines[i-1] {
+				want, code = fmt.Sprintf("mrlocal: sort: -:%d: disorder: %s\n", i+1, lines[i]), 1
+				break
+			}
+		}
+		text := strings.Join(lines, "\n")
+		if seed%3 > 0 {
+			text += "\n"
+		}
+		for _, flags := range [][]string{{flag}, {flag, "-k1,1"}} {
+			if _, errs, got := call(t, "sort", text, flags...); beginning(errs) != beginning(want) || got != code {
+				t.Fatalf("seed %d, %v: exit %d %q, want %d %q", seed, flags, got, beginning(errs), code, beginning(want))
+			}
+		}
+	}
+}
+
+// beginOfABlock returns the number of a line, from 0, with which a block begins that is not the
+// first one.
+func beginOfABlock(t *testing.T, lines []string, r *rand.Rand) int {
+	cut := lineCutter{r: strings.NewReader(strings.Join(lines, "\n")), delim: '\n'}
+	var begins []int
+	for at := 0; ; {
+		block, err := cut.next(nil)
+		at += bytes.Count(block, []byte("\n"))
+		if err == io.EOF {
+			return begins[r.IntN(len(begins))]
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		begins = append(begins, at)
+	}
+}
+
+// beginning returns what a message says of any line: long lines are cut.
+func beginning(message string) string { return message[:min(len(message), 300)] }
