@@ -1,10 +1,10 @@
 package datagen
 
-// RareLiteral occurs about once in 100 MiB of a corpus, that is ten times in a GiB.
+// rareLiteral occurs about once in 100 MiB of a corpus, that is ten times in a GiB.
 // No other data of this package contains it.
-const RareLiteral = "retry_budget_exhausted"
+const rareLiteral = "retry_budget_exhausted"
 
-// RareLiteral occurs in one of rareEvery units.
+// rareLiteral occurs in one of rareEvery units.
 const rareEvery = 100
 
 // fillCorpus makes lines like those of a tree of sources, configurations, logs and
@@ -27,7 +27,7 @@ func fillCorpus(t *textWriter, unitBytes int, unit int64) {
 		if w.at >= rareAt {
 			rareAt = unitBytes
 			w.text("WARN  ")
-			w.text(RareLiteral)
+			w.text(rareLiteral)
 			w.text(": ")
 			w.phrase(4)
 		} else {

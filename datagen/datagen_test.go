@@ -176,7 +176,7 @@ func TestCorpusLooksLikeOne(t *testing.T) {
 			t.Errorf("%s: %.2f, want %.2f to %.2f", c.what, got, c.least, c.most)
 		}
 	}
-	if n := bytes.Count(make1(t, Corpus, 128<<20, 1), []byte(RareLiteral)); n != 2 {
+	if n := bytes.Count(make1(t, Corpus, 128<<20, 1), []byte(rareLiteral)); n != 2 {
 		t.Errorf("the rare literal stands %d times in 128 MiB, want 2", n)
 	}
 }

@@ -139,9 +139,9 @@ type SlotAttempt struct {
 	copiers    []time.Time   // when each copier is free; nil: no copy has been throttled
 }
 
-// OverheadBytes is the part of an attempt's floor that is for input and output
+// overheadBytes is the part of an attempt's floor that is for input and output
 // blocks and for writing spills.
-const OverheadBytes = 2 << 20
+const overheadBytes = 2 << 20
 
 // New makes an attempt, which Map or Reduce runs. It is killed when ctx ends.
 func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *SharedJob, l Listener) *SlotAttempt {
@@ -306,7 +306,7 @@ func (a *SlotAttempt) read(records, bytes int64) {
 func (a *SlotAttempt) charge(bytes int64) bool {
 	// User code is refused memory before the kvbuffer is: it can do without, for instance by
 	// emitting what it has folded.
-	keep := a.roomBytes + spill.LeastBytes + OverheadBytes
+	keep := a.roomBytes + spill.LeastBytes + overheadBytes
 	if short := bytes + keep - a.lease.Available(); short > 0 && !a.lease.Grow(short) {
 		return false
 	}
@@ -466,8 +466,8 @@ func (a *SlotAttempt) addBuffer(s spill.Stats) {
 	a.sortTime, a.spillTime = a.sortTime+s.SortTime, a.spillTime+s.SpillTime
 }
 
-// ErrInjected ends an attempt that an injected fault makes fail.
-var ErrInjected = errors.New("fails by an injected fault")
+// errInjected ends an attempt that an injected fault makes fail.
+var errInjected = errors.New("fails by an injected fault")
 
 // Permanent reports whether another attempt would fail with err too.
 func Permanent(err error) bool {

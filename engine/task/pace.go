@@ -276,7 +276,7 @@ func (a *SlotAttempt) atEnd() error {
 	case a.Killed():
 		return ErrKilled
 	case a.Faulty:
-		return ErrInjected
+		return errInjected
 	}
 	return nil
 }

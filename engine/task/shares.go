@@ -39,8 +39,8 @@ func (e *Env) DivideMemory(bytes, slotCount, sortBufferBytes int64) {
 		share = perSlot * 3 / 4
 	}
 	wanted := cmp.Or(sortBufferBytes, min(max(share, 4<<20), 256<<20))
-	e.SortBufferBytes = min(wanted, perSlot-OverheadBytes)
-	e.FloorBytes = min(perSlot, max(e.SortBufferBytes+OverheadBytes, 6<<20))
+	e.SortBufferBytes = min(wanted, perSlot-overheadBytes)
+	e.FloorBytes = min(perSlot, max(e.SortBufferBytes+overheadBytes, 6<<20))
 }
 
 // takeFDs waits until the attempt may open files. The attempt holds nothing yet

@@ -34,7 +34,7 @@ const (
 	ops
 )
 
-// IsFull reports whether err says that a file system or a quota has no room left.
-func IsFull(err error) bool {
+// isFull reports whether err says that a file system or a quota has no room left.
+func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -7,9 +7,9 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// FreeBytes returns how many bytes this user may still write to the file system of a path.
+// freeBytes returns how many bytes this user may still write to the file system of a path.
 // It reports false where the system does not tell.
-func FreeBytes(path string) (bytes int64, ok bool) {
+func freeBytes(path string) (bytes int64, ok bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
 		return 0, false

@@ -6,8 +6,8 @@ import "errors"
 
 func exchange(string, string) error { return errors.ErrUnsupported }
 
-// FreeBytes does not know.
-func FreeBytes(string) (bytes int64, ok bool) { return 0, false }
+// freeBytes does not know.
+func freeBytes(string) (bytes int64, ok bool) { return 0, false }
 
 // startWriteback and dropPages only help the disk and the memory. They may do nothing.
 func startWriteback(*File, int64, int64) {}

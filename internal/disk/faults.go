@@ -131,8 +131,8 @@ func Create(name string) (*File, error) {
 	return OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// CreateTemp is os.CreateTemp.
-func CreateTemp(dir, pattern string) (*File, error) {
+// createTemp is os.CreateTemp.
+func createTemp(dir, pattern string) (*File, error) {
 	if err := failed(Open, dir); err != nil {
 		return nil, err
 	}

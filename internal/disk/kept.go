@@ -71,7 +71,7 @@ func (k *KeptTemp) take(made bool) (err error) {
 	case !ownedByUs(info):
 		return refuse(k.above, "belongs to another user")
 	}
-	if k.aboveLock, err = LockDir(k.above); err != nil {
+	if k.aboveLock, err = lockDir(k.above); err != nil {
 		return k.lockError(err)
 	}
 	// SweepTemp below may remove a directory with the mark, so the mark is looked for first.
@@ -152,7 +152,7 @@ func (k *KeptTemp) lockError(err error) error {
 // Create makes a new file, open for writing, which does not move to another directory. pattern
 // is as for os.CreateTemp.
 func (k *KeptTemp) Create(pattern string) (*TempFile, error) {
-	f, err := CreateTemp(k.Path, pattern)
+	f, err := createTemp(k.Path, pattern)
 	if err != nil {
 		return nil, err
 	}

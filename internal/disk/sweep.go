@@ -185,7 +185,7 @@ func lockAbove(path string) (lock *File, free bool) {
 	if err != nil {
 		return nil, false
 	}
-	lock, err = LockDir(filepath.Dir(path))
+	lock, err = lockDir(filepath.Dir(path))
 	return lock, err == nil
 }
 
@@ -212,8 +212,8 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 	return remove(path) == nil
 }
 
-// LockDir locks a directory until the file that it returns is closed.
-func LockDir(path string) (*File, error) {
+// lockDir locks a directory until the file that it returns is closed.
+func lockDir(path string) (*File, error) {
 	d, err := OpenRead(path)
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func LockDir(path string) (*File, error) {
 
 // Locked reports whether a directory is locked.
 func Locked(path string) bool {
-	d, err := LockDir(path)
+	d, err := lockDir(path)
 	if err == nil {
 		_ = d.Close()
 	}

@@ -28,8 +28,8 @@ func OpenRead(name string) (*File, error) { return os.Open(name) }
 // Create is os.Create.
 func Create(name string) (*File, error) { return os.Create(name) }
 
-// CreateTemp is os.CreateTemp.
-func CreateTemp(dir, pattern string) (*File, error) { return os.CreateTemp(dir, pattern) }
+// createTemp is os.CreateTemp.
+func createTemp(dir, pattern string) (*File, error) { return os.CreateTemp(dir, pattern) }
 
 // ReadDir is os.ReadDir.
 func ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }

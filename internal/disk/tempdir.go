@@ -135,7 +135,7 @@ func (r *TempRoot) createIn(i int, pattern string) (*File, error) {
 	if err := r.makeOwnIn(i); err != nil {
 		return nil, err
 	}
-	f, err := CreateTemp(r.mu.own[i].path, pattern)
+	f, err := createTemp(r.mu.own[i].path, pattern)
 	if err == nil {
 		r.mu.made[i]++
 	}

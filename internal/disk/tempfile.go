@@ -73,7 +73,7 @@ func (t *TempFile) Write(p []byte) (n int, err error) {
 		n += m
 		t.mu.at += int64(m)
 		t.mu.back.Wrote(t.mu.f, t.mu.at)
-		if err == nil || !IsFull(err) || t.mu.in == stays || len(t.root.dirs) == 1 {
+		if err == nil || !isFull(err) || t.mu.in == stays || len(t.root.dirs) == 1 {
 			return n, err
 		}
 		if moveErr := t.move(int64(len(p) - n)); moveErr != nil {
@@ -122,7 +122,7 @@ func (t *TempFile) move(moreBytes int64) error {
 			return nil
 		}
 		err = errors.Join(err, f.Close(), Remove(f.Name()))
-		if !IsFull(err) {
+		if !isFull(err) {
 			return err
 		}
 		r.isFull(in)
@@ -227,7 +227,7 @@ func (r *TempRoot) order() []int {
 	}
 	places := make([]place, len(r.dirs))
 	for i, dir := range r.dirs {
-		free, known := FreeBytes(dir)
+		free, known := freeBytes(dir)
 		if !known {
 			// A system that tells nothing must not look full.
 			free = math.MaxInt64
@@ -255,7 +255,7 @@ func (r *TempRoot) makeElsewhere(bytes int64, pattern string) (*File, int, error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, i := range r.order() {
-		if free, known := FreeBytes(r.dirs[i]); r.mu.full[i] || known && free < bytes {
+		if free, known := freeBytes(r.dirs[i]); r.mu.full[i] || known && free < bytes {
 			continue
 		}
 		if f, err := r.createIn(i, pattern); err == nil {
@@ -280,7 +280,7 @@ func (r *TempRoot) RoomBytes() (bytes int64, known bool) {
 		}
 		// A device of 0 stands for "not known", and may count several times.
 		seen[device] = true
-		free, ok := FreeBytes(dir)
+		free, ok := freeBytes(dir)
 		if !ok {
 			return r.maxBytes, r.maxBytes > 0
 		}

@@ -101,7 +101,7 @@ func (b *batch) addInput(i int, name string) error {
 		b.in.Existing[i] = append(b.in.Existing[i], name)
 		return nil
 	}
-	root, glob := Root(name)
+	root, glob := globRoot(name)
 	path := b.locate(root)
 	r := reader{job: i, name: name}
 	if glob {

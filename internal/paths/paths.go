@@ -192,7 +192,7 @@ func Expand(inputs []string) (names []string) {
 		if in == "-" {
 			continue
 		}
-		if _, glob := Root(in); !glob {
+		if _, glob := globRoot(in); !glob {
 			names = append(names, in)
 			continue
 		}
@@ -202,9 +202,9 @@ func Expand(inputs []string) (names []string) {
 	return names
 }
 
-// Root returns where an input leads: the name itself where it exists or has no
+// globRoot returns where an input leads: the name itself where it exists or has no
 // wildcard, else the directory that holds its first wildcard, and true.
-func Root(name string) (root string, glob bool) {
+func globRoot(name string) (root string, glob bool) {
 	if _, err := os.Lstat(name); err == nil || !HasWildcard(name) {
 		return name, false
 	}

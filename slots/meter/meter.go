@@ -15,8 +15,8 @@ import (
 	"mrlocal/trace"
 )
 
-// Phases is the number of phases, trace.PhaseNone among them.
-const Phases = int(trace.PhaseHeld) + 1
+// phases is the number of phases, trace.PhaseNone among them.
+const phases = int(trace.PhaseHeld) + 1
 
 // Totals are times, added up over slots.
 type Totals struct {
@@ -25,7 +25,7 @@ type Totals struct {
 	WaitingReduce time.Duration         // with a reduce whose job has unfinished maps (hoarding); part of Busy
 	Open          time.Duration         // of open slots, busy or not
 	Work, Room    time.Duration         // Busy - WaitingReduce, and Open; under slot weights both in weight, and extra slots add no Room
-	Phases        [Phases]time.Duration // Busy by phase; nothing is in PhaseNone
+	Phases        [phases]time.Duration // Busy by phase; nothing is in PhaseNone
 	Wasted        Wasted                // part of Busy
 }
 

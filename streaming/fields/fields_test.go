@@ -57,7 +57,7 @@ func TestSpecificationsCutKeysAsHadoopDoes(t *testing.T) {
 func TestHashesAreThoseOfJava(t *testing.T) {
 	// Text("a").hashCode() is 31*1+97; a byte above 127 counts as negative.
 	for key, want := range map[string]int32{"": 1, "a": 128, "ab": 31*128 + 98, "\xff": 30, "\xc3\xa4": 31*(31-61) - 92} {
-		if got := HashBytes([]byte(key)); got != want {
+		if got := hashBytes([]byte(key)); got != want {
 			t.Errorf("%q: %d, want %d", key, got, want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestHashesAreThoseOfJava(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-	if HashLong(1<<32|5) != 4 || HashLong(-1) != 0 {
+	if hashLong(1<<32|5) != 4 || hashLong(-1) != 0 {
 		t.Error("hash of a long")
 	}
 }

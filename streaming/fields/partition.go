@@ -2,10 +2,10 @@ package fields
 
 import "unicode/utf16"
 
-// HashBytes is the hash of Text and BytesWritable keys
+// hashBytes is the hash of Text and BytesWritable keys
 // (WritableComparator.hashBytes): 31 times the hash so far, plus the byte, which is
 // signed.
-func HashBytes(key []byte) int32 {
+func hashBytes(key []byte) int32 {
 	h := int32(1)
 	for _, b := range key {
 		h = 31*h + int32(int8(b))
@@ -13,17 +13,17 @@ func HashBytes(key []byte) int32 {
 	return h
 }
 
-// HashLong is the hash of a LongWritable.
-func HashLong(n int64) int32 { return int32(n ^ int64(uint64(n)>>32)) }
+// hashLong is the hash of a LongWritable.
+func hashLong(n int64) int32 { return int32(n ^ int64(uint64(n)>>32)) }
 
 // reduceOf returns the reduce that a hash stands for.
 func reduceOf(hash int32, parts int) int { return int(hash&0x7fffffff) % parts }
 
 // ByHash is HashPartitioner for keys that hash by their bytes.
-func ByHash(key []byte, parts int) int { return reduceOf(HashBytes(key), parts) }
+func ByHash(key []byte, parts int) int { return reduceOf(hashBytes(key), parts) }
 
 // ByLong is HashPartitioner for LongWritable keys.
-func ByLong(n int64, parts int) int { return reduceOf(HashLong(n), parts) }
+func ByLong(n int64, parts int) int { return reduceOf(hashLong(n), parts) }
 
 // ByFields is KeyFieldBasedPartitioner. It hashes the bytes of each specification,
 // one after the other; an empty key goes to reduce 0. Without a specification it

@@ -92,13 +92,13 @@ func (r *Reader) line(line []byte, emit func(key, value []byte)) {
 		emit(line, nil)
 		return
 	}
-	key, value := Cut(line, r.Separator, r.KeyFields)
+	key, value := cut(line, r.Separator, r.KeyFields)
 	emit(key, value)
 }
 
-// Cut divides a line at its n-th separator (TextOutputReader.splitKeyVal); n below 1
+// cut divides a line at its n-th separator (TextOutputReader.splitKeyVal); n below 1
 // counts as 1. Without it the line is the key, and the value is empty.
-func Cut(line, separator []byte, n int) (key, value []byte) {
+func cut(line, separator []byte, n int) (key, value []byte) {
 	at := bytes.Index(line, separator)
 	for k := 1; k < n && at >= 0; k++ {
 		next := bytes.Index(line[at+len(separator):], separator)

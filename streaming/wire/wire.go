@@ -43,13 +43,13 @@ func AppendLong(dst []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(n)^1<<63)
 }
 
-// ToLong returns the number that AppendLong wrote.
-func ToLong(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored) ^ 1<<63) }
+// toLong returns the number that AppendLong wrote.
+func toLong(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored) ^ 1<<63) }
 
 // Partition is HashPartitioner for keys of kind k.
 func (k Kind) Partition(key []byte, parts int) int {
 	if k == Long {
-		return fields.ByLong(ToLong(key), parts)
+		return fields.ByLong(toLong(key), parts)
 	}
 	return fields.ByHash(key, parts)
 }
@@ -59,7 +59,7 @@ func (k Kind) Partition(key []byte, parts int) int {
 func (k Kind) AppendString(dst, stored []byte) []byte {
 	switch k {
 	case Long:
-		return strconv.AppendInt(dst, ToLong(stored), 10)
+		return strconv.AppendInt(dst, toLong(stored), 10)
 	case Bytes: // "61 0a"
 		for i := range stored {
 			if i > 0 {
@@ -155,7 +155,7 @@ func appendRaw(dst []byte, k Kind, stored []byte) []byte {
 		dst = binary.BigEndian.AppendUint32(dst, uint32(len(length)+len(stored)))
 		return append(append(dst, length...), stored...)
 	case Long:
-		return binary.BigEndian.AppendUint64(append(dst, 0, 0, 0, 8), uint64(ToLong(stored)))
+		return binary.BigEndian.AppendUint64(append(dst, 0, 0, 0, 8), uint64(toLong(stored)))
 	case Null:
 		return append(dst, 0, 0, 0, 0)
 	}
@@ -184,7 +184,7 @@ func appendAsTyped(dst []byte, k Kind, stored []byte) []byte {
 	case Typed:
 		return append(dst, stored...)
 	case Long:
-		return binary.BigEndian.AppendUint64(append(dst, codeLong), uint64(ToLong(stored)))
+		return binary.BigEndian.AppendUint64(append(dst, codeLong), uint64(toLong(stored)))
 	case Text:
 		text := fields.ReplaceInvalid(stored)
 		return append(binary.BigEndian.AppendUint32(append(dst, codeString), uint32(len(text))), text...)

@@ -51,7 +51,7 @@ func TestKeysHaveSoManyFields(t *testing.T) {
 		{"a.b.c", ".", 1, "a", "b.c"}, {"a.b.c", ".", 2, "a.b", "c"}, {"a.b.c", ".", 3, "a.b.c", ""}, {"a.b.c", ".", 9, "a.b.c", ""},
 		{"a::b", "::", 1, "a", "b"}, {"a", ".", 0, "a", ""}, {"..", ".", 2, ".", ""},
 	} {
-		if k, v := Cut([]byte(c.line), []byte(c.separator), c.n); string(k) != c.key || string(v) != c.value {
+		if k, v := cut([]byte(c.line), []byte(c.separator), c.n); string(k) != c.key || string(v) != c.value {
 			t.Errorf("%+v: %q %q", c, k, v)
 		}
 	}
@@ -111,7 +111,7 @@ func TestTypedBytesBecomeText(t *testing.T) {
 func TestNumbersSortAsTheyAreStored(t *testing.T) {
 	numbers := []int64{-1 << 63, -5, -1, 0, 1, 255, 256, 1<<63 - 1}
 	for i, n := range numbers {
-		if ToLong(AppendLong(nil, n)) != n || i > 0 && bytes.Compare(AppendLong(nil, numbers[i-1]), AppendLong(nil, n)) >= 0 {
+		if toLong(AppendLong(nil, n)) != n || i > 0 && bytes.Compare(AppendLong(nil, numbers[i-1]), AppendLong(nil, n)) >= 0 {
 			t.Errorf("%d", n)
 		}
 	}

@@ -26,8 +26,8 @@ func EngineFlags() []argv.Spec {
 	}
 }
 
-// LeastBufferBytes is the least size of a kvbuffer that a user may ask for.
-const LeastBufferBytes = 1 << 10
+// leastBufferBytes is the least size of a kvbuffer that a user may ask for.
+const leastBufferBytes = 1 << 10
 
 // Bounds. They lie far above useful values and far below values at which memory or time runs
 // out.
@@ -61,7 +61,7 @@ func ReadEngine(r *argv.Reader, o *mrlocal.Options) {
 	o.NoPin = r.Choice("pin", "core", "none") == "none"
 	// 0 bytes leave the choice to the engine, here and in the next line.
 	o.MemoryBytes = memory(r)
-	o.SortBufferBytes = r.Size("sort-buffer", LeastBufferBytes)
+	o.SortBufferBytes = r.Size("sort-buffer", leastBufferBytes)
 	o.SpillPercent = r.Mark("spill-percent")
 	growth := r.Choice("buffer-growth", "on", "off", "proportion")
 	o.NoGrowth, o.TablesInProportion = growth == "off", growth == "proportion"

@@ -34,7 +34,7 @@ func ReadVirtual(r *argv.Reader) sim.Options {
 
 // ReadBuffers reads BufferFlags.
 func ReadBuffers(r *argv.Reader, o *sim.Options) {
-	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", LeastBufferBytes), r.Size("task-memory", LeastBufferBytes)
+	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBufferBytes), r.Size("task-memory", leastBufferBytes)
 	if r.Line.Has("buffer-growth") {
 		o.BufferGrowth = r.Choice("buffer-growth", "on", "off")
 	}
