@@ -22,7 +22,8 @@ const checkedBytes = 256 << 10
 // them. Blocks are judged in the order of the file, so the answer is that of one reader.
 // Memory: two blocks for each core.
 func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
-	f := &lineSource{name: s.files[0], delim: s.delimiter()}
+	delim := s.delimiter()
+	f := &lineSource{name: s.files[0]}
 	r, err := f.open(s.Call)
 	if err != nil {
 		return 0, err
@@ -43,7 +44,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		defer f.close()
 		defer close(todo)
 		defer close(inOrder)
-		cut := lineCutter{r: r, delim: f.delim}
+		cut := lineCutter{r: r, delim: delim, size: checkedBytes}
 		for {
 			var b *checkedBlock
 			select {
@@ -64,7 +65,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	for range workers {
 		go func() {
 			for b := range todo {
-				b.check(order, f.delim, least)
+				b.check(order, delim, least)
 				b.done <- struct{}{}
 			}
 		}()
@@ -93,7 +94,7 @@ func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, bl
 		switch {
 		case out >= 0:
 			if s.Line.Has("check") {
-				s.complain(fmt.Errorf("%s:%d: disorder: %s", f.name, number+int64(out)+1, b.line(out, f.delim)))
+				s.complain(fmt.Errorf("%s:%d: disorder: %s", f.name, number+int64(out)+1, b.line(out, s.delimiter())))
 			}
 			return 1, nil
 		case b.refused != nil:
@@ -169,6 +170,7 @@ func (b *checkedBlock) line(n int, delim byte) []byte {
 type lineCutter struct {
 	r     io.Reader
 	delim byte
+	size  int    // of a block, in bytes, unless a line is longer
 	rest  []byte // the beginning of a line whose end was not read yet
 }
 
@@ -176,7 +178,7 @@ type lineCutter struct {
 // with the last block: io.EOF at the end. A last line without a delimiter gets one. Of a line in
 // which reading fails nothing is returned.
 func (c *lineCutter) next(buf []byte) ([]byte, error) {
-	buf = append(slices.Grow(buf[:0], checkedBytes), c.rest...)
+	buf = append(slices.Grow(buf[:0], c.size), c.rest...)
 	for {
 		// A line that is longer than the block doubles it.
 		if len(buf) == cap(buf) {

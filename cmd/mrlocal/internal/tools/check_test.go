@@ -61,7 +61,7 @@ func TestCheckFindsTheFirstDisorder(t *testing.T) {
 // beginOfABlock returns the number of a line, from 0, with which a block begins that is not the
 // first one.
 func beginOfABlock(t *testing.T, lines []string, r *rand.Rand) int {
-	cut := lineCutter{r: strings.NewReader(strings.Join(lines, "\n")), delim: '\n'}
+	cut := lineCutter{r: strings.NewReader(strings.Join(lines, "\n")), delim: '\n', size: checkedBytes}
 	var begins []int
 	for at := 0; ; {
 		block, err := cut.next(nil)

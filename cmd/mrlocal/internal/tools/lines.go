@@ -2,7 +2,6 @@ package tools
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,35 +12,21 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/input/codec"
-	"mrlocal/jobs/sort"
 	"mrlocal/output/compress"
 )
 
 const (
-	// The merge of N files holds N buffers of this size, so they are small. A longer line moves
-	// to a buffer of its own.
-	lineBuffer     = 64 << 10 // bytes, of each file that is read line by line
+	lineBuffer     = 64 << 10 // bytes, of a file that is read line by line
 	resultBuffer   = 256 << 10
 	linesPerLookup = 4096 // between two looks at the context
 )
 
-// lineSource reads one file line by line, for -m. It holds one line and one
-// buffer in memory.
+// lineSource is a file that a tool reads itself.
 type lineSource struct {
-	name  string
-	order *sort.Order
-	delim byte
-
-	file      *os.File
-	decode    codec.Decoders
-	r         *bufio.Reader
-	sort.Line       // without the delimiter; valid until the next call of next
-	number    int64 // of the line, from 1
-	bytes     int64 // of all lines before, decoded, with their delimiters
-	// long and keyText keep their memory from line to line, so that a line costs no allocation.
-	// Line may point into them.
-	long    []byte
-	keyText []byte
+	name   string
+	file   *os.File // nil: standard input
+	decode codec.Decoders
+	r      *bufio.Reader // of the records of CSV
 }
 
 // delimiter is the byte that ends a line.
@@ -50,18 +35,6 @@ func (s *sorter) delimiter() byte {
 		return 0
 	}
 	return '\n'
-}
-
-// open opens a file whose lines have keys, or standard input for "-". The caller closes
-// the source.
-func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
-	l := &lineSource{name: name, order: order, delim: s.delimiter()}
-	r, err := l.open(s.Call)
-	if err != nil {
-		return nil, err
-	}
-	l.r = bufio.NewReaderSize(r, lineBuffer)
-	return l, nil
 }
 
 // open opens the file of that name for a call. It returns its bytes, decoded.
@@ -93,151 +66,6 @@ func (l *lineSource) close() {
 	l.decode.Close()
 	if l.file != nil {
 		l.file.Close() // nothing was written
-	}
-}
-
-// next reads the next line and makes its key. It returns false at the end.
-func (l *lineSource) next() (bool, error) {
-	// The line stays in the buffer of the reader where it fits. That is the common case and
-	// copies nothing.
-	line, err := l.r.ReadSlice(l.delim)
-	// The line is longer than the buffer of the reader, so its parts are put together in memory
-	// of its own.
-	if err == bufio.ErrBufferFull {
-		l.long = append(l.long[:0], line...)
-		for err == bufio.ErrBufferFull {
-			line, err = l.r.ReadSlice(l.delim)
-			l.long = append(l.long, line...)
-		}
-		line = l.long
-	}
-	switch {
-	case err == io.EOF && len(line) == 0:
-		return false, nil
-	// A last line without a delimiter is a line too. It gets one in the output.
-	case err == io.EOF:
-	case err != nil:
-		return false, errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.bytes+int64(len(line))))
-	default:
-		line = line[:len(line)-1]
-	}
-	l.number++
-	l.bytes += int64(len(line)) + 1
-	// Some orders refuse a line, such as the order by JSON keys a line that is no JSON.
-	if err := l.order.Check(line); err != nil {
-		return false, errs.Inputf(argv.Quote(l.name), "line %d: %w", l.number, err)
-	}
-	l.keyText = l.keyText[:0]
-	l.Line = sort.Line{Text: line, Key: l.order.Key(&l.keyText, line)}
-	return true, nil
-}
-
-// merge does -m: it reads all files at once, line by line. Lines that compare equal
-// come in the order of the files.
-func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
-	// Memory: one buffer, one line and one key of each file. All files are open at once;
-	// --batch-size does not apply here.
-	var heap []*mergeSource
-	defer func() {
-		for _, m := range heap {
-			m.close()
-		}
-	}()
-	for i, name := range s.files {
-		l, err := s.open(name, order)
-		if err != nil {
-			return err
-		}
-		more, err := l.next()
-		if err != nil || !more {
-			l.close()
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		heap = append(heap, &mergeSource{lineSource: l, place: i})
-	}
-	// The output is opened after all inputs. It may be one of them, and is replaced only at the
-	// end.
-	result, err := s.openResult()
-	if err != nil {
-		return err
-	}
-	err = mergeInto(ctx, &heap, result, s.order.Unique)
-	return result.end(err)
-}
-
-// mergeSource is a source in the heap; its place orders equal lines.
-type mergeSource struct {
-	*lineSource
-	place int
-}
-
-func (m *mergeSource) less(o *mergeSource) bool {
-	// The place makes the merge stable, as GNU sort -m is.
-	c := m.order.Compare(&m.Line, &o.Line)
-	return c < 0 || c == 0 && m.place < o.place
-}
-
-// mergeInto writes the lines of all sources in order. It closes and removes the sources
-// that end. With unique, only the first of equal lines is written.
-func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique bool) error {
-	// The caller closes what is left in sources after an error, so sources always holds the open
-	// ones.
-	heap := *sources
-	for i := len(heap)/2 - 1; i >= 0; i-- {
-		siftDown(heap, i)
-	}
-	// last is the last line that was written. Only -u needs it.
-	var last sort.Line
-	// n counts the lines that were read from the heap, not those that were written.
-	for n := 0; len(heap) > 0; n++ {
-		top := heap[0]
-		if !unique || n == 0 || top.order.Compare(&top.Line, &last) != 0 {
-			if err := w.writeLine(top.Text, top.delim); err != nil {
-				return err
-			}
-			if unique {
-				last.Text, last.Key = append(last.Text[:0], top.Text...), append(last.Key[:0], top.Key...)
-			}
-		}
-		more, err := top.next()
-		if err != nil {
-			return err
-		}
-		// The last source takes the place of the one that has ended. Its line may be too large
-		// for the root, so it sinks.
-		if !more {
-			top.close()
-			heap[0] = heap[len(heap)-1]
-			heap = heap[:len(heap)-1]
-			*sources = heap
-		}
-		siftDown(heap, 0)
-		if n%linesPerLookup == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-// siftDown restores the order of the heap below i.
-func siftDown(heap []*mergeSource, i int) {
-	for {
-		// The sources below i are at 2i+1 and 2i+2; each is not less than the one at i.
-		least := 2*i + 1
-		if least >= len(heap) {
-			return
-		}
-		if least+1 < len(heap) && heap[least+1].less(heap[least]) {
-			least++
-		}
-		if !heap[least].less(heap[i]) {
-			return
-		}
-		heap[i], heap[least] = heap[least], heap[i]
-		i = least
 	}
 }
 

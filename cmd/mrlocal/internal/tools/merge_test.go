@@ -1,0 +1,89 @@
+package tools
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Files of many blocks, of none, and with lines longer than a block give the sorted lines of all.
+func TestMergeGivesTheLinesOfAllFilesInOrder(t *testing.T) {
+	for seed, c := range []struct {
+		flags   string
+		compare func(a, b string) int
+	}{
+		{"-m", strings.Compare},
+		{"-mu", strings.Compare},
+		{"-mr", func(a, b string) int { return strings.Compare(b, a) }},
+		// One field of text is its own key; of two a key is made.
+		{"-m -k2", func(a, b string) int { return cmp.Or(strings.Compare(a[5:], b[5:]), strings.Compare(a, b)) }},
+		{"-m -k2,2n -k1,1", func(a, b string) int { return cmp.Or(cmp.Compare(a[6], b[6]), strings.Compare(a, b)) }},
+	} {
+		r := rand.New(rand.NewPCG(uint64(seed), 11))
+		dir, args, want := t.TempDir(), strings.Fields(c.flags), []string(nil)
+		for i := range 30 {
+			var lines []string
+			for range []int{0, 1, 100, 10_000}[r.IntN(4)] {
+				line := fmt.Sprintf("%05d %d", r.IntN(30_000), r.IntN(5))
+				if r.IntN(3000) == 0 {
+					line += strings.Repeat(" long", 30_000)
+				}
+				lines = append(lines, line)
+			}
+			slices.SortFunc(lines, c.compare)
+			name := filepath.Join(dir, fmt.Sprint(i))
+			if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want, args = append(want, lines...), append(args, name)
+		}
+		slices.SortFunc(want, c.compare)
+		if c.flags == "-mu" {
+			want = slices.Compact(want)
+		}
+		out, errs, code := call(t, "sort", "", args...)
+		if code != 0 || errs != "" || out != strings.Join(want, "\n")+"\n" {
+			t.Errorf("sort %s: exit %d, %q, %d bytes, want %d lines", c.flags, code, errs, len(out), len(want))
+		}
+	}
+}
+
+// fails fails after some bytes.
+type fails struct{ left int }
+
+var errFull = errors.New("full")
+
+func (f *fails) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestWriteBehindTellsAFailedWrite(t *testing.T) {
+	line := []byte(strings.Repeat("x", 999) + "\n")
+	for _, left := range []int{0, 1, resultBuffer, 3 * resultBuffer} {
+		for lines := range 1200 {
+			if lines%97 > 0 {
+				continue
+			}
+			w := newWriteBehind(&fails{left})
+			var err error
+			for n := 0; n < lines && err == nil; n++ {
+				err = w.write(line)
+			}
+			if closed := w.close(); err == nil {
+				err = closed
+			}
+			if full := lines*len(line) > left; errors.Is(err, errFull) != full {
+				t.Fatalf("%d lines, room for %d bytes: %v", lines, left, err)
+			}
+		}
+	}
+}
