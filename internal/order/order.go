@@ -18,6 +18,10 @@ type Ranking[K any] struct {
 
 	heap  []ranked[K]
 	place []int32 // by id: index in heap plus one; 0: absent
+
+	// moving is the element that settle puts into the heap. Here, because a local variable
+	// whose address Less gets would be allocated.
+	moving ranked[K]
 }
 
 // ranked is an element of the heap: an id with the key that it was given.
@@ -75,8 +79,8 @@ func (r *Ranking[K]) Set(id int32, key K) {
 		i = len(r.heap)
 		r.heap = append(r.heap, ranked[K]{})
 	}
-	r.put(i, ranked[K]{key, id})
-	r.fix(i)
+	r.moving = ranked[K]{key, id}
+	r.settle(i)
 }
 
 // Keep sets the key of id, or takes id out if it is not wanted.
@@ -96,57 +100,54 @@ func (r *Ranking[K]) Remove(id int32) {
 	i := int(r.place[id]) - 1
 	last := len(r.heap) - 1
 	// The last element fills the gap, and may have to go up or down from there.
-	moved := r.heap[last]
+	r.moving = r.heap[last]
 	r.heap = r.heap[:last]
 	r.place[id] = 0
 	if i < last {
-		r.put(i, moved)
-		r.fix(i)
+		r.settle(i)
 	}
 }
 
 // put writes an element and keeps place up to date. Nothing else writes to the heap.
-func (r *Ranking[K]) put(i int, e ranked[K]) {
-	r.heap[i] = e
+func (r *Ranking[K]) put(i int, e *ranked[K]) {
+	r.heap[i] = *e
 	r.place[e.id] = int32(i + 1)
 }
 
 // less breaks ties by id. Less is asked a second time only where the id would decide.
-func (r *Ranking[K]) less(i, j int) bool {
-	a, b := &r.heap[i], &r.heap[j]
+func (r *Ranking[K]) less(a, b *ranked[K]) bool {
 	if r.Less(&a.key, &b.key) {
 		return true
 	}
 	return a.id < b.id && !r.Less(&b.key, &a.key)
 }
 
-// swap exchanges two elements and their places.
-func (r *Ranking[K]) swap(i, j int) {
-	a, b := r.heap[i], r.heap[j]
-	r.put(i, b)
-	r.put(j, a)
-}
-
-// fix moves element i up or down to its place in the heap.
-func (r *Ranking[K]) fix(i int) {
-	for i > 0 && r.less(i, (i-1)/2) {
-		r.swap(i, (i-1)/2)
-		i = (i - 1) / 2
+// settle puts moving into the heap. i is free; the free place goes up or down until moving
+// fits there.
+func (r *Ranking[K]) settle(i int) {
+	for i > 0 {
+		up := (i - 1) / 2
+		if !r.less(&r.moving, &r.heap[up]) {
+			break
+		}
+		r.put(i, &r.heap[up])
+		i = up
 	}
 	for {
 		low := 2*i + 1
 		if low >= len(r.heap) {
-			return
+			break
 		}
-		if low+1 < len(r.heap) && r.less(low+1, low) {
+		if low+1 < len(r.heap) && r.less(&r.heap[low+1], &r.heap[low]) {
 			low++
 		}
-		if !r.less(low, i) {
-			return
+		if !r.less(&r.heap[low], &r.moving) {
+			break
 		}
-		r.swap(i, low)
+		r.put(i, &r.heap[low])
 		i = low
 	}
+	r.put(i, &r.moving)
 }
 
 // IDs is a min-heap of ids: the first element is the least.
