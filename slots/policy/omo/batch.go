@@ -46,10 +46,13 @@ func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 // the job is no candidate: its reduce stage has not begun [OMO21, "batch candidates"],
 // its maps are more than one wave [OMO21, "one wave"], or nothing is known of them.
 func (s *scheduler) benefit(j slots.JobView) float64 {
+	if s.requireReduceStarted && !s.jobs[j.ID()].begun {
+		return 0
+	}
 	observed, level, known := s.estimates(j.ID())
 	m := s.Of(j.ID())
 	pending, reduces := yarn.Unstarted(j), j.Total(slots.Reduce)
-	if !known || pending == 0 || m.Tasks[slots.Map] == 0 || s.requireReduceStarted && !s.jobs[j.ID()].begun {
+	if !known || pending == 0 || m.Tasks[slots.Map] == 0 {
 		return 0
 	}
 	mapTime := m.Mean(slots.Map).Seconds()

@@ -31,7 +31,9 @@ type account struct {
 
 // accrue books the containers that a job has had.
 func (a *account) accrue(now time.Duration, has int32) {
-	a.held += float64(a.has) * (now - a.since).Seconds()
+	if now > a.since {
+		a.held += float64(a.has) * (now - a.since).Seconds()
+	}
 	a.has, a.since = has, now
 }
 
@@ -44,24 +46,24 @@ func (s *scheduler) updateDeficits(v *slots.View) {
 	if s.options.ContainerOrder != policy.OrderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
 		return
 	}
-	weights := 0.0
+	seconds, weights := (now - s.updated).Seconds(), 0.0
 	for _, id := range s.live {
 		j, a := v.Job(id), &s.jobs[id].account
 		a.accrue(now, yarn.Held(j))
-		a.deficit += a.share*(now-s.updated).Seconds() - a.held
+		a.deficit += a.share*seconds - a.held
 		a.held, a.share = 0, 0
 		if wantsContainers(j) {
-			weights += float64(j.Weight())
+			a.share = float64(j.Weight()) // of weights
+			weights += a.share
 		}
 	}
 	s.updated, s.newJob = now, false
 	total := float64(yarn.Total(v))
 	for _, id := range s.live {
-		j := v.Job(id)
-		if wantsContainers(j) {
-			s.jobs[id].account.share = total * float64(j.Weight()) / weights
+		if a := &s.jobs[id].account; a.share > 0 {
+			a.share = total * a.share / weights
 		}
-		s.Rank(v, j)
+		s.Rank(v, v.Job(id))
 	}
 	s.stale, s.changes = false, 0
 }
