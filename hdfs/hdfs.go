@@ -13,7 +13,7 @@
 // here: the engine tries an attempt again.
 //
 // Memory: a Reader keeps the last 64 KiB that it has read. Neighbours: package input reads
-// files through a Reader, and package output writes parts through a Writer.
+// files through a Reader, and package output writes parts through a Result.
 package hdfs
 
 import (

@@ -8,14 +8,13 @@ import (
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/internal/paths"
-	"mrlocal/output/remote"
 )
 
 // remotePlace is a directory of part files on HDFS.
 type remotePlace struct {
-	*remote.Directory
-	name, suffix string       // as the user gave it; of part files
-	merged       *remote.Part // the single file of parts in order
+	*hdfs.Result
+	name, suffix string           // as the user gave it; of part files
+	merged       *hdfs.ResultPart // the single file of parts in order
 }
 
 // openRemote checks Spec.Dir, a name on HDFS.
@@ -23,7 +22,7 @@ func openRemote(spec Spec) (place, error) {
 	if spec.Overwrite {
 		return nil, wrong(spec.Dir, "a directory on HDFS is not replaced; remove it, or give another name")
 	}
-	d := &remotePlace{Directory: remote.Open(spec.Dir, hdfs.New(spec.HDFS)), name: spec.Dir, suffix: spec.Compress.Suffix()}
+	d := &remotePlace{Result: hdfs.NewResult(spec.Dir, hdfs.New(spec.HDFS)), name: spec.Dir, suffix: spec.Compress.Suffix()}
 	for _, in := range spec.Inputs {
 		if d.Inside(in) {
 			return nil, wrong(spec.Dir, "lies inside the input %s; give a name outside", quoteName(in))
@@ -37,11 +36,11 @@ func (d *remotePlace) told(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, remote.ErrAborted):
+	case errors.Is(err, hdfs.ErrAborted):
 		return ErrAborted
-	case errors.Is(err, remote.ErrLost):
+	case errors.Is(err, hdfs.ErrLost):
 		return ErrLost
-	case errors.Is(err, remote.ErrTaken):
+	case errors.Is(err, hdfs.ErrTaken):
 		return errTaken(d.name)
 	case errors.Is(err, fs.ErrExist):
 		return wrong(d.name, "exists already; give another name")
@@ -56,7 +55,7 @@ func (d *remotePlace) attempt(task, n int, mapOnly bool) (partWriter, error) {
 	return remotePart{p, d}, err
 }
 
-func (d *remotePlace) begin(task, n int, mapOnly bool) (*remote.Part, error) {
+func (d *remotePlace) begin(task, n int, mapOnly bool) (*hdfs.ResultPart, error) {
 	kind := paths.KindLetter(mapOnly)
 	p, err := d.Attempt(kind, task, n, fmt.Sprintf("part-%s-%05d%s", kind, task, d.suffix))
 	return p, d.failed(err)
@@ -93,9 +92,9 @@ func (d *remotePlace) failed(err error) error {
 	return named(d.name, err)
 }
 
-// remotePart is a remote.Part as a partWriter.
+// remotePart is an hdfs.ResultPart as a partWriter.
 type remotePart struct {
-	*remote.Part
+	*hdfs.ResultPart
 	place *remotePlace
 }
 

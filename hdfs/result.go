@@ -1,13 +1,4 @@
-// Package remote writes a result as part files and _SUCCESS into a directory of HDFS. As
-// package output does on local disks, it writes all or nothing.
-//
-//	name/_temporary/attempt_r_000003_0/part-r-00003     written by an attempt
-//	name/_temporary/task_r_000003/part-r-00003          its attempt has won
-//	name/part-r-00003, name/_SUCCESS                    published
-//
-// Hadoop makes each step durable. Memory: none of its own; a Part writes what it is given before
-// the call returns. Neighbours: package output calls; package hdfs speaks with the cluster.
-package remote
+package hdfs
 
 import (
 	"errors"
@@ -16,15 +7,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"mrlocal/hdfs"
 )
 
-// Names of Hadoop, and of the mark that only mrlocal makes.
+// Names below the directory: those of Hadoop, and the mark that only mrlocal makes.
 const (
-	tempName    = "/_temporary"
-	markName    = tempName + "/.mrlocal"
-	successName = "/_SUCCESS"
+	tempBelow    = "/_temporary"
+	markBelow    = tempBelow + "/.mrlocal"
+	successBelow = "/_SUCCESS"
 )
 
 // Errors to compare with errors.Is: the result or the attempt was given up; another attempt of
@@ -35,35 +24,41 @@ var (
 	ErrTaken   = errors.New("another run writes there")
 )
 
-// Directory is a result on HDFS. Its methods may be called from any goroutine.
-type Directory struct {
+// Result is a result of a job: part files and _SUCCESS in a directory of HDFS. As package output does
+// on local disks, it is written whole or not at all. Hadoop makes each step durable. Methods may be
+// called from any goroutine.
+//
+//	name/_temporary/attempt_r_000003_0/part-r-00003     written by an attempt
+//	name/_temporary/task_r_000003/part-r-00003          its attempt has won
+//	name/part-r-00003, name/_SUCCESS                    published
+type Result struct {
 	name string // without slashes at its end
-	fs   *hdfs.FS
+	fs   *FS
 
 	mu struct {
 		sync.Mutex
 		made    bool
 		aborted bool
 		tasks   map[int]string // by task: the part file of the attempt that has won
-		open    map[*Part]struct{}
+		open    map[*ResultPart]struct{}
 	}
 }
 
-// Open returns a result for which nothing is done yet. Publish and Abort close the idle
+// NewResult returns a result for which nothing is done yet. Publish and Abort close the idle
 // connections of f.
-func Open(name string, f *hdfs.FS) *Directory {
-	d := &Directory{name: strings.TrimRight(name, "/"), fs: f}
-	d.mu.tasks, d.mu.open = map[int]string{}, map[*Part]struct{}{}
+func NewResult(name string, f *FS) *Result {
+	d := &Result{name: strings.TrimRight(name, "/"), fs: f}
+	d.mu.tasks, d.mu.open = map[int]string{}, map[*ResultPart]struct{}{}
 	return d
 }
 
 // Inside reports whether the result is path, or lies below it.
-func (d *Directory) Inside(path string) bool {
+func (d *Result) Inside(path string) bool {
 	return strings.HasPrefix(d.name+"/", strings.TrimRight(path, "/")+"/")
 }
 
 // Free fails with fs.ErrExist if the name is taken.
-func (d *Directory) Free() error {
+func (d *Result) Free() error {
 	switch _, err := d.fs.Stat(d.name); {
 	case err == nil:
 		return fs.ErrExist
@@ -76,13 +71,13 @@ func (d *Directory) Free() error {
 
 // Start makes what attempts write to. Of two runs that start at once only one makes the mark; the
 // other one gets ErrTaken.
-func (d *Directory) Start() error {
+func (d *Result) Start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.Free(); err != nil {
 		return err
 	}
-	if err := d.touch(d.name + markName); errors.Is(err, fs.ErrExist) {
+	if err := d.touch(d.name + markBelow); errors.Is(err, fs.ErrExist) {
 		return ErrTaken
 	} else if err != nil {
 		return err
@@ -93,7 +88,7 @@ func (d *Directory) Start() error {
 
 // touch makes an empty file. It fails with fs.ErrExist if there is one: on HDFS only one of
 // several clients makes a file.
-func (d *Directory) touch(name string) error {
+func (d *Result) touch(name string) error {
 	w, err := d.fs.Create(name)
 	if err != nil {
 		return err
@@ -102,12 +97,12 @@ func (d *Directory) touch(name string) error {
 }
 
 // Attempt makes the part file name of attempt n of a task, whose kind is m or r.
-func (d *Directory) Attempt(kind string, task, n int, name string) (*Part, error) {
-	p := &Part{
+func (d *Result) Attempt(kind string, task, n int, name string) (*ResultPart, error) {
+	p := &ResultPart{
 		dir:  d,
 		task: task,
-		path: fmt.Sprintf("%s%s/attempt_%s_%06d_%d", d.name, tempName, kind, task, n),
-		won:  fmt.Sprintf("%s%s/task_%s_%06d", d.name, tempName, kind, task),
+		path: fmt.Sprintf("%s%s/attempt_%s_%06d_%d", d.name, tempBelow, kind, task, n),
+		won:  fmt.Sprintf("%s%s/task_%s_%06d", d.name, tempBelow, kind, task),
 		name: name,
 	}
 	d.mu.Lock()
@@ -125,7 +120,7 @@ func (d *Directory) Attempt(kind string, task, n int, name string) (*Part, error
 
 // Publish moves the parts of all tasks up. `_SUCCESS` comes last: without it no reader takes the
 // result for complete.
-func (d *Directory) Publish(tasks int) error {
+func (d *Result) Publish(tasks int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -141,10 +136,10 @@ func (d *Directory) Publish(tasks int) error {
 			return err
 		}
 	}
-	if err := d.fs.Remove(d.name + tempName); err != nil {
+	if err := d.fs.Remove(d.name + tempBelow); err != nil {
 		return err
 	}
-	if err := d.touch(d.name + successName); err != nil {
+	if err := d.touch(d.name + successBelow); err != nil {
 		return err
 	}
 	d.fs.Close()
@@ -152,11 +147,11 @@ func (d *Directory) Publish(tasks int) error {
 }
 
 // Abort removes the directory, if this run has made it. It may be called again.
-func (d *Directory) Abort() error {
+func (d *Result) Abort() error {
 	d.mu.Lock()
 	made := d.mu.made
 	d.mu.aborted, d.mu.made = true, false
-	var open []*Part
+	var open []*ResultPart
 	for p := range d.mu.open {
 		open = append(open, p)
 	}
@@ -171,18 +166,18 @@ func (d *Directory) Abort() error {
 	return d.fs.Remove(d.name)
 }
 
-// Part is the part file of one attempt. One goroutine uses it; Abort may be called from any.
-type Part struct {
-	dir             *Directory
+// ResultPart is the part file of one attempt. One goroutine uses it; Abort may be called from any.
+type ResultPart struct {
+	dir             *Result
 	task            int
 	path, won, name string // directories, and the file in them
-	w               *hdfs.Writer
+	w               *Writer
 	aborted         atomic.Bool
 	ended           bool // by Commit
 }
 
 // Write implements io.Writer.
-func (p *Part) Write(data []byte) (int, error) {
+func (p *ResultPart) Write(data []byte) (int, error) {
 	if p.aborted.Load() {
 		return 0, ErrAborted
 	}
@@ -194,7 +189,7 @@ func (p *Part) Write(data []byte) (int, error) {
 }
 
 // Commit ends the file and makes this attempt the winner of its task, or fails with ErrLost.
-func (p *Part) Commit() error {
+func (p *ResultPart) Commit() error {
 	if p.aborted.Load() || p.ended {
 		return ErrAborted
 	}
@@ -221,7 +216,7 @@ func (p *Part) Commit() error {
 }
 
 // Abort gives the attempt up. What it has written goes with the whole of _temporary.
-func (p *Part) Abort() {
+func (p *ResultPart) Abort() {
 	p.aborted.Store(true)
 	p.w.Abort()
 }
