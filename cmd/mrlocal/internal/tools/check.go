@@ -45,6 +45,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		defer close(todo)
 		defer close(inOrder)
 		cut := lineCutter{r: r, delim: delim, size: checkedBytes}
+		read := int64(0)
 		for {
 			var b *checkedBlock
 			select {
@@ -53,6 +54,10 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 				return
 			}
 			b.data, b.err = cut.next(b.data)
+			read += int64(len(b.data))
+			if b.err != nil && b.err != io.EOF {
+				b.err = errs.Inputf(argv.Quote(f.name), "read failed: %w", f.decode.Explain(b.err, read))
+			}
 			// Both channels have room for all blocks.
 			todo <- b
 			inOrder <- b
@@ -77,7 +82,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, blocks <-chan *checkedBlock, free chan<- *checkedBlock, least int) (int, error) {
 	var before sort.Line // the last one of the blocks before
 	var text, key []byte // memory of before
-	number, read := int64(0), int64(0)
+	number := int64(0)
 	for {
 		var b *checkedBlock
 		select {
@@ -100,13 +105,13 @@ func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, bl
 		case b.refused != nil:
 			return 0, errs.Inputf(argv.Quote(f.name), "line %d: %w", number+int64(b.lines)+1, b.refused)
 		}
-		number, read = number+int64(b.lines), read+int64(len(b.data))
+		number += int64(b.lines)
 		switch b.err {
 		case nil:
 		case io.EOF:
 			return 0, nil
 		default:
-			return 0, errs.Inputf(argv.Quote(f.name), "read failed: %w", f.decode.Explain(b.err, read))
+			return 0, b.err
 		}
 		if b.lines > 0 {
 			text, key = append(text[:0], b.last.Text...), append(key[:0], b.last.Key...)
@@ -184,9 +189,14 @@ func (c *lineCutter) next(buf []byte) ([]byte, error) {
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, cap(buf))
 		}
-		n, err := io.ReadFull(c.r, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
+		// Not io.ReadFull: of a file cut short it says what it says of one that ends.
+		var err error
+		for err == nil && len(buf) < cap(buf) {
+			var n int
+			n, err = c.r.Read(buf[len(buf):cap(buf)])
+			buf = buf[:len(buf)+n]
+		}
+		if err == io.EOF {
 			if len(buf) > 0 && buf[len(buf)-1] != c.delim {
 				buf = append(buf, c.delim)
 			}
