@@ -176,6 +176,9 @@ func mergeInto(ctx context.Context, heap []*mergeSource, w *writeBehind, unique 
 	}
 	// last is the last line that was written. Only -u needs it.
 	var last sort.Line
+	// second is the source below the root that comes first; 0: not known. It stays so while the
+	// root does, and then a line costs one comparison.
+	second := 0
 	// n counts the lines that were read from the heap, not those that were written.
 	for n := 0; len(heap) > 0; n++ {
 		top := heap[0]
@@ -197,8 +200,19 @@ func mergeInto(ctx context.Context, heap []*mergeSource, w *writeBehind, unique 
 		if !more {
 			heap[0] = heap[len(heap)-1]
 			heap = heap[:len(heap)-1]
+			second = 0
 		}
-		siftDown(heap, 0)
+		if second == 0 && len(heap) > 1 {
+			second = 1
+			if len(heap) > 2 && heap[2].less(heap[1]) {
+				second = 2
+			}
+		}
+		if len(heap) > 1 && heap[second].less(heap[0]) {
+			heap[0], heap[second] = heap[second], heap[0]
+			siftDown(heap, second)
+			second = 0
+		}
 		if n%linesPerLookup == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
