@@ -55,7 +55,7 @@ func TestEverydayCommands(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash to run the commands")
 	}
-	files, missing := everydayFiles(), map[string]bool{}
+	files, missing := everydayFiles(60), map[string]bool{}
 	for i, p := range pairs {
 		t.Run(fmt.Sprint(i, " ", p.ours), func(t *testing.T) {
 			for _, m := range programs.FindAllStringSubmatch(p.ours+" && "+p.peer, -1) {
@@ -103,7 +103,12 @@ type outcome struct {
 // runLine runs a line in a shell, in a directory of its own with these files.
 func runLine(t *testing.T, files map[string]string, line string) outcome {
 	t.Helper()
-	dir := t.TempDir()
+	return runLineIn(t, writeFiles(t, t.TempDir(), files), line, os.Getenv("PATH"))
+}
+
+// writeFiles returns the directory.
+func writeFiles(t *testing.T, dir string, files map[string]string) string {
+	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -113,8 +118,13 @@ func runLine(t *testing.T, files map[string]string, line string) outcome {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+func runLineIn(t *testing.T, dir, line, path string) outcome {
+	t.Helper()
 	c := exec.Command("bash", "-c", line)
-	c.Dir, c.Env = dir, append(os.Environ(), "LC_ALL=C", "GORACE=atexit_sleep_ms=0", "TERM=xterm", "GREP_COLORS=")
+	c.Dir, c.Env = dir, append(os.Environ(), "PATH="+path, "LC_ALL=C", "GORACE=atexit_sleep_ms=0", "TERM=xterm", "GREP_COLORS=")
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	err := c.Run()
@@ -125,11 +135,12 @@ func runLine(t *testing.T, files map[string]string, line string) outcome {
 	return outcome{stdout.String(), c.ProcessState.ExitCode(), stderr.Len() > 0}
 }
 
-// everydayFiles are the files that the commands read, by name.
-func everydayFiles() map[string]string {
+// everydayFiles are the files that the commands read, by name. Those with data have some more than
+// so many lines.
+func everydayFiles(lines int) map[string]string {
 	var numbers, sizes, log, tabs, text strings.Builder
-	for i := range 60 {
-		n := (i*7919 + 13) % 61
+	for i := range lines {
+		n := (i*7919 + 13) % (lines + 1)
 		fmt.Fprintf(&numbers, "%d.%d\n", n*n-900, i%4)
 		fmt.Fprintf(&sizes, "%d%s\tfile-%d\n", n*37%1024, []string{"", "K", "M", "G"}[i%4], n)
 		fmt.Fprintf(&log, "%s user%d %s: line a.b %d\n", []string{"mon", "tue", "wed"}[i%3], n%5, []string{"error", "info", "warn", "info", "info"}[i%5], n%9)

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var everydayMiB = flag.Int("everyday", 0, "time the everyday commands on files of about so many MiB")
+
+// readsTree matches command lines whose data does not grow with the files.
+var readsTree = regexp.MustCompile(`\btree\b|none|--no-such|no/where`)
+
+// TestEverydayTimes times each pair of testdata/everyday.txt that reads no tree: medians of 5 in
+// turn, on the files of TestEverydayCommands, made larger. It prints the peer's time by ours,
+// least first, and fails where the two print different bytes.
+//
+//	go test ./cmd/mrlocal -run EverydayTimes -v -timeout 1h -everyday 64
+func TestEverydayTimes(t *testing.T) {
+	if *everydayMiB == 0 {
+		t.Skip("-everyday MIB times the commands")
+	}
+	base := ""
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		base = "/dev/shm" // write-back is noise
+	}
+	dir, err := os.MkdirTemp(base, "everyday-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "mrlocal"), ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const lineBytes = 20 // of a line of text
+	files := everydayFiles(*everydayMiB << 20 / lineBytes)
+	sorted := strings.Split(files["text"], "\n")
+	slices.Sort(sorted)
+	files["sorted"] = strings.Join(sorted, "\n") + "\n"
+	files["sorted2"] = strings.Join(sorted[:len(sorted)/2], "\n") + "\n"
+	files["twice"] = strings.Join(slices.Compact(sorted), "\n") + "\n"
+	files["names0"] = strings.ReplaceAll(files["text"], "\n", "\x00")
+	writeFiles(t, dir, files)
+	path := bin + string(os.PathListSeparator) + os.Getenv("PATH")
+
+	type row struct {
+		line        string
+		ours, peers time.Duration
+	}
+	var rows []row
+	for _, p := range readEveryday(t) {
+		if readsTree.MatchString(p.ours) || p.differs != "" {
+			continue
+		}
+		var times [2][]time.Duration
+		var got [2]outcome
+		for range 5 {
+			for i, line := range []string{p.ours, p.peer} {
+				begin := time.Now()
+				got[i] = runLineIn(t, dir, line, path)
+				times[i] = append(times[i], time.Since(begin))
+			}
+		}
+		if got[0] != got[1] {
+			t.Errorf("%s: %d bytes, exit %d; the peer %d bytes, exit %d", p.ours, len(got[0].stdout), got[0].code, len(got[1].stdout), got[1].code)
+		}
+		slices.Sort(times[0])
+		slices.Sort(times[1])
+		rows = append(rows, row{p.ours, times[0][2], times[1][2]})
+	}
+	const atOnce = 5 * time.Millisecond // of the peer: what counts is how a process starts
+	ratio := func(r row) float64 { return float64(r.peers) / float64(r.ours) }
+	slices.SortFunc(rows, func(a, b row) int {
+		if ratio(a) < ratio(b) {
+			return -1
+		}
+		return 1
+	})
+	slower, short := 0, 0
+	for _, r := range rows {
+		switch {
+		case r.peers < atOnce:
+			short++
+		case ratio(r) < 1:
+			slower++
+		}
+		fmt.Printf("%5.2f  %6.1f ms  %6.1f ms  %s\n", ratio(r), r.ours.Seconds()*1e3, r.peers.Seconds()*1e3, r.line)
+	}
+	fmt.Printf("%d of %d are slower than the peer, besides %d that take it less than %v\n", slower, len(rows)-short, short, atOnce)
+}
