@@ -26,9 +26,6 @@ type stdout struct {
 	}
 }
 
-// pipeBytes is the most that Linux lets any user give a pipe. A pipe begins with 64 KiB.
-const pipeBytes = 1 << 20
-
 // openStdout refuses a standard output that is redirected to an input, which would be read
 // while it grows. That input and output may be the two ends of one pipe is not checked.
 func openStdout(spec Spec) (place, error) {
@@ -59,14 +56,8 @@ func (s *stdout) regular() (*disk.File, fs.FileInfo) {
 	return disk.Of(f), info
 }
 
-// start makes room in a pipe, so that its reader finds more each time it wakes up.
 func (s *stdout) start() error {
-	if f, ok := s.w.(*os.File); ok {
-		// Only a pipe has such a buffer. Failure changes nothing but speed.
-		if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-			growPipe(disk.Of(f), pipeBytes)
-		}
-	}
+	disk.GrowPipe(s.w)
 	return nil
 }
 

@@ -87,19 +87,6 @@ func duplicate(f *disk.File) (*disk.File, error) {
 	return disk.Of(os.NewFile(uintptr(twin), f.Name())), nil
 }
 
-// growPipe gives a pipe room for so many bytes, if the system allows that.
-func growPipe(f *disk.File, bytes int) {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = c.Control(func(fd uintptr) {
-		if now, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && now < bytes {
-			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, bytes)
-		}
-	})
-}
-
 // atOffset returns the offset of a regular file that is not in append mode, and whether the
 // file ends there.
 func atOffset(f *disk.File) (offset int64, atEnd bool) {

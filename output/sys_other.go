@@ -49,8 +49,5 @@ func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 // duplicate is not there, so errors of a close show at the close itself.
 func duplicate(*disk.File) (*disk.File, error) { return nil, errors.ErrUnsupported }
 
-// growPipe only makes things faster. It may do nothing.
-func growPipe(*disk.File, int) {}
-
 // atOffset says no, so standard output is written in order.
 func atOffset(*disk.File) (offset int64, atEnd bool) { return 0, false }

@@ -1,6 +1,11 @@
 package disk
 
-import "golang.org/x/sys/unix"
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // exchange swaps two names. Some file systems cannot (EINVAL).
 func exchange(a, b string) error {
@@ -40,4 +45,28 @@ func withFD(f *File, do func(fd int)) {
 		return
 	}
 	_ = c.Control(func(fd uintptr) { do(int(fd)) })
+}
+
+// pipeBytes is the most that Linux lets any user give a pipe. A pipe begins with 64 KiB.
+const pipeBytes = 1 << 20
+
+// GrowPipe makes room in w if it is a pipe, so that its reader finds more each time it wakes up.
+// Failure changes nothing but speed.
+func GrowPipe(w io.Writer) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return
+	}
+	c, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		if now, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && now < pipeBytes {
+			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes)
+		}
+	})
 }

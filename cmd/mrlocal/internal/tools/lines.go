@@ -12,6 +12,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 	"mrlocal/output/compress"
 )
 
@@ -124,6 +125,7 @@ func (c *Call) openResult() (*result, error) {
 
 // writeTo makes the lines go to w, compressed as format says.
 func (r *result) writeTo(w io.Writer, format compress.Format) (err error) {
+	disk.GrowPipe(w)
 	if format != compress.None {
 		if r.pack, err = compress.NewWriter(format, w); err != nil {
 			return err
