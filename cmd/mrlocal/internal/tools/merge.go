@@ -30,7 +30,7 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 	size := min(max(mergeBytes/(2*len(s.files)), leastMergeBlock), lineBuffer)
 	var heap []*mergeSource
 	for i, name := range s.files {
-		m := &mergeSource{lineSource: lineSource{name: name}, order: order, place: i, ctx: ctx, free: make(chan *mergeBlock, 2), read: make(chan *mergeBlock, 2)}
+		m := &mergeSource{lineSource: lineSource{name: name}, order: order, unique: s.order.Unique, place: i, ctx: ctx, free: make(chan *mergeBlock, 2), read: make(chan *mergeBlock, 2)}
 		r, err := m.open(s.Call)
 		if err != nil {
 			return err
@@ -60,9 +60,10 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 // mergeSource is a file in the heap; its place orders equal lines.
 type mergeSource struct {
 	lineSource
-	order *sort.Order
-	place int
-	ctx   context.Context // ends a wait for a block
+	order  *sort.Order
+	unique bool // of equal lines that follow one another the first is enough
+	place  int
+	ctx    context.Context // ends a wait for a block
 
 	// Blocks go around: the goroutine of readAhead fills those that the merge has done with.
 	free, read chan *mergeBlock
@@ -78,6 +79,7 @@ type mergeBlock struct {
 	keys  []byte
 	lines []sort.Line // point into data and keys
 	err   error       // of what follows the lines; io.EOF: nothing does
+	read  int         // lines in data
 }
 
 // readAhead fills blocks until the file ends or stop is closed. It owns the file.
@@ -108,10 +110,10 @@ func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan
 		if b.err != nil && b.err != io.EOF {
 			b.err = errs.Inputf(argv.Quote(m.name), "read failed: %w", m.decode.Explain(b.err, read))
 		}
-		if at, err := b.index(m.order, cut.delim); err != nil {
-			b.err = errs.Inputf(argv.Quote(m.name), "line %d: %w", number+int64(at)+1, err)
+		if err := b.index(m.order, cut.delim, m.unique); err != nil {
+			b.err = errs.Inputf(argv.Quote(m.name), "line %d: %w", number+int64(b.read)+1, err)
 		}
-		number += int64(len(b.lines))
+		number += int64(b.read)
 		last := b.err != nil
 		m.read <- b
 		if last {
@@ -121,20 +123,23 @@ func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan
 }
 
 // index finds the lines of a block and makes their keys. If the order refuses a line, that is an
-// error with the number of the line in the block, from 0, and the block ends before it.
-func (b *mergeBlock) index(order *sort.Order, delim byte) (int, error) {
-	b.lines, b.keys = b.lines[:0], b.keys[:0]
-	for at := 0; at < len(b.data); {
+// error, and the block ends before it. With unique, a line that equals the one before is left out.
+func (b *mergeBlock) index(order *sort.Order, delim byte, unique bool) error {
+	b.lines, b.keys, b.read = b.lines[:0], b.keys[:0], 0
+	for at := 0; at < len(b.data); b.read++ {
 		end := at + bytes.IndexByte(b.data[at:], delim)
 		line := b.data[at:end]
 		at = end + 1
 		if err := order.Check(line); err != nil {
-			return len(b.lines), err
+			return err
 		}
 		// Keys that were made before stay where they are if keys moves.
 		b.lines = append(b.lines, sort.Line{Text: line, Key: order.Key(&b.keys, line)})
+		if n := len(b.lines); unique && n > 1 && order.Compare(&b.lines[n-2], &b.lines[n-1]) == 0 {
+			b.lines = b.lines[:n-1]
+		}
 	}
-	return 0, nil
+	return nil
 }
 
 // next goes to the next line. It returns false at the end.
