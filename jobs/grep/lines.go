@@ -151,7 +151,8 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) > 0 && !m.done() {
 		data := b.Data
 		if m.eol == 0 {
-			m.text = exchange(m.text[:0], data)
+			m.text = append(m.text[:0], data...)
+			exchange(m.text)
 			data = m.text
 		}
 		m.search.begin(data)

@@ -1,6 +1,7 @@
 package grep
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 )
@@ -45,5 +46,31 @@ func TestWhatAutomataGiveUpTheStandardLibraryDoes(t *testing.T) {
 			t.Fatalf("in %q: %d:%d, want %d:%d", line, got, gotEnd, want, wantEnd)
 		}
 		from = end + 1 + 10_000/100*100 // not all of them, at this speed
+	}
+}
+
+// Bytes beside a NUL or newline may carry into it in a word of eight.
+func TestExchangeChangesTwoBytesOnly(t *testing.T) {
+	var data []byte
+	for i := range 256 {
+		for _, c := range []byte{0, 1, '\n' - 1, '\n', '\n' + 1, 0x80, 0x80 | '\n', 0xff} {
+			data = append(data, byte(i), c)
+		}
+	}
+	for cut := range 17 {
+		got := bytes.Clone(data[:len(data)-cut])
+		exchange(got)
+		for i, c := range got {
+			want := data[i]
+			switch want {
+			case 0:
+				want = '\n'
+			case '\n':
+				want = 0
+			}
+			if c != want {
+				t.Fatalf("byte %#x at %d of %d became %#x", data[i], i, len(got), c)
+			}
+		}
 	}
 }
