@@ -8,7 +8,6 @@ import (
 	"mrlocal/engine/task"
 	"mrlocal/input"
 	"mrlocal/jobs"
-	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/spill/runs"
 )
@@ -16,7 +15,7 @@ import (
 // complete adds what depends on the numbers of tasks: the shuffle and the sink.
 func (j *runningJob) complete() {
 	if !j.MapOnly() {
-		j.Shuffle = shuffle.New(len(j.maps), j.Parts)
+		j.Shuffle = task.NewShuffle(len(j.maps), j.Parts)
 	}
 	switch ch := j.chain; {
 	case j.step < len(ch.job.Chain)-1: // a job of several rounds is one of them

@@ -31,8 +31,8 @@
 //
 // Neighbours: package record holds records in memory and sorts their entries.
 // Package runs writes, keeps and merges sorted runs. Package rule says when a buffer
-// spills and grows. Package shuffle passes MapOutputs to reduces, and engine/task
-// drives all of them.
+// spills and grows. Package engine/task drives all of them, and passes MapOutputs to
+// reduces (Shuffle).
 package spill
 
 import (

@@ -11,8 +11,8 @@
 // nothing while it waits for that. It gives everything back when it ends; a map
 // output has a lease of its own.
 //
-// An attempt reads an engine/source, uses shuffle and spill, and writes to a
-// Sink. A Pool has the threads of all slots.
+// An attempt reads an engine/source, uses package spill, and writes to a Sink.
+// A Shuffle passes map outputs to reduces. A Pool has the threads of all slots.
 package task
 
 import (

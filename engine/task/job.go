@@ -6,7 +6,6 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/jobs"
 	"mrlocal/report"
-	"mrlocal/shuffle"
 	"mrlocal/spill/record"
 	"mrlocal/spill/runs"
 )
@@ -14,11 +13,11 @@ import (
 // SharedJob is what the attempts of a job share.
 type SharedJob struct {
 	Spec    jobs.Job
-	Parts   int              // reduce tasks
-	ranges  record.Ranges    // by which maps divide the records of a job with one reduce
-	Cuts    [][]byte         // the cut points between parts, where parts are ranges of keys
-	Spread  int              // how many maps divide the records of a key that has several parts (source.CutsOf); 0: no key has
-	Shuffle *shuffle.Shuffle // nil: map-only
+	Parts   int           // reduce tasks
+	ranges  record.Ranges // by which maps divide the records of a job with one reduce
+	Cuts    [][]byte      // the cut points between parts, where parts are ranges of keys
+	Spread  int           // how many maps divide the records of a key that has several parts (source.CutsOf); 0: no key has
+	Shuffle *Shuffle      // nil: map-only
 	Sink    Sink
 	Keeper  Keeper // nil: map outputs need not outlive the run
 	Side    []byte // side data (jobs.OwnAttempt); nil: none

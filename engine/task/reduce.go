@@ -8,7 +8,6 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/jobs"
-	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
@@ -60,7 +59,7 @@ func (a *SlotAttempt) Reduce() error {
 
 // copyPhase waits until fetch has handed over every map output of the job. Within
 // one machine a copy moves references, not bytes.
-func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
+func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
@@ -92,7 +91,7 @@ const mostFetchEvents = 64
 
 // input returns how many records and bytes the copied outputs have for the reduce. Outputs
 // that were lost after their copy are not among them.
-func (a *SlotAttempt) input(fetch *shuffle.Fetch) (records, bytes int64) {
+func (a *SlotAttempt) input(fetch *Fetch) (records, bytes int64) {
 	for _, out := range fetch.Outputs() {
 		n, keyBytes, valueBytes := out.PartBytes(int(a.ID.Task))
 		records, bytes = records+n, bytes+keyBytes+valueBytes

@@ -462,7 +462,7 @@ func TestUnsafeHasASafeTwin(t *testing.T) {
 func TestTheRulesSeeWhatTheyForbid(t *testing.T) {
 	for pkg, want := range map[string]string{
 		"": "front door", "cmd/mrlocal/internal/argv": "programs", "errs": "errors", "internal/order": "internal", "jobs": "ground", "jobs/grep": "data and slots",
-		"slots": "data and slots", "slots/policy": "policies, shuffle", "slots/policy/policytest": "policies, shuffle",
+		"slots": "data and slots", "slots/policy": "policies", "slots/policy/policytest": "policies",
 		"engine": "drivers", "spill": "data and slots",
 	} {
 		if got := layerOf(pkg); got < 0 || layers()[got].name != want {

@@ -14,7 +14,7 @@ func layers() []layer {
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen", "hdfs/..."}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/meter", "slots/replay", "input", "input/codec", "stream", "spill/...", "output/...", "jobs/..."}},
-		{"policies, shuffle", []string{"slots/policy/...", "slots/setup", "shuffle", "report"}},
+		{"policies", []string{"slots/policy/...", "slots/setup", "report"}},
 		{"streaming", []string{"streaming/..."}},
 		{"workload files", []string{"workload/...", "submit"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},

@@ -1,4 +1,4 @@
-package shuffle
+package task
 
 import (
 	"context"
@@ -9,15 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/spill/record"
 	"mrlocal/spill/runs"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // kit makes outputs and tells whether they were released.
 type kit struct {
@@ -66,7 +63,7 @@ func (k *kit) collect(t *testing.T, ctx context.Context, f *Fetch) (names []stri
 
 func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing.T) {
 	k := newKit(t)
-	s := New(3, 1)
+	s := NewShuffle(3, 1)
 	s.Seal()
 	s.Commit(2, k.output("c", 1))
 	f := s.Fetch(0)
@@ -93,7 +90,7 @@ func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing
 
 func TestACopyPhaseEndsOnlyWhenTheNumberOfMapsIsFinal(t *testing.T) {
 	k := newKit(t)
-	s := New(1, 1)
+	s := NewShuffle(1, 1)
 	s.Commit(0, k.output("a", 1))
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("waited"))
 	defer cancel()
@@ -112,7 +109,7 @@ func TestACopyPhaseEndsOnlyWhenTheNumberOfMapsIsFinal(t *testing.T) {
 
 func TestAJobWithoutMapsHasNothingToCopy(t *testing.T) {
 	k := newKit(t)
-	s := New(0, 2)
+	s := NewShuffle(0, 2)
 	s.Seal()
 	f := s.Fetch(1)
 	defer f.Close()
@@ -123,7 +120,7 @@ func TestAJobWithoutMapsHasNothingToCopy(t *testing.T) {
 
 func TestALostOutputIsCopiedAgainByThoseWhoHaveIt(t *testing.T) {
 	k := newKit(t)
-	s := New(2, 2)
+	s := NewShuffle(2, 2)
 	s.Seal()
 	lost := k.output("lost", 2)
 	s.Commit(0, lost)
@@ -166,7 +163,7 @@ func TestALostOutputIsCopiedAgainByThoseWhoHaveIt(t *testing.T) {
 func copied(t *testing.T, parts int) (*Shuffle, *runs.MapOutput, *Fetch) {
 	t.Helper()
 	k := newKit(t)
-	s := New(1, parts)
+	s := NewShuffle(1, parts)
 	s.Seal()
 	out := k.output("", parts)
 	s.Commit(0, out)
@@ -193,7 +190,7 @@ func TestAnOutputThatIsLostAfterTheCopyPhaseIsKept(t *testing.T) {
 
 func TestASecondOutputOfAMapIsReleased(t *testing.T) {
 	k := newKit(t)
-	s := New(1, 1)
+	s := NewShuffle(1, 1)
 	first, second := k.output("", 1), k.output("", 1)
 	s.Commit(0, first)
 	s.Commit(0, second)
@@ -222,14 +219,14 @@ func TestOutputsAreReleasedWhenTheLastPartIsDoneAndTheLastFetchClosed(t *testing
 
 func TestCloseEndsCopyPhasesAndReleasesEverything(t *testing.T) {
 	k := newKit(t)
-	s := New(2, 1)
+	s := NewShuffle(2, 1)
 	out := k.output("", 1)
 	s.Commit(0, out)
 	f := s.Fetch(0)
 	got := make(chan error)
 	go func() { got <- f.Copy(t.Context(), nil) }()
 	s.Close()
-	if err := <-got; !errors.Is(err, ErrClosed) {
+	if err := <-got; !errors.Is(err, errShuffleClosed) {
 		t.Errorf("got %v", err)
 	}
 	f.Close()
@@ -248,7 +245,7 @@ func TestAnyHistoryEndsWithEverythingReleased(t *testing.T) {
 	k := newKit(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		maps, parts := rapid.IntRange(1, 5).Draw(rt, "maps"), rapid.IntRange(1, 3).Draw(rt, "parts")
-		s := New(maps, parts)
+		s := NewShuffle(maps, parts)
 		s.Seal()
 		live := make([]*runs.MapOutput, maps)
 		var all []*runs.MapOutput
@@ -329,7 +326,7 @@ func copyNow(rt *rapid.T, f *Fetch, live []*runs.MapOutput) {
 func BenchmarkCopy(b *testing.B) {
 	k := newKit(b)
 	const maps = 10_000
-	s := New(maps, 1)
+	s := NewShuffle(maps, 1)
 	s.Seal()
 	for m := range maps {
 		s.Commit(m, k.output("", 1))
