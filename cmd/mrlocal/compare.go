@@ -5,7 +5,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/workloads"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
@@ -33,7 +32,7 @@ func runCompare(ctx context.Context, e command.Env, line argv.Line) (int, error)
 	if line.Words[0] == "-" && line.Words[1] == "-" {
 		return 0, errs.Optionf("-", "standard input can be only one of the two runs")
 	}
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	picture := r.Picture(true)
 	if r.Err != nil {
 		return 0, r.Err

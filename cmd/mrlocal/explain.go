@@ -8,7 +8,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
 )
@@ -38,7 +37,7 @@ func explainCommand() command.Command {
 // reads the events.
 func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// Every flag is read before the first mistake is reported.
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	o := explain.Options{
 		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"),
 		WhyIdle: -1, // no slot is asked for; slots count from 0

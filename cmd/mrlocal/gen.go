@@ -8,7 +8,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/datagen"
 	"mrlocal/errs"
 )
@@ -48,7 +47,7 @@ func runGen(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		return 0, errs.Optionf(argv.Quote(line.Words[2]), "one word too many")
 	}
 	place := line.Words[1]
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	bytes, seed := cmp.Or(r.Size("size", 1), genDefaultBytes), uint64(genDefaultSeed)
 	if line.Has("seed") { // 0 is a seed too
 		seed = argv.Value(&r.Reader, "seed", argv.Seed)

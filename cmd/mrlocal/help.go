@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/settings"
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // documented is a command with its flags.
@@ -84,7 +84,7 @@ func shownFlags(flags []argv.Spec, all bool) []argv.Spec {
 
 // examplesOf returns lines that show a command at work; none for a path that has no help.
 func examplesOf(path []string) []string {
-	if example := settings.Example(path[len(path)-1]); example != "" && path[0] == "run" {
+	if example := command.Example(path[len(path)-1]); example != "" && path[0] == "run" {
 		return []string{"mrlocal run " + path[len(path)-1] + " " + example}
 	}
 	return map[string][]string{

@@ -7,14 +7,13 @@
 // packages below internal:
 //
 //	argv         reads the command line, words errors
-//	command      what commands share: their type, streams, exit codes
+//	command      what commands share: their type, streams, exit codes, flags; the jobs of run, with their flags
 //	hadoop       streaming, lint, submit, stream
 //	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
 //	pictures     --svg, --trace, --csv, --metrics, --html and --ui
 //	predict      profile and validate
 //	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result, notices of others
 //	runjob       run, tune
-//	settings     flags that several commands share; the jobs of run, with their flags
 //	show         progress, tables and gantts
 //	teach        demo
 //	tools        the commands that work as GNU tools do

@@ -9,7 +9,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 )
 
@@ -49,7 +48,7 @@ func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, erro
 	case line.Has("write") && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	o := experiments{seeds: r.Count("seeds", 1, mostSeeds), format: r.Choice("format", "text", "csv", "json", "markdown"), toDocs: line.Has("write"), write: e.Write}
 	if o.html, err = pictures.HTML(r.Path("html"), process.Work{Stdout: e.Stdout}); err != nil {
 		return 0, err

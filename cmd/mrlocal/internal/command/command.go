@@ -1,5 +1,10 @@
-// Package command has what all commands of mrlocal share. These are the type of a command, its
-// streams, the exit codes, and the writing of results.
+// Package command has what commands of mrlocal share: the type of a command, its streams, the exit
+// codes, and the flags that several of them take, with the options that these stand for. It also has
+// the jobs of run with their flags (Jobs).
+//
+// A function whose name ends in Flags lists flags, for the parser and the help. A method of
+// Reader, or a function whose name begins with Read, reads them. The first mistake stays in
+// Reader.Err.
 //
 // The table of commands is in package main, which reads the command line, calls the one that it
 // names and writes its error. The package keeps nothing.

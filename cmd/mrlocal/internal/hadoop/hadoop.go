@@ -3,7 +3,7 @@
 // cluster, and stream is the child that does one side of it there.
 //
 // Memory: nothing is kept. Neighbours: packages streaming, stream and submit do the work; runjob
-// runs a streaming job as any other. Package settings has the flags of run streaming and of HDFS.
+// runs a streaming job as any other. Package command has the flags of run streaming and of HDFS.
 package hadoop
 
 import (
@@ -12,7 +12,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/runjob"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/jobs"
 )
 
@@ -42,9 +41,9 @@ func Stream() command.Command {
 func forEachJob(usage, help, args string, flags []argv.Spec, run jobCommand) command.Command {
 	// The job is built late (build): submit makes it after it has checked the flags of the
 	// cluster, and a child after it knows its side.
-	c := settings.ForEachJob(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(settings.Job) []argv.Spec { return flags },
-		func(ctx context.Context, e command.Env, line argv.Line, job string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
-			return command.Done, run(ctx, e, line, job, func() (jobs.Chain, error) { return build(settings.NewReader(line)) })
+	c := command.ForEachJob(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(command.Job) []argv.Spec { return flags },
+		func(ctx context.Context, e command.Env, line argv.Line, job string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
+			return command.Done, run(ctx, e, line, job, func() (jobs.Chain, error) { return build(command.NewReader(line)) })
 		})
 	c.Args, c.Sub = args, c.Sub[:3] // wordcount, sort, grep
 	return c

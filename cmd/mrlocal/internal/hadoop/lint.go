@@ -14,8 +14,8 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/jobs"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
@@ -51,7 +51,7 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case err != nil:
-		fmt.Fprint(stderr, argv.ErrorLine("lint", settings.StreamingMistake(err)))
+		fmt.Fprint(stderr, argv.ErrorLine("lint", command.StreamingMistake(err)))
 		return 2
 	case len(found) > 0:
 		return 1
@@ -110,7 +110,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 		return "", nil, err
 	}
 	o := mrlocal.Options{}
-	settings.ApplyStreaming(w, &o)
+	command.ApplyStreaming(w, &o)
 	// A command that hangs must not hang the check. The timeout counts from its last sign of
 	// life.
 	if o.TaskTimeout == 0 {

@@ -9,7 +9,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/jobs"
@@ -34,7 +33,7 @@ func streamFlags() []argv.Spec {
 		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input"},
 		argv.ValueSpec("files", "the input has `N` files", "1"),
 		argv.ValueSpec("results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
-	}, settings.HDFSFlags()...)
+	}, command.HDFSFlags()...)
 }
 
 // SideLast turns "stream SIDE JOB" into "stream JOB SIDE", as the tree of commands has it, and
@@ -66,13 +65,13 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		r.Keep(err)
 	}
 	o := stream.Options{
-		Step: max(r.Count("step", 1, 100), 1) - 1, Reduces: r.Count("reduces", 1, settings.MostReducers), Files: r.Count("files", 1, 1<<31-1),
+		Step: max(r.Count("step", 1, 100), 1) - 1, Reduces: r.Count("reduces", 1, command.MostReducers), Files: r.Count("files", 1, 1<<31-1),
 		InOrder: line.Has("in-order"), Inputs: line.Values("input"), Task: stream.TaskOf(e.Getenv),
 	}
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)
 	o.Results = results
-	hdfsOptions := settings.ReadHDFS(r, append(line.Words[:len(line.Words):len(line.Words)], o.Inputs...))
+	hdfsOptions := command.ReadHDFS(r, append(line.Words[:len(line.Words):len(line.Words)], o.Inputs...))
 	path := r.Path("cuts")
 	if r.Err != nil {
 		return r.Err

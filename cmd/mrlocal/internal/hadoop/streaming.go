@@ -13,7 +13,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/jobs"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
@@ -47,8 +46,8 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 		usage(e.Stdout)
 		return command.Done
 	}
-	kind := settings.StreamingJob()
-	flags := append(append(settings.RunFlags(""), settings.VerboseFlag(), settings.QuietFlag()), kind.Flags...)
+	kind := command.StreamingJob()
+	flags := append(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()), kind.Flags...)
 	ours, theirs := divide(args, flags)
 	line, err := argv.ParseTool("streaming", ours, argv.Flags(flags))
 	var job *parse.Job
@@ -65,8 +64,8 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 		for _, in := range job.Inputs {
 			line.Flags = append(line.Flags, argv.Setting{Flag: &argv.Flag{Name: "input", Value: true, Repeat: true}, Value: in})
 		}
-		code, err = runjob.Run(ctx, e, line, kind.Name, func(r *settings.Reader) (jobs.Chain, error) {
-			s := settings.StreamingOptions(line, &mrlocal.Options{TempDirs: line.Values("tmp")}, e.Stderr)
+		code, err = runjob.Run(ctx, e, line, kind.Name, func(r *command.Reader) (jobs.Chain, error) {
+			s := command.StreamingOptions(line, &mrlocal.Options{TempDirs: line.Values("tmp")}, e.Stderr)
 			compat, _ := line.Value("compat")
 			s.Friendly = compat == "friendly"
 			work, err := streaming.New(job, s)

@@ -14,7 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/jobs"
@@ -49,7 +48,7 @@ func submitFlags() []argv.Spec {
 		argv.ValueSpec("report", "write the report of the jobs to `FILE` as JSON", ""),
 		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|none`", "auto"),
 		argv.ValueSpec("results", "pass results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
-	}, settings.HDFSFlags()...)
+	}, command.HDFSFlags()...)
 }
 
 // submitJob makes the plan and prints or runs it. What can be refused is refused before anything
@@ -65,7 +64,7 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	}
 	s := submit.Spec{
 		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
-		Reduces: r.Count("reducers", 1, settings.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
+		Reduces: r.Count("reducers", 1, command.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
 		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
 		// Hadoop keeps no order among equal keys.
 		InOrder: line.Has("in-order") || job == "sort" && (line.Has("stable") || line.Has("unique")),
@@ -73,7 +72,7 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)
 	s.Results = results
-	mode, reportPath, at := r.Choice("progress", "auto", "plain", "none"), r.Path("report"), settings.ReadHDFS(r, s.Inputs)
+	mode, reportPath, at := r.Choice("progress", "auto", "plain", "none"), r.Path("report"), command.ReadHDFS(r, s.Inputs)
 	if r.Err != nil {
 		return r.Err
 	}
@@ -176,7 +175,7 @@ func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
 	if s.NeedsCuts() {
 		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
 		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reduces))
-		for _, flag := range settings.HDFSFlags() {
+		for _, flag := range command.HDFSFlags() {
 			if v, ok := line.Value(flag.Name); ok {
 				cuts = append(cuts, "--"+flag.Name+"="+v)
 			}

@@ -13,7 +13,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 )
@@ -28,8 +27,8 @@ const defaultRounds = 3
 // Tune has a subcommand for each job, as run has.
 func Tune() command.Command {
 	flags := tuneFlags()
-	return settings.ForEachJob(command.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp},
-		func(settings.Job) []argv.Spec { return flags }, tuneJob)
+	return command.ForEachJob(command.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp},
+		func(command.Job) []argv.Spec { return flags }, tuneJob)
 }
 
 // tuneFlags are measuringFlags with those that tune reads differently.
@@ -48,11 +47,11 @@ func tuneFlags() []argv.Spec {
 func measuringFlags(others ...argv.Spec) []argv.Spec {
 	// These flags make no sense in runs whose results are thrown away, and which fix the policy.
 	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile", "fault"}
-	for _, f := range append(settings.PolicyFlags(), settings.GanttFlags("")...) {
+	for _, f := range append(command.PolicyFlags(), command.GanttFlags("")...) {
 		leave = append(leave, f.Name)
 	}
 	var flags []argv.Spec
-	for _, f := range settings.RunFlags("") { // without -o: there is no output to name
+	for _, f := range command.RunFlags("") { // without -o: there is no output to name
 		// A flag of the command replaces the one of run with the same name, at the same place of
 		// the help.
 		same := func(o argv.Spec) bool { return o.Name == f.Name }
@@ -67,9 +66,9 @@ func measuringFlags(others ...argv.Spec) []argv.Spec {
 }
 
 // tuneJob measures the job and prints the tables of slot counts.
-func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
-	r := settings.NewReader(line)
-	rounds := cmp.Or(r.Count("rounds", 1, settings.MostAttempts), defaultRounds)
+func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
+	r := command.NewReader(line)
+	rounds := cmp.Or(r.Count("rounds", 1, command.MostAttempts), defaultRounds)
 	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
 	reportPath := r.Path("report")
 	// With --progress none the notes are dropped too: the table is all that is asked for.
@@ -107,11 +106,11 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, bu
 
 // measured reads the job and the options, for commands that run a job several
 // times. Notes go to note.
-func measured(r *settings.Reader, name string, build func(*settings.Reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
+func measured(r *command.Reader, name string, build func(*command.Reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
 	if name == "grep" { // as run does
-		r.Keep(settings.MissingPattern(r.Line))
+		r.Keep(command.MissingPattern(r.Line))
 	}
-	o, err := settings.RunOptions(r.Line, "")
+	o, err := command.RunOptions(r.Line, "")
 	r.Keep(err)
 	readAgain(r, o.Inputs)
 	if r.Err != nil {
@@ -119,20 +118,20 @@ func measured(r *settings.Reader, name string, build func(*settings.Reader) (job
 	}
 	chain, err := build(r)
 	if err == nil {
-		err = settings.CheckReduces(name, chain, o)
+		err = command.CheckReduces(name, chain, o)
 	}
 	if err != nil {
 		return nil, o, err
 	}
-	settings.ApplyStreaming(r.Stream, &o)
-	for _, n := range settings.GrepNotes(r.Line, name, chain, &o) {
+	command.ApplyStreaming(r.Stream, &o)
+	for _, n := range command.GrepNotes(r.Line, name, chain, &o) {
 		note(n)
 	}
 	return chain, o, nil
 }
 
 // readAgain refuses inputs that can be read only once, such as pipes.
-func readAgain(r *settings.Reader, inputs []string) {
+func readAgain(r *command.Reader, inputs []string) {
 	for _, path := range inputs {
 		// A glob or a missing file passes here; the run has a message for both.
 		info, err := os.Stat(path)
@@ -149,14 +148,14 @@ const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each 
 func Profile() command.Command {
 	// All jobs share the flags of profile; --report and --progress are not among them.
 	flags := measuringFlags(argv.ValueSpec("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
-	return settings.ForEachJob(command.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp},
-		func(settings.Job) []argv.Spec { return flags }, profileJob)
+	return command.ForEachJob(command.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp},
+		func(command.Job) []argv.Spec { return flags }, profileJob)
 }
 
 // profileJob measures the job and prints its profile.
-func profileJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
+func profileJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
 	note := func(text string) { fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text))) }
-	chain, o, err := measured(settings.NewReader(line), name, build, note)
+	chain, o, err := measured(command.NewReader(line), name, build, note)
 	if err != nil {
 		return 0, err
 	}

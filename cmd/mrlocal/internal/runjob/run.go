@@ -1,6 +1,6 @@
 // Package runjob has the commands that run one job on real files: run, tune, and profile of a job.
 //
-// Neighbours: settings has the jobs and their flags; measure makes the runs of tune and profile;
+// Neighbours: command has the jobs and their flags; measure makes the runs of tune and profile;
 // hadoop runs streaming jobs by Run.
 package runjob
 
@@ -14,7 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/jobs"
@@ -25,13 +24,13 @@ import (
 // Help says what the exit codes of a command that runs a job mean.
 const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.`
 
-// Command has a subcommand for each job. All of them share settings.RunFlags.
+// Command has a subcommand for each job. All of them share command.RunFlags.
 func Command() command.Command {
-	return settings.ForEachJob(command.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
-		func(j settings.Job) []argv.Spec {
-			flags := append(settings.RunFlags(j.ShortOutput), settings.VerboseFlag())
+	return command.ForEachJob(command.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
+		func(j command.Job) []argv.Spec {
+			flags := append(command.RunFlags(j.ShortOutput), command.VerboseFlag())
 			if j.Name != "grep" { // whose --quiet is that of GNU grep
-				flags = append(flags, settings.QuietFlag())
+				flags = append(flags, command.QuietFlag())
 			}
 			return flags
 		}, Run)
@@ -39,20 +38,20 @@ func Command() command.Command {
 
 // Run runs one job. It checks all flags and files first, so that a mistake
 // leaves no file behind. The report is written for a failed run too.
-func Run(ctx context.Context, e command.Env, line argv.Line, name string, build func(*settings.Reader) (jobs.Chain, error)) (int, error) {
+func Run(ctx context.Context, e command.Env, line argv.Line, name string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
 	// The word may be a pattern without -e. A wrong guess would read a file that is not there,
 	// so the message suggests -e.
 	if name == "grep" {
-		if err := settings.MissingPattern(line); err != nil {
+		if err := command.MissingPattern(line); err != nil {
 			return 0, err
 		}
 	}
-	o, err := settings.RunOptions(line, name)
+	o, err := command.RunOptions(line, name)
 	if err != nil {
 		return 0, err
 	}
 	// The flags that are no options of the run itself.
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
 	gantt := r.Picture(false)
@@ -60,7 +59,7 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 		r.Keep(errs.Optionf("--resume", "-: standard output cannot hold what a run keeps; name a directory"))
 	}
 	// Another version, or other flags of the job, may map otherwise.
-	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + name}, line.Except(append(settings.RunFlags(""), settings.VerboseFlag(), settings.QuietFlag()))...)
+	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + name}, line.Except(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()))...)
 	if r.Err != nil {
 		return 0, r.Err
 	}
@@ -70,7 +69,7 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	if err != nil {
 		return 0, err
 	}
-	if err := settings.CheckReduces(name, chain, o); err != nil {
+	if err := command.CheckReduces(name, chain, o); err != nil {
 		return 0, err
 	}
 	defer r.Stream.Close()
@@ -84,8 +83,8 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	if e := files.Events(0); e != nil { // a nil *File must not become a non-nil io.Writer
 		o.Events = e
 	}
-	settings.ApplyStreaming(r.Stream, &o)
-	notes := settings.GrepNotes(line, name, chain, &o)
+	command.ApplyStreaming(r.Stream, &o)
+	notes := command.GrepNotes(line, name, chain, &o)
 	if line.Has("quiet") {
 		mode = "none"
 	}

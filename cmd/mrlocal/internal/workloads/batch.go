@@ -14,7 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/report"
@@ -31,8 +30,8 @@ Exit codes: 0 all results are complete and durable; 2 wrong usage or input, noth
 func Batch() command.Command {
 	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
 	// those of sim alone.
-	own := append(settings.EngineFlags(), settings.BandwidthFlags()...)
-	own = append(append(own, pictures.Flags()...), settings.VerboseFlag(), settings.QuietFlag(), settings.ProfileFlag("; with several policies, into DIR.POLICY"),
+	own := append(command.EngineFlags(), command.BandwidthFlags()...)
+	own = append(append(own, pictures.Flags()...), command.VerboseFlag(), command.QuietFlag(), command.ProfileFlag("; with several policies, into DIR.POLICY"),
 		argv.ValueSpec("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
 		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 		argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
@@ -42,10 +41,10 @@ func Batch() command.Command {
 // batch is a workload file that is run for real, once for each policy. Its fields are set before
 // the first run, and a run changes none but warned and the profile.
 type batch struct {
-	settings.Scheduling
+	command.Scheduling
 	file   *workload.File
 	jobs   []batchJob
-	engine mrlocal.Options // of settings.EngineFlags
+	engine mrlocal.Options // of command.EngineFlags
 	reader *batchReader
 	stdout io.Writer // of the job that writes to standard output; nil: none does
 	// warned is true once the warnings about the configuration have been written. They are the
@@ -54,10 +53,10 @@ type batch struct {
 }
 
 // readBatch reads the flags. load reads the file.
-func readBatch(r *settings.Reader) *batch {
-	b := &batch{Scheduling: r.Scheduling(settings.MostTrackers, settings.MostSlots, 1)}
-	settings.ReadEngine(&r.Reader, &b.engine)
-	settings.ReadBandwidths(&r.Reader, &b.engine)
+func readBatch(r *command.Reader) *batch {
+	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1)}
+	command.ReadEngine(&r.Reader, &b.engine)
+	command.ReadBandwidths(&r.Reader, &b.engine)
 	return b
 }
 
@@ -71,7 +70,7 @@ func (b *batch) load(e command.Env, line argv.Line) (err error) {
 		return err
 	}
 	// Sleep jobs draw their times from the seed, as the simulator does. Seed 0 stands for 1.
-	b.reader = &batchReader{file: b.file, kinds: settings.Jobs(), seed: max(1, b.Seed)}
+	b.reader = &batchReader{file: b.file, kinds: command.Jobs(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()
 	return err
 }
@@ -81,7 +80,7 @@ func (b *batch) load(e command.Env, line argv.Line) (err error) {
 func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// All flags are read before the first mistake is reported, and no file is opened for a line
 	// with a mistake.
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	b, names, picture := readBatch(r), r.Policies(), r.Picture(false)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")

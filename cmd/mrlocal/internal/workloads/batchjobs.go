@@ -7,7 +7,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/settings"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
@@ -19,7 +19,7 @@ import (
 type batchJob struct {
 	*workload.ListedJob
 	chain   jobs.Chain
-	options mrlocal.Options // of settings.JobFlags only
+	options mrlocal.Options // of command.JobFlags only
 	stdout  bool            // the result goes to standard output
 	stream  *streaming.Work // of a job of Hadoop Streaming; nil: another job
 }
@@ -31,7 +31,7 @@ const sleepJob = "sleep"
 // that is wrong.
 type batchReader struct {
 	file  *workload.File
-	kinds []settings.Job
+	kinds []command.Job
 	seed  uint64
 
 	stdout string // the job whose result goes to standard output; "": none
@@ -105,8 +105,8 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 }
 
 // lower reads the args of a job as run reads its flags.
-func (b *batchReader) lower(job *batchJob, k *settings.Job) error {
-	specs := append(settings.JobFlags(k.ShortOutput), k.Flags...)
+func (b *batchReader) lower(job *batchJob, k *command.Job) error {
+	specs := append(command.JobFlags(k.ShortOutput), k.Flags...)
 	// The args become a command line, so that a value means the same here and there and has
 	// the same bounds.
 	line := argv.Line{Path: []string{"run", k.Name}}
@@ -118,7 +118,7 @@ func (b *batchReader) lower(job *batchJob, k *settings.Job) error {
 		line.Flags = append(line.Flags, settings...)
 	}
 	// The reader sees the args as flags of mrlocal run, with the same bounds and messages.
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	// The reader checks the values before the job is built, so build sees flags without
 	// mistakes.
 	r.JobOptions(&job.options)
@@ -135,16 +135,16 @@ func (b *batchReader) lower(job *batchJob, k *settings.Job) error {
 	if job.chain, err = k.Build(r); err != nil {
 		return b.at(job.ListedJob, err)
 	}
-	if err := settings.CheckReduces(k.Name, job.chain, job.options); err != nil {
+	if err := command.CheckReduces(k.Name, job.chain, job.options); err != nil {
 		return b.at(job.ListedJob, err)
 	}
 	job.stream = r.Stream
-	settings.ApplyStreaming(r.Stream, &job.options)
+	command.ApplyStreaming(r.Stream, &job.options)
 	return b.result(job)
 }
 
 // settings returns the flags that an arg stands for.
-func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *settings.Job, specs []argv.Spec) ([]argv.Setting, error) {
+func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *command.Job, specs []argv.Spec) ([]argv.Setting, error) {
 	f := argv.Named(a.Name, specs)
 	if f == nil {
 		return nil, b.unknown(j, a, k, specs)
@@ -172,9 +172,9 @@ func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *settin
 
 // unknown words an arg that the job does not have: a flag of the whole run, a name with
 // dashes, or a misspelt name.
-func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *settings.Job, specs []argv.Spec) error {
+func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command.Job, specs []argv.Spec) error {
 	// Slots, memory and policy belong to the batch as a whole: all jobs share them.
-	if argv.Named(a.Name, settings.RunFlags(k.ShortOutput)) != nil {
+	if argv.Named(a.Name, command.RunFlags(k.ShortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
 	}
 	// Users copy flags from a command line.
@@ -217,7 +217,7 @@ func (b *batchReader) at(j *workload.ListedJob, err error) error {
 			if k.Name != j.Job {
 				continue
 			}
-			f := argv.Named(a.Name, append(settings.JobFlags(k.ShortOutput), k.Flags...))
+			f := argv.Named(a.Name, append(command.JobFlags(k.ShortOutput), k.Flags...))
 			// word has dashes and name has not, so that an object that is no flag finds no arg.
 			if f != nil && word != name && (f.Name == name || f.Short == name) {
 				return b.errorf(a.Pos, j, strings.TrimSpace(a.Name+" "+rest), "%s", u.Cause)

@@ -14,7 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/report"
@@ -32,7 +31,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 // engine, and with the cost model.
 func Sim() command.Command {
 	return command.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: runSim,
-		Flags: workloadFlags(append(slices.Concat(settings.VirtualFlags(), settings.BufferFlags(), pictures.Flags()),
+		Flags: workloadFlags(append(slices.Concat(command.VirtualFlags(), command.BufferFlags(), pictures.Flags()),
 			seedsFlag(),
 			argv.ToggleSpec("verbose", "", "show all figures and counters of each run, of all jobs together"),
 			argv.ToggleSpec("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
@@ -44,22 +43,22 @@ func Sim() command.Command {
 // workloadFlags returns the flags of all commands that run a workload file.
 func workloadFlags(own []argv.Spec, ganttWhere string) []argv.Spec {
 	flags := append([]argv.Spec{argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", mrlocal.DefaultPolicy)},
-		settings.SchedulingFlags("the file's, else ")...)
-	return append(append(flags, own...), settings.GanttFlags(ganttWhere)...)
+		command.SchedulingFlags("the file's, else ")...)
+	return append(append(flags, own...), command.GanttFlags(ganttWhere)...)
 }
 
 // simulation says how files are simulated.
 type simulation struct {
-	settings.Scheduling
+	command.Scheduling
 	// base has the options that are the same for all policies.
 	base sim.Options
 }
 
 // readSimulation reads the flags of sim. It notes the first mistake in r.Err.
-func readSimulation(r *settings.Reader) simulation {
+func readSimulation(r *command.Reader) simulation {
 	return simulation{
-		Scheduling: r.Scheduling(settings.MostNodes, settings.MostNodeSlots, 1),
-		base:       settings.ReadVirtual(&r.Reader),
+		Scheduling: r.Scheduling(command.MostNodes, command.MostNodeSlots, 1),
+		base:       command.ReadVirtual(&r.Reader),
 	}
 }
 
@@ -69,8 +68,8 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	// The product may be too large although each flag is within its bounds.
 	c := s.Config.Or(f.Config)
 	// MaxSlots of 0 stands for twice the home slots, as in the engine.
-	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > settings.MostSimulatedSlots {
-		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, settings.MostSimulatedSlots)
+	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > command.MostSimulatedSlots {
+		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, command.MostSimulatedSlots)
 	}
 	// The caller adds the sinks: Events, Note and Watch.
 	p, err := s.NewPolicy(policyName)
@@ -85,11 +84,11 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if line.Has("seeds") {
 		return simSeeds(ctx, e, line)
 	}
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	compare := line.Has("compare")
 	s, names, picture := readSimulation(r), r.Policies(), r.Picture(compare)
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
-	settings.ReadBuffers(&r.Reader, &s.base)
+	command.ReadBuffers(&r.Reader, &s.base)
 	if compare {
 		checkCompare(r, names, picture)
 	}
@@ -158,7 +157,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 }
 
 // checkCompare checks what goes with --compare, which draws both gantts itself.
-func checkCompare(r *settings.Reader, names []string, picture *show.Picture) {
+func checkCompare(r *command.Reader, names []string, picture *show.Picture) {
 	switch {
 	case len(names) != 2:
 		r.Keep(errs.Optionf("--compare", "needs --sched with two policies"))
@@ -171,16 +170,16 @@ func checkCompare(r *settings.Reader, names []string, picture *show.Picture) {
 // simSeeds simulates the file with several seeds under each policy. It prints means with their
 // intervals, and how the policies differ on the same seeds.
 func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	// Pictures and events are those of one run.
-	kept := append(settings.SchedulingFlags(""), append(settings.VirtualFlags(), append(settings.BufferFlags(), seedsFlag(), argv.ValueSpec("sched", "", ""), argv.ValueSpec("report", "", ""))...)...)
+	kept := append(command.SchedulingFlags(""), append(command.VirtualFlags(), append(command.BufferFlags(), seedsFlag(), argv.ValueSpec("sched", "", ""), argv.ValueSpec("report", "", ""))...)...)
 	for _, f := range line.Flags {
 		if argv.Named(f.Flag.Name, kept) == nil {
 			r.Keep(errs.Optionf("--"+f.Flag.Name, "goes with one seed; leave out --seeds"))
 		}
 	}
 	s := readSimulation(r)
-	settings.ReadBuffers(&r.Reader, &s.base)
+	command.ReadBuffers(&r.Reader, &s.base)
 	p, err := measure.NewPlan(measure.SweepOptions{Policies: r.Policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
 	r.Keep(err)
 	path := r.Path("report")

@@ -8,7 +8,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/report"
@@ -45,7 +44,7 @@ func sweepFlags() []argv.Spec {
 	swept := measure.SweptFlags()
 	var flags []argv.Spec
 	// Both kinds of flags are known, so that a flag of the other kind gets a message of its own.
-	for _, f := range workloadFlags(append(append(settings.VirtualFlags(), settings.BandwidthFlags()...), settings.EngineFlags()...), "") {
+	for _, f := range workloadFlags(append(append(command.VirtualFlags(), command.BandwidthFlags()...), command.EngineFlags()...), "") {
 		if s := argv.Named(f.Name, swept); s != nil {
 			f = *s
 		}
@@ -60,7 +59,7 @@ func sweepFlags() []argv.Spec {
 }
 
 // readSweep reads the flags that say what is swept.
-func readSweep(r *settings.Reader) *measure.Plan {
+func readSweep(r *command.Reader) *measure.Plan {
 	o := measure.SweepOptions{
 		MapSlots: counts(r, "map-slots"), ReduceSlots: counts(r, "reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
 		TotalSlots: r.Count("total-slots", 2, 2*sweptSlots(r)), Policies: r.Policies(),
@@ -79,25 +78,25 @@ func readSweep(r *settings.Reader) *measure.Plan {
 }
 
 // isStudy reports whether runs are summed up by package measure's Study.
-func isStudy(r *settings.Reader) bool {
+func isStudy(r *command.Reader) bool {
 	return r.Line.Has("set") || r.Line.Has("seeds") || r.Line.Has("results") || r.Line.Has("json")
 }
 
 // counts reads a list or range of slots; nil if the flag was not given.
-func counts(r *settings.Reader, flag string) []int64 {
+func counts(r *command.Reader, flag string) []int64 {
 	return argv.Value(&r.Reader, flag, func(flag, text string) ([]int64, error) { return argv.Counts(flag, text, 1, sweptSlots(r)) })
 }
 
 // sweptSlots returns the bound of the slots of each tracker.
-func sweptSlots(r *settings.Reader) int {
+func sweptSlots(r *command.Reader) int {
 	if r.Line.Has("real") {
-		return settings.MostSlots
+		return command.MostSlots
 	}
-	return settings.MostNodeSlots
+	return command.MostNodeSlots
 }
 
 // apply replaces flags by a configuration of a sweep.
-func apply(s *settings.Scheduling, c measure.Configuration) {
+func apply(s *command.Scheduling, c measure.Configuration) {
 	// 0 slots and a negative share stand for what is not swept: the flag or file decides.
 	if c.MapSlots > 0 {
 		s.MapSlots = int(c.MapSlots)
@@ -129,7 +128,7 @@ func withoutSwept(line argv.Line) argv.Line {
 // runSweep runs the plan and prints its table. A run that fails ends the sweep with the error of
 // that run.
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	p := readSweep(r)
 	sides := measure.ReadSides(&r.Reader, isStudy(r))
 	for _, flag := range []string{"set", "seeds", "results", "json"} {
@@ -166,10 +165,10 @@ type runner = func(c measure.Configuration, policyName string) (*report.Report, 
 
 // sweepSimulated prepares runs in virtual time of a file with so many jobs.
 func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate measure.Simulate, files *measure.Files, jobs int, err error) {
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	base := readSimulation(r)
 	// A flag of the engine would have no effect on a simulation, so it is refused.
-	if only := onlyOf(line, append(settings.EngineFlags(), settings.BandwidthFlags()...)); only != "" {
+	if only := onlyOf(line, append(command.EngineFlags(), command.BandwidthFlags()...)); only != "" {
 		r.Keep(errs.Optionf("--"+only, "goes with --real"))
 	}
 	name, err := workloadName(line)
@@ -216,7 +215,7 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 
 // sweepReal prepares real runs, whose results are thrown away.
 func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Plan) (runner, *workload.File, error) {
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	b := readBatch(r)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	// These are the flags of virtual time, without --seed, which real runs have too.

@@ -13,7 +13,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/predict"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
-	"mrlocal/cmd/mrlocal/internal/settings"
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -27,13 +26,13 @@ func Validate() command.Command {
 		argv.ValueSpec("runs", "make `N` real runs under each policy", "3"),
 		argv.ValueSpec("measured", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD"),
 		argv.ValueSpec("report", "write the comparison to `FILE` as JSON", "a table on standard output"),
-	}, append(settings.SchedulingFlags("the file's, else "), settings.EngineFlags()...)...)
+	}, append(command.SchedulingFlags("the file's, else "), command.EngineFlags()...)...)
 	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: predict.ValidateHelp, Run: runValidate, Flags: flags}
 }
 
 // runValidate makes the runs and prints the comparison.
 func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	b, names := readBatch(r), r.Policies()
 	runs := cmp.Or(r.Count("runs", 1, predict.MostRuns), 3)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
@@ -107,12 +106,12 @@ func Profile() command.Command {
 func profileWorkloadFlags() []argv.Spec {
 	out := argv.ValueSpec("output-file", "write the file, with what was measured, to `FILE`", "standard output")
 	out.Short = "o"
-	return append([]argv.Spec{out, argv.ValueSpec("runs", "make each run `N` times; the middle of them counts", "5")}, settings.EngineFlags()...)
+	return append([]argv.Spec{out, argv.ValueSpec("runs", "make each run `N` times; the middle of them counts", "5")}, command.EngineFlags()...)
 }
 
 // profileWorkload measures each job of a workload file.
 func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := settings.NewReader(line)
+	r := command.NewReader(line)
 	b, path, runs := readBatch(r), r.Path("output-file"), r.Count("runs", 1, predict.MostRuns)
 	quiet := r.Choice("progress", "auto", "plain", "json", "none") == "none"
 	if r.Err != nil {

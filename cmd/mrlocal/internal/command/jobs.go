@@ -1,4 +1,4 @@
-package settings
+package command
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 )
@@ -33,16 +32,16 @@ func Jobs() []Job {
 }
 
 // RunJob runs the job of that name; build reads its flags.
-type RunJob = func(ctx context.Context, e command.Env, line argv.Line, name string, build func(*Reader) (jobs.Chain, error)) (int, error)
+type RunJob = func(ctx context.Context, e Env, line argv.Line, name string, build func(*Reader) (jobs.Chain, error)) (int, error)
 
 // ForEachJob adds to c a subcommand for each job. A subcommand takes the
 // given flags and the job's own.
-func ForEachJob(c command.Command, flags func(Job) []argv.Spec, run RunJob) command.Command {
+func ForEachJob(c Command, flags func(Job) []argv.Spec, run RunJob) Command {
 	c.Args = "JOB [FLAGS] [PATH…]"
 	// The loop variable is new in each turn, so each subcommand keeps its own job.
 	for _, j := range Jobs() {
-		c.Sub = append(c.Sub, command.Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long, More: func() []argv.Spec { return slices.Concat(flags(j), j.Flags) },
-			Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+		c.Sub = append(c.Sub, Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long, More: func() []argv.Spec { return slices.Concat(flags(j), j.Flags) },
+			Run: func(ctx context.Context, e Env, line argv.Line) (int, error) {
 				return run(ctx, e, line, j.Name, j.Build)
 			}})
 	}

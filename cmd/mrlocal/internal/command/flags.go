@@ -1,10 +1,4 @@
-// Package settings has the flags that several commands share, and turns them into options: of
-// real runs, of simulations, and of both. It also has the jobs of run with their flags (Jobs).
-//
-// A function whose name ends in Flags lists flags, for the parser and the help. A method of
-// Reader, or a function whose name begins with Read, reads them. The first mistake stays in
-// Reader.Err. The package keeps nothing.
-package settings
+package command
 
 import (
 	"io"
