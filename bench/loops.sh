@@ -37,7 +37,7 @@ loop "grep: release lines in order" ./jobs/grep 'Release'
 loop "grep: the automaton" ./jobs/grep/dfa 'Search/(count|next|find)'
 loop "wordcount: a block, whole" ./jobs/wordcount 'Map$' Mwords/s
 loop "count: a block's lines, fields, columns" ./jobs/count 'Map$'
-loop "ignore case" ./jobs/internal/counts 'Lower$'
+loop "ignore case" ./jobs/internal/lines 'Lower$'
 loop "sum by key, so many different" ./spill 'Sum$' Mrecords/s
 loop "sum words handed over at once" ./spill 'SumSpans' ns/word
 loop "fold words handed over at once" ./spill 'FoldSpans' ns/word

@@ -14,9 +14,8 @@
 // IgnoreCase, lines and words are changed in the block; a second attempt on the same
 // block then changes nothing.
 //
-// Neighbours: package jobs finds words; jobs/internal/counts adds and chooses;
-// jobs/internal/lines reads CSV; jobs/jobtest and the GNU tools are the references of
-// the tests. jobs/wordcount is the job of Hadoop, with its output.
+// Neighbours: package jobs finds words; jobs/internal/lines adds, chooses and reads
+// CSV; jobs/jobtest and the GNU tools are the references of the tests. jobs/wordcount is the job of Hadoop, with its output.
 package count
 
 import (
@@ -25,7 +24,6 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/counts"
 	"mrlocal/jobs/internal/lines"
 )
 
@@ -67,11 +65,11 @@ func New(o Options) (jobs.Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := counts.Options{Min: uint64(o.Min), Max: uint64(o.Max), Top: o.Top}
-	newFormat := func() counts.Format { return aligned{} }
+	keep := lines.Kept{Min: uint64(o.Min), Max: uint64(o.Max), Top: o.Top}
+	newFormat := func() lines.CountFormat { return aligned{} }
 	if o.CSV {
 		separator := o.separator()
-		newFormat = func() counts.Format { return &table{separator: separator} }
+		newFormat = func() lines.CountFormat { return &table{separator: separator} }
 	}
 	delim := jobs.Newline
 	if o.ZeroEnded || o.CSV {
@@ -83,18 +81,18 @@ func New(o Options) (jobs.Chain, error) {
 		Ordered:    o.Top == 0,
 		NewMapper:  newMapper,
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
-		NewReducer: func() jobs.Reducer { return counts.NewSum(keep, newFormat()) },
+		NewReducer: func() jobs.Reducer { return lines.NewSum(keep, newFormat()) },
 		BuiltIn:    true,
 	}
 	if o.Different && !o.Words && !o.CSV && o.Fields == "" {
 		count.NewMapper = func() jobs.Mapper { return &wholeMapper{delim: delim.Byte(), fold: o.IgnoreCase} }
 		count.NewFolder = nil
-		count.NewReducer = func() jobs.Reducer { return counts.NewTally(keep, newFormat()) }
+		count.NewReducer = func() jobs.Reducer { return lines.NewTally(keep, newFormat()) }
 	}
 	if o.Top == 0 {
 		return jobs.Chain{count}, nil
 	}
-	return jobs.Chain{count, counts.TopJob("count-top", delim, keep, newFormat)}, nil
+	return jobs.Chain{count, lines.TopJob("count-top", delim, keep, newFormat)}, nil
 }
 
 // compile checks the options and returns the constructor of the mapper.
@@ -165,7 +163,7 @@ type aligned struct{}
 // countColumns is the least width of a count.
 const countColumns = 7
 
-// Append implements counts.Format.
+// Append implements lines.CountFormat.
 func (aligned) Append(dst, key []byte, count uint64) []byte {
 	var digits [20]byte
 	text := strconv.AppendUint(digits[:0], count, 10)
@@ -176,7 +174,7 @@ func (aligned) Append(dst, key []byte, count uint64) []byte {
 	return append(dst, key...)
 }
 
-// Cut implements counts.Format. The key may begin with blanks and digits, so the one
+// Cut implements lines.CountFormat. The key may begin with blanks and digits, so the one
 // space behind the count ends it.
 func (aligned) Cut(record []byte) (key []byte, count uint64, ok bool) {
 	text, key, ok := bytes.Cut(bytes.TrimLeft(record, " "), []byte(" "))
@@ -190,7 +188,7 @@ type table struct {
 	key       []byte // of Cut, reused
 }
 
-// Append implements counts.Format. NUL ends each text of the key.
+// Append implements lines.CountFormat. NUL ends each text of the key.
 func (t *table) Append(dst, key []byte, count uint64) []byte {
 	dst = strconv.AppendUint(dst, count, 10)
 	for len(key) > 0 {
@@ -204,7 +202,7 @@ func (t *table) Append(dst, key []byte, count uint64) []byte {
 	return dst
 }
 
-// Cut implements counts.Format.
+// Cut implements lines.CountFormat.
 func (t *table) Cut(record []byte) (key []byte, count uint64, ok bool) {
 	text, rest, more := lines.CutCSV(record, t.separator)
 	count, err := strconv.ParseUint(string(text), 10, 64)

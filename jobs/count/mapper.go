@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/counts"
+	"mrlocal/jobs/internal/lines"
 )
 
 // perStep is how many keys are emitted at a time.
@@ -46,7 +46,7 @@ func newWordMapper(alnum, fold bool) *wordMapper {
 // Map implements jobs.Mapper.
 func (m *wordMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.fold {
-		counts.Lower(b.Data)
+		lines.Lower(b.Data)
 	}
 	for words := range m.words.In(b.Data) {
 		m.emit(out, b.Data, words)
@@ -73,7 +73,7 @@ func newLineMapper(delim byte, fold bool) *lineMapper {
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	data := b.Data
 	if m.fold {
-		counts.Lower(data)
+		lines.Lower(data)
 	}
 	n := 0
 	for off := 0; off < len(data); {
@@ -110,7 +110,7 @@ func (m *wholeMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return errors.New("count: the Emitter cannot take blocks (jobs.Taker)")
 	}
 	if m.fold {
-		counts.Lower(b.Data)
+		lines.Lower(b.Data)
 	}
 	m.lines = m.lines[:0]
 	for off := 0; off < len(b.Data); {
@@ -204,7 +204,7 @@ func (m *keyMapper) Map(b jobs.Block, out jobs.Emitter) error {
 func (m *keyMapper) step(out jobs.Emitter) {
 	// Only the keys are changed, not the block: a delimiter may be a letter.
 	if m.fold {
-		counts.Lower(m.room)
+		lines.Lower(m.room)
 	}
 	m.emit(out, m.room, m.keys)
 	m.room, m.keys = m.room[:0], m.keys[:0]

@@ -19,7 +19,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/internal/counts"
+	"mrlocal/jobs/internal/lines"
 )
 
 // Options say what a word is and how many words are wanted. By default, words
@@ -47,9 +47,9 @@ func New(o Options) (jobs.Chain, error) {
 	if o.Top == 0 {
 		return jobs.Chain{count}, nil
 	}
-	top := counts.Options{Top: o.Top}
-	count.NewReducer = func() jobs.Reducer { return counts.NewSum(top, format{}) }
-	return jobs.Chain{count, counts.TopJob("wordcount-top", jobs.Newline, top, func() counts.Format { return format{} })}, nil
+	top := lines.Kept{Top: o.Top}
+	count.NewReducer = func() jobs.Reducer { return lines.NewSum(top, format{}) }
+	return jobs.Chain{count, lines.TopJob("wordcount-top", jobs.Newline, top, func() lines.CountFormat { return format{} })}, nil
 }
 
 // mapper emits each word with the number 1. one is that number as the sum reads it, and is never
@@ -75,7 +75,7 @@ func newMapper(o Options) *mapper {
 // Map emits the words of a block. It may change the block, which belongs to it during the call.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.lower {
-		counts.Lower(b.Data)
+		lines.Lower(b.Data)
 	}
 	for words := range m.words.In(b.Data) {
 		jobs.EmitSpans(out, b.Data, words, m.one[:])
@@ -86,12 +86,12 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 // format is "word TAB count", as the reducer of a count without Top writes it.
 type format struct{}
 
-// Append implements counts.Format.
+// Append implements lines.CountFormat.
 func (format) Append(dst, word []byte, count uint64) []byte {
 	return strconv.AppendUint(append(append(dst, word...), '\t'), count, 10)
 }
 
-// Cut implements counts.Format. A word has no TAB, so the last one ends it.
+// Cut implements lines.CountFormat. A word has no TAB, so the last one ends it.
 func (format) Cut(record []byte) (word []byte, count uint64, ok bool) {
 	tab := bytes.LastIndexByte(record, '\t')
 	count, err := strconv.ParseUint(string(record[tab+1:]), 10, 64)

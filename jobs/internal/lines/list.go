@@ -1,9 +1,10 @@
 // Package lines has the forms of lines that several jobs read or write: records of CSV (csv.go),
-// points (points.go, draw.go), ratings of movies (ratings.go), and lists that grow with the data
-// (list.go).
+// points (points.go, draw.go), ratings of movies (ratings.go), keys with their counts (counts.go),
+// and lists that grow with the data (list.go).
 //
 // Memory: results are parts of the line or belong to the caller. A Growing line belongs to one
-// reducer, which uses it again for each group. Neighbours: the jobs use it; package jobs hands them
+// reducer, which uses it again for each group. An attempt that counts has a heap of at most
+// 65,536 counts, and one record. Neighbours: the jobs use it; package jobs hands them
 // Charge.
 package lines
 

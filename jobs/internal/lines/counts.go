@@ -1,16 +1,4 @@
-// Package counts holds what the jobs that count have in common. A reducer adds the
-// counts of a key and keeps only some keys. A second job puts the most frequent
-// keys first.
-//
-// The output of the first job is the input of the second one. Both write records in
-// the Format of the job, so that the result looks the same with and without a second
-// job.
-//
-// Memory: a heap of at most 65,536 counts for each attempt, and one record.
-//
-// Neighbours: jobs/wordcount and jobs/count use it. Package jobs adds the counts in
-// the kvbuffer (jobs.Sum).
-package counts
+package lines
 
 import (
 	"container/heap"
@@ -20,8 +8,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// Format says how a key and its count are written as a record.
-type Format interface {
+// CountFormat says how a key and its count are written as a record. The output of a job that counts is
+// the input of the one that ranks (TopJob), so both use it.
+type CountFormat interface {
 	// Append appends a record without its delimiter to dst.
 	Append(dst, key []byte, count uint64) []byte
 	// Cut reads what Append has written. key is borrowed as record is, or until
@@ -29,24 +18,24 @@ type Format interface {
 	Cut(record []byte) (key []byte, count uint64, ok bool)
 }
 
-// Options say which keys are kept. The zero value keeps all of them.
-type Options struct {
+// Kept says which keys are kept. The zero value keeps all of them.
+type Kept struct {
 	Min, Max uint64 // least and largest count; Max 0: no bound
 	Top      int64  // only the Top most frequent keys, by falling count, then by key; 0: all
 }
 
 // maxHeap is how many counts a heap holds at most, in 512 KiB. With a larger
-// Options.Top nothing is left out early, and the second job does all the work.
+// Kept.Top nothing is left out early, and the second job does all the work.
 const maxHeap = 1 << 16
 
 // NewSum makes the reducer of the first job, for one attempt. Its values are those of
 // jobs.Sum.
-func NewSum(o Options, f Format) jobs.Reducer { return &sum{o: o, format: f, best: best{n: o.Top}} }
+func NewSum(o Kept, f CountFormat) jobs.Reducer { return &sum{o: o, format: f, best: best{n: o.Top}} }
 
-// sum adds the counts of each key and writes the keys that Options keep.
+// sum adds the counts of each key and writes the keys that Kept keeps.
 type sum struct {
-	o      Options
-	format Format
+	o      Kept
+	format CountFormat
 	best   best
 	record []byte // reused
 }
@@ -62,7 +51,7 @@ func (s *sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 }
 
 // NewTally makes a reducer like that of NewSum. It counts values, whatever they are.
-func NewTally(o Options, f Format) jobs.Reducer {
+func NewTally(o Kept, f CountFormat) jobs.Reducer {
 	return &tally{sum{o: o, format: f, best: best{n: o.Top}}}
 }
 
@@ -79,7 +68,7 @@ func (t *tally) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// emit writes a key that Options keep.
+// emit writes a key that Kept keeps.
 func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
 	if total < s.o.Min || s.o.Max > 0 && total > s.o.Max {
 		return
@@ -94,7 +83,7 @@ func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
 
 // TopJob makes the second job of a chain. It reads the records of the first job and
 // writes the o.Top most frequent keys, by falling count, then by key.
-func TopJob(name string, delim jobs.Delim, o Options, newFormat func() Format) jobs.Job {
+func TopJob(name string, delim jobs.Delim, o Kept, newFormat func() CountFormat) jobs.Job {
 	return jobs.Job{
 		Name:       name,
 		Delim:      delim,
@@ -112,7 +101,7 @@ func TopJob(name string, delim jobs.Delim, o Options, newFormat func() Format) j
 type rank struct {
 	name   string
 	delim  jobs.Delim
-	format Format
+	format CountFormat
 	best   best
 	key    []byte // reused
 }
@@ -137,7 +126,7 @@ func (r *rank) Map(b jobs.Block, out jobs.Emitter) error {
 // head emits the first records.
 type head struct {
 	left   int64
-	format Format
+	format CountFormat
 	record []byte // reused
 }
 
@@ -182,7 +171,7 @@ func (c minHeap) Len() int           { return len(c) }
 func (c minHeap) Less(i, j int) bool { return c[i] < c[j] }
 func (c minHeap) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
 func (c *minHeap) Push(x any)        { *c = append(*c, x.(uint64)) }
-func (c *minHeap) Pop() any          { panic("counts: the heap of counts never shrinks") }
+func (c *minHeap) Pop() any          { panic("lines: the heap of counts never shrinks") }
 
 const (
 	lows   = 0x0101010101010101
