@@ -37,7 +37,7 @@
 // # Where to read on
 //
 // The packages in the order in which the data passes through them: input, jobs,
-// spill, shuffle, output. Beside them slots decides which task runs where, and
+// spill, engine/task, output. Beside them slots decides which task runs where, and
 // slots/policy holds the policies. engine drives them for real, and sim in
 // virtual time. trace records every fact and decision, and report sums up.
 // ARCHITECTURE.md has the figures; cmd/mrlocal is the command.

@@ -39,20 +39,70 @@ func TestDocumentsHaveShortLines(t *testing.T) {
 }
 
 // TestArchitectureNamesEachPackage: each package stands in ARCHITECTURE.md, by its path or as
-// the NAME of a parent's row; cmd/../ stands for cmd/mrlocal/internal/ there.
+// the NAME of a parent's row; cmd/../ stands for cmd/mrlocal/internal/ there. Each folder at the
+// top is named too, by itself or by what is in it.
 func TestArchitectureNamesEachPackage(t *testing.T) {
-	named := map[string]bool{"": true} // the root package
-	for _, m := range regexp.MustCompile("`([a-z0-9_./]+(?:NAME)?)`").FindAllStringSubmatch(string(tracked(t)["ARCHITECTURE.md"]), -1) {
-		named[strings.Replace(m[1], "cmd/../", "cmd/mrlocal/internal/", 1)] = true
+	texts := tracked(t)
+	named := map[string]bool{"": true, "docs": true} // the root package; docs is linked
+	for _, m := range regexp.MustCompile("`([a-z0-9_./]+(?:NAME)?)`").FindAllStringSubmatch(string(texts["ARCHITECTURE.md"]), -1) {
+		name := strings.Replace(m[1], "cmd/../", "cmd/mrlocal/internal/", 1)
+		top, _, _ := strings.Cut(name, "/")
+		named[name], named[top] = true, true
+	}
+	missing := map[string]bool{}
+	for name := range texts {
+		if top, _, below := strings.Cut(name, "/"); below && !named[top] {
+			missing[top] = true
+		}
 	}
 	_, all := load(t)
-	packages := map[string]bool{}
 	for _, s := range all {
-		packages[s.pkg] = true
-	}
-	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
-		if !named[pkg] && !named[path.Join(path.Dir(pkg), "NAME")] {
-			t.Errorf("ARCHITECTURE.md does not say what to look for in %s", pkg)
+		if !named[s.pkg] && !named[path.Join(path.Dir(s.pkg), "NAME")] {
+			missing[s.pkg] = true
 		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(missing)) {
+		t.Errorf("ARCHITECTURE.md does not say what to look for in %s", folder)
+	}
+}
+
+// TestDocumentsNameFilesThatExist: what a document has in backquotes and looks like a path below
+// a folder of the repository is there; so is each Go file that ARCHITECTURE.md and
+// CONTRIBUTING.md name without its folder. CHANGELOG.md tells what was.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	texts := tracked(t)
+	// The reader makes these.
+	there := map[string]bool{"slots/policy/shortest": true, "index": true}
+	for name := range texts {
+		there[path.Base(name)] = true
+		for ; name != "."; name = path.Dir(name) {
+			there[name] = true
+		}
+	}
+	word := regexp.MustCompile(`^(?:\./)?([\w.-]+(?:/[\w.-]+)*)/?$`)
+	names := 0
+	for page, text := range texts {
+		if path.Ext(page) != ".md" || page == "CHANGELOG.md" {
+			continue
+		}
+		for _, quoted := range regexp.MustCompile("`[^`\n]+`").FindAllString(string(text), -1) {
+			for _, w := range strings.Fields(strings.Trim(quoted, "`")) {
+				m := word.FindStringSubmatch(strings.Replace(w, "cmd/../", "cmd/mrlocal/internal/", 1))
+				if m == nil || strings.Contains(w, "NAME") || w == "./..." || w == "./PACKAGE" {
+					continue
+				}
+				top, _, below := strings.Cut(m[1], "/")
+				if !(below && there[top]) && path.Ext(m[1]) != ".go" && !strings.HasPrefix(w, "./") {
+					continue
+				}
+				names++
+				if full := m[1]; !there[full] && !there[path.Join(path.Dir(page), full)] && !isScript(full, texts) {
+					t.Errorf("%s: there is no %s", page, w)
+				}
+			}
+		}
+	}
+	if names < 400 {
+		t.Errorf("the documents name %d files only", names)
 	}
 }
