@@ -1,7 +1,6 @@
 package view
 
 import (
-	"sort"
 	"time"
 
 	"mrlocal/trace"
@@ -103,31 +102,6 @@ func (m *Model) EachSegment(yield func(bar int, s Segment)) {
 	for i := range m.Bars {
 		end(i, m.Until(&m.Bars[i]))
 	}
-}
-
-// Segments returns the segments of one bar, in order.
-func (m *Model) Segments(bar int) []Segment {
-	b := &m.Bars[bar]
-	last := Segment{From: b.From, To: m.Until(b), Phase: b.Kind.FirstPhase()}
-	var all []Segment
-	// The phases of the bar lie behind its start and before its end.
-	from := sort.Search(len(m.Phases), func(i int) bool { return m.Phases[i].Seq > b.Seq })
-	for _, p := range m.Phases[from:] {
-		if p.At > last.To {
-			break
-		}
-		if int(p.Bar) != bar || int(p.Phase) >= phaseCount {
-			continue
-		}
-		if p.At > last.From {
-			all = append(all, Segment{last.From, p.At, last.Phase})
-		}
-		last.From, last.Phase = p.At, p.Phase
-	}
-	if last.To > last.From || len(all) == 0 {
-		all = append(all, last)
-	}
-	return all
 }
 
 // Round returns the least round time (1, 2, 2.5 or 5 times a power of ten) with which the

@@ -286,6 +286,8 @@ func TestScripts(t *testing.T) {
 // dump writes a model as text.
 func dump(m *view.Model) string {
 	var b strings.Builder
+	segments := make([]string, len(m.Bars))
+	m.EachSegment(func(bar int, s view.Segment) { segments[bar] += fmt.Sprintf(" %v %v", s.Phase, s.To-s.From) })
 	for i := range m.Bars {
 		bar := &m.Bars[i]
 		fmt.Fprintf(&b, "slot %d %s/%d %v to %v %v", bar.Slot, m.TaskName(bar), bar.N, bar.From, m.Until(bar), bar.How)
@@ -297,11 +299,7 @@ func dump(m *view.Model) string {
 				b.WriteString(word.text)
 			}
 		}
-		fmt.Fprintf(&b, " by %q:", m.Rules[bar.Rule])
-		for _, s := range m.Segments(i) {
-			fmt.Fprintf(&b, " %v %v", s.Phase, s.To-s.From)
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, " by %q:%s\n", m.Rules[bar.Rule], segments[i])
 	}
 	for i := range m.Jobs {
 		j := &m.Jobs[i]

@@ -60,8 +60,7 @@ type Budget struct {
 		region      region
 		bigBytes    int64 // resident outside of the region: Bigs, and kept mappings
 		kept        keeping
-		leasedBytes int64 // invariant: at most limitBytes, and the sum of all grantedBytes
-		peakBytes   int64
+		leasedBytes int64         // invariant: at most limitBytes, and the sum of all grantedBytes
 		queue       []*waiter     // in the order of arrival
 		evictables  []*evictable  // oldest first
 		changed     chan struct{} // closed when memory may have come free
@@ -110,13 +109,6 @@ func (b *Budget) Leased() int64 {
 
 // Free returns how many bytes are granted to no lease.
 func (b *Budget) Free() int64 { return b.limitBytes - b.Leased() }
-
-// Peak returns the largest value that Leased has had.
-func (b *Budget) Peak() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.peakBytes
-}
 
 // Register makes e evictable until cancel is called.
 func (b *Budget) Register(e Evictable) (cancel func()) {
@@ -250,7 +242,6 @@ func (b *Budget) freeLocked(bytes int64) bool {
 func (b *Budget) grantLocked(l *Lease, bytes int64) {
 	l.grantedBytes += bytes
 	b.mu.leasedBytes += bytes
-	b.mu.peakBytes = max(b.mu.peakBytes, b.mu.leasedBytes)
 }
 
 // releaseLocked makes bytes that were granted free.

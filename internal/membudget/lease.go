@@ -40,14 +40,7 @@ func (l *Lease) Granted() int64 {
 	return l.grantedBytes
 }
 
-// Used returns how many bytes the chunks of the lease take.
-func (l *Lease) Used() int64 {
-	l.budget.mu.Lock()
-	defer l.budget.mu.Unlock()
-	return l.usedBytes
-}
-
-// Peak returns the largest value that Used has had since the last call.
+// Peak returns how many bytes the chunks of the lease took at most since the last call.
 func (l *Lease) Peak() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
