@@ -10,7 +10,6 @@ import (
 
 // Writer writes a new file. One goroutine calls Write and Close; Abort may be called from any.
 type Writer struct {
-	name string
 	pipe *io.PipeWriter
 	done chan error // the answer of the DataNode
 }
@@ -31,7 +30,7 @@ func (s *FS) Create(name string) (*Writer, error) {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/octet-stream")
-	w := &Writer{name: name, pipe: write, done: make(chan error, 1)}
+	w := &Writer{pipe: write, done: make(chan error, 1)}
 	go func() {
 		// The goroutine ends with the request: when the pipe is closed, or when the connection
 		// breaks. done has room for its answer, so it ends also if nobody waits.

@@ -174,7 +174,7 @@ func (l *Ledger) start(g *Grant) {
 		level = l.levelOf(j, g.Task, s.Tracker)
 		side.countLevel(level)
 	}
-	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Rule: g.Rule, Locality: level})
+	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Locality: level})
 	e := attemptEvent(trace.OpStart, a, s.ID)
 	e.A = int64(level)
 	e.Set(trace.Speculative, g.Speculative)

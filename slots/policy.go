@@ -266,7 +266,6 @@ type Start struct {
 	Attempt AttemptID
 	Slot    SlotID
 	Lent    bool // the slot's home kind is the other one
-	Rule    Rule
 
 	Locality Level // of a map whose input has a place
 }

@@ -302,7 +302,6 @@ func (w *Work) texter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, 
 // combine is begun anew for each spill.
 type groups struct {
 	runner
-	out     jobs.Emitter
 	last    []byte // the key of the record before, where an order makes larger groups
 	sums    *sums  // of aggregate
 	ordered bool   // values hold the key too
@@ -337,7 +336,7 @@ func (g *groups) open(out jobs.Emitter) error {
 	if g.started {
 		return nil
 	}
-	g.started, g.out, g.closed = true, out, false
+	g.started, g.closed = true, false
 	if g.combine {
 		g.emit = g.sorter(out)
 	} else {

@@ -67,7 +67,6 @@ const NotBuilt = "not built: "
 type ChartOf struct {
 	Name, Title, X, Y string // X and Y name the axes
 	Lines             []LineOf
-	Pos               Pos
 }
 
 // LineOf is a line of a chart: Y of several runs over the value that was swept, or Y of
@@ -203,7 +202,7 @@ func (d *decoder) reading(n ast.Node) Reading {
 // chart reads an item of charts.
 // The names of runs in the lines are looked up by package bench.
 func (d *decoder) chart(n ast.Node) ChartOf {
-	c := ChartOf{Pos: placeOf(d.resolve(n))}
+	var c ChartOf
 	d.mapping(n, "chart", []field{
 		{"name", into(&c.Name, d.name)},
 		{"title", into(&c.Title, d.word)},

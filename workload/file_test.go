@@ -153,7 +153,7 @@ experiments:
 		With:    []Arg{{"cost", []string{"l1"}, Pos{9, 12}}},
 		Runs:    []Trial{{Name: "a", Jobs: []string{"J"}, Args: []Arg{{"sched", []string{"fair"}, Pos{10, 31}}, {"slowstart", []string{"0.05", "1"}, Pos{10, 44}}}, Pos: Pos{10, 12}}},
 		Figures: []Figure{{What: "w", Target: "Q1", Paper: "29 %", Ours: "makespan[a]", Band: []string{"20 %", "40 %"}, Beyond: "0", Fitted: true, Withdrawn: "the band", Because: "b", Pos: Pos{11, 15}}, {What: "v", Paper: "2 s", Because: "not built: the network", Pos: Pos{11, 150}}},
-		Charts:  []ChartOf{{Name: "c", Title: "t", X: "xs", Y: "ys", Lines: []LineOf{{"l", "makespan[a-*]", Pos{12, 56}}}, Pos: Pos{12, 14}}},
+		Charts:  []ChartOf{{Name: "c", Title: "t", X: "xs", Y: "ys", Lines: []LineOf{{"l", "makespan[a-*]", Pos{12, 56}}}}},
 		Pos:     Pos{4, 5},
 	}}
 	if !reflect.DeepEqual(got.Experiments, want) {

@@ -157,8 +157,7 @@ func (p discardedPart) Commit() error {
 // as text in a chunk of leased memory and writes full chunks to a part.
 type textOut struct {
 	w       io.Writer
-	buf     []byte // of chunk
-	chunk   *membudget.Chunk
+	buf     []byte
 	delim   byte
 	err     error // the first one
 	records int64
@@ -186,7 +185,7 @@ func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &textOut{w: w, buf: c.Data[:0], chunk: c, delim: a.Job.Spec.Delim.Byte()}, nil
+	return &textOut{w: w, buf: c.Data[:0], delim: a.Job.Spec.Delim.Byte()}, nil
 }
 
 // Emit writes key, TAB, value and delimiter. It leaves out a nil key or value, and

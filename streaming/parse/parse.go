@@ -29,7 +29,6 @@ type Job struct {
 	Env                       []string // NAME=VALUE
 	Files                     []Shipped
 	LazyOutput                bool
-	Background                bool
 	Help, Info                bool // asks for help alone
 	Debugs                    []string
 	Warnings                  []string // of options that are old
@@ -204,8 +203,6 @@ func (j *Job) set(o given) error {
 		first(&j.Partitioner)
 	case "lazyOutput":
 		j.LazyOutput = true
-	case "background":
-		j.Background = true
 	case "help":
 		j.Help = true
 	case "info":

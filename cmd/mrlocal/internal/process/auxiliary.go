@@ -17,11 +17,11 @@ import (
 // AuxFile is an auxiliary file, or standard output. A nil AuxFile stands for a flag that
 // is not set; Close accepts it.
 type AuxFile struct {
-	flag, path string
-	format     compress.Format
-	f          *os.File
-	pack       *compress.Writer // of f; nil: plain text
-	stdout     io.Writer        // nil: a file is written
+	path   string
+	format compress.Format
+	f      *os.File
+	pack   *compress.Writer // of f; nil: plain text
+	stdout io.Writer        // nil: a file is written
 }
 
 // stdout is the path that stands for standard output.
@@ -69,7 +69,7 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	default:
 		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 	}
-	return &AuxFile{flag: flag, path: path, format: format}, nil
+	return &AuxFile{path: path, format: format}, nil
 }
 
 // CheckBelow checks that path can be written once the directories above it are
@@ -217,7 +217,7 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 		if w.Stdout == nil {
 			return nil, errs.Optionf("--"+flag, "-: standard output has the result; name a file for one of them")
 		}
-		return &AuxFile{flag: flag, path: path, stdout: w.Stdout}, nil
+		return &AuxFile{path: path, stdout: w.Stdout}, nil
 	}
 	for _, file := range w.Files {
 		if path != "" && paths.Locate(path) == paths.Locate(file) {

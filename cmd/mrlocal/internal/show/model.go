@@ -39,7 +39,7 @@ type jobState struct {
 	sealed bool // the number of maps is final
 	ended  bool
 
-	start, mapsEnd time.Duration
+	mapsEnd time.Duration
 
 	reported bool // a line of JSON has said that the job has ended
 }
@@ -67,7 +67,6 @@ type shownAttempt struct{ task, n int32 }
 
 // slotState is what the strip shows of a slot.
 type slotState struct {
-	home    trace.Kind
 	tracker int32
 	closed  bool
 	// What runs there.
@@ -91,7 +90,7 @@ const missedTime = 2 * time.Second
 func newModel(slots []trace.Slot) *model {
 	m := &model{slots: make([]slotState, len(slots))}
 	for i, s := range slots {
-		m.slots[i] = slotState{home: s.Home, tracker: s.Tracker, closed: s.Extra, missed: -1}
+		m.slots[i] = slotState{tracker: s.Tracker, closed: s.Extra, missed: -1}
 	}
 	return m
 }
@@ -120,7 +119,7 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 
 // submit adds a job. A job that comes while another one runs makes the run a batch.
 func (m *model) submit(e *trace.Event, texts []string) {
-	j := &jobState{id: e.Job, name: "job", sealed: e.Has(trace.Sealed), start: e.At}
+	j := &jobState{id: e.Job, name: "job", sealed: e.Has(trace.Sealed)}
 	if len(texts) > 0 {
 		j.name = texts[0]
 	}
