@@ -7,8 +7,9 @@
 #   -runs    of each command, in turn; medians count; 3
 #
 # The work is to count the lines that match a rare literal, which costs little beside
-# decoding. The peer decodes the file into ripgrep's or grep's pipe on two cores. The
-# last column is the time on one core by the time on two.
+# decoding. The peer decodes the file into grep's pipe on two cores. The last column is
+# the time on one core by the time on two. A file of one member or frame is decoded by
+# one core. It has a second row, wordcount, whose maps run beside that; without a peer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
@@ -44,6 +45,18 @@ parts "$work/frames.zst" zstd -q -c --no-progress
 ours() { taskset -c "$1" "$work/mrlocal" run grep -c -e retry_budget_exhausted "$2" --progress none; }
 peer() { taskset -c 0,1 bash -c "$1 '$2' | grep -c retry_budget_exhausted"; }
 
+# words FILE prints how long wordcount takes on one core and on two.
+words() {
+	: >"$work/one" && : >"$work/two"
+	for _ in $(seq "$runs"); do
+		for cores in 0:one 0,1:two; do
+			micros taskset -c "${cores%:*}" "$work/mrlocal" run wordcount "$1" --progress none -o "$work/counts" >>"$work/${cores#*:}"
+		done
+	done
+	awk -v n="${1##*/}" -v a="$(median <"$work/one")" -v b="$(median <"$work/two")" \
+		'BEGIN { printf "%-18s %6.2f s %6.2f s           %-12s %6.2f\n", n, a / 1e6, b / 1e6, "wordcount", a / b }'
+}
+
 printf '%-18s %8s %8s %8s  %-12s %6s\n' file 'one core' 'two' peer '' ratio
 for file in blocks.bz2:bzip2 blocks.bz2:'lbzip2 -n2' one-member.gz:gzip small-members.gz:gzip large-members.gz:gzip one-frame.zst:zstd frames.zst:zstd; do
 	name=${file%%:*} with=${file#*:}
@@ -57,3 +70,5 @@ for file in blocks.bz2:bzip2 blocks.bz2:'lbzip2 -n2' one-member.gz:gzip small-me
 	awk -v n="$name" -v a="$(median <"$work/one")" -v b="$(median <"$work/two")" -v c="$(median <"$work/peer")" -v w="$with" \
 		'BEGIN { printf "%-18s %6.2f s %6.2f s %6.2f s  %-12s %6.2f\n", n, a / 1e6, b / 1e6, c / 1e6, w, a / b }'
 done
+words "$work/one-member.gz"
+words "$work/one-frame.zst"

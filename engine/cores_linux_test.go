@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"mrlocal/engine"
+	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 	"mrlocal/slots/setup"
@@ -47,5 +49,42 @@ func TestCoresOfARealRunAreReported(t *testing.T) {
 	}
 	if seconds := all / 1e9 / float64(r.CPU.Cores); seconds < 0.5 || seconds > 5 {
 		t.Errorf("events of %v s on %d cores, of a run of %v s\n%s", seconds, r.CPU.Cores, r.MakespanSeconds, events.String())
+	}
+}
+
+// coresReader notes the cores on which the thread that reads it may run.
+type coresReader struct {
+	data  *bytes.Reader
+	cores []int
+}
+
+func (r *coresReader) Read(p []byte) (int, error) {
+	r.cores, _ = machine.AllowedCores()
+	return r.data.Read(p)
+}
+
+// TestAStreamIsReadOnTheCoresOfAllSlots: a decoder that shared the core of a slot would wait for
+// its maps while another core is idle.
+func TestAStreamIsReadOnTheCoresOfAllSlots(t *testing.T) {
+	all := machine.Cores()
+	if len(all) < 2 {
+		t.Skip("one core: there is no other one")
+	}
+	for _, c := range []struct {
+		config setup.Config
+		want   []int
+	}{
+		{setup.Config{MapSlots: 1, ReduceSlots: 1}, all[:2]},
+		{setup.Config{MapSlots: 2, ReduceSlots: 2}, all[:min(4, len(all))]},
+	} {
+		// More than a piece: the first one is read before the slots are known.
+		in := &coresReader{data: bytes.NewReader(bytes.Repeat([]byte("a line\n"), 1<<20))}
+		must(t, chains(t)["wordcount"](), engine.Options{
+			JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: in}, Policy: newPolicy(t, "pi-dhfs"),
+			Config: c.config, MemoryBytes: 32 << 20,
+		})
+		if !slices.Equal(in.cores, c.want) {
+			t.Errorf("%+v: read on cores %v, want %v", c.config, in.cores, c.want)
+		}
 	}
 }

@@ -61,7 +61,8 @@ type run struct {
 	ctx         context.Context
 	started     time.Time
 	used        report.Sampler // what process and machine have used
-	cores       []int
+	cores       []int          // that the process may use
+	slotCores   []int          // of the slots; -1 where threads are not bound
 	chains      []*chain
 	budget      *membudget.Budget
 	pool        *task.Pool
@@ -352,10 +353,10 @@ func (r *run) startSlots() error {
 	group := setup.Cores(c.Trackers, len(r.cores))
 	config := c.Ledger(func(tracker, i int) int32 { return int32(r.cores[group(tracker, i)]) })
 	config.CopyBandwidth = r.o.ShuffleBytesPerSecond
-	cores := make([]int, len(config.Slots))
+	r.slotCores = make([]int, len(config.Slots))
 	for i, s := range config.Slots {
-		if cores[i] = int(s.Core); r.o.NoPin {
-			cores[i] = -1
+		if r.slotCores[i] = int(s.Core); r.o.NoPin {
+			r.slotCores[i] = -1
 		}
 	}
 	ledger, err := slots.New(config, r.o.Policy)
@@ -372,7 +373,7 @@ func (r *run) startSlots() error {
 	r.coordinator, r.near.Count = newCoordinator(r, ledger), r.o.Trackers
 	ledger.SetStream(r.stream)
 	var warnings []error
-	r.pool, warnings = task.NewPool(cores)
+	r.pool, warnings = task.NewPool(r.slotCores)
 	if len(warnings) > 0 {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}
@@ -393,13 +394,12 @@ func (r *run) createTemp(kind string) func() (*disk.TempFile, error) {
 	return func() (*disk.TempFile, error) { return r.temp.Create(kind + "-*") }
 }
 
-// bindFeeder binds the calling thread to the core of the first slot. The decoder
-// of a stream shares that core, so that one map slot does not use two cores. What is
-// decoded ahead (aheadBytes) uses the cores of all slots.
+// bindFeeder binds the calling thread to the cores of the slots. The decoder of a stream
+// runs on one that is idle, so a large compressed file keeps more than one core busy.
 func (r *run) bindFeeder() {
 	if !r.o.NoPin {
 		runtime.LockOSThread()
-		_ = machine.BindThread(r.cores[0])
+		_ = machine.BindThread(r.slotCores...)
 	}
 }
 

@@ -198,15 +198,19 @@ func AllowedCores() ([]int, error) {
 	}
 }
 
-// BindThread binds the calling thread to core, which must be one of AllowedCores.
-func BindThread(core int) error {
-	if core < 0 || core >= mostMaskCores {
-		return fmt.Errorf("bind thread to core %d: no such core", core)
+// BindThread binds the calling thread to one core or some, which must be of AllowedCores.
+func BindThread(cores ...int) error {
+	for _, core := range cores {
+		if core < 0 || core >= mostMaskCores {
+			return fmt.Errorf("bind thread to core %d: no such core", core)
+		}
 	}
-	set := unix.NewCPUSet(max(core+1, leastMaskCores))
-	set.Set(core)
+	set := unix.NewCPUSet(max(slices.Max(cores)+1, leastMaskCores))
+	for _, core := range cores {
+		set.Set(core)
+	}
 	if err := unix.SchedSetaffinityDynamic(0, set); err != nil {
-		return fmt.Errorf("bind thread to core %d: %w", core, err)
+		return fmt.Errorf("bind thread to core %v: %w", strings.Trim(fmt.Sprint(cores), "[]"), err)
 	}
 	return nil
 }

@@ -40,6 +40,14 @@ func TestAThreadBoundToACoreReadsThatCoreBack(t *testing.T) {
 			}
 		})
 	}
+	onOwnThread(func() {
+		if err := BindThread(cores...); err != nil {
+			t.Errorf("BindThread(%v): %v", cores, err)
+		}
+		if got, _ := AllowedCores(); !slices.Equal(got, cores) {
+			t.Errorf("bound to %v, read back %v", cores, got)
+		}
+	})
 	if after, _ := AllowedCores(); !slices.Equal(after, cores) {
 		t.Errorf("a binding leaked to another thread: %v before, %v after", cores, after)
 	}

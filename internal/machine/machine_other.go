@@ -41,4 +41,4 @@ func ThreadLimit() int64 { return math.MaxInt64 }
 func AllowedCores() ([]int, error) { return nil, ErrUnsupported }
 
 // BindThread fails with ErrUnsupported.
-func BindThread(int) error { return ErrUnsupported }
+func BindThread(...int) error { return ErrUnsupported }
