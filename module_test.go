@@ -1,6 +1,7 @@
 package mrlocal_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +68,70 @@ func readmeCommands(t *testing.T) string {
 		t.Fatal("README.md has no commands for a module of one's own")
 	}
 	return commands.String()
+}
+
+// prefaceOfGo has what the documents leave to the reader, and the imports of all their lines of Go.
+const prefaceOfGo = `package main
+
+import (
+	"context"
+	"os"
+
+	"mrlocal"
+	"mrlocal/jobs"
+	"mrlocal/stream"
+)
+
+var (
+	ctx      context.Context
+	chain    jobs.Chain
+	mapLines func(jobs.Block, jobs.Emitter) error
+	_        = stream.Main
+	_        = os.Args
+	_        mrlocal.Options
+)
+
+type indexer struct{ words *jobs.Words }
+
+func (indexer) Map(jobs.Block, jobs.Emitter) error { return nil }
+
+type lister struct{ jobs.Reducer }
+
+func main() {}
+`
+
+// Each block of Go in the documents for users is the body of a function, and compiles.
+func TestTheDocumentsLinesOfGoCompile(t *testing.T) {
+	documents, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, blocks := prefaceOfGo, 0
+	for _, name := range append(documents, "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "\n```go\n")[1:] {
+			block, _, _ := strings.Cut(part, "\n```")
+			used := ""
+			if strings.Contains(block, "report, err := ") {
+				used = "_, _ = report, err"
+			}
+			program += fmt.Sprintf("\nfunc _() {\n//line %s:1\n%s\n%s\n}\n", name, block, used)
+			blocks++
+		}
+	}
+	if blocks < 3 {
+		t.Fatalf("%d blocks of Go", blocks)
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "vet", file).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestTheExampleOfAJobIsShort(t *testing.T) {
