@@ -82,8 +82,8 @@ func (r *region) touch(i int, roomBytes int64) {
 	group := i - i%groupChunks
 	last := min(group+groupChunks, r.chunks)
 	if r.memory.hugePages() && !r.touched.any(group, last) {
-		// A run that needs a chunk or two, such as a search through small files, would wait for the
-		// system to clear the rest of the page, and to find one.
+		// A search through small files needs a chunk or two. It would wait for the system to find a
+		// large page and to clear all of it.
 		huge := group > 0 && r.residentBytes()+int64(last-group)*ChunkBytes <= roomBytes
 		r.pageSize(group, huge)
 		if huge {

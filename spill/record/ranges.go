@@ -67,9 +67,9 @@ func (u *Unsorted) Cut(a *Arena, sorted []Entry) (ends []int) {
 
 // Arrange moves the records of entries so that they lie in the order of entries, side by side.
 // They must be all that lies in the memory from the address from to last. Arrange returns where
-// they end then. room is scratch memory for a copy of all. Arrange reports false, and has done
-// nothing, if room is too short, if the records do not fit in their new order, or if one of them
-// was not emitted.
+// they end then. room is scratch memory for a copy of all. Arrange
+// does nothing and reports false if room is too short, or if the records do not fit in their new
+// order. It does so too if one of them was not emitted.
 //
 // hot: each record is copied twice, while it is in the cache.
 func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end uint64, ok bool) {
