@@ -24,8 +24,7 @@ const checkedBytes = 256 << 10
 func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	delim := s.delimiter()
 	f := &lineSource{name: s.files[0]}
-	r, err := f.open(s.Call)
-	if err != nil {
+	if err := f.open(s.Call); err != nil {
 		return 0, err
 	}
 	workers := runtime.GOMAXPROCS(0)
@@ -44,8 +43,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		defer f.close()
 		defer close(todo)
 		defer close(inOrder)
-		cut := lineCutter{r: r, delim: delim, size: checkedBytes}
-		read := int64(0)
+		cut := lineCutter{r: f, delim: delim, size: checkedBytes}
 		for {
 			var b *checkedBlock
 			select {
@@ -54,10 +52,6 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 				return
 			}
 			b.data, b.err = cut.next(b.data)
-			read += int64(len(b.data))
-			if b.err != nil && b.err != io.EOF {
-				b.err = errs.Inputf(argv.Quote(f.name), "read failed: %w", f.decode.Explain(b.err, read))
-			}
 			// Both channels have room for all blocks.
 			todo <- b
 			inOrder <- b

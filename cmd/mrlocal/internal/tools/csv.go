@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"slices"
 
@@ -150,14 +151,13 @@ func (c *csvFiles) next() error {
 	c.files = c.files[1:]
 	c.close()
 	source := &lineSource{name: name}
-	r, err := source.open(c.call)
-	if err != nil {
+	if err := source.open(c.call); err != nil {
 		return err
 	}
 	c.source = source
 	// A byte order mark is no part of the name of the first column. Only that of the first file
 	// stays, since it would mean nothing in the middle.
-	ahead := bufio.NewReaderSize(r, lineBuffer)
+	ahead := bufio.NewReaderSize(source, lineBuffer)
 	start, _ := ahead.Peek(len(byteOrderMark)) // Read returns the error
 	marked := string(start) == byteOrderMark
 	if marked {
@@ -183,21 +183,30 @@ func (c *csvFiles) next() error {
 	return nil
 }
 
+// csvFileError is an error that names its file. The engine puts standard input in front of it.
+type csvFileError struct{ error }
+
+// Unwrap returns what is wrong with the file.
+func (e *csvFileError) Unwrap() error { return e.error }
+
 // Read implements io.Reader.
 func (c *csvFiles) Read(p []byte) (int, error) {
 	for {
 		if c.source != nil {
 			n, err := c.source.r.Read(p)
 			// The end of a file is not the end of the records: the next file follows.
-			if n > 0 || err != nil && err != io.EOF {
-				return n, err
+			switch {
+			case err != nil && err != io.EOF:
+				return n, &csvFileError{err}
+			case n > 0:
+				return n, nil
 			}
 		}
 		if len(c.files) == 0 {
 			return 0, io.EOF
 		}
 		if err := c.next(); err != nil {
-			return 0, err
+			return 0, &csvFileError{err}
 		}
 	}
 }
@@ -271,6 +280,10 @@ func (c *Call) runCSV(ctx context.Context, chain jobs.Chain, files *csvFiles, he
 		c.Options.Inputs, c.Options.OutputFile, c.Options.NoDecode = []string{"-"}, "", true
 		c.Options.CompressOutput = compress.None // the result compresses what it gets
 		_, err = c.RunChain(ctx, chain)
+		var of *csvFileError
+		if errors.As(err, &of) {
+			err = of.error
+		}
 	}
 	return result.end(err)
 }

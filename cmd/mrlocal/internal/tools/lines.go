@@ -24,10 +24,12 @@ const (
 
 // lineSource is a file that a tool reads itself.
 type lineSource struct {
-	name   string
-	file   *os.File // nil: standard input
-	decode codec.Decoders
-	r      *bufio.Reader // of the records of CSV
+	name    string
+	file    *os.File // nil: standard input
+	decode  codec.Decoders
+	text    io.Reader     // what the file holds, decoded
+	decoded int64         // bytes of text that were read
+	r       *bufio.Reader // of the records of CSV
 }
 
 // delimiter is the byte that ends a line.
@@ -38,14 +40,14 @@ func (s *sorter) delimiter() byte {
 	return '\n'
 }
 
-// open opens the file of that name for a call. It returns its bytes, decoded.
-func (l *lineSource) open(c *Call) (io.Reader, error) {
+// open opens the file of that name for a call.
+func (l *lineSource) open(c *Call) error {
 	// Standard input belongs to the caller and stays open.
 	var raw io.Reader = c.Stdin
 	if l.name != "-" {
 		f, err := os.Open(l.name)
 		if err != nil {
-			return nil, errs.Inputf(argv.Quote(l.name), "open failed: %w", bare(err))
+			return errs.Inputf(argv.Quote(l.name), "open failed: %w", bare(err))
 		}
 		l.file, raw = f, f
 	}
@@ -54,12 +56,27 @@ func (l *lineSource) open(c *Call) (io.Reader, error) {
 	l.decode.Garbage = func(of codec.Codec) {
 		c.complain(fmt.Errorf("%s: trailing garbage behind the %s data is ignored", argv.Quote(l.name), of))
 	}
-	r, err := l.decode.Open(raw, c.Options.NoDecode)
-	if err != nil {
+	var err error
+	if l.text, err = l.decode.Open(raw, c.Options.NoDecode); err != nil {
+		err = l.explain(err)
 		l.close()
-		return nil, errs.Inputf(argv.Quote(l.name), "%w", l.decode.Explain(err, 0))
 	}
-	return r, nil
+	return err
+}
+
+// Read implements io.Reader. Its errors name the file.
+func (l *lineSource) Read(p []byte) (int, error) {
+	n, err := l.text.Read(p)
+	l.decoded += int64(n)
+	if err != nil && err != io.EOF {
+		err = l.explain(err)
+	}
+	return n, err
+}
+
+// explain says what is wrong with the file. It needs the decoder, so it comes before close.
+func (l *lineSource) explain(err error) error {
+	return errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.decoded))
 }
 
 // close closes the decoder and the file. It is not called twice.

@@ -31,13 +31,12 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 	var heap []*mergeSource
 	for i, name := range s.files {
 		m := &mergeSource{lineSource: lineSource{name: name}, order: order, unique: s.order.Unique, place: i, ctx: ctx, free: make(chan *mergeBlock, 2), read: make(chan *mergeBlock, 2)}
-		r, err := m.open(s.Call)
-		if err != nil {
+		if err := m.open(s.Call); err != nil {
 			return err
 		}
 		m.free <- &mergeBlock{}
 		m.free <- &mergeBlock{}
-		go m.readAhead(lineCutter{r: r, delim: s.delimiter(), size: size}, reads, stop)
+		go m.readAhead(lineCutter{r: m, delim: s.delimiter(), size: size}, reads, stop)
 		more, err := m.next()
 		switch {
 		case err != nil:
@@ -85,7 +84,7 @@ type mergeBlock struct {
 // readAhead fills blocks until the file ends or stop is closed. It owns the file.
 func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan struct{}) {
 	defer m.close()
-	number, read := int64(0), int64(0) // of the blocks before
+	number := int64(0) // of the blocks before
 	regular := false
 	if m.file != nil {
 		info, err := m.file.Stat()
@@ -105,10 +104,6 @@ func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan
 		b.data, b.err = cut.next(b.data)
 		if regular {
 			<-reads
-		}
-		read += int64(len(b.data))
-		if b.err != nil && b.err != io.EOF {
-			b.err = errs.Inputf(argv.Quote(m.name), "read failed: %w", m.decode.Explain(b.err, read))
 		}
 		if err := b.index(m.order, cut.delim, m.unique); err != nil {
 			b.err = errs.Inputf(argv.Quote(m.name), "line %d: %w", number+int64(b.read)+1, err)
