@@ -206,7 +206,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 	}
 }
 
-// What a map has read, sorted and spilled is told when it is done. The rest of its time is that of
+// What a map has read, sorted and spilled is an event when it is done. The rest of its time is that of
 // its mapper, which sleeps here; its disk reads 512 KiB in a second, and then takes the spills.
 func TestTheTimeOfAMapIsDivided(t *testing.T) {
 	const blockBytes, perSecond = 128 << 10, 512 << 10
@@ -229,24 +229,24 @@ func TestTheTimeOfAMapIsDivided(t *testing.T) {
 		})
 	})
 	var began, read, spilled, rest time.Duration
-	told := map[int32]bool{}
+	reported := map[int32]bool{}
 	for _, e := range log.Events {
 		switch {
 		case e.Kind != slots.Map:
 		case e.Op == trace.OpStart:
 			began = e.At
 		case e.Op == trace.OpTimes:
-			told[e.Task] = true
+			reported[e.Task] = true
 			read, spilled, rest = read+time.Duration(e.A), spilled+time.Duration(e.C), rest-time.Duration(e.A+e.B+e.C)
 		case e.Op == trace.OpFinish:
 			rest += e.At - began
-			if !told[e.Task] {
-				t.Errorf("map %d is done and has not told its times", e.Task)
+			if !reported[e.Task] {
+				t.Errorf("map %d is done and has no event with its times", e.Task)
 			}
 		}
 	}
 	whole := (1 << 20) * time.Second / perSecond
-	if len(told) < 8 || read < whole*9/10 || read > whole*12/10 || spilled < whole*8/10 || rest < mapped || rest > mapped*11/10 {
-		t.Errorf("%d maps: %v of reading, %v of spilling, and %v of mapping, want %v, %v and %v", len(told), read, spilled, rest, whole, whole, mapped)
+	if len(reported) < 8 || read < whole*9/10 || read > whole*12/10 || spilled < whole*8/10 || rest < mapped || rest > mapped*11/10 {
+		t.Errorf("%d maps: %v of reading, %v of spilling, and %v of mapping, want %v, %v and %v", len(reported), read, spilled, rest, whole, whole, mapped)
 	}
 }

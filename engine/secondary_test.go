@@ -159,7 +159,7 @@ func TestRoundsEndWhenTheyConvergeOrAtTheirBound(t *testing.T) {
 			t.Errorf("%d rounds: %q, the reference has %q, %v", rounds, got, ref.Data, err)
 		}
 		bound := rounds == 2
-		if told := len(notes) == 1 && strings.Contains(notes[0], "has not converged after 2 rounds"); told != bound || !bound && len(r.Jobs) < 5 {
+		if noted := len(notes) == 1 && strings.Contains(notes[0], "has not converged after 2 rounds"); noted != bound || !bound && len(r.Jobs) < 5 {
 			t.Errorf("%d rounds: notes %q, %d jobs", rounds, notes, len(r.Jobs))
 		}
 	}

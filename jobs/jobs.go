@@ -153,7 +153,7 @@ type OwnAttempt struct {
 	Progress func(done, total int64)
 
 	// Lasts says that what is left of the attempt's work takes total, because time alone
-	// gets it done, as in a job that sleeps. How far the attempt is can then be told at any
+	// gets it done, as in a job that sleeps. How far the attempt is can then be read at any
 	// moment, and Progress is a sign of life only. Nil: nobody wants to know.
 	Lasts func(total time.Duration)
 
@@ -304,7 +304,7 @@ type Job struct {
 	Maps    int
 
 	// Timed is set for a job without input whose tasks tell with OwnAttempt.Lasts how
-	// long they take. Before they have told, they count as not begun.
+	// long they take. Before the first report they count as not begun.
 	Timed bool
 
 	// Begin, if set, is called once in each run with the number of input files,

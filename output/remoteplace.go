@@ -28,11 +28,11 @@ func openRemote(spec Spec) (place, error) {
 			return nil, wrong(spec.Dir, "lies inside the input %s; give a name outside", quoteName(in))
 		}
 	}
-	return d, d.told(d.Free())
+	return d, d.worded(d.Free())
 }
 
-// told words an error of the place; one about its name is the user's.
-func (d *remotePlace) told(err error) error {
+// worded words an error of the place; one about its name is the user's.
+func (d *remotePlace) worded(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -48,7 +48,7 @@ func (d *remotePlace) told(err error) error {
 	return wrong(d.name, "%w", err)
 }
 
-func (d *remotePlace) start() error { return d.told(d.Start()) }
+func (d *remotePlace) start() error { return d.worded(d.Start()) }
 
 func (d *remotePlace) attempt(task, n int, mapOnly bool) (partWriter, error) {
 	p, err := d.begin(task, n, mapOnly)
@@ -86,8 +86,8 @@ func (d *remotePlace) abort() error  { return d.failed(d.Abort()) }
 
 // failed words an error of work that has begun.
 func (d *remotePlace) failed(err error) error {
-	if told := d.told(err); told == nil || !errs.IsUsage(told) {
-		return told
+	if err := d.worded(err); err == nil || !errs.IsUsage(err) {
+		return err
 	}
 	return named(d.name, err)
 }

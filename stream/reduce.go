@@ -283,7 +283,7 @@ func (c *child) restore(stdin io.Reader) error {
 		}
 		again := path == file
 		if !again && file != "" && fileNumber(path) == fileNumber(file) {
-			return fmt.Errorf("files %q and %q cannot be told apart", file, path)
+			return fmt.Errorf("files %q and %q have the same number", file, path)
 		}
 		file = path
 		if verdict == jobs.EndJob || verdict == jobs.EndFile && again {

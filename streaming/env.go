@@ -67,7 +67,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 	if dir != "" {
 		env = append(env, "PWD="+dir)
 	}
-	// Of several values of a variable the last one counts; a zero byte cannot be told.
+	// Of several values of a variable the last one counts; no value can have a zero byte.
 	return slices.DeleteFunc(env, func(v string) bool { return strings.IndexByte(v, 0) >= 0 })
 }
 

@@ -14,7 +14,7 @@ import (
 type inputFormat struct {
 	format     string // TextInputFormat, KeyValueTextInputFormat, NLineInputFormat or StreamXmlRecordReader
 	key        wire.Kind
-	ignoresKey bool // the offset of a line is not told to the command
+	ignoresKey bool // the offset of a line is not written to the command
 	separator  byte // of KeyValueTextInputFormat
 	delimiter  []byte
 	maxBytes   int64  // of a line; 0: any number
@@ -102,7 +102,7 @@ func (in *inputFormat) linesPerMap(c parse.Conf) (int, error) {
 // each calls record with each record of a split, its key and value as they are stored;
 // both are borrowed until the next record. raw, if it is not nil, gets runs of whole
 // lines instead, each line ending with LF. That is much faster where a command gets lines
-// as they are. charge asks for memory. read is told how many records were read since its
+// as they are. charge asks for memory. read gets how many records were read since its
 // last call, and how many bytes of the split in all.
 func (in *inputFormat) each(s records.Split, charge func(int64) error, read func(records, done int64), raw func(lines []byte) error, record func(key, value []byte) error) error {
 	if in.format == "StreamXmlRecordReader" {

@@ -53,7 +53,7 @@ type Options struct {
 	Maps       int64      // so many splits if files are large; 0: 1, as in Hadoop's local runner
 	ValueOrder ValueOrder // in what order records with equal keys come
 	Warn       func(text string)
-	Status     func(text string) // is told what commands report as their status, at most once a second; nil: nobody is
+	Status     func(text string) // gets what commands report as their status, at most once a second; may be nil
 }
 
 // ValueOrder says in what order records with equal keys come.
@@ -97,7 +97,7 @@ type Work struct {
 	drops                     bool   // nothing is written (NullOutputFormat)
 	lock                      sync.Mutex
 	counted                   map[taskID]tally
-	shown                     time.Time  // when Options.Status was told last
+	shown                     time.Time  // when Options.Status was called last
 	quiet                     sync.Mutex // guards Options.Stderr
 	ship                      shipped
 	kept                      *disk.TempRoot // nil: none

@@ -42,7 +42,7 @@ type Spec struct {
 	Properties []string
 	Results    stream.Results
 	InOrder    bool // see stream.Options
-	Files      int  // number of input files, for a job that wants to know; 0: not told
+	Files      int  // number of input files, for a job that wants to know; 0: unknown
 
 	Hadoop string // the command; "": hadoop
 	Jar    string // hadoop-streaming

@@ -127,7 +127,7 @@ type SlotAttempt struct {
 	peakBytes int64 // of the lease that was closed last
 
 	profile    *profiled // nil: the run is not profiled
-	begun      []any     // user code that was told about its attempt
+	begun      []any     // user code that has its attempt
 	statuses   statuses
 	lease      *membudget.Lease
 	floorBytes int64         // of lease

@@ -64,7 +64,7 @@ func probeCores(cores []int) (usable map[int]bool, problems []error) {
 	go func() {
 		defer close(done)
 		// The thread ends with this goroutine, because it is never unlocked. So no other goroutine
-		// inherits its core.
+		// gets its core.
 		runtime.LockOSThread()
 		for _, core := range cores {
 			if _, tried := usable[core]; tried || core < 0 {

@@ -64,7 +64,7 @@ func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
 	task := int(a.ID.Task)
-	told := fetched{every: 1 + (a.Job.Shuffle.Maps()-1)/mostFetchEvents}
+	events := fetched{every: 1 + (a.Job.Shuffle.Maps()-1)/mostFetchEvents}
 	err := fetch.Copy(a.ctx, func(mapTask int, out *runs.MapOutput) error {
 		begun := time.Now() // waiting for the next output does not count as copying
 		defer func() {
@@ -74,14 +74,14 @@ func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 		}()
 		_, keyBytes, valueBytes := out.PartBytes(task)
 		a.CopyBytes += keyBytes + valueBytes
-		told.add(a, mapTask, keyBytes+valueBytes)
+		events.add(a, mapTask, keyBytes+valueBytes)
 		return a.copied(keyBytes + valueBytes)
 	})
 	if begun := time.Now(); err == nil {
 		err = a.lastCopies()
 		a.CopyTime += time.Since(begun)
 	}
-	told.tell(a)
+	events.post(a)
 	a.PPM.Store(third)
 	return err
 }
@@ -117,11 +117,11 @@ func (f *fetched) add(a *SlotAttempt, mapTask int, bytes int64) {
 	f.maps++
 	f.bytes += bytes
 	if f.maps >= f.every {
-		f.tell(a)
+		f.post(a)
 	}
 }
 
-func (f *fetched) tell(a *SlotAttempt) {
+func (f *fetched) post(a *SlotAttempt) {
 	if f.maps > 0 {
 		a.detail(trace.OpFetch, int64(f.first), int64(f.maps), f.bytes)
 		f.maps, f.bytes = 0, 0

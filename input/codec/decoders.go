@@ -37,7 +37,7 @@ type Decoders struct {
 	// they have ended. It never waits. If Spare is nil, no goroutine is started.
 	Spare func(bytes int64) (release func(), ok bool)
 	// Garbage is called if something else than zeros follows the data of a gzip or bzip2
-	// file. The decoder ignores it, as gzip and bzip2 do. If Garbage is nil, nobody is told.
+	// file. The decoder ignores it, as gzip and bzip2 do. Garbage may be nil.
 	Garbage func(Codec)
 
 	// One buffer for all files. It may hold bytes behind the end of what a decoder has read.

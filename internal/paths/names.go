@@ -1,6 +1,6 @@
 package paths
 
-// Names that mrlocal makes for results, told from others: those of part files and of named outputs,
+// Names that mrlocal makes for results, and that others do not have: those of part files and of named outputs,
 // of what attempts make, and hidden ones beside a result that is being written. Package output
 // makes and removes the files.
 

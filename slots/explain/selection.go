@@ -100,18 +100,18 @@ func (m *selection) end() error {
 // It is an idle mode that also keeps the decisions about its slot.
 type slotMoment struct {
 	idle
-	last string // the latest start on the slot, and what was decided about the slot since
-	told bool   // the time of the question is over, and its answer is written
+	last     string // the latest start on the slot, and what was decided about the slot since
+	answered bool   // the time of the question is over, and its answer is written
 }
 
 // reached writes the answer when the first later event comes, and reports whether the replay
 // goes on.
 func (m *slotMoment) reached() bool {
-	if !m.told {
+	if !m.answered {
 		m.t.settle()
 		m.t.welcome()
 		m.t.err = m.tell()
-		m.told = true
+		m.answered = true
 	}
 	return m.t.err == nil
 }
@@ -121,7 +121,7 @@ func (m *slotMoment) wants(a about) bool { return a.isAbout(int(m.slot)) }
 
 // add keeps the text since the latest start. A start also ends an idle stretch.
 func (m *slotMoment) add(p paragraph) {
-	if m.told {
+	if m.answered {
 		if p.topic.decision() && !m.t.stop {
 			m.t.print("The next decision about the slot:\n" + p.text)
 			m.t.stop = true
@@ -137,7 +137,7 @@ func (m *slotMoment) add(p paragraph) {
 
 // end writes what was not written yet.
 func (m *slotMoment) end() error {
-	if !m.told {
+	if !m.answered {
 		return m.tell()
 	}
 	if !m.t.stop {

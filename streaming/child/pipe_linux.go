@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makePipe makes a pipe that no other child inherits.
+// makePipe makes a pipe that no other child gets.
 func makePipe(ends *[2]int) error {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// makePipe makes a pipe that no other child inherits.
+// makePipe makes a pipe that no other child gets.
 func makePipe(ends *[2]int) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -76,7 +76,7 @@ func (k Kind) AppendString(dst, stored []byte) []byte {
 	return append(dst, stored...)
 }
 
-// Format is how records are told to a command, and by a command.
+// Format is how records are written to a command, and by a command.
 type Format uint8
 
 // The formats. Text is the default.

@@ -27,19 +27,19 @@ function read({ status, text }, signal) {
   return answer;
 }
 
-const told = async (response) => ({ status: response.status, text: await response.text() });
+const answerOf = async (response) => ({ status: response.status, text: await response.text() });
 
 /** ask asks a question, such as model or why. params that are undefined are left out. */
 export async function ask(question, params = {}, signal) {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) if (value !== undefined) q.set(name, value);
   if (offline) return read(await (await simulator).ask(question, q), signal);
-  return read(await told(await fetch('api/' + question + '?' + q, { signal, cache: 'no-store' })), signal);
+  return read(await answerOf(await fetch('api/' + question + '?' + q, { signal, cache: 'no-store' })), signal);
 }
 
 /** simulate sends a draft of the playground. */
 export async function simulate(draft, signal) {
   if (offline) return read(await (await simulator).simulate(draft, signal), signal);
   const headers = { 'Content-Type': 'application/json' };
-  return read(await told(await fetch('api/simulate', { method: 'POST', headers, body: JSON.stringify(draft), signal })), signal);
+  return read(await answerOf(await fetch('api/simulate', { method: 'POST', headers, body: JSON.stringify(draft), signal })), signal);
 }

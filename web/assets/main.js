@@ -106,7 +106,7 @@ class Page {
     this.draw();
   }
 
-  // poll looks at the runs that go on. A run that has ended early is told by the list of runs.
+  // poll looks at the runs that go on. A run that has ended early shows in the list of runs.
   async poll() {
     try {
       const { runs, lesson } = await ask('runs');

@@ -52,10 +52,10 @@ export class Offline {
   async simulate(draft, signal) {
     const text = JSON.stringify(draft), answer = await this.run(text, signal);
     if (answer.status !== 200) return answer;
-    const told = JSON.parse(answer.text);
-    this.draft = { number: ++this.drafts, text, runs: told.results.map((r) => r.run), worker: this.workers };
-    told.results.forEach((r, i) => { r.run = `${this.drafts}.${i}`; });
-    return { status: 200, text: JSON.stringify(told) };
+    const parsed = JSON.parse(answer.text);
+    this.draft = { number: ++this.drafts, text, runs: parsed.results.map((r) => r.run), worker: this.workers };
+    parsed.results.forEach((r, i) => { r.run = `${this.drafts}.${i}`; });
+    return { status: 200, text: JSON.stringify(parsed) };
   }
 
   async run(text, signal) {

@@ -175,11 +175,11 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		var told struct {
+		var problem struct {
 			Error        string
 			Line, Column int
 		}
-		if status, words := lab.Problem(err); json.Unmarshal(words, &told) != nil || status != 400 || told.Line != want[0] || told.Column < 1 || told.Error == "" {
+		if status, words := lab.Problem(err); json.Unmarshal(words, &problem) != nil || status != 400 || problem.Line != want[0] || problem.Column < 1 || problem.Error == "" {
 			t.Errorf("%q: status %d: %s", text, status, words)
 		}
 	}

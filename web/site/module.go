@@ -124,14 +124,14 @@ func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = root
 	c.Env = append(c.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
-	var told bytes.Buffer
-	c.Stderr = &told
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
 	text, err := c.Output()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		first, _, _ := strings.Cut(strings.TrimSpace(told.String()), "\n")
+		first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 		return nil, fmt.Errorf("go %s: %w: %s", args[0], err, first)
 	}
 	return text, nil

@@ -31,7 +31,7 @@ import (
 // Options say what a site has. The zero value is the playground alone.
 type Options struct {
 	Runs []string          // event files, as `mrlocal ui` takes them
-	Note func(text string) // is told what may surprise; nil: nobody
+	Note func(text string) // gets what may surprise; may be nil
 	// Notices are those of everything in the program that others wrote; nil: left out.
 	Notices []byte
 }

@@ -43,7 +43,7 @@ func streamingFlags() []argv.Spec {
 		argv.ValueSpec("partitioner", "the `CLASS` that divides keys among reduces", "by hash"),
 		argv.ValueSpec("inputformat", "the `CLASS` that cuts the input into records", "TextInputFormat"),
 		argv.ValueSpec("inputreader", "the reader and its marks, `StreamXmlRecordReader,begin=<a>,end=</a>`", ""),
-		argv.ValueSpec("io", "`text|keyonlytext|rawbytes|typedbytes`: how records are told to commands and by them", "text"),
+		argv.ValueSpec("io", "`text|keyonlytext|rawbytes|typedbytes`: how records are written to commands and by them", "text"),
 		{Flag: argv.Flag{Name: "lazy-output"}, Help: "make no part for a task that writes nothing"},
 		argv.ValueSpec("stderr-dir", "keep the standard error of each attempt in a file in `DIR`", "shown, up to 1 MiB of an attempt"),
 	}

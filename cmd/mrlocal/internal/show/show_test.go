@@ -38,16 +38,16 @@ func TestTheStripShowsOneCellASlot(t *testing.T) {
 		events []trace.Event
 		want   string
 	}{
-		"idle, extra slots closed":     {nil, ".."},
-		"a map at home, a map on loan": {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), start(trace.Map, 1, 1, trace.Lent)}, "Mm"},
-		"a reduce at home and on loan": {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), start(trace.Reduce, 1, 0, trace.Lent)}, "sS"},
-		"a reduce that reduces":        {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), {Op: trace.OpPhase, Job: 1, Kind: trace.Reduce, Slot: 1, Phase: trace.PhaseReduce}}, ".R"},
-		"a failed attempt":             {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, 0, 0)}, "x."},
-		"and another one":              {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.Killed, 0), start(trace.Map, 0, 0, 0)}, "M."},
-		"idle again":                   {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 9)}, ".."},
-		"an extra slot opens":          {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}}, "..."},
-		"and drains while it is busy":  {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}, start(trace.Map, 0, 2, 0), {Op: trace.OpDrain, Slot: 2}}, "..M"},
-		"a slot nobody told about":     {[]trace.Event{submit(), start(trace.Map, 0, 4, 0)}, "...M"},
+		"idle, extra slots closed":        {nil, ".."},
+		"a map at home, a map on loan":    {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), start(trace.Map, 1, 1, trace.Lent)}, "Mm"},
+		"a reduce at home and on loan":    {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), start(trace.Reduce, 1, 0, trace.Lent)}, "sS"},
+		"a reduce that reduces":           {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), {Op: trace.OpPhase, Job: 1, Kind: trace.Reduce, Slot: 1, Phase: trace.PhaseReduce}}, ".R"},
+		"a failed attempt":                {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, 0, 0)}, "x."},
+		"and another one":                 {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.Killed, 0), start(trace.Map, 0, 0, 0)}, "M."},
+		"idle again":                      {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 9)}, ".."},
+		"an extra slot opens":             {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}}, "..."},
+		"and drains while it is busy":     {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}, start(trace.Map, 0, 2, 0), {Op: trace.OpDrain, Slot: 2}}, "..M"},
+		"a slot that no event has opened": {[]trace.Event{submit(), start(trace.Map, 0, 4, 0)}, "...M"},
 	} {
 		if got := modelAfter(c.events...).strip(0); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -78,13 +78,13 @@ func TestTheLineTellsSharesRateAndTimeToGo(t *testing.T) {
 			[]trace.Event{{Op: trace.OpSubmit, Job: 1, Ref: 1, A: 1}, {Op: trace.OpReady, Job: 1, A: 1, B: 3}},
 			"wordcount: map 0% (0/3+), slots ..",
 		},
-		"two jobs at a time are told together": {
+		"two jobs at a time are shown together": {
 			[]trace.Event{{Op: trace.OpSubmit, Job: 0, Ref: 1, A: 2, B: 1, Flags: trace.Sealed}, submit(),
 				start(trace.Map, 0, 0, 0), {Op: trace.OpProgress, Job: 1, Slot: 0, A: 500_000}, {Op: trace.OpStart, Job: 0, Slot: 1, Flags: trace.Lent},
 				{Op: trace.OpFinish, Job: 0, Slot: 1, Flags: trace.OK}, {Op: trace.OpJobEnd, Job: 0, A: 1}},
 			"1 of 2 jobs ended: map 25% (1/6), reduce 0% (0/2), slots M.",
 		},
-		"jobs one after the other are told one by one": {
+		"jobs one after the other are shown one by one": {
 			[]trace.Event{{Op: trace.OpSubmit, Job: 0, Ref: 1, A: 1, Flags: trace.Sealed}, {Op: trace.OpJobEnd, Job: 0, A: 1}, submit()},
 			"wordcount: map 0% (0/4), reduce 0% (0/1), slots ..",
 		},

@@ -147,11 +147,11 @@ func TestTheEnvironmentTellsOfTheTerminal(t *testing.T) {
 		env  map[string]string
 		want Terminal
 	}{
-		"a usual one":      {map[string]string{"LANG": "en_GB.UTF-8", "TERM": "xterm"}, Terminal{}},
-		"no colour":        {map[string]string{"LC_ALL": "C.utf8", "NO_COLOR": "1"}, Terminal{NoColor: true}},
-		"a dumb one":       {map[string]string{"LANG": "de_DE.UTF-8", "TERM": "dumb"}, Terminal{Dumb: true}},
-		"the C locale":     {map[string]string{"LC_ALL": "C", "LANG": "en_GB.UTF-8"}, Terminal{ASCII: true}},
-		"nothing was told": {nil, Terminal{ASCII: true}},
+		"a usual one":    {map[string]string{"LANG": "en_GB.UTF-8", "TERM": "xterm"}, Terminal{}},
+		"no colour":      {map[string]string{"LC_ALL": "C.utf8", "NO_COLOR": "1"}, Terminal{NoColor: true}},
+		"a dumb one":     {map[string]string{"LANG": "de_DE.UTF-8", "TERM": "dumb"}, Terminal{Dumb: true}},
+		"the C locale":   {map[string]string{"LC_ALL": "C", "LANG": "en_GB.UTF-8"}, Terminal{ASCII: true}},
+		"nothing is set": {nil, Terminal{ASCII: true}},
 	} {
 		if got := TerminalOf(func(name string) string { return c.env[name] }); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -152,7 +152,7 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		s.Table(done)
 	}
 	// The report has the runs of all policies, so it is written once, at the end.
-	return code, tell(e, files, reports, false)
+	return code, printReports(e, files, reports, false)
 }
 
 // suffix returns what the name of a policy adds to the names of files and directories;

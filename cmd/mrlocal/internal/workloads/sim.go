@@ -153,7 +153,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			return 0, err
 		}
 	}
-	return code, tell(e, files, reports, line.Has("verbose"))
+	return code, printReports(e, files, reports, line.Has("verbose"))
 }
 
 // checkCompare checks what goes with --compare, which draws both gantts itself.
@@ -240,9 +240,9 @@ func workloadName(line argv.Line) (string, error) {
 	return line.Words[0], nil
 }
 
-// tell writes the report file, or the table to standard output, with the counters above it
+// printReports writes the report file, or the table to standard output, with the counters above it
 // if verbose is set.
-func tell(e command.Env, files *pictures.Files, reports []*report.Report, verbose bool) error {
+func printReports(e command.Env, files *pictures.Files, reports []*report.Report, verbose bool) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 		// A reader that has closed its pipe has what it wanted.
