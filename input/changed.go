@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // ErrChanged is the cause of errors about an input that is not what it was when
@@ -31,4 +32,13 @@ func (f *File) unchanged(h *handle) error {
 // longer by the plan.
 func (f *File) endedAt(offset int64) error {
 	return fmt.Errorf("%s: %w: it has no byte at offset %d and had %d bytes when the run began", shown(f.Path), ErrChanged, offset, f.Bytes)
+}
+
+// Shorter returns the error of a file that has ended after read bytes although it had bytes when it
+// was opened; nil if it is no error.
+func Shorter(f *os.File, read, bytes int64) error {
+	if read >= bytes || rawFileOf(f).sizeIsMadeUp() {
+		return nil
+	}
+	return fmt.Errorf("%w: it has no byte at offset %d and had %d bytes when it was opened", ErrChanged, read, bytes)
 }

@@ -209,6 +209,7 @@ func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 			if tail := "garbage after the end"; name != "gzip" && name != "bzip2" {
 				check(t, append(slices.Clone(data), tail...), "corrupt after ")
 			} else {
+				check(t, append(slices.Clone(data), data[0]), "cut short after ") // the first byte of another member
 				want := readAll(t, plan(t, input.Options{}, write(t, "f", data)), '\n').data[0]
 				for _, tail := range []string{tail, "\x1f!", "BZ!", "\x00\x00\x00!", "!"} {
 					var warned []string

@@ -441,6 +441,8 @@ func (g *gzipMembers) member() error {
 		return err
 	case string(head) == gzipMagic[:2]:
 		return g.reset()
+	case string(head) == gzipMagic[:1]: // the file ends behind the first byte of a member
+		return io.ErrUnexpectedEOF
 	}
 	for {
 		b, err := g.src.ReadByte()

@@ -11,6 +11,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/input"
 	"mrlocal/input/codec"
 	"mrlocal/internal/disk"
 	"mrlocal/output/compress"
@@ -26,6 +27,7 @@ const (
 type lineSource struct {
 	name    string
 	file    *os.File // nil: standard input
+	bytes   int64    // of a regular file, when it was opened
 	decode  codec.Decoders
 	text    io.Reader     // what the file holds, decoded
 	decoded int64         // bytes of text that were read
@@ -50,6 +52,9 @@ func (l *lineSource) open(c *Call) error {
 			return errs.Inputf(argv.Quote(l.name), "open failed: %w", bare(err))
 		}
 		l.file, raw = f, f
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			l.bytes = info.Size()
+		}
 	}
 	// Compressed files are decoded as the engine decodes them, so that -c and -m see the same
 	// lines as a sort.
@@ -68,7 +73,13 @@ func (l *lineSource) open(c *Call) error {
 func (l *lineSource) Read(p []byte) (int, error) {
 	n, err := l.text.Read(p)
 	l.decoded += int64(n)
-	if err != nil && err != io.EOF {
+	switch {
+	case err == io.EOF && l.file != nil && l.decode.Ended():
+		// A file that shrinks ends as a whole one does.
+		if short := input.Shorter(l.file, l.decode.StoredBytes(), l.bytes); short != nil {
+			err = errs.Inputf(argv.Quote(l.name), "%w", short)
+		}
+	case err != nil && err != io.EOF:
 		err = l.explain(err)
 	}
 	return n, err

@@ -1,0 +1,52 @@
+package tools
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mrlocal/input"
+)
+
+// A file that shrinks while it is read is an error, also one whose rest is whole: of it -m, -c and
+// --csv would give a part with exit code 0.
+func TestAFileThatShrinksIsAnError(t *testing.T) {
+	plain := []byte(strings.Repeat("line\n", 1<<20))
+	var packed bytes.Buffer
+	for range 2 { // the first half of the file is a whole member
+		w, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range map[string][]byte{"plain": plain, "gzip": packed.Bytes()} {
+		for _, left := range []int{len(data), len(data) / 2} {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l := &lineSource{name: path}
+			if err := l.open(&Call{}); err != nil {
+				t.Fatal(err)
+			}
+			defer l.close()
+			if err := os.Truncate(path, int64(left)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, l); errors.Is(err, input.ErrChanged) != (left < len(data)) {
+				t.Errorf("%s, %d of %d bytes left: %v", name, left, len(data), err)
+			}
+		}
+	}
+}
