@@ -27,7 +27,8 @@ const (
 type lineSource struct {
 	name    string
 	file    *os.File // nil: standard input
-	bytes   int64    // of a regular file, when it was opened
+	regular *os.File // the file or standard input, if it is a regular file
+	bytes   int64    // of regular from its offset on, when it was opened
 	decode  codec.Decoders
 	text    io.Reader     // what the file holds, decoded
 	decoded int64         // bytes of text that were read
@@ -52,8 +53,12 @@ func (l *lineSource) open(c *Call) error {
 			return errs.Inputf(argv.Quote(l.name), "open failed: %w", bare(err))
 		}
 		l.file, raw = f, f
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			l.bytes = info.Size()
+	}
+	if f, ok := raw.(*os.File); ok {
+		info, err := f.Stat()
+		if err == nil && info.Mode().IsRegular() {
+			offset, _ := f.Seek(0, io.SeekCurrent) // a regular file has one
+			l.regular, l.bytes = f, info.Size()-offset
 		}
 	}
 	// Compressed files are decoded as the engine decodes them, so that -c and -m see the same
@@ -74,9 +79,9 @@ func (l *lineSource) Read(p []byte) (int, error) {
 	n, err := l.text.Read(p)
 	l.decoded += int64(n)
 	switch {
-	case err == io.EOF && l.file != nil && l.decode.Ended():
+	case err == io.EOF && l.regular != nil && l.decode.Ended():
 		// A file that shrinks ends as a whole one does.
-		if short := input.Shorter(l.file, l.decode.StoredBytes(), l.bytes); short != nil {
+		if short := input.Shorter(l.regular, l.decode.StoredBytes(), l.bytes); short != nil {
 			err = errs.Inputf(argv.Quote(l.name), "%w", short)
 		}
 	case err != nil && err != io.EOF:

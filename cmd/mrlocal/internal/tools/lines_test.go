@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/input"
 )
 
@@ -36,16 +37,27 @@ func TestAFileThatShrinksIsAnError(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l := &lineSource{name: path}
-			if err := l.open(&Call{}); err != nil {
+			stdin, err := os.Open(path)
+			if err != nil {
 				t.Fatal(err)
 			}
-			defer l.close()
+			defer stdin.Close()
+			var sources []*lineSource
+			for _, name := range []string{path, "-"} {
+				l := &lineSource{name: name}
+				if err := l.open(&Call{Env: command.Env{Stdin: stdin}}); err != nil {
+					t.Fatal(err)
+				}
+				defer l.close()
+				sources = append(sources, l)
+			}
 			if err := os.Truncate(path, int64(left)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.Copy(io.Discard, l); errors.Is(err, input.ErrChanged) != (left < len(data)) {
-				t.Errorf("%s, %d of %d bytes left: %v", name, left, len(data), err)
+			for _, l := range sources {
+				if _, err := io.Copy(io.Discard, l); errors.Is(err, input.ErrChanged) != (left < len(data)) {
+					t.Errorf("%s as %s, %d of %d bytes left: %v", name, l.name, left, len(data), err)
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
@@ -30,6 +31,10 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 	size := min(max(mergeBytes/(2*len(s.files)), leastMergeBlock), lineBuffer)
 	var heap []*mergeSource
 	for i, name := range s.files {
+		// Standard input is read once, as cat reads it.
+		if name == "-" && slices.Contains(s.files[:i], name) {
+			continue
+		}
 		m := &mergeSource{lineSource: lineSource{name: name}, order: order, unique: s.order.Unique, place: i, ctx: ctx, free: make(chan *mergeBlock, 2), read: make(chan *mergeBlock, 2)}
 		if err := m.open(s.Call); err != nil {
 			return err

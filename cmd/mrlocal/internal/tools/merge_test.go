@@ -87,3 +87,15 @@ func TestWriteBehindTellsAFailedWrite(t *testing.T) {
 		}
 	}
 }
+
+// Two sources of one stream would tear its lines.
+func TestMergeReadsStandardInputOnce(t *testing.T) {
+	var in strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&in, "line %08d\n", i)
+	}
+	out, stderr, code := call(t, "sort", in.String(), "-m", "-", "-")
+	if out != in.String() || stderr != "" || code != 0 {
+		t.Errorf("%d bytes of %d, code %d, %s", len(out), in.Len(), code, stderr)
+	}
+}
