@@ -94,7 +94,7 @@ func ExampleRunBatch() {
 	// second: succeeded: "one\t1\ntwo\t2\n"
 }
 
-// The kind of an error tells what to do next.
+// The kind of an error says what to do next.
 func ExampleError() {
 	_, err := mrlocal.Run(context.Background(), jobs.Job{Name: "nothing"}, mrlocal.Options{})
 	var wrong *mrlocal.Error

@@ -14,7 +14,7 @@
 //	case errors.Is(err, mrlocal.ErrInterrupted):
 //		// ctx ended; no partial output is left
 //	case err != nil:
-//		// the job failed; the report tells how far it came
+//		// the job failed; the report says how far it came
 //	}
 //
 // The packages mrlocal/jobs/wordcount, mrlocal/jobs/sort and
@@ -84,7 +84,7 @@ type (
 	// Submission is a job's name, pool and user, and when it is submitted.
 	Submission = setup.Submission
 
-	// Report tells what a run did: times, slots, jobs and counters.
+	// Report says what a run did: times, slots, jobs and counters.
 	Report = report.Report
 
 	// Error is the type of every error of a run. Its Kind is one of the

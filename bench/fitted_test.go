@@ -77,7 +77,7 @@ func TestABenchmarkHasOneSetOfDurations(t *testing.T) {
 			for k := range f.Jobs {
 				j := &f.Jobs[k]
 				key := bed + ": " + j.Name
-				// Where jobs are called after benchmarks, a number tells jobs of one apart.
+				// Jobs of one benchmark have its name, and a number.
 				if bed == "sets" {
 					key = digits.ReplaceAllString(key, "")
 				}

@@ -40,7 +40,7 @@ text=$dir/text-$size python=$PWD/hack/hadoop/wordcount pattern='in[a-z]*'
 if [ ! -e "$text" ]; then
 	# Hadoop turns bytes that are not UTF-8 into U+FFFD and mrlocal keeps them, so the text has none.
 	"$work/mrlocal" gen corpus --size "$size" --seed 7 "$work/made"
-	iconv -c -f UTF-8 -t UTF-8 "$work/made" >"$work/clean" || true # its exit code tells that there were such bytes
+	iconv -c -f UTF-8 -t UTF-8 "$work/made" >"$work/clean" || true # its exit code only says that there were such bytes
 	rm "$work/made"
 	mv "$work/clean" "$text"
 fi

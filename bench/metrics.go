@@ -215,7 +215,7 @@ func (d *done) releasesOf(name string) (v value) {
 // of it. All are in containers a window.
 type Errors struct {
 	Estimate float64 // of the monitor's estimate
-	Constant float64 // of the mean of all windows, which only the whole run tells
+	Constant float64 // of the mean of all windows, known when the run has ended
 	Gap      float64 // of the estimate, in windows that differ more than the mean difference from the one before
 	After    float64 // of the estimate, in the windows after these
 }

@@ -330,7 +330,7 @@ experiments:
 	}
 }
 
-// TestTheFormatsHaveAllFigures: CSV and JSON tell the same of each figure.
+// TestTheFormatsHaveAllFigures: CSV and JSON have the same values for each figure.
 func TestTheFormatsHaveAllFigures(t *testing.T) {
 	all := results(t)
 	records, err := csv.NewReader(bytes.NewReader(bench.CSV(all))).ReadAll()

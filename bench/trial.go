@@ -156,7 +156,7 @@ func (t *trial) set(name, value string) (err error) {
 	case "buffer-growth":
 		t.sim.BufferGrowth = value
 	case "slowstart":
-		// The pointer tells a slowstart of 0 from none, which leaves the choice to the policy.
+		// The pointer distinguishes a slowstart of 0 from none, which leaves the choice to the policy.
 		t.sim.Slowstart = new(ppm.Share)
 		share(t.sim.Slowstart)
 	// The simulator and the policy both need the delay.

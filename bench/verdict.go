@@ -247,7 +247,7 @@ func (l *Line) compare(all []relation, mean *relation) {
 	}
 }
 
-// measure judges a number. atEnd tells that it is the place of a least value which lies at
+// measure judges a number. atEnd says that it is the place of a least value which lies at
 // an end of its sweep.
 func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed bool) error {
 	paper, err := parseQuantity(f.Paper)

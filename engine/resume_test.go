@@ -256,7 +256,7 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		refused(files[1].Path+": it was changed or replaced since", r.o)
 	}
-	// The same length and the same time, other bytes: the sample tells.
+	// The same length and the same time, other bytes: the sample shows it.
 	if err := errors.Join(change(files[1].Path, 0), os.Chtimes(files[1].Path, past, past)); err != nil {
 		t.Fatal(err)
 	}

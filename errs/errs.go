@@ -3,7 +3,7 @@
 //
 //	if errors.Is(err, errs.BadInput) { ... }
 //
-// The kind tells a caller what to do next: correct the options, correct the
+// The kind says what a caller should do next: correct the options, correct the
 // input, look at the job, or nothing. Package mrlocal exports the same names
 // to users of the module, and the command derives its exit code from the
 // kind.

@@ -334,7 +334,7 @@ func shown(path string) string {
 	return path
 }
 
-// Fingerprint tells whether a file is the one that an earlier run has read.
+// Fingerprint shows whether a file is the one that an earlier run has read.
 type Fingerprint struct {
 	Path       string `json:"input"`
 	Bytes      int64  `json:"bytes"`

@@ -301,7 +301,7 @@ func (t *tree) names(f *folder, s *scratch) error {
 }
 
 // stat takes the attributes of entries. It asks for the right to read only if
-// the mode of the file and its owner do not tell.
+// the mode of the file and its owner do not say.
 func (t *tree) stat(f *folder, entries []entry) {
 	for i := range entries {
 		e := &entries[i]

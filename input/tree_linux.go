@@ -122,7 +122,7 @@ const (
 const direntShift = 12
 
 // ReadNames calls visit with the names in a directory, in any order, and their types; it follows
-// no links. A type is fs.ModeIrregular where only the attributes of the file tell it. name is valid
+// no links. A type is fs.ModeIrregular where only the attributes of the file have it. name is valid
 // during the call; buf is scratch memory.
 func ReadNames(path string, buf []byte, visit func(name []byte, mode fs.FileMode)) error {
 	d, err := openDirectory(path)

@@ -303,7 +303,7 @@ type Job struct {
 	NoInput bool
 	Maps    int
 
-	// Timed is set for a job without input whose tasks tell with OwnAttempt.Lasts how
+	// Timed is set for a job without input whose tasks say with OwnAttempt.Lasts how
 	// long they take. Before the first report they count as not begun.
 	Timed bool
 

@@ -55,14 +55,14 @@ type Lesson struct {
 
 // Run is one run of the lesson.
 type Run struct {
-	Name         string   `json:"name"` // what tells it from the others; "": the policy
+	Name         string   `json:"name"` // unique among the runs of a lesson; "": the policy
 	Policy       string   `json:"policy"`
 	ControlCycle Duration `json:"control_cycle"` // of ras; 0: the default
 	MaxSlots     int      `json:"max_slots"`     // per tracker; 0: the default
 	NoGrowth     bool     `json:"no_growth"`     // kvbuffers keep their size
 }
 
-// Title returns the name that tells the run from the others.
+// Title returns the name of the run, unique in its lesson.
 func (r *Run) Title() string {
 	if r.Name != "" {
 		return r.Name

@@ -136,7 +136,7 @@ func TestEveryNoteHasItsMoment(t *testing.T) {
 	}
 }
 
-// Before its moment a note is not there: a run that goes on does not tell what comes.
+// Before its moment a note is not there: a run that goes on does not show what comes.
 func TestNotesComeWithTheirEvents(t *testing.T) {
 	l := load(t, "borrow")
 	_, events := simulate(t, l)

@@ -41,7 +41,7 @@ type directory struct {
 
 	mu struct {
 		sync.Mutex
-		// Emptied by abort, which tells attempts that nothing may be made any more.
+		// Emptied by abort. Attempts see by it that nothing may be made any more.
 		stage   string // "": not made
 		lock    *disk.File
 		tasks   map[int][]string // by task: the files of the attempt that has won, below the stage

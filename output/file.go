@@ -317,7 +317,7 @@ func openFile(spec Spec) (place, error) {
 func flush(f *disk.File) error {
 	twin, err := duplicate(f)
 	if err != nil {
-		return nil // no descriptor is left, or the system has no duplicates: the close itself will tell
+		return nil // no descriptor is left, or the system has no duplicates: the close itself will report it
 	}
 	return twin.Close()
 }

@@ -443,7 +443,7 @@ func (o *ordered) drain() error {
 		}
 		o.mu.Unlock()
 		if err == nil {
-			o.tell(t, verdict, handed)
+			o.notify(t, verdict, handed)
 		}
 	}
 }
@@ -470,9 +470,9 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 	return nil, false, o.mu.err
 }
 
-// tell calls OnVerdict and OnRelease for a part that was passed on.
+// notify calls OnVerdict and OnRelease for a part that was passed on.
 // No lock is held, because the callbacks may call Skip.
-func (o *ordered) tell(t *turn, verdict jobs.Verdict, handed bool) {
+func (o *ordered) notify(t *turn, verdict jobs.Verdict, handed bool) {
 	if o.parts.OnVerdict != nil && handed {
 		o.parts.OnVerdict(t.index, verdict)
 	}

@@ -26,7 +26,7 @@ func fileWritable(path string) error {
 
 // isMount reports whether a directory lies on another file system than its parent, so that
 // it cannot be renamed.
-// It is false if the system tells no device numbers.
+// It is false if the system gives no device numbers.
 func isMount(dir, parent fs.FileInfo) bool {
 	a, okA := dir.Sys().(*syscall.Stat_t)
 	b, okB := parent.Sys().(*syscall.Stat_t)

@@ -21,7 +21,7 @@ const (
 )
 
 // simAttempt is what runs on a slot.
-// There is one for each slot, used again for each attempt. Gen tells an event of an
+// There is one for each slot, used again for each attempt. Gen distinguishes an event of an
 // earlier attempt from one of this.
 type simAttempt struct {
 	cost.Task

@@ -430,7 +430,7 @@ func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
 
 // TestWithoutContentionL2IsL1: enough cores and disk for everybody and a
 // network for each reduce; every attempt starts and ends to the nanosecond as it
-// does under L1, and with outputs of no bytes as under L0. Only L2 tells of I/O
+// does under L1, and with outputs of no bytes as under L0. Only L2 reports I/O
 // periods, and without heartbeats it asks at their ends too:
 //
 //   - dynsplit opens its additional map slots in them. It is compared without.
@@ -493,7 +493,7 @@ func withoutAdditionalSlots(t tester) slots.Policy {
 	return p
 }
 
-// startsAndEnds are the facts and starts of a run, without what only L2 tells.
+// startsAndEnds are the facts and starts of a run, without what only L2 reports.
 func startsAndEnds(events []trace.Event) (lines []string) {
 	for _, e := range events {
 		if e.Op == trace.OpStart || e.Op == trace.OpFinish || e.Op == trace.OpJobEnd || e.Op == trace.OpKill {

@@ -65,7 +65,7 @@ func TestTheSeedIsAllThatVaries(t *testing.T) {
 	}
 }
 
-// TestFlagsOverrideTheFilesCluster in slots, and the report tells the effective
+// TestFlagsOverrideTheFilesCluster in slots, and the report has the effective
 // settings.
 func TestFlagsOverrideTheFilesCluster(t *testing.T) {
 	half := slots.One / 2

@@ -326,7 +326,7 @@ func (d *driver) stalled() error {
 }
 
 // endless returns the error of a run that has come to a bound.
-// bound is wrapped, so that tests can tell which it was.
+// bound is wrapped, so that tests can see which it was.
 func (d *driver) endless(bound error) error {
 	return fmt.Errorf("simulation: endless at %v: %w%s", d.ledger.Now(), bound, d.waitsFor())
 }

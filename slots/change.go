@@ -30,7 +30,7 @@ func (l *Ledger) advance(now time.Duration) {
 	l.meter.Pass(dt, &load)
 }
 
-// use tells the meter the counts of a pool. It has to run after each change of them.
+// use gives the meter the counts of a pool. It has to run after each change of them.
 func (l *Ledger) use(p *ledgerPool) {
 	l.meter.Set(p.use, l.now, p.running[Map]+p.running[Reduce], p.pending[Map]+p.pending[Reduce])
 }

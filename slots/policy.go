@@ -70,13 +70,13 @@ type Opener interface {
 	Extra(home [2]int32, most int) int
 }
 
-// NothingToGrant is a policy that can tell, in O(1), that it would grant nothing on
+// NothingToGrant is a policy that can say, in O(1), that it would grant nothing on
 // any tracker in the state v. AssignAll then visits no more trackers.
 type NothingToGrant interface {
 	NothingToGrant(v *View) bool
 }
 
-// Selective is a policy that can tell, without a visit, on which trackers it may grant
+// Selective is a policy that can say, without a visit, on which trackers it may grant
 // something. NextVisit returns the first of them from t on, or -1 if there is none.
 // AssignAll skips the others.
 type Selective interface {

@@ -231,11 +231,13 @@ func (b *Buffer) keepCombined(l *load) error {
 type Options struct {
 	Parts int // partitions, 1 to 1,048,576
 
-	// Cuts, when not nil, divides keys by range: Parts-1 ascending keys, and a key
-	// equal to a cut belongs to the right of it. The partitions are then found in
-	// the sorted order. Without Cuts, Partition returns the partition of a key, 0
-	// to parts-1; nil: a hash of the key tells it.
-	Cuts      [][]byte
+	// Cuts divides keys by range: Parts-1 keys in ascending order. A key that is equal
+	// to a cut belongs to the right of it. The partitions are then found in the sorted
+	// order. nil: Partition chooses the partition.
+	Cuts [][]byte
+
+	// Partition returns the partition of a key, 0 to parts-1. It is not called if Cuts
+	// is set. nil: a hash of the key chooses the partition.
 	Partition func(key []byte, parts int) int
 
 	AppendKey func(dst, record []byte) []byte // jobs.Job.AppendKey

@@ -269,7 +269,7 @@ func (c *tableChunk) compact() int {
 
 // words packs a key of up to 16 bytes into two words, little-endian and padded with
 // zeros. Together with its length they determine the key. Where 16 bytes can be
-// read, which the capacity of key tells, that takes two loads and two masks. Else
+// read, which the capacity of key shows, that takes two loads and two masks. Else
 // the loads overlap, so that no byte outside of the key is read.
 func words(key []byte) (a, b uint64) {
 	n := len(key)

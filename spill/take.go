@@ -227,7 +227,7 @@ func (b *Buffer) emitSpans(blk jobs.Block, spans []jobs.Span) {
 	}
 }
 
-// partition returns the partition of a key, also where the cuts tell it. It fails
+// partition returns the partition of a key, also where cuts divide the keys. It fails
 // where the partitioner returns a number out of range.
 func (b *Buffer) partition(key []byte) (int, error) {
 	if b.part != nil {

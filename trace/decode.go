@@ -75,7 +75,7 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	d.scan = bufio.NewScanner(in)
 	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
 	var h fileHeader
-	// Other JSON files may begin with a schema too; the kind tells them apart.
+	// Other JSON files may begin with a schema too; the kind distinguishes them.
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
 		return nil, fmt.Errorf("read events: %w", errNotOurs)
 	}

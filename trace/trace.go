@@ -41,7 +41,7 @@ const Kinds = 2
 // Other returns the other kind.
 func (k Kind) Other() Kind { return k ^ 1 }
 
-// FirstPhase returns the phase in which an attempt is until it tells another one.
+// FirstPhase returns the phase in which an attempt is until it reports another one.
 func (k Kind) FirstPhase() Phase {
 	if k == Map {
 		return PhaseCompute

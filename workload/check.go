@@ -104,7 +104,7 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	if _, ok := users[j.User]; !ok && j.User != "" {
 		d.failAt(s.user, object, "unknown user %s%s", quote(j.User), knownUsers(j.User, users))
 	}
-	// The place tells a deadline of 0s from one that is not given.
+	// A deadline of 0s is no missing one: only the former has a place in the file.
 	if s.deadline.Line > 0 && j.Deadline <= j.Submit {
 		d.failAt(s.deadline, object, "the deadline %v is in the past when the job is submitted, at %v", j.Deadline, j.Submit)
 	}

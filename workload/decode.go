@@ -231,7 +231,7 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 		}
 		return keys
 	})
-	// It tells a repeated key of this mapping, which is an error, from a merged one, which
+	// It distinguishes a repeated key of this mapping, which is an error, from a merged one, which
 	// is ignored.
 	var own [64]int // line by key
 	var merged []ast.Node

@@ -117,7 +117,7 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 	case r.Job.NewReducer == nil:
 		return nil, errs.Optionf("Options.ResumeDir", "%s has no reduces here; only jobs with reduces can go on after a kill", r.Job.Name)
 	case r.Job.NoInput:
-		return nil, errs.Optionf("Options.ResumeDir", "%s finds its input by itself, so nothing tells whether it has changed after a kill; run it without", r.Job.Name)
+		return nil, errs.Optionf("Options.ResumeDir", "%s finds its input by itself, so a change of it after a kill would not be noticed; run it without", r.Job.Name)
 	case len(plan.Streams) > 0:
 		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which Options.ResumeDir cannot go on with; give it as a plain file")
 	}

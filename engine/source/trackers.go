@@ -21,7 +21,7 @@ type Trackers struct {
 
 // Hosts returns, for each split of a plan, the hosts that have most of its bytes. It is nil if
 // there is one tracker only, if no input is on HDFS, or if parts of it are streams. It asks the
-// NameNode once for each file. A cluster that does not tell where blocks are gets a note.
+// NameNode once for each file. If a cluster does not say where blocks are, the user gets a note.
 func (t *Trackers) Hosts(p *input.Plan, o hdfs.Options, note func(string)) [][]string {
 	if t.Count < 2 || len(p.Streams) > 0 || !slices.ContainsFunc(p.Files, func(f input.File) bool { return hdfs.Is(f.Path) }) {
 		return nil

@@ -419,7 +419,7 @@ func (a *SlotAttempt) notifySpill(e runs.Event) {
 	a.detail(op, e.Bytes, cmp.Or(e.Records, e.ToBytes), 0) // no event has both
 }
 
-// detail tells the listener of an event of the attempt.
+// detail notifies the Listener of an event of the attempt.
 func (a *SlotAttempt) detail(op trace.Op, first, second, third int64, texts ...string) {
 	a.listener.Detail(trace.Event{
 		Op: op, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: first, B: second, C: third,

@@ -51,7 +51,7 @@ func (p *profiled) enter(phase string) {
 	p.region = trace.StartRegion(p.ctx, phase)
 }
 
-// phase tells the Listener that the attempt has entered a phase.
+// phase notifies the Listener that the attempt has entered a phase.
 func (a *SlotAttempt) phase(phase slots.Phase) {
 	a.measure(phase)
 	a.profile.enter(phase.String())

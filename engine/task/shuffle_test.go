@@ -16,7 +16,7 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// kit makes outputs and tells whether they were released.
+// kit makes outputs and knows whether they were released.
 type kit struct {
 	memory *membudget.Budget
 	names  sync.Map // by output

@@ -57,7 +57,7 @@ func (p *Pool) loop(s *poolSlot, t *slotThread) {
 	ended = true
 }
 
-// end tells Close that the thread has ended, unless Abandon has done so.
+// end notifies Close that the thread has ended, unless Abandon has done so.
 func (p *Pool) end(t *slotThread) {
 	t.mu.Lock()
 	counted := !t.mu.abandoned

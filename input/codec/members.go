@@ -206,7 +206,7 @@ func cutZstd(stored []byte) int {
 	at, text := 0, uint64(0)
 	for at < leastStoredBytes && at < len(stored) {
 		n, size, ok := zstdFrame(stored[at:])
-		// A frame that does not tell its size counts as 0 here; DecodeAll then keeps to the limit.
+		// A frame whose header does not give its size counts as 0 here; DecodeAll then keeps to the limit.
 		if text += size; !ok || text > mostTextBytes {
 			break
 		}

@@ -140,7 +140,7 @@ func (x *xzReader) next() error {
 func (x *xzReader) openStream() error {
 	var head [12]byte
 	for {
-		// Four bytes tell padding from a header, because padding comes in groups of four.
+		// The next four bytes are either padding or a header, because padding comes in groups of four.
 		if _, err := io.ReadFull(&x.src, head[:4]); err != nil {
 			if x.streams == 0 {
 				return inside(err)

@@ -68,7 +68,7 @@ func TestArchitectureNamesEachPackage(t *testing.T) {
 
 // TestDocumentsNameFilesThatExist: what a document has in backquotes and looks like a path below
 // a folder of the repository is there; so is each Go file that ARCHITECTURE.md and
-// CONTRIBUTING.md name without its folder. CHANGELOG.md tells what was.
+// CONTRIBUTING.md name without its folder. CHANGELOG.md also has what is gone.
 func TestDocumentsNameFilesThatExist(t *testing.T) {
 	texts := tracked(t)
 	// The reader makes these.

@@ -71,7 +71,7 @@ func bans() []ban {
 	command := []string{"cmd/mrlocal/..."}
 	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/...", "lesson"}
 	return []ban{
-		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command tells them, in one line"},
+		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command prints them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/testkit"}, "flags belong to the command; libraries take Options"},
 		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside cmd/mrlocal, so that it can be replaced"},
 		{"github.com/rivo/uniseg", everywhere, command, "only the command draws; libraries append events"},

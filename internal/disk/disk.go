@@ -3,7 +3,7 @@
 // system is one call of package os that the compiler inlines.
 //
 // A build with the tag faults counts the calls by kind (Op) and lets the n-th one fail, once or
-// from then on (Inject). It also tells a watcher of each sync and rename that has succeeded, so
+// from then on (Inject). It also notifies a watcher of each sync and rename that has succeeded, so
 // that a test can copy what a power cut would leave. Tests with that tag run whole jobs in this
 // way. A normal build has none of it.
 //

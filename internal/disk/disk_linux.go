@@ -13,7 +13,7 @@ func exchange(a, b string) error {
 }
 
 // freeBytes returns how many bytes this user may still write to the file system of a path.
-// It reports false where the system does not tell.
+// It reports false where the system does not say.
 func freeBytes(path string) (bytes int64, ok bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {

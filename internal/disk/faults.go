@@ -80,8 +80,8 @@ func Fail(op Op) error {
 	return syscall.EIO
 }
 
-// tell calls the watcher of Inject, one call at a time.
-func tell(e Event) {
+// notify calls the watcher of Inject, one call at a time.
+func notify(e Event) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.watch != nil {
@@ -163,7 +163,7 @@ func Move(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	tell(Event{Op: Rename, Path: from, To: to})
+	notify(Event{Op: Rename, Path: from, To: to})
 	return nil
 }
 
@@ -175,7 +175,7 @@ func Exchange(a, b string) error {
 	if err := exchange(a, b); err != nil {
 		return err
 	}
-	tell(Event{Op: Rename, Path: a, To: b, Exchange: true})
+	notify(Event{Op: Rename, Path: a, To: b, Exchange: true})
 	return nil
 }
 
@@ -269,7 +269,7 @@ func (f *File) Sync() error {
 	if err := f.File.Sync(); err != nil {
 		return err
 	}
-	tell(Event{Op: Sync, Path: f.Name(), File: f.File})
+	notify(Event{Op: Sync, Path: f.Name(), File: f.File})
 	return nil
 }
 

@@ -234,7 +234,7 @@ func removeLocked(path string) error {
 	return RemoveAll(path)
 }
 
-// removers is how many files are removed at once. A file system that tells the disk of each
+// removers is how many files are removed at once. A file system that notifies the disk of each
 // free block waits for the disk, and so does each remover.
 const removers = 4
 

@@ -229,7 +229,7 @@ func (r *TempRoot) order() []int {
 	for i, dir := range r.dirs {
 		free, known := freeBytes(dir)
 		if !known {
-			// A system that tells nothing must not look full.
+			// A system that reports nothing must not look full.
 			free = math.MaxInt64
 		}
 		places[i] = place{i, r.mu.full[i] || free < leastFreeBytes, float64(r.mu.made[i]+1) / float64(max(free, 1))}

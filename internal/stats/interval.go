@@ -26,7 +26,7 @@ func IntervalOf(sample []float64) Interval {
 }
 
 // IntervalOfDifferences returns the interval of the differences a[i] − b[i] of two paired samples. Where
-// it holds 0, the samples do not differ as far as anybody can tell.
+// it holds 0, the samples show no difference.
 func IntervalOfDifferences(a, b []float64) Interval {
 	all := make([]float64, len(a))
 	for i := range a {

@@ -153,7 +153,7 @@ func (r *releaser) text(kind uint8, number, length int64) error {
 	return r.lines(kind, number, length)
 }
 
-// foundBinary tells, once, that a binary file matches.
+// foundBinary reports, once, that a binary file matches.
 func (r *releaser) foundBinary() {
 	if r.named {
 		return

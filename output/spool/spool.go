@@ -350,7 +350,7 @@ func (s *Spool) NewReader() *Reader { return &Reader{spool: s} }
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.ReadAt(p, r.offset)
 	r.offset += int64(n)
-	// Read returns what there is. The next call tells the end.
+	// Read returns what there is. The next call reports the end.
 	if n > 0 && errors.Is(err, io.EOF) {
 		err = nil
 	}

@@ -57,7 +57,7 @@ func partText(i, bytes int) []byte {
 	return text[:bytes]
 }
 
-// descriptors returns how many the process has open, where that can be told.
+// descriptors returns how many the process has open, where the system says so.
 func descriptors(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

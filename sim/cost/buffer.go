@@ -14,19 +14,20 @@ import (
 // MostSpills bounds the spills of a simulated map.
 const MostSpills = 10_000
 
-// Filling is how the maps of a job fill and spill their kvbuffers. All maps of a job emit
-// as much, evenly over their input, so one Filling serves them all.
+// Filling describes how each map of a job fills and spills its kvbuffer. All maps of a job
+// emit the same number of bytes, evenly over their input, so one Filling serves them all.
+// A load is what one spill writes. Bytes are of collected records, before any combiner.
 type Filling struct {
-	EmitsBytes int64 // that a map collects in all
-	LoadBytes  int64 // the spill mark: so many are spilled at a time
-	RoomBytes  int64 // that may be collected while a load is spilled
-	LastBytes  int64 // that the last load has, which is written at the end
+	EmitsBytes int64 // what one map collects in total
+	LoadBytes  int64 // the spill mark: a spill begins when so much is collected
+	RoomBytes  int64 // what the map may still collect while a spill is under way
+	LastBytes  int64 // the last load, which is written when the map has read all its input
 
-	Spills     int // loads that are spilled while the map computes
-	Expansions int
-	Refused    bool
+	Spills     int  // loads that are spilled while the map computes; the last load is not counted
+	Expansions int  // how often the kvbuffer has grown before its first spill
+	Refused    bool // the kvbuffer wanted to grow, and memory or the threshold did not allow it
 
-	MergeBytes int64 // of the output's size: that the merge at the end reads and writes
+	MergeBytes int64 // what the merges of the map read and write, in bytes after the combiner
 }
 
 // newFilling applies the rules of the kvbuffer to a map that emits so many bytes, of which

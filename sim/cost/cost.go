@@ -98,7 +98,7 @@ type Host interface {
 	Phase(id slots.SlotID, p slots.Phase) // the attempt on a slot is in another phase
 	End(id slots.SlotID)                  // its work is done
 
-	// Detail tells of the kvbuffer of a map on a slot, as events have it: OpBuffer,
+	// Detail reports what the kvbuffer of a map on a slot does, as events have it: OpBuffer,
 	// OpSpillStart, OpSpillEnd.
 	Detail(id slots.SlotID, op trace.Op, first, second int64)
 }

@@ -25,21 +25,21 @@ import (
 // loss costs as much as the job has outputs. The output comes back as the newest one.
 // Outputs of no bytes (L0) need no places.
 type Flow struct {
-	Maps      int32 // outputs that the job has when it is complete
-	There     int32 // outputs that are available now
-	MapBytes  int64 // output of one map, for all reduces together
-	Reduces   int64
-	PerSecond int64 // B, in bytes
+	Maps      int32 // the number of map outputs that each reduce copies a part of
+	There     int32 // the number of outputs that are available now, 0 to Maps
+	MapBytes  int64 // the size of one output: the parts of all reduces together
+	Reduces   int64 // the number of reduces of the job
+	PerSecond int64 // B: the bandwidth of the tracker where a reduce runs, in bytes per second
 
 	latest  time.Duration // of t_e - D_before_e/B; of the first output it is t_e, so 0 means none
 	byPlace []Available   // if MapBytes > 0
 }
 
-// Available is an output and where it is.
+// Available is a map output that reduces can copy.
 type Available struct {
-	At      time.Duration
-	Task    slots.TaskID
-	Tracker slots.TrackerID
+	At      time.Duration   // when the output became available, from the start of the run
+	Task    slots.TaskID    // the map that made it
+	Tracker slots.TrackerID // the tracker that holds it
 }
 
 // Copying returns how long a reduce copies its part of n outputs.
@@ -98,8 +98,9 @@ func (f *Flow) Copied(s time.Duration) time.Duration {
 	return max(Later(s, all), Later(f.latest, all))
 }
 
-// Reached returns how much of the available outputs a reduce that started at s has
-// copied by now, in the time that copying them takes.
+// Reached returns how far a reduce that started at s has copied the available outputs by
+// now. The result is a time: what copying that part takes without any wait, between 0 and
+// Copying(There).
 func (f *Flow) Reached(s, now time.Duration) time.Duration {
 	all := f.Copying(f.There)
 	return max(0, all-max(0, Later(max(s, f.latest), all)-now))

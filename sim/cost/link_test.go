@@ -78,7 +78,7 @@ func (w *wire) settle(now time.Duration) {
 }
 
 // TestALinkIsTheFluidThatItStandsFor: outputs of three jobs come and are lost, and
-// reduces begin, are taken out and end. For each, the link tells to the nanosecond when
+// reduces begin, are taken out and end. For each, the link says to the nanosecond when
 // its copy is complete, and how long it has waited.
 func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -21,10 +21,10 @@ const (
 // Event is a future change of the simulated state. An event for a slot is stale, and
 // ignored, once the slot's generation differs from Gen.
 type Event struct {
-	At  time.Duration
-	key uint64 // sequence·EventKinds + kind
-	Gen uint32
-	ID  int32
+	At  time.Duration // when the change takes place, from the start of the run
+	key uint64        // sequence·EventKinds + kind
+	Gen uint32        // the generation of the slot when the event was pushed; 0 for events of no slot
+	ID  int32         // what the event is about: EventKind says of which sort
 }
 
 // Kind returns what the event is about.

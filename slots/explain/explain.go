@@ -52,9 +52,10 @@ type Options struct {
 	Slot    int
 	HasSlot bool
 
-	// Job is a name or a number, as in Task: only what concerns the job. Lent: only the
-	// decisions that lent a slot, one line each. Job, Lent and Slot together restrict the
-	// answer together, and it ends at At.
+	// Job, a name or a number as in Task, restricts the answer to decisions about that
+	// job. Lent restricts it to decisions that lent a slot, one line each. Job, Lent and
+	// Slot may be set together: each restricts the answer further. With HasAt the answer
+	// ends at At.
 	Job  string
 	Lent bool
 
@@ -364,9 +365,9 @@ func (t *explainer) settle() {
 	}
 }
 
-// tell gives the mode a paragraph about a, if it wants one.
+// offer gives the mode a paragraph about a, if it wants one.
 // text is called only if the paragraph is wanted.
-func (t *explainer) tell(a about, text func() string) {
+func (t *explainer) offer(a about, text func() string) {
 	if t.mode.wants(a) {
 		t.mode.add(paragraph{about: a, text: text()})
 	}

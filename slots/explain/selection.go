@@ -60,7 +60,7 @@ func (m *selection) add(p paragraph) {
 	}
 }
 
-// event finds the job, and tells how attempts on the slot end. The Ledger does not have
+// event finds the job, and notes how attempts on the slot end. The Ledger does not have
 // the end of an attempt yet.
 func (m *selection) event(e *trace.Event, texts []string) {
 	switch {
@@ -110,7 +110,7 @@ func (m *slotMoment) reached() bool {
 	if !m.answered {
 		m.t.settle()
 		m.t.welcome()
-		m.t.err = m.tell()
+		m.t.err = m.answer()
 		m.answered = true
 	}
 	return m.t.err == nil
@@ -138,7 +138,7 @@ func (m *slotMoment) add(p paragraph) {
 // end writes what was not written yet.
 func (m *slotMoment) end() error {
 	if !m.answered {
-		return m.tell()
+		return m.answer()
 	}
 	if !m.t.stop {
 		m.t.print("No later decision is about the slot.\n")
@@ -146,8 +146,8 @@ func (m *slotMoment) end() error {
 	return nil
 }
 
-// tell writes what the slot holds or why it is idle, and then the decisions before.
-func (m *slotMoment) tell() error {
+// answer writes what the slot holds or why it is idle, and then the decisions before.
+func (m *slotMoment) answer() error {
 	t := m.t
 	if s := t.v.Slot(m.slot); s.Busy {
 		t.print(paragraphOf(fmt.Sprintf("%s, at %s: %s.", upper(t.slotName(m.slot)), seconds(t.o.At), t.holds(s))))

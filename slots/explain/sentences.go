@@ -91,9 +91,9 @@ func (t *explainer) byIdentity(e *slots.Explanation) string {
 	switch {
 	case t.c.Slots[e.Start.Slot].Extra: // it has no kind that a task could borrow
 	case e.Grant.Move == slots.MoveAlways && !e.Start.Lent:
-		return fmt.Sprintf("The paper counts slots and does not tell them apart. By its counts this %v takes a %v slot of the tracker. But a %v slot is free, so the task runs there and no slot is lent.", k, k.Other(), k)
+		return fmt.Sprintf("The paper counts slots and does not distinguish them. By its counts this %v takes a %v slot of the tracker. But a %v slot is free, so the task runs there and no slot is lent.", k, k.Other(), k)
 	case e.Grant.Move == slots.MoveNever && e.Start.Lent:
-		return fmt.Sprintf("The paper counts slots and does not tell them apart. By its counts a %v slot of the tracker is free. But the free slot is a %v slot, so that slot is lent.", k, k.Other())
+		return fmt.Sprintf("The paper counts slots and does not distinguish them. By its counts a %v slot of the tracker is free. But the free slot is a %v slot, so that slot is lent.", k, k.Other())
 	}
 	return ""
 }
@@ -289,7 +289,7 @@ func (t *explainer) submitted(e *trace.Event, texts []string) {
 	t.newest = id
 }
 
-// welcome tells of the newest job, once the Ledger has it.
+// welcome announces the newest job, once the Ledger has it.
 // It is called with the event after the submission.
 func (t *explainer) welcome() {
 	id := t.newest
@@ -297,7 +297,7 @@ func (t *explainer) welcome() {
 		return
 	}
 	t.newest = slots.NoJob
-	t.tell(about{topic: fact, job: id}, func() string {
+	t.offer(about{topic: fact, job: id}, func() string {
 		j := t.v.Job(id)
 		maps := counted(j.Total(slots.Map), "map")
 		if !t.jobs[id].sealed {
@@ -335,7 +335,7 @@ func (t *explainer) ended(id slots.JobID) {
 // wordEvent offers a paragraph on a fact, on what follows from a fact, or on a decision
 // that neither starts nor ends an attempt.
 func (t *explainer) wordEvent(e *trace.Event, a about) {
-	t.tell(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.eventWords(e, a)) })
+	t.offer(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.eventWords(e, a)) })
 }
 
 // eventWords returns the sentence on an event, without its time. The text begins small,

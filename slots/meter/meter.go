@@ -1,6 +1,6 @@
 // Package meter adds up what the time of slots went to, and how evenly pools got it.
 //
-// The Ledger of a run tells a Meter each change: an attempt starts, enters a phase, ends; a
+// The Ledger of a run reports each change to a Meter: an attempt starts, enters a phase, ends; a
 // pool has other counts; time passes. So real and simulated runs have the same figures. The
 // sum of Totals.Phases is Totals.Busy. Of it, Totals.Wasted is what brought nothing.
 //

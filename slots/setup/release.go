@@ -60,9 +60,10 @@ func (r *Release) Take() {
 	r.due.Remove(id)
 }
 
-// Ended says that a job that was taken has ended, at the time now. If it succeeded,
-// jobs that waited for it alone are due. If it did not, Ended returns the jobs that
-// are never submitted for that reason, each after the one because of which.
+// Ended records that a job that Take removed has ended at the time now. If the job
+// succeeded, each job that waited only for it becomes due. If it failed, each job that
+// waits for it is dropped, and so are the jobs that wait for those. Ended returns the
+// dropped jobs; a job comes after the job in its Because.
 func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []Dropped) {
 	r.jobs[job].over = true
 	if succeeded {

@@ -84,8 +84,8 @@ func TimedFaults(faults []Fault) []Fault {
 	return timed
 }
 
-// Or returns c with the fields that c does not set taken from o. Of Slow it takes the
-// trackers that c does not list.
+// Or returns c, completed from o: a field that c leaves at its zero value has the value
+// of o. Slow has the trackers of both; for a tracker that both list, the entry of c counts.
 func (c Config) Or(o Config) Config {
 	c.Trackers = cmp.Or(c.Trackers, o.Trackers)
 	c.MapSlots = cmp.Or(c.MapSlots, o.MapSlots)

@@ -212,7 +212,7 @@ func (a *Arena) Record(ref uint64) (key, value []byte) {
 }
 
 // keyBytes returns the length of the key at ref. It does not read the record if the
-// ref tells the length.
+// ref has the length.
 func (a *Arena) keyBytes(ref uint64) int {
 	if n := ref & CodeMask; n < CodeLongTaken {
 		return int(n)

@@ -405,7 +405,7 @@ func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 }
 
 // touch reads a byte of each record and one at depth, so that cache misses overlap. Of taken
-// records it reads nothing: their refs tell the lengths, so that few of them are read at all.
+// records it reads nothing: their refs have the lengths, so that few of them are read at all.
 //
 // hot: a cache miss for each key whose prefix ties.
 func (s *Sorter) touch(a []Entry, depth int) {

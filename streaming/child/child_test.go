@@ -206,7 +206,7 @@ func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
 // TestACommandEndsWithUs kills a process of its own that runs a command which never looks at its input.
 func TestACommandEndsWithUs(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a command of the death of its parent")
+		t.Skip("only Linux notifies a command of the death of its parent")
 	}
 	const inside = "MRLOCAL_TEST_COMMAND_ENDS_WITH_US"
 	if os.Getenv(inside) != "" {

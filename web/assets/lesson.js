@@ -22,7 +22,7 @@ export class Lesson {
     const { time } = this.page;
     document.title = 'mrlocal: ' + this.title;
     document.body.classList.add('predicting');
-    byID('below').append(this.box); // the curves there would tell what comes
+    byID('below').append(this.box); // the curves there would show what comes
     this.box.hidden = false;
     this.log = element('div', { className: 'log' });
     this.log.setAttribute('aria-live', 'polite');

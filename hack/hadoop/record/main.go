@@ -205,7 +205,7 @@ func (c *golden) run(home string) (code int, stderr string, err error) {
 	if errors.As(err, &exit) {
 		err = nil
 	}
-	// 124 is how timeout tells that the time was up.
+	// timeout exits with 124 if the time was up.
 	if code = cmd.ProcessState.ExitCode(); code == 124 {
 		err = fmt.Errorf("the job hangs:\n%s", text.String())
 	}

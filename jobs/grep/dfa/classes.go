@@ -24,7 +24,7 @@ const mostCells = 1 << 22
 // and upper and lower case between their letters, so that classes change often.
 const lowRunes = 0x800
 
-// newClasses divides all runes into classes: no set tells two runes of a class apart. sets
+// newClasses divides all runes into classes: each set has all runes of a class or none. sets
 // holds pairs of first and last runes, in order. It returns nil if there would be too many.
 func newClasses(sets [][]rune) *classes {
 	// Both ends of each range begin a new interval: its first rune, and the rune behind its last.

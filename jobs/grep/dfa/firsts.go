@@ -65,7 +65,7 @@ func (f *firsts) add(p *program, set int) {
 	for b := range f.in {
 		f.in[b] = f.in[b] || b < utf8.RuneSelf && c.has[c.ascii[b]][set]
 	}
-	// The bound is coarse: it may jump to places where no match begins, and the automaton tells.
+	// The bound is coarse: it may jump to places where no match begins. The automaton then decides.
 	for i := c.interval(utf8.RuneSelf); i < len(c.class); i++ {
 		if c.has[c.class[i]][set] {
 			for b := utf8.RuneSelf; b < len(f.in); b++ {

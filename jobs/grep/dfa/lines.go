@@ -46,7 +46,7 @@ type lines struct {
 // time.
 const streams = 4
 
-// shape is what the bytes of an incomplete rune tell, if all runes that they
+// shape is what the bytes of an incomplete rune say, if all runes that they
 // can become are of one class.
 type shape struct {
 	have, width uint8

@@ -143,7 +143,7 @@ func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 }
 
 // word reports whether class holds word characters. Only programs that need
-// this have classes that tell it.
+// this have classes that show it.
 func (c *classes) word(class uint16) bool {
 	// Any rune of the class will do: word characters have classes of their own.
 	r := c.some[class]

@@ -34,7 +34,7 @@ import (
 //	drop JOB map=3 at=5s       the map is not needed any more
 //	abort JOB at=5s
 //	show cell=1s [lends] [why] [spent]   how to draw: lends lists lendings, returns and kills; why
-//	                           lists what each grant rested on; spent tells what the time of slots went to
+//	                           lists what each grant rested on; spent says what the time of slots went to
 func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slots.Policy) {
 	testkit.Scripts(t, pattern, func(t *testing.T, c testkit.Case) string {
 		s := &script{t: t, options: policy.DefaultOptions(), jobs: map[string]slots.JobID{}, cell: time.Second}

@@ -104,7 +104,7 @@ func Names() []string {
 func OwnSlowstart() []string {
 	var names []string
 	for _, e := range All() {
-		// Traits are constants of a policy, so a value that no run uses can tell them.
+		// Traits are constants of a policy, so a value that no run uses has them too.
 		if e.New(policy.DefaultOptions()).Traits().OwnSlowstart {
 			names = append(names, e.Name)
 		}

@@ -202,8 +202,9 @@ func StreamingMistake(err error) error {
 	return err
 }
 
-// ApplyStreaming makes the options of a run those of the work. The job reads its input by itself and
-// says how many reduces it has, so these options are cleared. Apply does nothing if w is nil.
+// ApplyStreaming sets the options of a run as a hadoop-streaming job needs them. The job names its
+// own inputs and its number of reduces, so o's fields for those are cleared. Its output directory, its
+// compression and its timeout replace those of o where the job gives them. If w is nil, o stays as it is.
 func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
 	if w == nil {
 		return
