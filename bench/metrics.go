@@ -92,13 +92,17 @@ func ofRun() map[string]func(d *done) float64 {
 		"release_gap":    func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Gap },
 		"release_after":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).After },
 		// spills is the number of spills of a map, spilled_bytes what all of them write.
-		"spills":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.Spills }) },
-		"spilled_bytes": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpilledBytes }) },
-		"goals_met":     func(d *done) float64 { return d.sum(goalMet) },
-		"local":         func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
-		"task_maps":     func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
-		"task_reduces":  func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
-		"speculative":   func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpeculativeMaps }) },
+		"spills": func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.Spills }) },
+		"spilled_bytes": func(d *done) float64 {
+			return d.sum(func(j *report.JobReport) int64 { return j.Counters.SpilledBytes })
+		},
+		"goals_met":    func(d *done) float64 { return d.sum(goalMet) },
+		"local":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
+		"task_maps":    func(d *done) float64 { return d.sum(func(j *report.JobReport) int64 { return int64(j.Maps) }) },
+		"task_reduces": func(d *done) float64 { return d.sum(func(j *report.JobReport) int64 { return int64(j.Reduces) }) },
+		"speculative": func(d *done) float64 {
+			return d.sum(func(j *report.JobReport) int64 { return j.Counters.SpeculativeMaps })
+		},
 	}
 }
 
@@ -122,7 +126,7 @@ func ofCores() map[string]func(c *report.CPU) float64 {
 func inputs() []string { return []string{"task_maps", "task_reduces", "submit", "deadline"} }
 
 // goalMet returns 1 for a job that ended by its deadline.
-func goalMet(j *report.Job) int64 {
+func goalMet(j *report.JobReport) int64 {
 	if j.DeadlineS != nil && j.FinishS <= *j.DeadlineS {
 		return 1
 	}
@@ -130,7 +134,7 @@ func goalMet(j *report.Job) int64 {
 }
 
 // job returns a job of the run by its name; nil: there is none.
-func (d *done) job(name string) *report.Job {
+func (d *done) job(name string) *report.JobReport {
 	for i := range d.Jobs {
 		if d.Jobs[i].Name == name {
 			return &d.Jobs[i]
@@ -140,7 +144,7 @@ func (d *done) job(name string) *report.Job {
 }
 
 // sum adds up a figure of all jobs.
-func (d *done) sum(of func(j *report.Job) int64) (sum float64) {
+func (d *done) sum(of func(j *report.JobReport) int64) (sum float64) {
 	for i := range d.Jobs {
 		sum += float64(of(&d.Jobs[i]))
 	}
@@ -149,7 +153,7 @@ func (d *done) sum(of func(j *report.Job) int64) (sum float64) {
 
 // share returns a counter as a share of all maps that were started.
 func (d *done) share(of func(c *report.Counters) int64) float64 {
-	return d.sum(func(j *report.Job) int64 { return of(&j.Counters) }) / d.sum(func(j *report.Job) int64 { return j.Counters.LaunchedMaps })
+	return d.sum(func(j *report.JobReport) int64 { return of(&j.Counters) }) / d.sum(func(j *report.JobReport) int64 { return j.Counters.LaunchedMaps })
 }
 
 // step is the time step of [DHFS13, Fig. 5].

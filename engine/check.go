@@ -141,10 +141,10 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 }
 
 // jobPaths returns which files each job reads and writes.
-func (r *run) jobPaths() []paths.BatchJob {
-	all := make([]paths.BatchJob, len(r.chains))
+func (r *run) jobPaths() []paths.JobFiles {
+	all := make([]paths.JobFiles, len(r.chains))
 	for i, ch := range r.chains {
-		all[i] = paths.BatchJob{Name: ch.name(), Inputs: ch.job.Inputs, Output: ch.job.OutputDir + ch.job.OutputFile, After: ch.job.After}
+		all[i] = paths.JobFiles{Name: ch.name(), Inputs: ch.job.Inputs, Output: ch.job.OutputDir + ch.job.OutputFile, After: ch.job.After}
 	}
 	return all
 }

@@ -65,7 +65,7 @@ func (p *copier) Decide(v *slots.View, d *slots.Decision) {
 }
 
 func TestACopyOfAStragglerEndsTheJobSooner(t *testing.T) {
-	run := func(p slots.Policy) (j *report.Job) {
+	run := func(p slots.Policy) (j *report.JobReport) {
 		synctest.Test(t, func(t *testing.T) {
 			_, r := must(t, sleeping(t, secs(1, 1, 1, 1), secs(1, 1)), engine.Options{
 				Policy: p, Config: setup.Config{Trackers: 2, MapSlots: 2, ReduceSlots: 1, Slow: []setup.Slow{{Tracker: 1, Factor: slots.One / 10}}}, NoPin: true, MemoryBytes: 64 << 20,

@@ -12,7 +12,7 @@ import (
 // The types of the report, under the names that users of the engine know.
 type (
 	Report    = report.Report
-	JobReport = report.Job
+	JobReport = report.JobReport
 	Counters  = report.Counters
 )
 

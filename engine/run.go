@@ -3,7 +3,7 @@
 //
 // One goroutine, the coordinator, owns the slots.Ledger. Other goroutines post
 // facts to its inbox. What the Ledger decides goes to the threads of the slots
-// (task.Pool). A map attempt reads a source (engine/source) into a kvbuffer
+// (task.ThreadPool). A map attempt reads a source (engine/source) into a kvbuffer
 // (spill). A reduce attempt takes map outputs (shuffle), merges them
 // (spill/runs) and writes a part (output). Nothing that happens once a record
 // takes a lock, uses a channel or makes an event.
@@ -65,7 +65,7 @@ type run struct {
 	slotCores   []int          // of the slots; -1 where threads are not bound
 	chains      []*chain
 	budget      *membudget.Budget
-	pool        *task.Pool
+	pool        *task.ThreadPool
 	temp        *disk.TempRoot
 	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream

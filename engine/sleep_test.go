@@ -154,8 +154,8 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 }
 
 // rows returns the jobs of a report by name.
-func rows(r *report.Report) map[string]*report.Job {
-	m := map[string]*report.Job{}
+func rows(r *report.Report) map[string]*report.JobReport {
+	m := map[string]*report.JobReport{}
 	for i := range r.Jobs {
 		m[r.Jobs[i].Name] = &r.Jobs[i]
 	}
@@ -213,27 +213,27 @@ func TestARemoteMapTakesAsMuchLonger(t *testing.T) {
 func TestFaultsHappenToRealRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		faults []setup.Fault
-		want   func(j *report.Job) bool
+		want   func(j *report.JobReport) bool
 	}{
 		"the first two attempts of a map fail at their end": {
 			[]setup.Fault{{Tracker: -1, Task: 1, Fail: 2}},
-			func(j *report.Job) bool { return j.Counters.FailedMaps == 2 && j.FinishS == 2+2+2+1 },
+			func(j *report.JobReport) bool { return j.Counters.FailedMaps == 2 && j.FinishS == 2+2+2+1 },
 		},
 		"the first attempt of a reduce fails at its end": {
 			[]setup.Fault{{Tracker: -1, Reduce: true, Fail: 1}},
-			func(j *report.Job) bool { return j.Counters.FailedReduces == 1 && j.FinishS == 2+1+1 },
+			func(j *report.JobReport) bool { return j.Counters.FailedReduces == 1 && j.FinishS == 2+1+1 },
 		},
 		"a lost map output is made again": { // it is lost while the reduce runs, which starts over
 			[]setup.Fault{{Tracker: -1, Lost: true, At: 2500 * time.Millisecond}},
-			func(j *report.Job) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
+			func(j *report.JobReport) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
 		},
 		"a lost tracker's maps run elsewhere": {
 			[]setup.Fault{{Tracker: 1, At: time.Second}},
-			func(j *report.Job) bool { return j.Counters.KilledMaps == 1 && j.FinishS == 4+1 },
+			func(j *report.JobReport) bool { return j.Counters.KilledMaps == 1 && j.FinishS == 4+1 },
 		},
 		"a lost tracker's finished maps run again elsewhere": {
 			[]setup.Fault{{Tracker: 1, At: 2500 * time.Millisecond}},
-			func(j *report.Job) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
+			func(j *report.JobReport) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func (r *Report) figures() map[string]float64 {
 
 // SetAlone takes in a run of the chain that begins with job j, by itself: the time that it took.
 // It is left out if the chain did not succeed there.
-func (j *Job) SetAlone(alone *Report) {
+func (j *JobReport) SetAlone(alone *Report) {
 	for first, last := range alone.chains() {
 		if first.Name == j.Name && last.State == slots.Succeeded.String() {
 			j.AloneSeconds = last.FinishS - first.SubmitS

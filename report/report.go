@@ -30,25 +30,25 @@ import (
 // Report is the outcome of a run. Its JSON is the report file. Names in S or Seconds are
 // in seconds.
 type Report struct {
-	Schema              int      `json:"schema"`
-	Kind                string   `json:"kind"` // run, batch or sim
-	Policy              string   `json:"policy"`
-	Config              Config   `json:"config"`
-	MakespanSeconds     float64  `json:"makespan_s"`      // from the start of the run to its latest fact
-	Utilisation         float64  `json:"utilisation"`     // slot-time with work, divided by the time of open slots; a waiting reduce does no work
-	Moves               int64    `json:"moves"`           // grants by a borrowing rule
-	LentSlotSeconds     float64  `json:"lent_slot_s"`     // slot-time with a task of the other kind
-	Jain                float64  `json:"jain"`            // Jain's index of fairness between pools; 1: even
-	JainInTime          float64  `json:"jain_in_time"`    // its mean over the moments in which several pools had demand
-	HoardingSlotSeconds float64  `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
-	SlotTime            SlotTime `json:"slot_time_s"`
-	Wasted              Wasted   `json:"wasted_slot_s"`
-	PeakRSSBytes        int64    `json:"peak_rss_bytes"`
-	AbandonedThreads    int      `json:"abandoned_threads"`             // threads that were stuck in user code
-	CPU                 *CPU     `json:"cpu,omitempty"`                 // nil: not known
-	Graylisted          []int    `json:"graylisted_trackers,omitempty"` // out of service: several jobs blacklisted them
-	Slots               []Slot   `json:"slots"`
-	Jobs                []Job    `json:"jobs"`
+	Schema              int         `json:"schema"`
+	Kind                string      `json:"kind"` // run, batch or sim
+	Policy              string      `json:"policy"`
+	Config              Config      `json:"config"`
+	MakespanSeconds     float64     `json:"makespan_s"`      // from the start of the run to its latest fact
+	Utilisation         float64     `json:"utilisation"`     // slot-time with work, divided by the time of open slots; a waiting reduce does no work
+	Moves               int64       `json:"moves"`           // grants by a borrowing rule
+	LentSlotSeconds     float64     `json:"lent_slot_s"`     // slot-time with a task of the other kind
+	Jain                float64     `json:"jain"`            // Jain's index of fairness between pools; 1: even
+	JainInTime          float64     `json:"jain_in_time"`    // its mean over the moments in which several pools had demand
+	HoardingSlotSeconds float64     `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
+	SlotTime            SlotTime    `json:"slot_time_s"`
+	Wasted              Wasted      `json:"wasted_slot_s"`
+	PeakRSSBytes        int64       `json:"peak_rss_bytes"`
+	AbandonedThreads    int         `json:"abandoned_threads"`             // threads that were stuck in user code
+	CPU                 *CPU        `json:"cpu,omitempty"`                 // nil: not known
+	Graylisted          []int       `json:"graylisted_trackers,omitempty"` // out of service: several jobs blacklisted them
+	Slots               []Slot      `json:"slots"`
+	Jobs                []JobReport `json:"jobs"`
 
 	Notes []string `json:"notes,omitempty"`
 	Error string   `json:"error,omitempty"`
@@ -149,9 +149,9 @@ type Slot struct {
 	LentS   float64 `json:"lent_s"`
 }
 
-// Job is one job of the run. Times count from the start of the run. A negative time means
+// JobReport is one job of the run. Times count from the start of the run. A negative time means
 // that the event did not happen.
-type Job struct {
+type JobReport struct {
 	Name         string      `json:"name"`
 	Pool         string      `json:"pool"`
 	User         string      `json:"user,omitempty"`
@@ -237,7 +237,7 @@ func (r *Report) Matched() bool {
 
 // ResponseSeconds returns the time from the submission of a job to its end; -1 if it has not
 // ended.
-func (j *Job) ResponseSeconds() float64 {
+func (j *JobReport) ResponseSeconds() float64 {
 	if j.SubmitS < 0 || j.FinishS < 0 {
 		return -1
 	}
@@ -246,7 +246,7 @@ func (j *Job) ResponseSeconds() float64 {
 
 // TardinessSeconds returns by how much a job has ended after its deadline: max(0, finish −
 // deadline). It is 0 without a deadline, and for a job that did not succeed.
-func (j *Job) TardinessSeconds() float64 {
+func (j *JobReport) TardinessSeconds() float64 {
 	if j.DeadlineS == nil || j.State != slots.Succeeded.String() {
 		return 0
 	}
@@ -310,9 +310,9 @@ func (r *Report) MeanJobSeconds() float64 {
 
 // chains yields the first and the last job of each chain. A job is a chain by itself unless
 // later steps exist. A chain succeeds if its last job does, and ends with it.
-func (r *Report) chains() iter.Seq2[*Job, *Job] {
-	return func(yield func(first, last *Job) bool) {
-		last := map[string]*Job{} // of a chain, by the name of its first job
+func (r *Report) chains() iter.Seq2[*JobReport, *JobReport] {
+	return func(yield func(first, last *JobReport) bool) {
+		last := map[string]*JobReport{} // of a chain, by the name of its first job
 		for i := range r.Jobs {
 			if j := &r.Jobs[i]; j.StepOf != "" {
 				last[j.StepOf] = j
@@ -335,7 +335,7 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 	r := &Report{
 		Schema: 1, Kind: kind, Policy: c.PolicyName, MakespanSeconds: seconds(l.Now()), Utilisation: st.Utilisation(), Moves: st.Moves,
 		LentSlotSeconds: seconds(st.Lent), Jain: st.Jain, JainInTime: st.JainInTime, HoardingSlotSeconds: seconds(st.WaitingReduce), Config: config(&c),
-		Slots: make([]Slot, 0, len(c.Slots)), Jobs: make([]Job, 0, l.Jobs()),
+		Slots: make([]Slot, 0, len(c.Slots)), Jobs: make([]JobReport, 0, l.Jobs()),
 	}
 	r.spent(&st)
 	for _, s := range c.Slots {
@@ -392,14 +392,14 @@ func profile(l *slots.Ledger, id slots.JobID) *JobProfile {
 }
 
 // job returns what the Ledger knows of a job.
-func job(l *slots.Ledger, id slots.JobID) Job {
+func job(l *slots.Ledger, id slots.JobID) JobReport {
 	// Times that have not come are negative, and stay so in the report.
 	t := l.JobTimes(id)
 	// The first result counts the tasks that are done.
 	_, maps := l.JobTasks(id, slots.Map)
 	_, reduces := l.JobTasks(id, slots.Reduce)
 	m, r := l.JobCounts(id, slots.Map), l.JobCounts(id, slots.Reduce)
-	return Job{
+	return JobReport{
 		State: l.JobState(id).String(), Maps: int(maps), Reduces: int(reduces),
 		Profile: profile(l, id),
 		SubmitS: seconds(t.Submit), StartS: seconds(t.Start), MapsDoneS: seconds(t.MapsDone), FinishS: seconds(t.Finish),

@@ -48,7 +48,7 @@ func TestAReportHoldsWhatTheLedgerKnows(t *testing.T) {
 		SlotTime: report.SlotTime{Compute: 3, Copy: 1, Idle: 4}, Wasted: report.Wasted{Failed: 1},
 		Config: report.Config{Trackers: 1, MapSlots: 1, ReduceSlots: 1, MaxSlots: 2, Slowstart: 1, Attempts: 4},
 		Slots:  []report.Slot{{ID: 0, Home: "map", BusyS: 3}, {ID: 1, Home: "reduce", BusyS: 1}},
-		Jobs: []report.Job{{
+		Jobs: []report.JobReport{{
 			Name: "J00", Pool: "J00", User: "ann", State: "succeeded", Maps: 2, Reduces: 1, MapsDoneS: 3, FinishS: 4, DeadlineS: &deadline,
 			Counters: report.Counters{LaunchedMaps: 3, LaunchedReduces: 1, FailedMaps: 1, SlotsMillisMaps: 3000, SlotsMillisReduces: 1000},
 		}},
@@ -59,7 +59,7 @@ func TestAReportHoldsWhatTheLedgerKnows(t *testing.T) {
 }
 
 func TestTheMeanIsOverJobsThatSucceeded(t *testing.T) {
-	r := &report.Report{Jobs: []report.Job{
+	r := &report.Report{Jobs: []report.JobReport{
 		{State: "succeeded", SubmitS: 1, FinishS: 4}, {State: "failed", SubmitS: 0, FinishS: 100}, {State: "succeeded", SubmitS: 2, FinishS: 3},
 	}}
 	if got := r.MeanJobSeconds(); got != 2 {
@@ -122,7 +122,7 @@ func TestTheTableHasARowForEachPolicy(t *testing.T) {
 // The counters of attempts are summed over jobs, with those of the data plane, in the order
 // of the report file; those that are 0 are left out.
 func TestCountersAreSummedOverJobs(t *testing.T) {
-	r := &report.Report{Jobs: []report.Job{
+	r := &report.Report{Jobs: []report.JobReport{
 		{Counters: report.Counters{MapInputRecords: 5, LaunchedMaps: 2, SlotsMillisMaps: 1500, BorrowedReduceSlotMillis: 20}},
 		{Counters: report.Counters{MapInputRecords: 7, SpeculativeReduces: 1, PreScheduledMaps: 3, SlotsMillisMaps: 500, BorrowedReduceSlotMillis: 1}},
 	}}
@@ -163,7 +163,7 @@ func TestEveryCounterIsSummed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := report.WriteCounters(&b, &report.Report{Jobs: []report.Job{{Counters: c}, {Counters: c}}}); err != nil {
+	if err := report.WriteCounters(&b, &report.Report{Jobs: []report.JobReport{{Counters: c}, {Counters: c}}}); err != nil {
 		t.Fatal(err)
 	}
 	for name := range names {

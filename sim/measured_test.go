@@ -17,7 +17,7 @@ func simulateMeasured(t *testing.T, maps, mapSlots int, warmUp time.Duration, sl
 	t.Helper()
 	f := parse(t, "jobs: [{name: a, job: wordcount, args: {input: x, output: y}}]")
 	task := workload.TaskTimes{Use: workload.Use{Slowdown: slowdown}}
-	m := &workload.Measured{Cores: 2, WarmUp: warmUp, Jobs: []workload.MeasuredJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{{Size: workload.Size{Maps: maps, InputBytes: int64(maps)}, Divided: []workload.Division{{MapBytes: 1, Map: 10 * time.Second}}, Map: task}}}}}
+	m := &workload.Measured{Cores: 2, WarmUp: warmUp, Jobs: []workload.ProfiledJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{{Size: workload.Size{Maps: maps, InputBytes: int64(maps)}, Divided: []workload.Division{{MapBytes: 1, Map: 10 * time.Second}}, Map: task}}}}}
 	r, err := sim.Run(context.Background(), f, sim.Options{Cost: "measured", Measured: m, Config: setup.Config{MapSlots: mapSlots}})
 	if err != nil {
 		t.Fatal(err)

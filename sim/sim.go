@@ -165,7 +165,7 @@ func (d *driver) report() *report.Report {
 	}
 	for i := range d.jobs {
 		if j := &d.jobs[i]; j.blame >= 0 {
-			r.Jobs = append(r.Jobs, report.Job{
+			r.Jobs = append(r.Jobs, report.JobReport{
 				State: slots.Killed.String(), Maps: int(j.spec.Maps), Reduces: int(j.spec.Reduces),
 				SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1, Error: d.blamed(j),
 			})
@@ -413,7 +413,7 @@ func (b *bounds) count(now time.Duration, pending int) error {
 // times to the report of the run of all jobs. A job arrives at 0 and waits for no other. Its
 // tasks take as long as in the whole run, and have their inputs on other trackers.
 func runAlone(ctx context.Context, f *workload.File, o Options, whole *report.Report) error {
-	byName := map[string]*report.Job{}
+	byName := map[string]*report.JobReport{}
 	for i := range whole.Jobs {
 		byName[whole.Jobs[i].Name] = &whole.Jobs[i]
 	}

@@ -100,7 +100,7 @@ func written(t tester, f *workload.File, o sim.Options) (*report.Report, []byte)
 func seconds(r *report.Report) float64 { return r.MakespanSeconds }
 
 // job is the report of a job.
-func job(t tester, r *report.Report, name string) *report.Job {
+func job(t tester, r *report.Report, name string) *report.JobReport {
 	t.Helper()
 	for i := range r.Jobs {
 		if r.Jobs[i].Name == name {

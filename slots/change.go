@@ -137,7 +137,7 @@ func (l *Ledger) retire(j *ledgerJob) {
 		s := &j.side[k]
 		s.tasks, s.requeued, s.failedTasks, s.pending = nil, nil, nil, 0
 	}
-	j.places, j.failures = demand.Index{}, blacklist.Job{}
+	j.places, j.failures = demand.Index{}, blacklist.JobFailures{}
 }
 
 // kill orders the end of the attempt on s, unless that was done before.

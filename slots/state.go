@@ -103,7 +103,7 @@ type ledgerJob struct {
 
 	side     [2]jobSide
 	places   demand.Index
-	failures blacklist.Job
+	failures blacklist.JobFailures
 	times    JobTimes
 
 	failedBy AttemptID // if state is Failed
@@ -183,7 +183,7 @@ type ledgerPool struct {
 	pending [2]int32
 	running [2]int32
 	limit   limit
-	use     *meter.Pool
+	use     *meter.MeteredPool
 }
 
 // SlotState says whether a slot takes tasks.
@@ -219,7 +219,7 @@ type ledgerSlot struct {
 	phase       Phase
 	progress    PPM
 	started     time.Duration
-	use         meter.Attempt
+	use         meter.MeteredAttempt
 	seq         int64  // grants before this one, so that the newest attempt has the largest
 	next        SlotID // of the next running attempt of the same task, or NoSlot
 

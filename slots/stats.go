@@ -20,7 +20,7 @@ type Stats struct {
 func (l *Ledger) Stats() Stats {
 	s := l.stats
 	s.Jain, s.JainInTime = l.meter.Jain(l.now), l.meter.JainInTime()
-	s.Totals = l.meter.Running(l.now, func(yield func(a *meter.Attempt)) {
+	s.Totals = l.meter.Running(l.now, func(yield func(a *meter.MeteredAttempt)) {
 		for i := range l.slots {
 			if l.slots[i].busy {
 				yield(&l.slots[i].use)

@@ -91,7 +91,7 @@ func (w *Work) Forget() {
 
 // Report adds the commands' own counters to the report of the job, and the last status of each
 // of the first tasks that have one. A nil Work adds nothing.
-func (w *Work) Report(to *report.Job) {
+func (w *Work) Report(to *report.JobReport) {
 	if w == nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 // Lint returns what will differ on a cluster, as far as the arguments tell, a line for
 // each finding. It looks at files and runs nothing.
-func Lint(args *parse.Job) []string {
+func Lint(args *parse.ParsedJob) []string {
 	found := append([]string(nil), args.Warnings...)
 	shipped := map[string]bool{}
 	for _, f := range args.Files {

@@ -2,7 +2,7 @@
 // and reducers that are commands, reading and writing records on their standard
 // streams. The jobs run on the slots of the engine as any job.
 //
-//	arguments ──parse──► parse.Job ──New──► Work: jobs.Job + output ──engine──► Finish: counters
+//	arguments ──parse──► parse.ParsedJob ──New──► Work: jobs.Job + output ──engine──► Finish: counters
 //
 // Each map reads its own split (package records), because the splits of Hadoop can
 // be seen in the results. So the job is one without input for the engine, with as
@@ -82,7 +82,7 @@ type Work struct {
 	mostCounters int // of the commands, in an attempt
 
 	o      Options
-	args   *parse.Job
+	args   *parse.ParsedJob
 	conf   parse.Conf
 	splits []records.Split
 	files  int // of the input
@@ -126,7 +126,7 @@ const (
 
 // New makes the job. Its errors are *parse.Error, with the exit code and the lines
 // that Hadoop gives. Inputs are looked at, nothing is written.
-func New(args *parse.Job, o Options) (*Work, error) {
+func New(args *parse.ParsedJob, o Options) (*Work, error) {
 	w := &Work{o: o, args: args, conf: args.Conf, Output: records.Local(args.Output), counted: map[taskID]tally{}}
 	if w.o.Warn == nil {
 		w.o.Warn = func(string) {}

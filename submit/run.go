@@ -64,7 +64,7 @@ func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 	r := &report.Report{Schema: 1, Kind: "submit", Policy: "yarn", Slots: []report.Slot{}}
 	var err error
 	for i := range p.Steps {
-		job := report.Job{Name: p.Steps[i].Job, SubmitS: time.Since(begun).Seconds()}
+		job := report.JobReport{Name: p.Steps[i].Job, SubmitS: time.Since(begun).Seconds()}
 		job.StartS = job.SubmitS
 		if i > 0 {
 			job.StepOf = p.Steps[0].Job
@@ -114,7 +114,7 @@ func lastLine(text string) string {
 
 // run runs one job and reads what Hadoop prints until it ends. It fills in job. If ctx ends, it
 // kills the job on the cluster, which would go on without the command.
-func (p *Plan) run(ctx context.Context, s *Step, job *report.Job, begun time.Time, l Listener) error {
+func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun time.Time, l Listener) error {
 	c := exec.Command(p.hadoop, s.Args...)
 	detach(c) // a Ctrl-C reaches it through here, behind the kill of the job
 	read, write, err := os.Pipe()

@@ -98,7 +98,7 @@ func TestTheWatcherReadsWhatHadoopPrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var job report.Job
+	var job report.JobReport
 	var said []string
 	w := watcher{job: &job, l: Listener{
 		Progress: func(_ string, maps, reduces int) { said = append(said, fmt.Sprintf("%d/%d", maps, reduces)) },
@@ -164,7 +164,7 @@ func TestExitCodesOfHadoopBecomeKinds(t *testing.T) {
 // TestAServerThatDoesNotAnswerIsToldOnce has what a client of Hadoop 3.4.2 says without a ResourceManager.
 func TestAServerThatDoesNotAnswerIsToldOnce(t *testing.T) {
 	var said []string
-	w := watcher{job: &report.Job{}, l: Listener{Note: func(text string) { said = append(said, text) }}}
+	w := watcher{job: &report.JobReport{}, l: Listener{Note: func(text string) { said = append(said, text) }}}
 	for i := range 3 {
 		w.line(fmt.Sprintf("2026-11-23 13:20:11,208 INFO ipc.Client: Retrying connect to server: localhost/127.0.0.1:19205. Already tried %d time(s); maxRetries=3", i), time.Now())
 	}

@@ -16,7 +16,7 @@ import (
 
 // watcher reads what the client of a job prints (Hadoop 3.4, mapreduce.Job and StreamJob).
 type watcher struct {
-	job *report.Job
+	job *report.JobReport
 	l   Listener
 
 	mu sync.Mutex

@@ -123,7 +123,7 @@ func (m *Model) Open(h *trace.Header) error {
 	// Pools of the configuration come first, even if no job uses them.
 	for i := range c.Pools {
 		p := &c.Pools[i]
-		m.Pools[m.pool(p.Name)] = Pool{
+		m.Pools[m.pool(p.Name)] = DrawnPool{
 			Name: p.Name, WeightPPM: int64(cmp.Or(p.Weight, slots.One)), MinMaps: p.MinMaps, MinReduces: p.MinReduces, mostMaps: p.MaxMaps, mostReduces: p.MaxReduces,
 		}
 	}
@@ -234,7 +234,7 @@ func (m *Model) pool(name string) int32 {
 	i, ok := m.pools[name]
 	if !ok {
 		i = int32(len(m.Pools))
-		m.Pools, m.pools[name] = append(m.Pools, Pool{Name: name, WeightPPM: int64(slots.One)}), i
+		m.Pools, m.pools[name] = append(m.Pools, DrawnPool{Name: name, WeightPPM: int64(slots.One)}), i
 	}
 	return i
 }
@@ -251,7 +251,7 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 	pool := cmp.Or(texts[1], texts[0])
 	deadline := time.Duration(e.F)
 	deadline = cmp.Or(deadline, Never)
-	m.Jobs = append(m.Jobs, Job{
+	m.Jobs = append(m.Jobs, DrawnJob{
 		Name: texts[0], User: texts[2], Pool: m.pool(pool), Submit: e.At, Start: Never, MapsDone: Never, Finish: Never, Deadline: deadline, Admit: Never,
 		Maps: int32(e.A), Reduces: int32(e.B), Changed: e.Seq,
 	})
@@ -312,7 +312,7 @@ func (m *Model) decide(d Decision) {
 }
 
 // taskDone counts a task that is done without an attempt, or whose output is lost.
-func (m *Model) taskDone(e *trace.Event, j *Job, n int32) {
+func (m *Model) taskDone(e *trace.Event, j *DrawnJob, n int32) {
 	if e.Task < 0 || e.Task >= mostTasks {
 		return
 	}
@@ -469,7 +469,7 @@ func (m *Model) start(e *trace.Event, texts []string) {
 }
 
 // running returns the number of running attempts of a kind.
-func (j *Job) running(k trace.Kind) *int32 {
+func (j *DrawnJob) running(k trace.Kind) *int32 {
 	if k == trace.Map {
 		return &j.RunningMaps
 	}

@@ -41,10 +41,10 @@ const defaultMostRows = 4_000_000
 type Model struct {
 	Policy string
 	Seed   uint64
-	Lanes  []Lane   // a row of a picture each, by tracker, core and slot
-	Pools  []Pool   // those of the configuration first, then in the order of their first jobs
-	Jobs   []Job    // by number
-	Rules  []string // Rules[0] is "", for no rule
+	Lanes  []Lane      // a row of a picture each, by tracker, core and slot
+	Pools  []DrawnPool // those of the configuration first, then in the order of their first jobs
+	Jobs   []DrawnJob  // by number
+	Rules  []string    // Rules[0] is "", for no rule
 
 	Bars      []Bar
 	Ends      []End
@@ -74,8 +74,8 @@ type Lane struct {
 	Extra         bool // closed until a policy opens it
 }
 
-// Pool is a group of jobs that shares the slots with other pools.
-type Pool struct {
+// DrawnPool is a group of jobs that shares the slots with other pools.
+type DrawnPool struct {
 	Name                  string
 	WeightPPM             int64
 	MinMaps, MinReduces   int32
@@ -96,8 +96,8 @@ var jobStateNames = [...]string{"running", "succeeded", "failed", "killed"}
 
 func (s JobState) String() string { return nameOf(jobStateNames[:], int(s)) }
 
-// Job is one job. A time is Never if the event did not happen.
-type Job struct {
+// DrawnJob is one job. A time is Never if the event did not happen.
+type DrawnJob struct {
 	Name, User string
 	Pool       int32 // index into Model.Pools
 

@@ -21,7 +21,7 @@ type Measured struct {
 	WarmUp      time.Duration // the first attempt on each slot of a run takes so much longer
 	Probe       Probe         // how fast the machine was while it was measured; zero: not known
 
-	Jobs []MeasuredJob
+	Jobs []ProfiledJob
 }
 
 // Probe is how long a fixed work of one thread took that has nothing to do with any job. A zero
@@ -89,8 +89,8 @@ func (m *Measured) Slowed(alone, all float64) *Measured {
 	return &slow
 }
 
-// MeasuredJob is what was measured of one job of the file.
-type MeasuredJob struct {
+// ProfiledJob is what was measured of one job of the file.
+type ProfiledJob struct {
 	Name   string
 	Runs   string // what ran, as Signature gives it
 	Stages []Stage
@@ -205,9 +205,9 @@ func (j *ListedJob) Signature() string {
 
 // Of returns what was measured of a job: of the same name and signature, or else of the same
 // signature. It returns nil if nothing like it was measured.
-func (m *Measured) Of(j *ListedJob) *MeasuredJob {
+func (m *Measured) Of(j *ListedJob) *ProfiledJob {
 	runs := j.Signature()
-	var like *MeasuredJob
+	var like *ProfiledJob
 	for i := range m.Jobs {
 		switch of := &m.Jobs[i]; {
 		case of.Runs != runs:
@@ -302,7 +302,7 @@ func (d *decoder) measured(n ast.Node, key string) {
 
 // measuredJob reads a job of the section measured: its name, its signature, and a stage for each
 // job of the chain.
-func (d *decoder) measuredJob(n ast.Node) (j MeasuredJob) {
+func (d *decoder) measuredJob(n ast.Node) (j ProfiledJob) {
 	d.mapping(n, "job of measured", []field{
 		{"name", into(&j.Name, d.name)},
 		{"runs", into(&j.Runs, d.word)},

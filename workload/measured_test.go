@@ -28,7 +28,7 @@ func measured() *workload.Measured {
 	}
 	first := workload.Stage{Size: workload.Size{Maps: 4, Reduces: 2, InputBytes: 16 << 20}, Start: 5 * time.Millisecond, Divided: []workload.Division{small, large}, Map: task, Reduce: task}
 	second := workload.Stage{Size: workload.Size{Maps: 1, Reduces: 1, InputBytes: 1 << 20}, Divided: []workload.Division{small}, Map: task, Reduce: task}
-	return &workload.Measured{Cores: 2, MemoryBytes: 9_000_000_000, WarmUp: time.Second, Probe: workload.Probe{Alone: 20 * time.Millisecond, All: 30 * time.Millisecond}, Jobs: []workload.MeasuredJob{
+	return &workload.Measured{Cores: 2, MemoryBytes: 9_000_000_000, WarmUp: time.Second, Probe: workload.Probe{Alone: 20 * time.Millisecond, All: 30 * time.Millisecond}, Jobs: []workload.ProfiledJob{
 		{Name: "links", Runs: "grep regexp=a.c", Stages: []workload.Stage{first, second}},
 		{Name: "it's", Runs: "wordcount", Stages: []workload.Stage{first}},
 	}}

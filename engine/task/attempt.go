@@ -57,7 +57,7 @@ type Env struct {
 	Codec              runs.Codec
 	HashSeed           uint64 // of the tables of kvbuffers
 	CreateTemp         func(kind string) func() (*disk.TempFile, error)
-	Pool               *Pool
+	Pool               *ThreadPool
 	Stderr             io.Writer // stacks of failed user code
 
 	// LendsCores lets a merge sort on the cores of slots that are idle.

@@ -8,7 +8,7 @@ import (
 	"mrlocal/internal/machine"
 )
 
-// Pool has the operating system threads of all slots. A thread is locked to its goroutine, bound to
+// ThreadPool has the operating system threads of all slots. A thread is locked to its goroutine, bound to
 // the core of its slot, and runs one closure at a time. Methods may be called from any goroutine.
 //
 // A slot has one thread for its tasks (Run). While a task needs them, it has helper threads on the
@@ -19,7 +19,7 @@ import (
 //
 // A closure that panics ends the process, so callers of user code have to catch its panics. A
 // closure that ends its goroutine (runtime.Goexit) costs only the thread, which is replaced.
-type Pool struct {
+type ThreadPool struct {
 	// By slot number. The slice itself never changes, so it needs no lock.
 	slots  []poolSlot
 	ending sync.WaitGroup // threads that Close waits for
@@ -42,10 +42,10 @@ type poolSlot struct {
 // NewPool makes a pool for slots on these cores; -1 is a slot whose threads are not bound. It tries
 // to bind a thread to each core once, and returns an error for each core for which that fails. The
 // threads of such a core run unbound. The caller has to call Close.
-func NewPool(cores []int) (*Pool, []error) {
+func NewPool(cores []int) (*ThreadPool, []error) {
 	// The probe runs on a thread of its own. The caller's thread keeps its cores.
 	usable, problems := probeCores(cores)
-	p := &Pool{slots: make([]poolSlot, len(cores))}
+	p := &ThreadPool{slots: make([]poolSlot, len(cores))}
 	for i, core := range cores {
 		// A slot without a core of its own still works, only less predictably.
 		if !usable[core] {
@@ -88,7 +88,7 @@ func probeCores(cores []int) (usable map[int]bool, problems []error) {
 
 // Run gives f to the thread of the slot and returns at once. The closures of a slot run one
 // at a time, in the order of the calls. Run panics after Close.
-func (p *Pool) Run(slot int, f func()) {
+func (p *ThreadPool) Run(slot int, f func()) {
 	s := &p.slots[slot]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *Pool) Run(slot int, f func()) {
 }
 
 // mainThread returns the thread for tasks, and starts it if need be. The caller holds s.mu.
-func (p *Pool) mainThread(s *poolSlot) *slotThread {
+func (p *ThreadPool) mainThread(s *poolSlot) *slotThread {
 	if s.mu.main == nil {
 		// The lock keeps two callers from starting two threads.
 		s.mu.main = newSlotThread()
@@ -113,7 +113,7 @@ func (p *Pool) mainThread(s *poolSlot) *slotThread {
 // once. Each closure has a helper for itself, an idle one or a new one, so that a closure
 // that waits never delays another. After Close, which only an abandoned thread can see, f
 // runs on the calling thread.
-func (p *Pool) Helper(slot int, f func()) {
+func (p *ThreadPool) Helper(slot int, f func()) {
 	s := &p.slots[slot]
 	s.mu.Lock()
 	if s.mu.closed {
@@ -138,7 +138,7 @@ func (p *Pool) Helper(slot int, f func()) {
 }
 
 // rest makes a helper idle, or lets it end after Close.
-func (p *Pool) rest(s *poolSlot, t *slotThread) {
+func (p *ThreadPool) rest(s *poolSlot, t *slotThread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
@@ -152,7 +152,7 @@ func (p *Pool) rest(s *poolSlot, t *slotThread) {
 // Beside runs f on a helper thread of another slot whose core is idle, and returns at once: no slot
 // of that core runs anything. f asks idle now and then, and ends soon if another task has got that
 // core. It reports false, and does not run f, where all cores are busy.
-func (p *Pool) Beside(slot int, f func(idle func() bool)) bool {
+func (p *ThreadPool) Beside(slot int, f func(idle func() bool)) bool {
 	for i := range p.slots {
 		s := &p.slots[i]
 		if i == slot || p.busy(s.wantCore, i, slot) {
@@ -180,7 +180,7 @@ func (p *Pool) Beside(slot int, f func(idle func() bool)) bool {
 
 // busy reports whether anything runs on a core: tasks, or what runs beside them. Slot i stands for
 // a core of its own where no core is bound. not is the slot of the caller.
-func (p *Pool) busy(core, i, not int) bool {
+func (p *ThreadPool) busy(core, i, not int) bool {
 	if core >= 0 && core == p.slots[not].wantCore || p.runsTask(core, i) {
 		return true
 	}
@@ -197,7 +197,7 @@ func (p *Pool) busy(core, i, not int) bool {
 }
 
 // runsTask reports whether a slot of the core runs a task, or slot i does.
-func (p *Pool) runsTask(core, i int) bool {
+func (p *ThreadPool) runsTask(core, i int) bool {
 	for k := range p.slots {
 		s := &p.slots[k]
 		if k != i && (core < 0 || s.wantCore != core) {
@@ -215,7 +215,7 @@ func (p *Pool) runsTask(core, i int) bool {
 
 // Core returns the core of the slot's thread, as the kernel reports it to the thread, or
 // -1 if the thread is not bound. It starts the thread if need be.
-func (p *Pool) Core(slot int) int {
+func (p *ThreadPool) Core(slot int) int {
 	s := &p.slots[slot]
 	s.mu.Lock()
 	if s.wantCore < 0 || s.mu.closed {
@@ -235,7 +235,7 @@ func (p *Pool) Core(slot int) int {
 // wait behind it run on the new thread. Close does not wait for the old thread, which ends
 // if its closure ever returns. Abandon returns false and does nothing if no closure is
 // running.
-func (p *Pool) Abandon(slot int) bool {
+func (p *ThreadPool) Abandon(slot int) bool {
 	s := &p.slots[slot]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,7 @@ func (p *Pool) Abandon(slot int) bool {
 
 // Close waits until all closures have run and all threads have ended, except abandoned
 // ones. It may be called more than once, but not from a closure.
-func (p *Pool) Close() {
+func (p *ThreadPool) Close() {
 	for i := range p.slots {
 		s := &p.slots[i]
 		s.mu.Lock()

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newPool(t *testing.T, cores ...int) *Pool {
+func newPool(t *testing.T, cores ...int) *ThreadPool {
 	t.Helper()
 	p, problems := NewPool(cores)
 	for _, err := range problems {
@@ -197,7 +197,7 @@ func TestBesideSkipsSlotsOfTheCallersCore(t *testing.T) {
 	}
 }
 
-func idle(p *Pool, slot int) bool {
+func idle(p *ThreadPool, slot int) bool {
 	s := &p.slots[slot]
 	s.mu.Lock()
 	defer s.mu.Unlock()

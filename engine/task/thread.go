@@ -30,14 +30,14 @@ func newSlotThread() *slotThread {
 }
 
 // start starts a thread of a slot.
-func (p *Pool) start(s *poolSlot, t *slotThread) {
+func (p *ThreadPool) start(s *poolSlot, t *slotThread) {
 	p.ending.Add(1)
 	go p.loop(s, t)
 }
 
 // loop runs the closures of a thread. If a closure calls runtime.Goexit, the deferred
 // function still runs, and a new goroutine goes on with the queue.
-func (p *Pool) loop(s *poolSlot, t *slotThread) {
+func (p *ThreadPool) loop(s *poolSlot, t *slotThread) {
 	// Only a normal return sets it. A closure that calls Goexit skips that line.
 	ended := false
 	defer func() {
@@ -58,7 +58,7 @@ func (p *Pool) loop(s *poolSlot, t *slotThread) {
 }
 
 // end notifies Close that the thread has ended, unless Abandon has done so.
-func (p *Pool) end(t *slotThread) {
+func (p *ThreadPool) end(t *slotThread) {
 	t.mu.Lock()
 	counted := !t.mu.abandoned
 	t.mu.Unlock()

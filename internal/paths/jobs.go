@@ -8,8 +8,8 @@ import (
 	"mrlocal/errs"
 )
 
-// BatchJob says which files a job of a batch reads and writes.
-type BatchJob struct {
+// JobFiles says which files a job of a batch reads and writes.
+type JobFiles struct {
 	Name   string // in messages
 	Inputs []string
 	Output string // "": no file
@@ -26,7 +26,7 @@ type BatchInputs struct {
 // No two jobs write to one place, and a job that reads what another one makes
 // waits for it. When it refuses a job it returns that job's place in the batch
 // with the error.
-func CheckBatch(jobs []BatchJob) (in *BatchInputs, refused int, err error) {
+func CheckBatch(jobs []JobFiles) (in *BatchInputs, refused int, err error) {
 	b := &batch{
 		jobs: jobs, outputs: map[string]int{}, outputAt: make([]string, len(jobs)), readers: map[string][]reader{}, located: map[string]string{},
 		seen: make([]int32, len(jobs)), in: BatchInputs{Existing: make([][]string, len(jobs))},
@@ -56,7 +56,7 @@ func CheckBatch(jobs []BatchJob) (in *BatchInputs, refused int, err error) {
 
 // batch knows which job reads and writes where. Paths are those of Locate.
 type batch struct {
-	jobs     []BatchJob
+	jobs     []JobFiles
 	outputs  map[string]int      // path to the job that writes there
 	outputAt []string            // of each job; "": a device, or nowhere
 	readers  map[string][]reader // by the path at which they begin to read

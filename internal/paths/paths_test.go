@@ -88,19 +88,19 @@ func TestInputsAreExpandedAsTheyAreFound(t *testing.T) {
 func TestJobsOfABatchDoNotCollide(t *testing.T) {
 	dir := tree(t)
 	for name, tc := range map[string]struct {
-		jobs  []paths.BatchJob
+		jobs  []paths.JobFiles
 		want  string
 		later bool
 	}{
-		"apart":                      {jobs: []paths.BatchJob{{Inputs: []string{"in"}, Output: "x"}, {Inputs: []string{"in"}, Output: "y"}}},
-		"a device for both":          {jobs: []paths.BatchJob{{Output: os.DevNull}, {Output: os.DevNull}}},
-		"one output":                 {jobs: []paths.BatchJob{{Name: "one", Output: "dangling"}, {Output: "link/new"}}, want: "is the output of job one too"},
-		"an output in the other":     {jobs: []paths.BatchJob{{Name: "one", Output: "out"}, {Output: "out/sub"}}, want: "lies inside the output of job one"},
-		"reads without waiting":      {jobs: []paths.BatchJob{{Name: "one", Output: "out"}, {Inputs: []string{"out/part*"}}}, want: "is written by job one"},
-		"reads what it waits for":    {jobs: []paths.BatchJob{{Output: "out"}, {Inputs: []string{"out/part*"}, After: []int{0}}}, later: true},
-		"writes where others read":   {jobs: []paths.BatchJob{{Name: "one", Inputs: []string{dir}}, {Output: "in/out"}}, want: "which job one reads"},
-		"a glob that does not match": {jobs: []paths.BatchJob{{Inputs: []string{"in/b*"}}, {Output: "in/out"}}},
-		"a glob that matches":        {jobs: []paths.BatchJob{{Name: "one", Inputs: []string{"in/o*"}}, {Output: "in/out"}}, want: "which job one reads"},
+		"apart":                      {jobs: []paths.JobFiles{{Inputs: []string{"in"}, Output: "x"}, {Inputs: []string{"in"}, Output: "y"}}},
+		"a device for both":          {jobs: []paths.JobFiles{{Output: os.DevNull}, {Output: os.DevNull}}},
+		"one output":                 {jobs: []paths.JobFiles{{Name: "one", Output: "dangling"}, {Output: "link/new"}}, want: "is the output of job one too"},
+		"an output in the other":     {jobs: []paths.JobFiles{{Name: "one", Output: "out"}, {Output: "out/sub"}}, want: "lies inside the output of job one"},
+		"reads without waiting":      {jobs: []paths.JobFiles{{Name: "one", Output: "out"}, {Inputs: []string{"out/part*"}}}, want: "is written by job one"},
+		"reads what it waits for":    {jobs: []paths.JobFiles{{Output: "out"}, {Inputs: []string{"out/part*"}, After: []int{0}}}, later: true},
+		"writes where others read":   {jobs: []paths.JobFiles{{Name: "one", Inputs: []string{dir}}, {Output: "in/out"}}, want: "which job one reads"},
+		"a glob that does not match": {jobs: []paths.JobFiles{{Inputs: []string{"in/b*"}}, {Output: "in/out"}}},
+		"a glob that matches":        {jobs: []paths.JobFiles{{Name: "one", Inputs: []string{"in/o*"}}, {Output: "in/out"}}, want: "which job one reads"},
 	} {
 		in, _, err := paths.CheckBatch(tc.jobs)
 		switch {

@@ -8,15 +8,15 @@
 // tasks in Hadoop 1.0.3; Hadoop 0.20.2 takes it out of service, and so does the Ledger
 // [Hadoop, "graylist out of service"].
 //
-// The package is pure; a Job and a Cluster own a few words for each failure. Trackers and
+// The package is pure; a JobFailures and a Cluster own a few words for each failure. Trackers and
 // tasks are numbers from 0. Neighbours: package slots asks it.
 package blacklist
 
 import "mrlocal/trace"
 
-// Job is where attempts of one job failed. The zero value has no failure. Its maps are
-// never iterated.
-type Job struct {
+// JobFailures counts the failed attempts of one job by tracker and by task. The zero value has
+// no failure. No result depends on the order of its maps.
+type JobFailures struct {
 	at    map[int32]int32 // failed attempts by tracker
 	flaky int32           // trackers with too many
 	tasks map[failedTask][]int32
@@ -30,7 +30,7 @@ type failedTask struct {
 
 // Failed counts a failed attempt of a task on a tracker. With most of them the tracker is
 // faulty.
-func (j *Job) Failed(k trace.Kind, n, tracker, most int32) {
+func (j *JobFailures) Failed(k trace.Kind, n, tracker, most int32) {
 	if j.at == nil {
 		j.at, j.tasks = map[int32]int32{}, map[failedTask][]int32{}
 	}
@@ -41,13 +41,13 @@ func (j *Job) Failed(k trace.Kind, n, tracker, most int32) {
 }
 
 // On returns the trackers on which attempts of a task failed, oldest first.
-func (j *Job) On(k trace.Kind, n int32) []int32 { return j.tasks[failedTask{k, n}] }
+func (j *JobFailures) On(k trace.Kind, n int32) []int32 { return j.tasks[failedTask{k, n}] }
 
 // faulty reports whether most or more attempts of the job failed on a tracker.
-func (j *Job) faulty(tracker, most int32) bool { return j.flaky > 0 && j.at[tracker] >= most }
+func (j *JobFailures) faulty(tracker, most int32) bool { return j.flaky > 0 && j.at[tracker] >= most }
 
 // Lists reports whether a tracker, one of so many, gets no more tasks of the job.
-func (j *Job) Lists(tracker, most int32, trackers int) bool {
+func (j *JobFailures) Lists(tracker, most int32, trackers int) bool {
 	return j.faulty(tracker, most) && int(j.flaky)*4 < trackers
 }
 
@@ -67,7 +67,7 @@ func (c *Cluster) Gray(tracker int32) bool { return int(tracker) < len(c.gray) &
 // Succeeded takes in a job that has succeeded, in a cluster of so many trackers. Each tracker
 // that is faulty for the job has one more fault (Hadoop 1.0.3, JobTracker.finalizeJob). lost
 // says which trackers are gone. It returns the trackers that are graylisted now.
-func (c *Cluster) Succeeded(j *Job, most int32, trackers int, lost func(tracker int32) bool) (now []int32) {
+func (c *Cluster) Succeeded(j *JobFailures, most int32, trackers int, lost func(tracker int32) bool) (now []int32) {
 	if j.flaky == 0 {
 		return nil
 	}

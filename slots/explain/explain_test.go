@@ -93,7 +93,7 @@ func runs() map[string]run {
 		"faults": {
 			config: slots.Config{Slots: policytest.Typed(2, 2, 1), Slowstart: slots.One / 2},
 			jobs:   []policytest.ScriptJob{failing, job("J02", 2*s, 3, 1, 2*s, 2*s)},
-			options: policytest.Options{Faults: []policytest.Fault{
+			options: policytest.Options{Faults: []policytest.ScriptFault{
 				{At: 7 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
 				{At: 8 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostTracker(now, 1) }},
 				{At: 9 * s, Do: func(now time.Duration, l *slots.Ledger) { l.Abort(now, 1) }},
@@ -103,7 +103,7 @@ func runs() map[string]run {
 		"guard": {
 			config: slots.Config{Slots: policytest.Typed(1, 2, 0)},
 			jobs:   []policytest.ScriptJob{job("J01", 0, 1, 3, 2*s, 3*s)},
-			options: policytest.Options{Faults: []policytest.Fault{
+			options: policytest.Options{Faults: []policytest.ScriptFault{
 				{At: 3 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
 			}},
 		},

@@ -4,7 +4,7 @@
 // pool has other counts; time passes. So real and simulated runs have the same figures. The
 // sum of Totals.Phases is Totals.Busy. Of it, Totals.Wasted is what brought nothing.
 //
-// A Meter keeps a few words for each pool; the callers keep an Attempt for each slot and a
+// A Meter keeps a few words for each pool; the callers keep a MeteredAttempt for each slot and a
 // Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
 // Neighbours: package slots calls it, report gives the figures their names.
 package meter
@@ -49,7 +49,7 @@ func (w Wasted) All() time.Duration { return w.Failed + w.Copies + w.Killed + w.
 // Meter has the figures of one run. The zero value is one of a run that begins.
 type Meter struct {
 	Totals
-	pools []*Pool
+	pools []*MeteredPool
 
 	// Of the pools with demand now: their number, and the sums of x and of x², where x is
 	// running attempts by weight.
@@ -94,21 +94,21 @@ func (c *Clock) at(now time.Duration) time.Duration {
 	return c.whole
 }
 
-// Attempt is an attempt that holds a slot.
-type Attempt struct {
+// MeteredAttempt is an attempt that holds a slot.
+type MeteredAttempt struct {
 	started, since time.Duration // since: in its phase
 	waited         time.Duration // of the clock of its job, at the start
 	phase          trace.Phase
 }
 
 // Start says that an attempt of a kind has started. The clock is that of its job.
-func (a *Attempt) Start(now time.Duration, k trace.Kind, c *Clock) {
-	*a = Attempt{now, now, c.at(now), k.FirstPhase()}
+func (a *MeteredAttempt) Start(now time.Duration, k trace.Kind, c *Clock) {
+	*a = MeteredAttempt{now, now, c.at(now), k.FirstPhase()}
 }
 
 // Enter says that an attempt enters a phase. It has to be called with the phase that it is in
 // when it ends.
-func (m *Meter) Enter(a *Attempt, now time.Duration, p trace.Phase) {
+func (m *Meter) Enter(a *MeteredAttempt, now time.Duration, p trace.Phase) {
 	m.Phases[a.phase] += now - a.since
 	a.since = now
 	if p != trace.PhaseNone {
@@ -117,24 +117,24 @@ func (m *Meter) Enter(a *Attempt, now time.Duration, p trace.Phase) {
 }
 
 // Committed says that an attempt has ended, and did its task.
-func (m *Meter) Committed(a *Attempt, now time.Duration, k trace.Kind, c *Clock) {
+func (m *Meter) Committed(a *MeteredAttempt, now time.Duration, k trace.Kind, c *Clock) {
 	if k == trace.Reduce {
 		m.Wasted.Waiting += c.at(now) - a.waited
 	}
 }
 
 // Took returns the time since the start of an attempt.
-func (a *Attempt) Took(now time.Duration) time.Duration { return now - a.started }
+func (a *MeteredAttempt) Took(now time.Duration) time.Duration { return now - a.started }
 
 // Running returns the totals with what attempts that still run have spent in their phases.
-func (m *Meter) Running(now time.Duration, each func(yield func(a *Attempt))) Totals {
+func (m *Meter) Running(now time.Duration, each func(yield func(a *MeteredAttempt))) Totals {
 	t := m.Totals
-	each(func(a *Attempt) { t.Phases[a.phase] += now - a.since })
+	each(func(a *MeteredAttempt) { t.Phases[a.phase] += now - a.since })
 	return t
 }
 
-// Pool is the share of a pool.
-type Pool struct {
+// MeteredPool measures how large a share of the slots a pool gets.
+type MeteredPool struct {
 	weight   float64
 	at       time.Duration // the times are up to here
 	slotTime time.Duration // of its attempts, added up over slots
@@ -144,14 +144,14 @@ type Pool struct {
 }
 
 // NewPool adds a pool. Its weight is above 0; only the weights' ratios matter.
-func (m *Meter) NewPool(weight float64) *Pool {
-	p := &Pool{weight: weight}
+func (m *Meter) NewPool(weight float64) *MeteredPool {
+	p := &MeteredPool{weight: weight}
 	m.pools = append(m.pools, p)
 	return p
 }
 
 // Set says how many attempts of a pool run from now on, and how many tasks are pending.
-func (m *Meter) Set(p *Pool, now time.Duration, running, pending int32) {
+func (m *Meter) Set(p *MeteredPool, now time.Duration, running, pending int32) {
 	p.pass(now)
 	wants := running+pending > 0
 	if running == p.running && wants == p.wants {
@@ -163,7 +163,7 @@ func (m *Meter) Set(p *Pool, now time.Duration, running, pending int32) {
 }
 
 // pass brings the times of a pool up to now.
-func (p *Pool) pass(now time.Duration) {
+func (p *MeteredPool) pass(now time.Duration) {
 	dt := now - p.at
 	p.at = now
 	p.slotTime += dt * time.Duration(p.running)
@@ -173,7 +173,7 @@ func (p *Pool) pass(now time.Duration) {
 }
 
 // count adds a pool to those with demand, or takes it out.
-func (m *Meter) count(p *Pool, sign int) {
+func (m *Meter) count(p *MeteredPool, sign int) {
 	if !p.wants {
 		return
 	}

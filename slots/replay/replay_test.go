@@ -83,7 +83,7 @@ func record(t testing.TB, name string) []byte {
 		{Spec: slots.JobSpec{Name: "d", User: "ann", Maps: 3, MapsSealed: true}, Submit: 5 * s, MapTime: policytest.Const(s)},
 	}
 	var file bytes.Buffer
-	o := policytest.Options{Sinks: []trace.Sink{trace.NewJSONL(&file)}, Faults: []policytest.Fault{
+	o := policytest.Options{Sinks: []trace.Sink{trace.NewJSONL(&file)}, Faults: []policytest.ScriptFault{
 		{At: 8 * s, Do: func(now time.Duration, l *slots.Ledger) {
 			l.Ready(now, 1, slots.Readiness{Maps: 5, Total: 6, Sealed: true})
 		}},

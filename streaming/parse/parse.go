@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// Job is what the arguments say, before any of it is checked against files or classes.
-type Job struct {
+// ParsedJob is what the arguments say, before any of it is checked against files or classes.
+type ParsedJob struct {
 	Conf                      Conf
 	Inputs                    []string // paths and patterns
 	Output                    string
@@ -64,8 +64,8 @@ func fail(format string, args ...any) *Error {
 }
 
 // Args reads the arguments. The error is an *Error.
-func Args(args []string) (*Job, error) {
-	j := &Job{Conf: Conf{}}
+func Args(args []string) (*ParsedJob, error) {
+	j := &ParsedJob{Conf: Conf{}}
 	if len(args) == 0 {
 		return nil, &Error{Exit: 1, Lines: []string{"No Arguments Given!"}, Usage: true}
 	}
@@ -110,7 +110,7 @@ func Args(args []string) (*Job, error) {
 
 // generic takes a generic option (GenericOptionsParser.processGeneralOptions). Options
 // that only a cluster has are refused.
-func (j *Job) generic(name, value string) error {
+func (j *ParsedJob) generic(name, value string) error {
 	switch name {
 	case "D":
 		if n, v, ok := strings.Cut(value, "="); ok && v != "" { // nothing behind "=" sets nothing
@@ -143,7 +143,7 @@ func (j *Job) generic(name, value string) error {
 
 // ship notes a file of -files or -archives: PATH or PATH#LINK. The file must exist now,
 // since a task that misses it would fail after minutes.
-func (j *Job) ship(uri string, archive bool) error {
+func (j *ParsedJob) ship(uri string, archive bool) error {
 	path, link, _ := strings.Cut(uri, "#")
 	local := path
 	if rest, ok := strings.CutPrefix(path, "file:"); ok {
@@ -163,13 +163,13 @@ func (j *Job) ship(uri string, archive bool) error {
 }
 
 // old notes that an option is deprecated.
-func (j *Job) old(option, better string) {
+func (j *ParsedJob) old(option, better string) {
 	j.Warnings = append(j.Warnings, fmt.Sprintf("-%s option is deprecated, please use %s instead.", option, better))
 }
 
 // set takes an option of StreamJob. Where an option is repeated, commons-cli gives
 // its first value, and all values of those that take many.
-func (j *Job) set(o given) error {
+func (j *ParsedJob) set(o given) error {
 	first := func(to *string) {
 		if *to == "" {
 			*to = o.values[0]
@@ -220,7 +220,7 @@ func (j *Job) set(o given) error {
 }
 
 // shipOld takes an old option for files.
-func (j *Job) shipOld(o given) error {
+func (j *ParsedJob) shipOld(o given) error {
 	if o.name == "cacheArchive" {
 		j.old(o.name, "-archives")
 	} else {
@@ -243,7 +243,7 @@ func (j *Job) shipOld(o given) error {
 
 // property takes an option that stands for properties. The name of an option that this
 // function does not know has been checked before; such options have no effect.
-func (j *Job) property(o given) error {
+func (j *ParsedJob) property(o given) error {
 	value := o.values
 	switch o.name {
 	case "jobconf":

@@ -44,23 +44,23 @@ func TestArgumentsAreReadAsStreamJobReadsThem(t *testing.T) {
 	with := func(generic ...string) []string { return append(generic, base...) }
 	for name, c := range map[string]struct {
 		args []string
-		ok   func(j *Job) bool
+		ok   func(j *ParsedJob) bool
 	}{
-		"a property":              {with("-D", "a=b=c"), func(j *Job) bool { return j.Conf.Get("a", "") == "b=c" }},
-		"attached":                {with("-Da=b"), func(j *Job) bool { return j.Conf.Get("a", "") == "b" }},
-		"nothing behind the sign": {with("-Da="), func(j *Job) bool { return !j.Conf.Has("a") }},
-		"an old name":             {with("-D", "mapred.reduce.tasks=3"), func(j *Job) bool { return j.Conf["mapreduce.job.reduces"] == "3" }},
-		"a file of properties":    {with("-conf", conf), func(j *Job) bool { return j.Conf["mapreduce.job.reduces"] == "7" }},
-		"a link":                  {with("-files", file+"#x"), func(j *Job) bool { return j.Files[0] == Shipped{Path: file, Link: "x"} }},
-		"several inputs":          {append(slices.Clone(base), "-input", "a", "b,c{d,e}"), func(j *Job) bool { return slices.Equal(j.Inputs, []string{"i", "a", "b", "c{d,e}"}) }},
-		"the first of two":        {append(slices.Clone(base), "-mapper", "wc"), func(j *Job) bool { return j.Mapper.Text == "cat" }},
-		"two hyphens":             {[]string{"--input", "i", "--output", "o"}, func(j *Job) bool { return j.Output == "o" && !j.Mapper.Given }},
-		"a value like an option":  {append(slices.Clone(base), "-cmdenv", "-x=1"), func(j *Job) bool { return j.Env[0] == "-x=1" }},
-		"quotes around a value":   {append(slices.Clone(base), "-reducer", `"wc -l"`), func(j *Job) bool { return j.Reducer.Text == "wc -l" }},
-		"-io is for all legs": {append(slices.Clone(base), "-io", "rawbytes"), func(j *Job) bool {
+		"a property":              {with("-D", "a=b=c"), func(j *ParsedJob) bool { return j.Conf.Get("a", "") == "b=c" }},
+		"attached":                {with("-Da=b"), func(j *ParsedJob) bool { return j.Conf.Get("a", "") == "b" }},
+		"nothing behind the sign": {with("-Da="), func(j *ParsedJob) bool { return !j.Conf.Has("a") }},
+		"an old name":             {with("-D", "mapred.reduce.tasks=3"), func(j *ParsedJob) bool { return j.Conf["mapreduce.job.reduces"] == "3" }},
+		"a file of properties":    {with("-conf", conf), func(j *ParsedJob) bool { return j.Conf["mapreduce.job.reduces"] == "7" }},
+		"a link":                  {with("-files", file+"#x"), func(j *ParsedJob) bool { return j.Files[0] == Shipped{Path: file, Link: "x"} }},
+		"several inputs":          {append(slices.Clone(base), "-input", "a", "b,c{d,e}"), func(j *ParsedJob) bool { return slices.Equal(j.Inputs, []string{"i", "a", "b", "c{d,e}"}) }},
+		"the first of two":        {append(slices.Clone(base), "-mapper", "wc"), func(j *ParsedJob) bool { return j.Mapper.Text == "cat" }},
+		"two hyphens":             {[]string{"--input", "i", "--output", "o"}, func(j *ParsedJob) bool { return j.Output == "o" && !j.Mapper.Given }},
+		"a value like an option":  {append(slices.Clone(base), "-cmdenv", "-x=1"), func(j *ParsedJob) bool { return j.Env[0] == "-x=1" }},
+		"quotes around a value":   {append(slices.Clone(base), "-reducer", `"wc -l"`), func(j *ParsedJob) bool { return j.Reducer.Text == "wc -l" }},
+		"-io is for all legs": {append(slices.Clone(base), "-io", "rawbytes"), func(j *ParsedJob) bool {
 			return j.Conf["stream.map.output"] == "rawbytes" && j.Conf["stream.reduce.input"] == "rawbytes"
 		}},
-		"help needs nothing else": {[]string{"-help"}, func(j *Job) bool { return j.Help }},
+		"help needs nothing else": {[]string{"-help"}, func(j *ParsedJob) bool { return j.Help }},
 	} {
 		j, err := Args(c.args)
 		if err != nil || !c.ok(j) {

@@ -173,7 +173,7 @@ func (w metricsWriter) attempts(m *view.Model) {
 // trace, too many for a server of metrics.
 func (w metricsWriter) jobs(m *view.Model) {
 	jobs := m.Jobs[:min(len(m.Jobs), mostJobs)]
-	each := func(name, help string, value func(j *view.Job) [trace.Kinds]int32) {
+	each := func(name, help string, value func(j *view.DrawnJob) [trace.Kinds]int32) {
 		w.family(name, "gauge", help)
 		for i := range jobs {
 			j := &jobs[i]
@@ -183,8 +183,8 @@ func (w metricsWriter) jobs(m *view.Model) {
 			}
 		}
 	}
-	each("job_tasks", "Tasks of a job that are known.", func(j *view.Job) [trace.Kinds]int32 { return [trace.Kinds]int32{j.Maps, j.Reduces} })
-	each("job_finished_tasks", "Tasks of a job that are done.", func(j *view.Job) [trace.Kinds]int32 {
+	each("job_tasks", "Tasks of a job that are known.", func(j *view.DrawnJob) [trace.Kinds]int32 { return [trace.Kinds]int32{j.Maps, j.Reduces} })
+	each("job_finished_tasks", "Tasks of a job that are done.", func(j *view.DrawnJob) [trace.Kinds]int32 {
 		return [trace.Kinds]int32{j.MapsFinished, j.ReducesFinished}
 	})
 }

@@ -24,11 +24,11 @@ type Options struct {
 	Bytes   ppm.Share // factor of all bytes, and of the work of a class: 1
 	Shuffle ppm.Share // bytes of map output for each byte of input: 0.5; negative: none. Not of the classes of FB-2009
 
-	Pools     []Pool    // that jobs are drawn from evenly; nil: a pool for each job
-	Deadlines ppm.Share // of the jobs have a deadline
-	Slack     ppm.Share // the time that a job has, as a multiple of its time alone on the cluster: 2
-	Cluster   Cluster   // of the times alone
-	Tasks     Tasks     // of the times alone
+	Pools     []TracePool // that jobs are drawn from evenly; nil: a pool for each job
+	Deadlines ppm.Share   // of the jobs have a deadline
+	Slack     ppm.Share   // the time that a job has, as a multiple of its time alone on the cluster: 2
+	Cluster   Cluster     // of the times alone
+	Tasks     Tasks       // of the times alone
 }
 
 // Sizes is the distribution of the bytes of input. The zero value is lognormal with a
@@ -169,8 +169,8 @@ func (o *Options) gap(i int) time.Duration {
 }
 
 // job returns job i, with its bytes.
-func (o *Options) job(i int) Job {
-	j := Job{Name: fmt.Sprintf("J%0*d", len(fmt.Sprint(o.Jobs-1)), i)}
+func (o *Options) job(i int) TraceJob {
+	j := TraceJob{Name: fmt.Sprintf("J%0*d", len(fmt.Sprint(o.Jobs-1)), i)}
 	if o.Sizes.Law == "fb-2009" {
 		c := o.class(i)
 		j.Name += "-" + c.Name
@@ -208,7 +208,7 @@ func (o *Options) class(i int) Class {
 
 // alone returns about how long a job takes if it has the cluster to itself: its waves of
 // maps, then those of reduces.
-func (o *Options) alone(j Job) time.Duration {
+func (o *Options) alone(j TraceJob) time.Duration {
 	j.divide(o.Tasks)
 	c := Cluster{cmp.Or(o.Cluster.Trackers, 10), cmp.Or(o.Cluster.MapSlots, 4), cmp.Or(o.Cluster.ReduceSlots, 2)}
 	waves := func(tasks, slots int) time.Duration { return time.Duration((tasks + slots - 1) / slots) }

@@ -52,7 +52,7 @@ func (e *event) counter(name string) int64 {
 
 // past is a job of a history while it is read.
 type past struct {
-	job      Job
+	job      TraceJob
 	started  map[string]int64         // by attempt
 	maps     map[string]time.Duration // by task
 	reduces  map[string]time.Duration // by task, from the end of the shuffle
@@ -183,7 +183,7 @@ func (p *past) set(name string) (*Set, error) {
 	j.MapTimes, j.ReduceTimes = inOrder(p.maps), inOrder(p.reduces)
 	j.Maps, j.Reduces = len(j.MapTimes), len(j.ReduceTimes)
 	j.MapOutputBytes = p.outputs / int64(j.Maps)
-	s := &Set{Jobs: []Job{j}, Notes: []string{fmt.Sprintf("job %s of the history %s: %d of its %d attempts succeeded", j.Name, name, j.Maps+j.Reduces, p.attempts)}}
+	s := &Set{Jobs: []TraceJob{j}, Notes: []string{fmt.Sprintf("job %s of the history %s: %d of its %d attempts succeeded", j.Name, name, j.Maps+j.Reduces, p.attempts)}}
 	return s, s.names()
 }
 

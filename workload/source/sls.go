@@ -110,7 +110,7 @@ func SLS(name string, r io.Reader) (*Set, error) {
 // addSLS adds the jobs of a document: one, or job.count of them. Jobs without an id are
 // called by the number of the document.
 func (s *Set) addSLS(doc *slsJob, number int, at string) error {
-	j := Job{Name: string(doc.ID), Pool: string(doc.Queue), User: string(doc.User), At: at}
+	j := TraceJob{Name: string(doc.ID), Pool: string(doc.Queue), User: string(doc.User), At: at}
 	if j.Name == "" {
 		j.Name = fmt.Sprintf("job_%d", number)
 	}
@@ -152,7 +152,7 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 // addTask adds the tasks of one entry, count of them alike, and returns how many. A duration
 // goes before start and end, and container.duration.ms before the older duration.ms. If
 // there are more than mostTasks it adds none, and the caller refuses the load.
-func (j *Job) addTask(t *slsTask) (n int64, err error) {
+func (j *TraceJob) addTask(t *slsTask) (n int64, err error) {
 	took := [4]int64{}
 	for i, of := range []text{t.Duration, t.Legacy, t.Start, t.End} {
 		if took[i], err = of.number(-1); err != nil {

@@ -26,19 +26,19 @@ import (
 
 // Set is a workload before it is written. A Set owns its jobs: Scale and File change them.
 type Set struct {
-	Notes []string // how it was made, one line each
-	Pools []Pool   // with their weights; jobs may name others
-	Jobs  []Job
+	Notes []string    // how it was made, one line each
+	Pools []TracePool // with their weights; jobs may name others
+	Jobs  []TraceJob
 }
 
-// Pool is a pool and its weight in the file that is written.
-type Pool struct {
+// TracePool is a pool and its weight in the file that is written.
+type TracePool struct {
 	Name   string
 	Weight ppm.Share
 }
 
-// Job is a job of a trace. If it has no tasks, Tasks makes them of its bytes.
-type Job struct {
+// TraceJob is a job of a trace. If it has no tasks, Tasks makes them of its bytes.
+type TraceJob struct {
 	Name, Pool, User string
 	Submit           time.Duration
 	Deadline         time.Duration // 0: none
@@ -85,7 +85,7 @@ type Scaling struct {
 // Scale sorts the jobs by submission, and lets the first one arrive at 0. Then it changes
 // them: durations of tasks stay.
 func (s *Set) Scale(by Scaling) {
-	slices.SortStableFunc(s.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	slices.SortStableFunc(s.Jobs, func(a, b TraceJob) int { return cmp.Compare(a.Submit, b.Submit) })
 	if by.Jobs > 0 && by.Jobs < len(s.Jobs) {
 		s.Notes = append(s.Notes, fmt.Sprintf("only the first %d of %d jobs", by.Jobs, len(s.Jobs)))
 		s.Jobs = s.Jobs[:by.Jobs]
@@ -114,7 +114,7 @@ func (s *Set) Scale(by Scaling) {
 
 // scale multiplies the bytes of a job and what follows from them; 0 stands for 1. A job of
 // known tasks has so many times as many tasks, and at least one of each kind.
-func (j *Job) scale(by ppm.Share) {
+func (j *TraceJob) scale(by ppm.Share) {
 	if by == 0 || by == ppm.One {
 		return
 	}
@@ -136,7 +136,7 @@ func times(n int64, p ppm.Share) int64 {
 
 // divide gives a job without tasks those that its bytes need. A job without shuffle has
 // maps alone.
-func (j *Job) divide(t Tasks) {
+func (j *TraceJob) divide(t Tasks) {
 	if j.Maps > 0 {
 		return
 	}
@@ -239,7 +239,7 @@ func (s *Set) head(b *strings.Builder) {
 }
 
 // write writes the job as one line of YAML. Fields with their default are left out.
-func (j *Job) write(b *strings.Builder) {
+func (j *TraceJob) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  - {name: %s", word(j.Name))
 	if j.Pool != "" {
 		b.WriteString(", pool: " + word(j.Pool))

@@ -156,7 +156,7 @@ func TestBadTracesNameFileLineAndCause(t *testing.T) {
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	for _, o := range []source.Options{
-		{Jobs: 50}, {Jobs: 50, Arrivals: "bursts", Sizes: source.Sizes{Law: "pareto", Bytes: 1 << 20, Shape: 1.1}, Deadlines: ppm.One, Pools: []source.Pool{{Name: "p", Weight: ppm.One}, {Name: "true", Weight: 3 * ppm.One}}},
+		{Jobs: 50}, {Jobs: 50, Arrivals: "bursts", Sizes: source.Sizes{Law: "pareto", Bytes: 1 << 20, Shape: 1.1}, Deadlines: ppm.One, Pools: []source.TracePool{{Name: "p", Weight: ppm.One}, {Name: "true", Weight: 3 * ppm.One}}},
 		{Jobs: 50, Arrivals: "fixed", Sizes: source.Sizes{Law: "fb-2009"}, Bytes: ppm.One / 100},
 	} {
 		a, err := source.Generate(o)
@@ -175,7 +175,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 // The laws have the means and medians that their definitions give.
 func TestDrawsFollowTheirLaws(t *testing.T) {
 	const n = 20_000
-	of := func(o source.Options) []source.Job {
+	of := func(o source.Options) []source.TraceJob {
 		o.Jobs = n
 		s, err := source.Generate(o)
 		if err != nil {
@@ -189,7 +189,7 @@ func TestDrawsFollowTheirLaws(t *testing.T) {
 			t.Errorf("%s: %v instead of %v", what, got, want)
 		}
 	}
-	share := func(jobs []source.Job, has func(source.Job) bool) float64 {
+	share := func(jobs []source.TraceJob, has func(source.TraceJob) bool) float64 {
 		k := 0
 		for _, j := range jobs {
 			if has(j) {
@@ -210,13 +210,13 @@ func TestDrawsFollowTheirLaws(t *testing.T) {
 		}
 	}
 	jobs := of(source.Options{Sizes: source.Sizes{Law: "lognormal", Bytes: 1 << 30, Shape: 1}})
-	near("below the median", share(jobs, func(j source.Job) bool { return j.InputBytes < 1<<30 }), 0.5, 0.03)
-	near("below e times the median", share(jobs, func(j source.Job) bool { return j.InputBytes < 2918732888 }), 0.8413, 0.02) // Φ(1)
+	near("below the median", share(jobs, func(j source.TraceJob) bool { return j.InputBytes < 1<<30 }), 0.5, 0.03)
+	near("below e times the median", share(jobs, func(j source.TraceJob) bool { return j.InputBytes < 2918732888 }), 0.8413, 0.02) // Φ(1)
 	jobs = of(source.Options{Sizes: source.Sizes{Law: "pareto", Bytes: 1000, Shape: 2}})
-	near("over twice the least", share(jobs, func(j source.Job) bool { return j.InputBytes > 2000 }), 0.25, 0.05) // (1/2)^2
+	near("over twice the least", share(jobs, func(j source.TraceJob) bool { return j.InputBytes > 2000 }), 0.25, 0.05) // (1/2)^2
 	jobs = of(source.Options{Sizes: source.Sizes{Law: "fb-2009"}, Deadlines: ppm.One / 4})
-	near("small jobs", share(jobs, func(j source.Job) bool { return strings.HasSuffix(j.Name, "-small") }), 1081918./1129193, 0.01)
-	near("deadlines", share(jobs, func(j source.Job) bool { return j.Deadline > 0 }), 0.25, 0.05)
+	near("small jobs", share(jobs, func(j source.TraceJob) bool { return strings.HasSuffix(j.Name, "-small") }), 1081918./1129193, 0.01)
+	near("deadlines", share(jobs, func(j source.TraceJob) bool { return j.Deadline > 0 }), 0.25, 0.05)
 }
 
 // The classes add up to the jobs of the trace, as the paper counts them.

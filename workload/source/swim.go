@@ -47,7 +47,7 @@ func SWIM(name string, r io.Reader) (*Set, error) {
 		if len(fields) < 6 || len(fields) > 9 {
 			return errs.Inputf(at, "%d fields between tabs; a job of SWIM has 6 (name, submission, gap, map input, shuffle and reduce output) and up to 3 paths", len(fields))
 		}
-		j := Job{Name: fields[0], At: at}
+		j := TraceJob{Name: fields[0], At: at}
 		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} {
 			seconds, err := strconv.ParseFloat(fields[1+i], 64)
 			if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {

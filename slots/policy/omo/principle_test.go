@@ -87,7 +87,7 @@ func TestReducesAreLaunchedConsecutively(t *testing.T) {
 		var o policytest.Options
 		for range rapid.IntRange(0, 3).Draw(rt, "losses") {
 			job, task := slots.JobID(rapid.IntRange(0, len(jobs)-1).Draw(rt, "job")), slots.TaskID(rapid.IntRange(0, 4).Draw(rt, "task"))
-			o.Faults = append(o.Faults, policytest.Fault{At: time.Duration(rapid.IntRange(1, 60).Draw(rt, "at")) * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
+			o.Faults = append(o.Faults, policytest.ScriptFault{At: time.Duration(rapid.IntRange(1, 60).Draw(rt, "at")) * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
 				if int(job) < l.Jobs() {
 					l.LostOutput(now, job, task)
 				}

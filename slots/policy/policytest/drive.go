@@ -36,8 +36,8 @@ func Const(d time.Duration) func(slots.TaskID) time.Duration {
 	return func(slots.TaskID) time.Duration { return d }
 }
 
-// Fault is a fact that a test injects at a time.
-type Fault struct {
+// ScriptFault is a fact that a test injects at a time.
+type ScriptFault struct {
 	At time.Duration
 	Do func(now time.Duration, l *slots.Ledger)
 }
@@ -57,7 +57,7 @@ func WithExtra(trackers, maps, reduces, extra int) []slots.Slot {
 // Options are how a run is driven.
 type Options struct {
 	Heartbeat time.Duration // 0: at once, after every instant
-	Faults    []Fault
+	Faults    []ScriptFault
 	Sinks     []trace.Sink
 
 	// Speeds of the trackers, by id. The others have speed 1.

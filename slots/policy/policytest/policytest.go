@@ -178,12 +178,12 @@ func drawProfile(t *rapid.T) *demand.Profile {
 
 // drawFault draws a lost map output, a dropped task, an aborted job, or a lost tracker
 // (never tracker 0).
-func drawFault(t *rapid.T, jobs, places int) Fault {
+func drawFault(t *rapid.T, jobs, places int) ScriptFault {
 	at := time.Duration(rapid.IntRange(1, 60).Draw(t, "at")) * time.Second
 	job := slots.JobID(rapid.IntRange(0, jobs-1).Draw(t, "job"))
 	task := slots.TaskID(rapid.IntRange(0, 19).Draw(t, "task"))
 	kind := rapid.SampledFrom([]string{"output", "output", "drop", "restore", "abort", "tracker"}).Draw(t, "fault")
-	return Fault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
+	return ScriptFault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
 		if kind == "tracker" {
 			last := l.Config().Slots[places-1].Tracker
 			if last > 0 {
@@ -367,7 +367,7 @@ func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
 	var o Options
 	for range rapid.IntRange(1, 3).Draw(t, "losses") {
 		job, task := slots.JobID(rapid.IntRange(0, len(jobs)-1).Draw(t, "job")), slots.TaskID(rapid.IntRange(0, 4).Draw(t, "task"))
-		o.Faults = append(o.Faults, Fault{time.Duration(rapid.IntRange(1, 30000).Draw(t, "at")) * time.Millisecond,
+		o.Faults = append(o.Faults, ScriptFault{time.Duration(rapid.IntRange(1, 30000).Draw(t, "at")) * time.Millisecond,
 			func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, job, task) }})
 	}
 	if _, err := Drive(c, newPolicy(), jobs, o); err != nil {
@@ -394,7 +394,7 @@ func checkStream(t *testing.T, newPolicy func() slots.Policy) {
 	jobs := []ScriptJob{{Spec: slots.JobSpec{Name: "stream", Reduces: 3}, MapTime: Const(2 * time.Second), ReduceTime: Const(time.Second)}}
 	var o Options
 	for i := range int32(10) {
-		o.Faults = append(o.Faults, Fault{time.Duration(i) * time.Second, func(now time.Duration, l *slots.Ledger) {
+		o.Faults = append(o.Faults, ScriptFault{time.Duration(i) * time.Second, func(now time.Duration, l *slots.Ledger) {
 			l.Ready(now, 0, slots.Readiness{Maps: i + 1, Total: i + 1, Sealed: i == 9})
 		}})
 	}

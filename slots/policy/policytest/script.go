@@ -58,7 +58,7 @@ type script struct {
 	// By name: the index in work, which is the id if jobs are listed in the order of
 	// submission.
 	jobs   map[string]slots.JobID
-	faults []Fault
+	faults []ScriptFault
 	speeds []slots.PPM
 	cell   time.Duration
 	lends  bool
@@ -212,7 +212,7 @@ func (s *script) job(name string, a *args) {
 
 // fault adds a change that comes from outside at a time.
 func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.Duration) {
-	s.faults = append(s.faults, Fault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
+	s.faults = append(s.faults, ScriptFault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
 		switch verb {
 		case "lose":
 			l.LostOutput(now, job, task)

@@ -71,7 +71,7 @@ func draw(t *rapid.T) cluster {
 	}
 	for range number("losses", 0, 3) {
 		job, task, what := slots.JobID(number("job", 0, len(c.jobs)-1)), slots.TaskID(number("task", 0, 9)), number("what", 0, 3)
-		c.o.Faults = append(c.o.Faults, policytest.Fault{At: time.Duration(number("at", 1, 60)) * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
+		c.o.Faults = append(c.o.Faults, policytest.ScriptFault{At: time.Duration(number("at", 1, 60)) * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
 			switch {
 			case what == 0 && trackers > 1:
 				l.LostTracker(now, slots.TrackerID(trackers-1))

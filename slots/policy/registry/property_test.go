@@ -194,7 +194,7 @@ func TestNobodyStarves(t *testing.T) {
 		if rapid.Bool().Draw(rt, "things go wrong") {
 			slower = 3
 			o.Speeds = []slots.PPM{slots.One, slots.One / slots.PPM(slower)}
-			o.Faults = []policytest.Fault{{At: seconds("lost", 1, 90), Do: func(now time.Duration, l *slots.Ledger) { l.LostTracker(now, 1) }}}
+			o.Faults = []policytest.ScriptFault{{At: seconds("lost", 1, 90), Do: func(now time.Duration, l *slots.Ledger) { l.LostTracker(now, 1) }}}
 			for i := range jobs {
 				jobs[i].Spec.Reduces = 0
 				jobs[i].Fail = func(_ slots.Kind, task slots.TaskID) int32 { return int32(task % 2) }

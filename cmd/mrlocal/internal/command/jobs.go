@@ -10,8 +10,8 @@ import (
 	"mrlocal/jobs"
 )
 
-// Job is a job that run, tune, profile and workload files know by name.
-type Job struct {
+// NamedJob is a job that run, tune, profile and workload files know by name.
+type NamedJob struct {
 	Name, Use   string
 	ShortOutput string                            // the letter of --output-file, or ""
 	Example     string                            // arguments behind "mrlocal run NAME", or ""
@@ -22,8 +22,8 @@ type Job struct {
 
 // Jobs lists the jobs in the order of the help. A new job gets a line in
 // paperJobs.
-func Jobs() []Job {
-	return append([]Job{
+func Jobs() []NamedJob {
+	return append([]NamedJob{
 		{"wordcount", "count words; prints word, TAB, count, in byte order of the word", "o", "", 0, wordcountFlags(), wordcountJob},
 		{"sort", "sort lines in byte order or by keys as in GNU sort", "o", "", 0, sortFlags(), sortJob},
 		{"grep", "count the matches of a pattern, most frequent first; --lines and the flags of GNU grep select lines", "", "", 0, grepFlags(), grepJob},
@@ -36,7 +36,7 @@ type RunJob = func(ctx context.Context, e Env, line argv.Line, name string, buil
 
 // ForEachJob adds to c a subcommand for each job. A subcommand takes the
 // given flags and the job's own.
-func ForEachJob(c Command, flags func(Job) []argv.Spec, run RunJob) Command {
+func ForEachJob(c Command, flags func(NamedJob) []argv.Spec, run RunJob) Command {
 	c.Args = "JOB [FLAGS] [PATH…]"
 	// The loop variable is new in each turn, so each subcommand keeps its own job.
 	for _, j := range Jobs() {
@@ -66,8 +66,8 @@ func CheckReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 }
 
 // StreamingJob is the job of run streaming.
-func StreamingJob() Job {
-	return Job{"streaming", "run commands as mapper and reducer, by the protocol of Hadoop Streaming", "o", "", 0, streamingFlags(), func(r *Reader) (jobs.Chain, error) {
+func StreamingJob() NamedJob {
+	return NamedJob{"streaming", "run commands as mapper and reducer, by the protocol of Hadoop Streaming", "o", "", 0, streamingFlags(), func(r *Reader) (jobs.Chain, error) {
 		var o mrlocal.Options
 		r.JobOptions(&o)
 		if r.Err != nil {

@@ -33,8 +33,8 @@ const centroidsFlag = "centroids"
 
 // paperJobs lists the jobs of the papers, PUMA's and Gridmix's, in the order of the help. A new job
 // gets a line here. docs/jobs.md describes them.
-func paperJobs() []Job {
-	return []Job{
+func paperJobs() []NamedJob {
+	return []NamedJob{
 		{"inverted-index", "list the files that have each word", "o", "wiki/ -o index.txt", 0, nil, withoutOptions(invertedindex.New)},
 		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "o", "sequences.txt -o ranked.txt", 0, nil, withoutOptions(rankedinvertedindex.New)},
 		{"term-vector", "list the frequent words of each file", "o", "wiki/ --min 100", 0, termFlags(), termVector},
@@ -55,13 +55,13 @@ func paperJobs() []Job {
 }
 
 // paperJob returns the job of that name, or an empty one.
-func paperJob(name string) Job {
+func paperJob(name string) NamedJob {
 	for _, j := range paperJobs() {
 		if j.Name == name {
 			return j
 		}
 	}
-	return Job{}
+	return NamedJob{}
 }
 
 // Example returns an example of the arguments behind "mrlocal run JOB"; "" if there is none.

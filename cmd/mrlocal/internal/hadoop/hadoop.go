@@ -41,7 +41,7 @@ func Stream() command.Command {
 func forEachJob(usage, help, args string, flags []argv.Spec, run jobCommand) command.Command {
 	// The job is built late (build): submit makes it after it has checked the flags of the
 	// cluster, and a child after it knows its side.
-	c := command.ForEachJob(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(command.Job) []argv.Spec { return flags },
+	c := command.ForEachJob(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(command.NamedJob) []argv.Spec { return flags },
 		func(ctx context.Context, e command.Env, line argv.Line, job string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
 			return command.Done, run(ctx, e, line, job, func() (jobs.Chain, error) { return build(command.NewReader(line)) })
 		})

@@ -50,7 +50,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	flags := append(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()), kind.Flags...)
 	ours, theirs := divide(args, flags)
 	line, err := argv.ParseTool("streaming", ours, argv.Flags(flags))
-	var job *parse.Job
+	var job *parse.ParsedJob
 	if err == nil {
 		job, err = parse.Args(theirs)
 	}

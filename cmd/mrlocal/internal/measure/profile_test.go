@@ -14,7 +14,7 @@ func profiled(mapSlots int, seconds float64) *report.Report {
 	return &report.Report{
 		MakespanSeconds: seconds,
 		Config:          report.Config{Trackers: 1, MapSlots: mapSlots, DiskBytesPerSecond: 1000, DataPlane: &report.DataPlane{MemoryBytes: 4000}},
-		Jobs: []report.Job{{Name: "sort", Phases: []report.Usage{
+		Jobs: []report.JobReport{{Name: "sort", Phases: []report.Usage{
 			{Phase: "compute", Attempts: 4, WallS: 6, CPUS: 4, ReadBytes: 600, PeakBytes: 1000},
 			{Phase: "io", Attempts: 4, WallS: 2, CPUS: 0, WrittenBytes: 200, PeakBytes: 800},
 			{Phase: "copy", Attempts: 2, WallS: 2, ReadBytes: 100},

@@ -32,7 +32,7 @@ func (m *machine) run(s setting) (*run, error) {
 		tasks = 0
 	}
 	r := &run{times: &taskTimes{}, report: &report.Report{
-		Policy: "fair", MakespanSeconds: 1, Jobs: []report.Job{{Name: "job", Maps: mapCount, Reduces: tasks}},
+		Policy: "fair", MakespanSeconds: 1, Jobs: []report.JobReport{{Name: "job", Maps: mapCount, Reduces: tasks}},
 		Config: report.Config{Trackers: m.trackers, DataPlane: &report.DataPlane{BlockBytes: 4 << 20}},
 	}}
 	stream := trace.NewStream()

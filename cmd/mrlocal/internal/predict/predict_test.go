@@ -35,7 +35,7 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 		Map:    workload.TaskTimes{Spread: []ppm.Share{one * 9 / 10, one, one * 11 / 10}, Use: workload.Use{CPU: one, Slowdown: []ppm.Share{one, one * 5 / 4, one * 2}}},
 		Reduce: workload.TaskTimes{Fixed: 20 * ms, Use: workload.Use{CPU: one, Slowdown: []ppm.Share{one, one * 3 / 2, one * 3}}},
 	}
-	m := &workload.Measured{Cores: 2, WarmUp: 30 * ms, Jobs: []workload.MeasuredJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{stage}}}}
+	m := &workload.Measured{Cores: 2, WarmUp: 30 * ms, Jobs: []workload.ProfiledJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{stage}}}}
 	var runs []*predict.Run
 	for i, c := range []struct{ slots, maps, reduces int }{{1, 60, 12}, {1, 120, 12}, {1, 60, 24}, {2, 60, 12}, {3, 60, 12}} {
 		record := &predict.Run{}
@@ -141,7 +141,7 @@ func TestOrders(t *testing.T) {
 	}
 	reports := func(makespans ...float64) (all []*report.Report) {
 		for _, s := range makespans {
-			all = append(all, &report.Report{MakespanSeconds: s, Jobs: []report.Job{{Name: "a", FinishS: s}}})
+			all = append(all, &report.Report{MakespanSeconds: s, Jobs: []report.JobReport{{Name: "a", FinishS: s}}})
 		}
 		return all
 	}
@@ -175,7 +175,7 @@ func compared(t *testing.T, speeds ...float64) (v *predict.Validation, simulated
 	probe := func(times float64) workload.Probe {
 		return workload.Probe{Alone: time.Duration(times * float64(20*time.Millisecond)), All: time.Duration(times * float64(25*time.Millisecond))}
 	}
-	done := &report.Report{MakespanSeconds: 10, Jobs: []report.Job{{Name: "a", FinishS: 10}}}
+	done := &report.Report{MakespanSeconds: 10, Jobs: []report.JobReport{{Name: "a", FinishS: 10}}}
 	profiled := &workload.Measured{Cores: 2, Probe: probe(1), WarmUp: time.Second}
 	c := predict.Comparison{
 		File: f, Policies: []string{"fair", "pi"}, Rounds: 3, Measured: profiled,

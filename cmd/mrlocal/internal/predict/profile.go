@@ -92,7 +92,7 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 		}
 		stages, warmUp := Fit(all)
 		m.WarmUp = max(m.WarmUp, warmUp)
-		m.Jobs = append(m.Jobs, workload.MeasuredJob{Name: p.File.Jobs[i].Name, Runs: p.File.Jobs[i].Signature(), Stages: stages})
+		m.Jobs = append(m.Jobs, workload.ProfiledJob{Name: p.File.Jobs[i].Name, Runs: p.File.Jobs[i].Signature(), Stages: stages})
 	}
 	// The section goes from its key to the next line that begins in the first column. Comments of
 	// the file stay, which a YAML encoder would lose.

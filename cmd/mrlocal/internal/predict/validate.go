@@ -173,20 +173,20 @@ type Slower struct {
 
 // Policy compares the runs under one policy. Times are means, in seconds.
 type Policy struct {
-	Name     string  `json:"policy"`
-	Real     float64 `json:"real_makespan_s"`
-	RealLow  float64 `json:"real_low_s"` // 95 % interval
-	RealHigh float64 `json:"real_high_s"`
-	Sim      float64 `json:"sim_makespan_s"`
-	SimLow   float64 `json:"sim_low_s"`
-	SimHigh  float64 `json:"sim_high_s"`
-	Error    float64 `json:"error"`          // Sim ÷ Real − 1
-	Unscaled float64 `json:"unscaled_error"` // the same, with the times of the profile as they are
-	Jobs     []Job   `json:"jobs"`
+	Name     string        `json:"policy"`
+	Real     float64       `json:"real_makespan_s"`
+	RealLow  float64       `json:"real_low_s"` // 95 % interval
+	RealHigh float64       `json:"real_high_s"`
+	Sim      float64       `json:"sim_makespan_s"`
+	SimLow   float64       `json:"sim_low_s"`
+	SimHigh  float64       `json:"sim_high_s"`
+	Error    float64       `json:"error"`          // Sim ÷ Real − 1
+	Unscaled float64       `json:"unscaled_error"` // the same, with the times of the profile as they are
+	Jobs     []ComparedJob `json:"jobs"`
 }
 
-// Job compares the times of one job from its submission to its end.
-type Job struct {
+// ComparedJob compares the times of one job from its submission to its end.
+type ComparedJob struct {
 	Name     string  `json:"name"`
 	Real     float64 `json:"real_s"`
 	RealLow  float64 `json:"real_low_s"` // 95 % interval
@@ -235,7 +235,7 @@ func Validate(f *workload.File, all []Runs) *Validation {
 		for n := range f.Jobs {
 			name := f.Jobs[n].Name
 			real, sim := realTimes[name], simTimes[name]
-			j := Job{Name: name, Real: real.Mean, RealLow: real.Low, RealHigh: real.High, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High}
+			j := ComparedJob{Name: name, Real: real.Mean, RealLow: real.Low, RealHigh: real.High, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High}
 			j.Error = off(j.Sim, j.Real)
 			p.Jobs = append(p.Jobs, j)
 		}

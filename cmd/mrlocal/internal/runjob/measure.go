@@ -28,7 +28,7 @@ const defaultRounds = 3
 func Tune() command.Command {
 	flags := tuneFlags()
 	return command.ForEachJob(command.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp},
-		func(command.Job) []argv.Spec { return flags }, tuneJob)
+		func(command.NamedJob) []argv.Spec { return flags }, tuneJob)
 }
 
 // tuneFlags are measuringFlags with those that tune reads differently.
@@ -149,7 +149,7 @@ func Profile() command.Command {
 	// All jobs share the flags of profile; --report and --progress are not among them.
 	flags := measuringFlags(argv.ValueSpec("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
 	return command.ForEachJob(command.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp},
-		func(command.Job) []argv.Spec { return flags }, profileJob)
+		func(command.NamedJob) []argv.Spec { return flags }, profileJob)
 }
 
 // profileJob measures the job and prints its profile.

@@ -27,7 +27,7 @@ const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing 
 // Command has a subcommand for each job. All of them share command.RunFlags.
 func Command() command.Command {
 	return command.ForEachJob(command.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
-		func(j command.Job) []argv.Spec {
+		func(j command.NamedJob) []argv.Spec {
 			flags := append(command.RunFlags(j.ShortOutput), command.VerboseFlag())
 			if j.Name != "grep" { // whose --quiet is that of GNU grep
 				flags = append(flags, command.QuietFlag())

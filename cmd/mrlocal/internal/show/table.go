@@ -37,7 +37,7 @@ func table(w io.Writer, r *report.Report) error {
 
 // row writes the row of a job. Times are the differences of moments since the start
 // of the run.
-func row(w io.Writer, j *report.Job) {
+func row(w io.Writer, j *report.JobReport) {
 	c := &j.Counters
 	out := c.ReduceOutputRecords
 	// A job without reduces has no reduce phase.

@@ -13,7 +13,7 @@ func TestTheTableTellsARun(t *testing.T) {
 	r := &report.Report{
 		Policy: "pi-dhfs", MakespanSeconds: 1.92, Utilisation: 0.92, Moves: 5, LentSlotSeconds: 0.71, PeakRSSBytes: 93 << 20,
 		Slots: make([]report.Slot, 2),
-		Jobs: []report.Job{
+		Jobs: []report.JobReport{
 			{Name: "grep", Maps: 12, Reduces: 1, StartS: 0.001, MapsDoneS: 1.8, FinishS: 1.85,
 				Counters: report.Counters{MapInputBytes: 256 << 20, MapInputRecords: 3_200_000, ReduceOutputRecords: 45_000, SpilledBytes: 1 << 20}},
 			{Name: "grep-order", Maps: 1, SubmitS: 1.85, StartS: 1.85, MapsDoneS: 1.91, FinishS: 1.92,
@@ -34,7 +34,7 @@ func TestTheTableTellsARun(t *testing.T) {
 }
 
 func TestTheTableOfManyJobsIsCut(t *testing.T) {
-	r := &report.Report{Policy: "fair", Kind: "batch", MakespanSeconds: 2, Jobs: make([]report.Job, 60)}
+	r := &report.Report{Policy: "fair", Kind: "batch", MakespanSeconds: 2, Jobs: make([]report.JobReport, 60)}
 	for i := range r.Jobs {
 		r.Jobs[i].Counters.MapInputBytes = 1 << 20
 	}

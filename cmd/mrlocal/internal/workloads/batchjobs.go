@@ -31,7 +31,7 @@ const sleepJob = "sleep"
 // that is wrong.
 type batchReader struct {
 	file  *workload.File
-	kinds []command.Job
+	kinds []command.NamedJob
 	seed  uint64
 
 	stdout string // the job whose result goes to standard output; "": none
@@ -105,7 +105,7 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 }
 
 // lower reads the args of a job as run reads its flags.
-func (b *batchReader) lower(job *batchJob, k *command.Job) error {
+func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 	specs := append(command.JobFlags(k.ShortOutput), k.Flags...)
 	// The args become a command line, so that a value means the same here and there and has
 	// the same bounds.
@@ -144,7 +144,7 @@ func (b *batchReader) lower(job *batchJob, k *command.Job) error {
 }
 
 // settings returns the flags that an arg stands for.
-func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *command.Job, specs []argv.Spec) ([]argv.Setting, error) {
+func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *command.NamedJob, specs []argv.Spec) ([]argv.Setting, error) {
 	f := argv.Named(a.Name, specs)
 	if f == nil {
 		return nil, b.unknown(j, a, k, specs)
@@ -172,7 +172,7 @@ func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *comman
 
 // unknown words an arg that the job does not have: a flag of the whole run, a name with
 // dashes, or a misspelt name.
-func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command.Job, specs []argv.Spec) error {
+func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command.NamedJob, specs []argv.Spec) error {
 	// Slots, memory and policy belong to the batch as a whole: all jobs share them.
 	if argv.Named(a.Name, command.RunFlags(k.ShortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)

@@ -110,7 +110,7 @@ func (r reader) common() (source.Cluster, source.Tasks) {
 }
 
 // pools reads NAME[=WEIGHT],….
-func (r reader) pools() (all []source.Pool) {
+func (r reader) pools() (all []source.TracePool) {
 	text, ok := r.Line.Value("pools")
 	if !ok {
 		return nil
@@ -118,7 +118,7 @@ func (r reader) pools() (all []source.Pool) {
 	seen := map[string]bool{}
 	for _, part := range strings.Split(text, ",") {
 		name, weight, given := strings.Cut(part, "=")
-		p := source.Pool{Name: name, Weight: ppm.One}
+		p := source.TracePool{Name: name, Weight: ppm.One}
 		var err error
 		if given {
 			p.Weight, err = ppm.Parse(weight)
