@@ -1,8 +1,8 @@
 // Package submit runs jobs of this module on a Hadoop cluster, through Hadoop Streaming.
 //
 // A Plan is the list of commands of Hadoop that do a job: one for each job of the chain, and one
-// that removes what lay between them. It is made without any contact, so that it can be shown.
-// Run then runs it and follows what Hadoop prints.
+// that removes what lay between them. New makes it without asking the cluster anything, so a user can
+// read it first. Run then runs it and follows what Hadoop prints.
 //
 //	Spec ──New──► Plan ──Text──► a shell
 //	              └────Run────► hadoop ──what it prints──► progress, report
@@ -11,7 +11,7 @@
 // (Program). mrlocal travels with each job as a file. A total order over several reduces needs cuts;
 // the caller samples them and names their file.
 //
-// Memory: the last lines that Hadoop printed. Neighbours: package stream is the child; package
+// Memory: the plan, and of Hadoop's output the last line and the cause of a failure. Neighbours: package stream is the child; package
 // report has the outcome.
 package submit
 
@@ -27,17 +27,24 @@ import (
 	"mrlocal/stream"
 )
 
-// Spec says what is to be done. Chain, Job, Inputs and Output are required.
+// Spec describes the jobs to run, and how. Chain, Inputs, Output, Jar and Binary are required. The
+// caller keeps the slices; New copies what it needs of them.
 type Spec struct {
-	Chain  jobs.Chain
-	Job    string   // the name by which mrlocal stream knows the chain; "": Binary knows no other
+	// Chain has at least one job. The plan reads its names, numbers of reduces and which functions
+	// are set; it never calls the functions.
+	Chain jobs.Chain
+	// Job is the name by which mrlocal stream knows the chain. It is empty for a program that has
+	// one chain only (Program).
+	Job    string
 	Args   []string // flags of the job itself
 	Inputs []string // on HDFS
 	Output string   // a directory that does not exist yet
 
 	Reduces int // of the first job; 0: one
-	Name    string
-	Queue   string // of YARN; "": the cluster's default
+	// Name is the name of the job in YARN; "": mrlocal and the name of the job. In a chain of
+	// several jobs, "N of M" follows it.
+	Name  string
+	Queue string // of YARN; "": the cluster's default
 	// Properties are settings of Hadoop, as NAME=VALUE. They come behind those of this package.
 	Properties []string
 	Results    stream.Results
@@ -56,11 +63,12 @@ func (s *Spec) NeedsCuts() bool {
 	return s.Reduces > 1 && j.Ordered && j.Partition == nil && j.NewReducer != nil
 }
 
-// Plan is a list of commands that run one after the other.
+// Plan is a list of commands that run one after the other: each reads what the one before wrote.
+// Nothing changes a Plan after New.
 type Plan struct {
 	Steps   []Step
 	between []string // directories to be removed at the end
-	hadoop  string
+	hadoop  string   // the command: a path, or a name in the search path
 }
 
 // Step is one job of Hadoop, which a command runs.
@@ -85,8 +93,11 @@ func New(s Spec) (*Plan, error) {
 	}
 	p := &Plan{hadoop: s.Hadoop}
 	p.hadoop = cmp.Or(p.hadoop, "hadoop")
+	// inputs are those of the first job here; below, each job reads the output of the one before.
 	inputs := s.Inputs
 	for i := range s.Chain {
+		// Only the last job writes where the user asked. The others write beside it, and not below
+		// it, because Hadoop refuses an output directory that exists.
 		output := s.Output
 		if i < len(s.Chain)-1 {
 			output = strings.TrimRight(s.Output, "/") + "." + s.Chain[i].Name
@@ -102,7 +113,8 @@ func New(s Spec) (*Plan, error) {
 	return p, nil
 }
 
-// check refuses what Hadoop cannot do, by name.
+// check refuses what Hadoop cannot do. The error names the flag of mrlocal submit to change. A
+// refusal here costs nothing; the same mistake on the cluster costs the start of a job.
 func (s *Spec) check() error {
 	switch {
 	case len(s.Inputs) == 0:
@@ -111,6 +123,8 @@ func (s *Spec) check() error {
 		return errs.Optionf("--output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
 	case !hdfs.Is(s.Output):
 		return errs.Optionf("--output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", s.Output)
+	// Without a reducer the one reduce task only sorts the lines back into their order. Several such
+	// tasks would each have a part of that order.
 	case s.Chain[0].NewReducer == nil && s.Reduces > 1:
 		return errs.Optionf("--reducers", "%d: %s has no reduce of its own; one puts its lines in order", s.Reduces, s.Chain[0].Name)
 	// GenericOptionsParser takes a comma as the end of a path and # as the start of a link's
@@ -134,6 +148,7 @@ func (s *Spec) check() error {
 		if !ok || name == "" {
 			return errs.Optionf("--property", "%s: not NAME=VALUE", strconv.Quote(property))
 		}
+		// A property may name the queue too, by its new name or its old one.
 		if name == "mapreduce.job.queuename" || name == "mapred.job.queue.name" {
 			if err := checkQueue("--property", value); err != nil {
 				return err
@@ -160,6 +175,8 @@ func checkQueue(object, queue string) error {
 // step returns the arguments of hadoop for job i of the chain, from 0. Generic options (-D, -files)
 // come first, because Hadoop stops reading them at the first other option.
 func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
+	// Reduces and cuts concern the first job alone. A later job has one reduce unless it fixes the
+	// number itself.
 	reduces, cuts := 1, false
 	if i == 0 {
 		reduces, cuts = max(1, s.Reduces), s.NeedsCuts()
@@ -185,21 +202,26 @@ func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
 	// A line ends with a newline alone, and files lie in directories of any depth, as they do here.
 	set("textinputformat.record.delimiter", "\n")
 	set("mapreduce.input.fileinputformat.input.dir.recursive", "true")
+	// A child writes a whole line as the key, with an empty value. Text needs no separator
+	// behind such a key; typed bytes need the separator to be empty.
 	if s.Results == stream.TypedBytes {
 		set("stream.reduce.output", "typedbytes")
 		set("mapreduce.output.textoutputformat.separator", noSeparator)
 	} else {
 		set("stream.reduce.output", "keyonlytext")
 	}
+	// Hadoop keeps the last value of a property, so the user's come last.
 	for _, property := range s.Properties {
 		args = append(args, "-D", property)
 	}
+	// PATH#LINK: Hadoop ships the file at PATH and links it as LINK where a task starts.
 	files := s.Binary + "#" + childName
 	if cuts {
 		from := s.Cuts
 		from = cmp.Or(from, cutsName)
 		files += "," + from + "#" + cutsName
 	}
+	// Both sides of a job get the same flags, so that they agree on partitions and forms.
 	child := s.child(i, reduces, cuts, inputs)
 	args = append(args, "-files", files)
 	for _, side := range [][2]string{{"map", "-mapper"}, {"reduce", "-reducer"}} {
@@ -223,8 +245,11 @@ func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
 // expands this one, whose variable nobody sets, to none (Configuration.substituteVars).
 const noSeparator = "${env.MRLOCAL_NO_SEPARATOR:-}"
 
-// child returns the arguments of a child behind the name of its job.
+// child returns the arguments of a child behind the name of its job. i counts jobs from 0, but
+// --step counts them from 1. Each flag must be one that mrlocal stream knows (package hadoop of
+// the command). A flag whose value is the child's default is left out.
 func (s *Spec) child(i, reduces int, cuts bool, inputs []string) []string {
+	// A copy: every step appends flags of its own to the flags of the job.
 	args := append([]string(nil), s.Args...)
 	if i > 0 {
 		args = append(args, "--step="+strconv.Itoa(i+1))
@@ -263,6 +288,7 @@ func splitLine(words []string) (string, error) {
 			return "", errs.Optionf("an empty word", "Hadoop Streaming loses it on its way to a task")
 		case !strings.ContainsAny(w, " '\""):
 			quoted[i] = w
+		// A quote of one kind protects those of the other kind.
 		case !strings.Contains(w, "'"):
 			quoted[i] = "'" + w + "'"
 		case !strings.Contains(w, `"`):
@@ -293,7 +319,8 @@ func (p *Plan) Text(cuts []string) string {
 // removal returns the arguments of hadoop that remove a directory.
 func removal(dir string) []string { return []string{"fs", "-rm", "-r", "-f", "-skipTrash", dir} }
 
-// shellLine joins words so that bash reads them back.
+// shellLine joins words so that bash reads the same words back. Hadoop Streaming splits otherwise
+// (splitLine), so a word of a child is quoted twice.
 func shellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -307,6 +334,7 @@ const HomeJar = `"$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar`
 
 // shellWord quotes a word for bash. HomeJar stays for the shell to expand.
 func shellWord(w string) string {
+	// plain characters mean nothing to bash, except # at the start of a word.
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+#", r)
 	}
@@ -323,6 +351,7 @@ func shellWord(w string) string {
 	// Control characters stay on one line.
 	var b strings.Builder
 	b.WriteString("$'")
+	// By byte, not by rune: bytes that are not UTF-8 pass through unchanged.
 	for i := range len(w) {
 		switch c := w[i]; {
 		case c == '\n':

@@ -25,6 +25,8 @@ func Program(path string) (jobs.Chain, error) {
 	if found, err = filepath.Abs(found); err != nil {
 		return nil, err
 	}
+	// A program whose main does not begin with stream.Main does whatever it does with these words.
+	// It then prints no description, and the error below says how to mend it.
 	text, err := exec.Command(found, "stream", stream.DescribeWord).Output()
 	var d stream.Description
 	if err == nil {
@@ -39,6 +41,7 @@ func Program(path string) (jobs.Chain, error) {
 			return nil, errs.Optionf(path, "%s", errs.OneLine(j.Refused))
 		}
 		job := jobs.Job{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, NewMapper: mapperOf(found, i)}
+		// A plan only asks whether the function is set. The program itself computes partitions.
 		if j.Partitioned {
 			job.Partition = func([]byte, int) int { return 0 }
 		}
@@ -56,11 +59,14 @@ func elsewhere([]byte, *jobs.Values, jobs.Emitter) error {
 	return errors.New("the job runs on a cluster only")
 }
 
-// mapperOf returns mappers that start the program for each block, and emit its keys.
+// mapperOf returns mappers for job step of the chain, from 0. A mapper starts the program once
+// for each block, which is its standard input. It emits the keys that the program writes, with
+// empty values. All output of a block is held in memory; a sample reads few blocks.
 func mapperOf(program string, step int) func() jobs.Mapper {
 	return func() jobs.Mapper {
 		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
 			c := exec.Command(program, "stream", "map", fmt.Sprintf("--step=%d", step+1))
+			// Hadoop sets this variable for a map, and a mapper may ask for the name of its file.
 			c.Env = append(os.Environ(), "mapreduce_map_input_file="+b.Path)
 			c.Stdin = bytes.NewReader(b.Data)
 			text, err := c.Output()

@@ -17,6 +17,8 @@ import (
 )
 
 // Jar finds the jar of Hadoop Streaming of the installation that the command hadoop belongs to.
+// hadoop is a path, or a name in the search path. The command is expected in HOME/bin, the jar in
+// HOME/share/hadoop/tools/lib. The error is of kind errs.BadOptions.
 func Jar(hadoop string) (string, error) {
 	path, err := exec.LookPath(hadoop)
 	if err != nil {
@@ -28,8 +30,10 @@ func Jar(hadoop string) (string, error) {
 		homes = append(homes, filepath.Dir(filepath.Dir(real)))
 	}
 	for _, home := range homes {
+		// Glob fails only for a bad pattern; a home with such a name counts as one without a jar.
 		found, _ := filepath.Glob(filepath.Join(home, "share", "hadoop", "tools", "lib", "hadoop-streaming-*.jar"))
 		for _, jar := range found {
+			// A distribution may have a jar with the sources beside that with the classes.
 			if !strings.Contains(filepath.Base(jar), "sources") {
 				return jar, nil
 			}
@@ -38,7 +42,8 @@ func Jar(hadoop string) (string, error) {
 	return "", errs.Optionf("--hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar beside it; give --streaming-jar", hadoop)
 }
 
-// WebAddress asks hadoop for the web address of the NameNode of its cluster.
+// WebAddress asks hadoop for the web address of the NameNode of its cluster, as HOST:PORT. It
+// starts a Java program, which ends with ctx.
 func WebAddress(ctx context.Context, hadoop string) (string, error) {
 	out, err := exec.CommandContext(ctx, hadoop, "org.apache.hadoop.hdfs.tools.GetConf", "-confKey", "dfs.namenode.http-address").Output()
 	address := strings.TrimSpace(string(out))
@@ -48,11 +53,13 @@ func WebAddress(ctx context.Context, hadoop string) (string, error) {
 	return address, nil
 }
 
-// Listener gets the progress of the jobs and remarks, from the goroutine of Run. Both functions
-// are required.
+// Listener gets the progress of the jobs and remarks. Both functions are required.
 type Listener struct {
+	// Progress gets each change of the percentages, 0 to 100, on the goroutine of Run.
 	Progress func(job string, mapPercent, reducePercent int)
-	Note     func(string)
+	// Note gets a remark of one line. Once the context of Run has ended, another goroutine may
+	// call Note at the same time as Run.
+	Note func(string)
 }
 
 // Run runs the commands of the plan. Its report has a job for each step that began. It ends with
@@ -66,11 +73,13 @@ func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 	for i := range p.Steps {
 		job := report.JobReport{Name: p.Steps[i].Job, SubmitS: time.Since(begun).Seconds()}
 		job.StartS = job.SubmitS
+		// A later job of the chain is shown as a step of the first.
 		if i > 0 {
 			job.StepOf = p.Steps[0].Job
 		}
 		err = p.run(ctx, &p.Steps[i], &job, begun, l)
 		job.FinishS = time.Since(begun).Seconds()
+		// A failed job is in the report too, with its error.
 		if job.State = "done"; err != nil {
 			job.State, job.Error = "failed", err.Error()
 		}
@@ -79,6 +88,7 @@ func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 			break
 		}
 	}
+	// The directories go after a failure too: the next try must not find them.
 	err = errors.Join(err, p.clean(ctx, err == nil))
 	r.MakespanSeconds = time.Since(begun).Seconds()
 	if err != nil {
@@ -87,14 +97,16 @@ func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 	return r, err
 }
 
-// clean removes what lies between the jobs of a chain. After a failure nobody waits for it.
+// clean removes what lies between the jobs of a chain. With wait it returns when Hadoop has
+// removed each directory, or with the first error. Without wait, after a failure, it starts the
+// removals and returns nil; the commands may outlive this process.
 func (p *Plan) clean(ctx context.Context, wait bool) error {
 	for _, dir := range p.between {
 		c := exec.Command(p.hadoop, removal(dir)...)
 		detach(c)
 		switch {
 		case !wait:
-			_ = c.Start() // the first error is the one to tell
+			_ = c.Start() // the error of the job is the one to report
 		case ctx.Err() != nil:
 			return ctx.Err()
 		default:
@@ -122,6 +134,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 		return err
 	}
 	defer read.Close()
+	// One pipe for both, so that lines keep their order.
 	c.Stdout, c.Stderr = write, write
 	err = c.Start()
 	// The child has its own copy. With ours open the read would never end.
@@ -130,6 +143,8 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 		return errs.Optionf("--hadoop", "%s: %w", p.hadoop, errs.Cause(err))
 	}
 	w := watcher{job: job, l: l}
+	// This function runs on a goroutine of its own, so it reads the ID under the lock of the
+	// watcher. Without an ID the cluster has no job yet, and to end the command is enough.
 	stop := context.AfterFunc(ctx, func() {
 		if id := w.jobID(); id != "" {
 			l.Note("killing " + id)
@@ -141,6 +156,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 	})
 	defer stop()
 	w.read(read, begun)
+	// Only after the pipe is at its end: every line has then been read.
 	err = c.Wait()
 	switch {
 	case ctx.Err() != nil:

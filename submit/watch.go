@@ -14,20 +14,23 @@ import (
 	"mrlocal/stream"
 )
 
-// watcher reads what the client of a job prints (Hadoop 3.4, mapreduce.Job and StreamJob).
+// watcher reads what the client of a job prints (Hadoop 3.4, mapreduce.Job and StreamJob). The
+// client has no form for machines, so the watcher looks for the texts of its messages. All fields
+// but id belong to the goroutine of Plan.Run.
 type watcher struct {
 	job *report.JobReport
 	l   Listener
 
+	// mu guards id, which the goroutine that kills the job reads.
 	mu sync.Mutex
 	id string // of the job; "": not known yet
 
-	running  bool   // the cluster has taken the job
-	counters bool   // the counters are being printed
-	counted  bool   // they were
-	group    string // of the counters at hand
-	reason   string // why the job failed, as far as it was said
-	last     string
+	running  bool     // the cluster has taken the job
+	counters bool     // the counters are being printed
+	counted  bool     // counters have been printed, so the job has ended
+	group    string   // of the counters at hand
+	reason   string   // why the job failed, as far as it was said
+	last     string   // the last line that is not empty and is no counter
 	silent   []string // servers that did not answer
 	seen     [2]int   // percent of maps and reduces
 }
@@ -46,8 +49,10 @@ func (w *watcher) know(id string) {
 	w.id = id
 }
 
-// line takes in one line.
+// line takes in one line, without its end. begun is when the plan began: times in the report are
+// seconds since then. The first case that fits decides.
 func (w *watcher) line(line string, begun time.Time) {
+	// Counters are indented by TABs; the first line without one ends them.
 	if w.counters && strings.HasPrefix(line, "\t") {
 		w.counter(line)
 		return
@@ -92,7 +97,8 @@ func after(line, sep string) string {
 	return line
 }
 
-// progress reads " map 50% reduce 0%".
+// progress reads " map 50% reduce 0%". Hadoop repeats the line while nothing changes; the listener
+// gets only changes. The client asks once a second, so MapsDoneS may be late by that much.
 func (w *watcher) progress(text string, begun time.Time) {
 	var now [2]int
 	if n, _ := fmt.Sscanf(text, " map %d%% reduce %d%%", &now[0], &now[1]); n != 2 || now == w.seen {
@@ -112,6 +118,7 @@ func (w *watcher) counter(line string) {
 		w.group = strings.TrimSpace(line)
 		return
 	}
+	// The last one: the name of a counter may have an equals sign, a number has none.
 	at := strings.LastIndexByte(name, '=')
 	n, err := strconv.ParseInt(name[at+1:], 10, 64)
 	if at < 0 || err != nil {
@@ -141,6 +148,7 @@ func (w *watcher) count(name string, n int64) {
 	case "Map input records":
 		c.MapInputRecords = n
 	case "Map output records":
+		// The order of groups is not fixed: the count of the children may have come before.
 		first(&c.MapOutputRecords, n)
 	case "Map output bytes":
 		c.MapOutputBytes = n
@@ -187,7 +195,9 @@ const (
 	exitRefuse = 5
 )
 
-// failure returns the error of a job that ended with an exit code.
+// failure returns the error of a job that ended with an exit code. err is the error of the command.
+// The kind is errs.BadInput if StreamJob refused the job before the cluster took it. Any other
+// failure is of kind errs.JobFailed.
 func (w *watcher) failure(err error, code int) error {
 	cause := errors.New(errs.OneLine(firstOf(w.reason, w.last, err.Error())))
 	if !w.running && (code == exitRefuse || code == exitUsage) {
