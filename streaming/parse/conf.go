@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Conf is the configuration of a job: properties by their names of today. Old names
-// are understood wherever a name is given.
+// Conf is the configuration of a job: the value of each property by the current name of the
+// property. Methods take old names too. Values are texts, as Hadoop keeps them; Int and Bool
+// convert at each call. A Conf is not safe for use by several goroutines while one sets.
 type Conf map[string]string
 
 // renamed lists properties that had another name, old first
@@ -71,7 +72,7 @@ var renamed = [...][2]string{
 	{"job.end.notification.url", "mapreduce.job.end-notification.url"},
 }
 
-// Current returns the name of today of a property.
+// Current returns the current name of a property that has been renamed, and any other name as it is.
 func Current(name string) string {
 	for _, r := range renamed {
 		if r[0] == name {
@@ -94,7 +95,8 @@ func Old(name string) (string, bool) {
 // Set sets a property, by any of its names.
 func (c Conf) Set(name, value string) { c[Current(name)] = value }
 
-// Get returns a property, by any of its names, or the default.
+// Get returns a property, by any of its names, or otherwise if it is not set. A property that is set
+// to "" counts as set.
 func (c Conf) Get(name, otherwise string) string {
 	if v, ok := c[Current(name)]; ok {
 		return v
@@ -108,8 +110,8 @@ func (c Conf) Has(name string) bool {
 	return ok
 }
 
-// Int returns a number, or the default where the property is missing. The error
-// names a property that is no number.
+// Int returns a whole number, or otherwise if the property is not set. Spaces around the number are
+// allowed. The error names the property and its value if that is no number of 64 bits.
 func (c Conf) Int(name string, otherwise int64) (int64, error) {
 	v, ok := c[Current(name)]
 	if !ok {
@@ -123,7 +125,8 @@ func (c Conf) Int(name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// Bool returns a property that is true or false; any other text counts as missing.
+// Bool returns a property that is true or false, in any case of letters. For any other text it
+// returns otherwise, as for a property that is not set (Configuration.getBoolean).
 func (c Conf) Bool(name string, otherwise bool) bool {
 	switch strings.ToLower(strings.TrimSpace(c[Current(name)])) {
 	case "true":
@@ -134,11 +137,12 @@ func (c Conf) Bool(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// Names returns the names of all properties in order.
+// Names returns the current names of all properties, sorted.
 func (c Conf) Names() []string { return slices.Sorted(maps.Keys(c)) }
 
 // read adds the properties of a configuration file, as hadoop -conf takes it. A later
-// property replaces an earlier one of the same name.
+// property replaces an earlier one of the same name. The mark final is ignored; in Hadoop it protects
+// a property from later files.
 func (c Conf) read(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -173,15 +177,19 @@ func Split(command string) []string {
 
 // Word is a word of a command.
 type Word struct {
-	Text   string
-	Quoted bool
+	Text   string // without the quotes
+	Quoted bool   // the word stood between quotes
 }
 
-// Words divides a command as Split does.
+// Words divides a command as Split does, and reports which words were quoted. The texts are parts of
+// command.
 func Words(command string) []Word {
 	var words []Word
+	// quote is the quote that is open, or 0. from is where the word at hand begins, in bytes.
 	quote, from := byte(0), 0
+	// One round more than there are bytes: the end of the command ends the last word.
 	for i := 0; i <= len(command); i++ {
+		// quoted is read before the switch, because the byte that closes a quote resets it.
 		ends, quoted := i == len(command), quote != 0
 		if !ends {
 			switch c := command[i]; {

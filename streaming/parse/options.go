@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// many stands for an option that takes as many values as follow.
+// many stands for an option that takes as many values as follow. It is a number no command line
+// reaches, so that loops need no case of their own.
 const many = 1 << 30
 
-// valuesOf returns how many values an option of hadoop-streaming takes, 0 for one
-// that is on or off.
+// valuesOf returns how many values an option of hadoop-streaming takes at most, 0 for one
+// that is on or off. name has no hyphens. The list is that of StreamJob.setupOptions.
 func valuesOf(name string) (values int, known bool) {
 	switch name {
 	case "input", "file", "cacheFile", "cacheArchive":
@@ -39,7 +40,7 @@ func bare(word string) string {
 }
 
 // unquote removes a pair of double quotes around a word that has no others
-// (commons-cli).
+// (commons-cli). The shell has removed its own quotes before; these were quoted twice.
 func unquote(word string) string {
 	if len(word) > 1 && word[0] == '"' && word[len(word)-1] == '"' && !strings.Contains(word[1:len(word)-1], `"`) {
 		return word[1 : len(word)-1]
@@ -67,6 +68,7 @@ func generic(args []string) (options []given, rest []string, err error) {
 			return options, args[i:], nil
 		}
 		if !attached {
+			// A value may begin with a hyphen, unless it is a generic option itself.
 			if i+1 == len(args) || strings.HasPrefix(args[i+1], "-") && isGeneric(bare(args[i+1])) {
 				return options, args, &Error{Exit: 1, Lines: []string{"Missing argument for option: " + name}}
 			}
@@ -79,7 +81,8 @@ func generic(args []string) (options []given, rest []string, err error) {
 }
 
 // genericName returns the generic option that a word is, and its value if the word
-// has it: -D x=1, -Dx=1, -files=a. name "" means that it is none.
+// has it: -D x=1, -Dx=1, -files=a. name "" means that it is none. attached is false if the
+// value is the next word.
 func genericName(word string) (name, value string, attached bool) {
 	if !strings.HasPrefix(word, "-") || word == "-" || word == "--" {
 		return "", "", false
@@ -91,6 +94,7 @@ func genericName(word string) (name, value string, attached bool) {
 	if before, after, ok := strings.Cut(opt, "="); ok && isGeneric(before) {
 		return before, after, true
 	}
+	// Tried last: -D is the one option whose value may follow without a sign between.
 	if strings.HasPrefix(word, "-D") {
 		return "D", word[2:], true
 	}
@@ -99,7 +103,8 @@ func genericName(word string) (name, value string, attached bool) {
 
 // specific reads the options of hadoop-streaming (BasicParser). A word that follows
 // an option of several values is a value, even if it begins with a hyphen, unless it
-// is an option itself.
+// is an option itself. stray has the words that belong to no option. The error has the words of
+// Hadoop; the caller adds the rest of the message.
 func specific(args []string) (options []given, stray []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]

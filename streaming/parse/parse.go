@@ -19,7 +19,7 @@ import (
 
 // ParsedJob is what the arguments say, before any of it is checked against files or classes.
 type ParsedJob struct {
-	Conf                      Conf
+	Conf                      Conf     // of -conf, -D and the options that stand for properties
 	Inputs                    []string // paths and patterns
 	Output                    string
 	Mapper, Combiner, Reducer Command
@@ -29,9 +29,9 @@ type ParsedJob struct {
 	Env                       []string // NAME=VALUE
 	Files                     []Shipped
 	LazyOutput                bool
-	Help, Info                bool // asks for help alone
-	Debugs                    []string
-	Warnings                  []string // of options that are old
+	Help, Info                bool     // asks for help alone
+	Debugs                    []string // names of the options mapdebug and reducedebug that were given
+	Warnings                  []string // one line for each use of a deprecated option
 }
 
 // Command is a command or the name of a class; Given is false if none was named.
@@ -42,7 +42,7 @@ type Command struct {
 
 // Shipped is a file that appears in the working directory of the commands.
 type Shipped struct {
-	Path    string
+	Path    string // absolute
 	Link    string // its name there
 	Archive bool   // it is unpacked
 	Packed  bool   // of -file: a command that names its path means its name
@@ -51,19 +51,22 @@ type Shipped struct {
 // Error is what StreamJob prints and returns for wrong arguments. The command prints
 // Lines as they are, so that scripts which look for Hadoop's messages find them.
 type Error struct {
-	Exit  int
+	Exit  int      // exit code of the command
 	Lines []string // for standard error
 	Usage bool     // the usage is printed too
 }
 
+// Error returns all lines in one.
 func (e *Error) Error() string { return strings.Join(e.Lines, ": ") }
 
-// fail is StreamJob.fail.
+// fail returns the error of StreamJob.fail: the message, a hint at -help, and exit code 1.
 func fail(format string, args ...any) *Error {
 	return &Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Try -help for more information"}}
 }
 
-// Args reads the arguments. The error is an *Error.
+// Args reads the arguments, without the name of the program. The error is an *Error. A result
+// with Help or Info lacks the checks for required options. Args reads the files of -conf and looks
+// whether shipped files exist; it checks no input and no output.
 func Args(args []string) (*ParsedJob, error) {
 	j := &ParsedJob{Conf: Conf{}}
 	if len(args) == 0 {
@@ -72,6 +75,7 @@ func Args(args []string) (*ParsedJob, error) {
 	if strings.EqualFold(args[0], "streamjob") {
 		args = args[1:]
 	}
+	// Generic options are applied as they come, so a later -D replaces an earlier one or a -conf.
 	options, rest, err := generic(args)
 	if err != nil {
 		return nil, err
@@ -96,6 +100,7 @@ func Args(args []string) (*ParsedJob, error) {
 			return nil, err
 		}
 	}
+	// Whoever asks for help need not give what is required.
 	if j.Help || j.Info {
 		return j, nil
 	}
@@ -162,7 +167,7 @@ func (j *ParsedJob) ship(uri string, archive bool) error {
 	return nil
 }
 
-// old notes that an option is deprecated.
+// old adds the warning that an option is deprecated, in the words of Hadoop.
 func (j *ParsedJob) old(option, better string) {
 	j.Warnings = append(j.Warnings, fmt.Sprintf("-%s option is deprecated, please use %s instead.", option, better))
 }
@@ -219,7 +224,8 @@ func (j *ParsedJob) set(o given) error {
 	return nil
 }
 
-// shipOld takes an old option for files.
+// shipOld takes an old option for files: -file, -cacheFile or -cacheArchive. Only a file of -file
+// is Packed, because Hadoop packs it into the jar of the job.
 func (j *ParsedJob) shipOld(o given) error {
 	if o.name == "cacheArchive" {
 		j.old(o.name, "-archives")
@@ -276,6 +282,7 @@ func (j *ParsedJob) property(o given) error {
 // (FileInputFormat.getPathStrings).
 func commaPaths(list string) []string {
 	var paths []string
+	// depth counts open braces. from is where the path at hand begins, in bytes.
 	depth, from := 0, 0
 	for i := 0; i <= len(list); i++ {
 		if i == len(list) || list[i] == ',' && depth == 0 {
