@@ -1,4 +1,4 @@
-// Package hadoop has the commands that Hadoop's users know, and those that need a cluster. The
+// Package hadoop has the commands that users of Hadoop know, and those that need a cluster. The
 // commands streaming and lint take the arguments of hadoop-streaming. submit runs a job on a
 // cluster, and stream is the child that does one side of it there.
 //

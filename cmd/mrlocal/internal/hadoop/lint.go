@@ -29,6 +29,7 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	run := true
+	// The one flag of ours stands first: all that follows belongs to hadoop-streaming.
 	if args = args[1:]; len(args) > 0 && args[0] == "--no-run" {
 		run, args = false, args[1:]
 	}
@@ -39,9 +40,11 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	var found []string
 	if err == nil {
+		// First what the arguments alone show, then what runs of the job show.
 		found = streaming.Lint(job)
 		if run {
 			var more []string
+			// Findings that come with an error are valid, and are printed before it.
 			more, err = lintRuns(ctx, args)
 			found = append(found, more...)
 		}
@@ -63,13 +66,16 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 const lintTimeout = time.Minute
 
 // lintRuns runs the job with the values of each key in three orders. If two results differ, one more
-// run, in the first order, tells whether the order is the cause.
+// run, in the first order, shows whether the order is the cause. It returns findings as lines for
+// the user; an error means that a run could not be made. It keeps the results in a temporary
+// directory, which it removes; the output directory that the arguments name is not written.
 func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 	dir, err := os.MkdirTemp("", "mrlocal-lint-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	// An empty result means that there is nothing to compare: the job failed or has no reduces.
 	first, found, err := lintRun(ctx, args, dir, streaming.AsTheyAre)
 	if first == "" || err != nil {
 		return found, err
@@ -89,6 +95,7 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 		if other == first {
 			continue
 		}
+		// A job may give another result each time, for example because it prints the time of day.
 		if again, _, err := lintRun(ctx, args, dir, streaming.AsTheyAre); err != nil || again != first {
 			return append(found, "two runs on the same input give two results, so it is not known whether the order of the values of a key matters"), err
 		}
@@ -99,6 +106,8 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 
 // lintRun runs the job once. It returns a hash of its result, and what the run warns of. The hash
 // is "" if the job has failed, which is a finding, or if it has no reduces, so that one run is enough.
+// The last finding of a failed job says why it failed. The result lies below dir, which the caller
+// removes.
 func lintRun(ctx context.Context, args []string, dir string, order streaming.ValueOrder) (result string, found []string, err error) {
 	job, err := parse.Args(args)
 	if err != nil {
@@ -119,6 +128,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	if o.OutputDir, err = os.MkdirTemp(dir, "run-"); err != nil {
 		return "", nil, err
 	}
+	// The engine makes the output directory itself, so it must not exist yet.
 	o.OutputDir = filepath.Join(o.OutputDir, "result")
 	_, err = process.RunChain(ctx, jobs.Chain{w.Job}, o)
 	if err = errors.Join(err, w.Close()); err != nil {
@@ -139,6 +149,7 @@ type warnings struct {
 	all []string
 }
 
+// add keeps text unless it is there. It may be called from several goroutines.
 func (w *warnings) add(text string) {
 	w.Lock()
 	defer w.Unlock()
@@ -147,8 +158,8 @@ func (w *warnings) add(text string) {
 	}
 }
 
-// content returns a hash of all parts of a result, with their names. The parts are not kept,
-// because a result may be large.
+// content returns a hash of all parts of a result, with their names. It reads the parts as streams,
+// because a result may be large. Glob returns the names in order, so equal results give equal hashes.
 func content(dir string) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "part-*"))
 	if err != nil {

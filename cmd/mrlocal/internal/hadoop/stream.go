@@ -39,9 +39,11 @@ func streamFlags() []argv.Spec {
 // SideLast turns "stream SIDE JOB" into "stream JOB SIDE", as the tree of commands has it, and
 // "submit ./PROGRAM" into "submit program --binary=./PROGRAM".
 func SideLast(args []string) []string {
+	// A path has a separator, which no name of a job has. A URI of HDFS is an input, and no program.
 	if len(args) > 1 && args[0] == "submit" && strings.ContainsRune(args[1], filepath.Separator) && args[1][0] != '-' && !hdfs.Is(args[1]) {
 		return append([]string{args[0], programWord, "--binary=" + args[1]}, args[2:]...)
 	}
+	// Arguments in any other form stay as they are; the parser of flags says what is wrong.
 	if len(args) < 3 || args[0] != "stream" || !slices.Contains(append(stream.Sides(), cutsSide), args[1]) {
 		return args
 	}
@@ -53,6 +55,7 @@ func SideLast(args []string) []string {
 func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
 	var side stream.Side
+	// Cuts take paths behind the word; a side takes none.
 	cuts := len(line.Words) > 0 && line.Words[0] == cutsSide
 	switch {
 	case len(line.Words) == 0:
@@ -64,6 +67,8 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		side, err = stream.ParseSide(line.Words[0])
 		r.Keep(err)
 	}
+	// --step counts jobs from 1, stream.Options from 0. max guards against the 0 that Count returns
+	// beside an error.
 	o := stream.Options{
 		Step: max(r.Count("step", 1, 100), 1) - 1, Reduces: r.Count("reduces", 1, command.MostReducers), Files: r.Count("files", 1, 1<<31-1),
 		InOrder: line.Has("in-order"), Inputs: line.Values("input"), Task: stream.TaskOf(e.Getenv),
@@ -71,6 +76,7 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)
 	o.Results = results
+	// The capacity is cut so that append copies: line.Words stays as it is for the use below.
 	hdfsOptions := command.ReadHDFS(r, append(line.Words[:len(line.Words):len(line.Words)], o.Inputs...))
 	path := r.Path("cuts")
 	if r.Err != nil {
@@ -85,6 +91,7 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		if len(paths) == 0 {
 			return errs.Optionf("no input", "name files or directories to sample")
 		}
+		// The same sample that mrlocal run takes, so both divide the keys in the same way.
 		keys, err := mrlocal.Cuts(ctx, chain[o.Step], max(o.Reduces, 1), mrlocal.JobOptions{Inputs: paths, Stdin: e.Stdin, HDFS: hdfsOptions})
 		if err != nil {
 			return err

@@ -18,10 +18,12 @@ import (
 	"mrlocal/streaming/parse"
 )
 
-// Exit codes of StreamJob.
+// Exit codes of StreamJob: the job ran and failed, and the job could not be started.
 const exitJobNotSuccessful, exitNotLaunched = 1, 5
 
-// Streaming is mrlocal streaming. Its exit codes are those of StreamJob.
+// Streaming is mrlocal streaming. Its exit codes and last lines on standard error are those of
+// StreamJob, so that scripts written for Hadoop work. It reads its arguments itself (Raw), because
+// options of Hadoop begin with one hyphen.
 func Streaming() command.Command {
 	return command.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…",
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
@@ -29,7 +31,8 @@ func Streaming() command.Command {
 		}}
 }
 
-// Lint says what of a streaming job will differ on a cluster.
+// Lint is mrlocal lint: it says what of a streaming job will differ on a cluster. It exits with 0
+// if there is nothing to say, 1 if there is, and 2 for wrong arguments.
 func Lint() command.Command {
 	return command.Command{Usage: "say what of a streaming job will differ on a cluster", Args: "streaming [--no-run] ARGS…",
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
@@ -40,7 +43,9 @@ func Lint() command.Command {
 		}}
 }
 
-// runStreaming runs the job. An error of the command line has the words of StreamJob.
+// runStreaming runs the job and returns the exit code. An error of the command line has the words
+// of StreamJob. The flags of mrlocal run and the options of Hadoop are read by two parsers; the
+// first error of either ends the reading, and each later step is skipped.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 1 && command.IsHelp(args[0]) {
 		usage(e.Stdout)
@@ -60,6 +65,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	}
 	code, submitted := command.Done, false
 	if err == nil {
+		// From here on the job is one of mrlocal run, which finds inputs among the flags.
 		line.Path = []string{"streaming"}
 		for _, in := range job.Inputs {
 			line.Flags = append(line.Flags, argv.Setting{Flag: &argv.Flag{Name: "input", Value: true, Repeat: true}, Value: in})
@@ -72,9 +78,11 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 			if err != nil {
 				return nil, err
 			}
+			// Hadoop refuses an existing output before it starts anything, with exit code 5.
 			if work.Exists() {
 				return nil, &parse.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + streaming.Shown(job.Output) + " already exists"}}
 			}
+			// From here on StreamJob would have submitted the job, and a failure has one more line.
 			r.Stream, submitted = work, true
 			return jobs.Chain{work.Job}, nil
 		})
@@ -85,6 +93,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if code, ok := refused(err, e.Stderr, e.Stdout); ok {
 		return code
 	}
+	// An interrupt is no failure of the job: it gets the line and the exit code of its signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
 		fmt.Fprint(e.Stderr, argv.ErrorLine("streaming", s))
@@ -99,7 +108,8 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 }
 
 // divide divides the arguments of mrlocal streaming: flags of mrlocal run come first,
-// and those of hadoop-streaming, which begin with one hyphen, after them.
+// and those of hadoop-streaming, which begin with one hyphen, after them. Both results are parts
+// of args.
 func divide(args []string, flags []argv.Spec) (ours, theirs []string) {
 	i := 0
 	for i < len(args) {
@@ -112,6 +122,7 @@ func divide(args []string, flags []argv.Spec) (ours, theirs []string) {
 			break
 		}
 		i++
+		// The value is the next word (--sched fifo), whatever it looks like.
 		if flags[at].Value && !hasValue && i < len(args) {
 			i++
 		}
@@ -139,6 +150,7 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 // usage writes the help that -help asks for.
 func usage(w io.Writer) { _, _ = io.WriteString(w, usageText) }
 
+// usageText has the form of the help that StreamJob prints.
 const usageText = `Usage: mrlocal streaming [FLAGS OF mrlocal run] [generic options] [options]
 Options, those of hadoop-streaming:
   -input          <path> files, directories, patterns

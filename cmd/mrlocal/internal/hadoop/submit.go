@@ -51,9 +51,9 @@ func submitFlags() []argv.Spec {
 	}, command.HDFSFlags()...)
 }
 
-// submitJob makes the plan and prints or runs it. What can be refused is refused before anything
+// submitJob makes the plan and prints or runs it. Whatever can be refused is refused before anything
 // is asked of the cluster. The report's file is opened before the first job, which may take
-// hours.
+// hours. build makes the chain of a built-in job; the chain of a program comes from the program.
 func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
 	if job == programWord {
@@ -82,6 +82,8 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	if err := fitForHadoop(&s.Chain[0], line); err != nil {
 		return err
 	}
+	// The children are this program, unless the user names another, such as one for the processor of
+	// the cluster.
 	if s.Binary == "" {
 		if s.Binary, err = os.Executable(); err != nil {
 			return err
@@ -107,10 +109,12 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 		return err
 	}
 	defer remove()
+	// The plan is made again, now with the file of cuts.
 	plan, err := submit.New(s)
 	if err != nil {
 		return err
 	}
+	// A report of a failed run is written too: it has the jobs that began.
 	done, err := plan.Run(ctx, tellSubmit(e, mode))
 	if file != nil {
 		err = errors.Join(err, report.WriteJSON(file, []*report.Report{done}), file.Close())
@@ -136,6 +140,7 @@ func jobArgs(line argv.Line) (args []string) {
 	own := submitFlags()
 	for _, s := range line.Flags {
 		switch {
+		// A flag of submit itself is not for the children.
 		case slices.ContainsFunc(own, func(f argv.Spec) bool { return f.Name == s.Flag.Name }):
 		case s.Flag.Value || s.Value != "":
 			args = append(args, "--"+s.Flag.Name+"="+s.Value)
@@ -175,6 +180,7 @@ func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
 	if s.NeedsCuts() {
 		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
 		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reduces))
+		// The sample reads HDFS, so it needs the flags for HDFS that submit got.
 		for _, flag := range command.HDFSFlags() {
 			if v, ok := line.Value(flag.Name); ok {
 				cuts = append(cuts, "--"+flag.Name+"="+v)
