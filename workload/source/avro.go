@@ -38,6 +38,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 		if _, err := r.Peek(1); err == io.EOF {
 			return nil
 		}
+		// A new decoder for each event: the bound on values is one for each event.
 		d := avroDecoder{in: r, named: schemas}
 		value := d.value(root, 0)
 		// An event without a byte would come again and again until memory is full.
@@ -60,7 +61,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 	}
 }
 
-// avroSchema is a type of Avro 1.x.
+// avroSchema is a type of Avro 1.x. Only the fields that its kind has are set.
 type avroSchema struct {
 	kind    string        // record, enum, array, map, fixed, union, a primitive type, or the full name of a type
 	name    string        // full, of a record, an enum or a fixed
@@ -74,7 +75,9 @@ type avroSchema struct {
 // by its name.
 type avroSchemas map[string]*avroSchema
 
-// add reads a schema. Names without a dot are those of the namespace around them.
+// add reads a schema and keeps the types in it that have names. Names without a dot are those of the
+// namespace around them. A schema is a word, a list (a union) or an object. A record may
+// have itself as a field, so names are looked up only when a value is read.
 func (s avroSchemas) add(text json.RawMessage, namespace string) (*avroSchema, error) {
 	var branches []json.RawMessage
 	var t struct {
@@ -166,7 +169,8 @@ type avroDecoder struct {
 	err   error
 }
 
-// value returns a value of a type as encoding/json would, in Avro's JSON form.
+// value returns a value of a type as encoding/json would, in Avro's JSON form. depth counts the types
+// around it. A schema may be endless, as a record within itself, and the two bounds end it.
 func (d *avroDecoder) value(s *avroSchema, depth int) any {
 	if d.count++; d.count > mostAvroValues || depth > mostAvroDepth {
 		d.fail("has more than %d values, or is more than %d deep", mostAvroValues, mostAvroDepth)
@@ -240,6 +244,7 @@ func (d *avroDecoder) branch(s *avroSchema, depth int) any {
 // is negative where the length of the block in bytes follows, and a count of 0 at the end.
 func (d *avroDecoder) blocks(each func()) {
 	for n := d.long(); n != 0 && d.err == nil; n = d.long() {
+		// The length in bytes would allow to skip the block; every item is read here.
 		if n < 0 {
 			n = -n
 			d.long()
@@ -250,7 +255,7 @@ func (d *avroDecoder) blocks(each func()) {
 	}
 }
 
-// index reads which of n symbols or branches it is.
+// index reads which of n symbols or branches comes, from 0. It returns false after any error.
 func (d *avroDecoder) index(n int) (int64, bool) {
 	i := d.long()
 	if d.err == nil && (i < 0 || i >= int64(n)) {

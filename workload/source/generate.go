@@ -11,7 +11,7 @@ import (
 	"mrlocal/internal/stats"
 )
 
-// Options say what Generate stats. Zero fields have the values that are named.
+// Options say what Generate draws. A zero field stands for the value that its comment names.
 type Options struct {
 	Jobs int    // 100
 	Seed uint64 // 1
@@ -32,15 +32,15 @@ type Options struct {
 }
 
 // Sizes is the distribution of the bytes of input. The zero value is lognormal with a
-// median of 1 GiB and sigma 1.5.
+// median of 1 GiB and sigma 1.5. Of fb-2009 only Law matters: its classes have sizes of their own.
 type Sizes struct {
-	Law   string // "lognormal", "pareto" or "fb-2009"
-	Bytes int64  // the median, or the least
-	Shape float64
-	Most  int64 // 1 TiB, not of fb-2009
+	Law   string  // "lognormal", "pareto" or "fb-2009"
+	Bytes int64   // the median of lognormal, the least of pareto
+	Shape float64 // sigma of lognormal, alpha of pareto
+	Most  int64   // larger sizes are cut to it; 0: 1 TiB
 }
 
-// Class is a class of jobs: its share of a workload, and the medians of its jobs.
+// Class is a class of jobs: how many the trace has, and the medians of a job of the class.
 type Class struct {
 	Name                                  string
 	Jobs                                  int // of the trace
@@ -74,7 +74,8 @@ func FB2009() []Class {
 	}
 }
 
-// What a number is drawn for, so that no two draws are alike.
+// What a number is drawn for. A draw is a hash of the seed, the number of the job and one of these.
+// So no two draws are alike, and a further kind of draw changes no earlier one.
 const (
 	drawGap = iota + 1
 	drawSize
@@ -82,7 +83,9 @@ const (
 	drawDeadline
 )
 
-// Generate draws a workload. The same options give the same jobs on every machine.
+// Generate draws a workload. The same options give the same jobs on every machine. Jobs come in the
+// order of submission, the first at 0, and have bytes but no tasks. The error is of kind
+// errs.BadOptions.
 func Generate(o Options) (*Set, error) {
 	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
 	o.Arrivals, o.Shuffle, o.Slack = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Shuffle, ppm.One/2), cmp.Or(o.Slack, 2*ppm.One)
@@ -108,6 +111,7 @@ func Generate(o Options) (*Set, error) {
 			return nil, errs.Optionf("every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
 		}
 		j := o.job(i)
+		// Only the copy is rounded, so errors do not add up from job to job.
 		j.Submit = at.Round(time.Millisecond)
 		if len(o.Pools) > 0 {
 			j.Pool = o.Pools[stats.Bits(o.Seed, uint64(i), drawPool)%uint64(len(o.Pools))].Name
@@ -146,7 +150,7 @@ func (o *Options) notes() []string {
 	return n
 }
 
-// unit returns a number between 0 and 1.
+// unit returns a number between 0 and 1 for a job and a purpose (drawGap and the others).
 func (o *Options) unit(job int, what uint64) float64 {
 	return stats.Unit(stats.Bits(o.Seed, uint64(job), what))
 }
@@ -154,6 +158,7 @@ func (o *Options) unit(job int, what uint64) float64 {
 // gap returns the time between job i and the one before. In bursts only the first job of a
 // burst has one; it is longer by the size of a burst, so that the mean stays.
 func (o *Options) gap(i int) time.Duration {
+	// Ln of package stats gives the same bits on every machine; math.Log may not.
 	exponential := func(mean time.Duration) time.Duration {
 		return time.Duration(-float64(mean) * stats.Ln(o.unit(i, drawGap)))
 	}
@@ -178,6 +183,7 @@ func (o *Options) job(i int) TraceJob {
 		j.scale(o.Bytes)
 		return j
 	}
+	// Both laws are inverse distribution functions of one number, so a job has one draw.
 	u := o.unit(i, drawSize)
 	x := stats.Exp(float64(o.Sizes.Shape * stats.Normal(u)))
 	if o.Sizes.Law == "pareto" {
@@ -191,7 +197,7 @@ func (o *Options) job(i int) TraceJob {
 	return j
 }
 
-// class draws a class by the number of its jobs.
+// class draws the class of job i. A class with n of the jobs of the trace has n chances.
 func (o *Options) class(i int) Class {
 	all, jobs := FB2009(), 0
 	for _, c := range all {
@@ -207,7 +213,7 @@ func (o *Options) class(i int) Class {
 }
 
 // alone returns about how long a job takes if it has the cluster to itself: its waves of
-// maps, then those of reduces.
+// maps, then those of reduces. It works on a copy of the job, which it divides into tasks.
 func (o *Options) alone(j TraceJob) time.Duration {
 	j.divide(o.Tasks)
 	c := Cluster{cmp.Or(o.Cluster.Trackers, 10), cmp.Or(o.Cluster.MapSlots, 4), cmp.Or(o.Cluster.ReduceSlots, 2)}

@@ -50,7 +50,8 @@ func (e *event) counter(name string) int64 {
 	return 0
 }
 
-// past is a job of a history while it is read.
+// past is a job of a history while it is read. Its maps have an entry for each attempt that started
+// and for each task that succeeded; keys are the IDs of Hadoop.
 type past struct {
 	job      TraceJob
 	started  map[string]int64         // by attempt
@@ -68,6 +69,7 @@ type past struct {
 func History(name string, r io.Reader) (*Set, error) {
 	p := past{started: map[string]int64{}, maps: map[string]time.Duration{}, reduces: map[string]time.Duration{}}
 	in := bufio.NewReader(r)
+	// Peek fails for a shorter file, which the reader of lines then refuses.
 	if first, _ := in.Peek(len(avroBinary)); string(first) == avroBinary {
 		if err := binaryHistory(name, in, p.take); err != nil {
 			return nil, err
@@ -120,6 +122,7 @@ func (p *past) take(line string) error {
 		switch kind {
 		case "JobSubmitted":
 			p.job.Name, p.job.User, p.job.Pool = e.JobID, e.UserName, e.Queue
+			// Bounded before it becomes nanoseconds, which a hostile number would overflow.
 			p.job.Submit = time.Duration(min(max(e.Submitted, 0), mostSeconds*1000)) * time.Millisecond
 		case "JobQueueChange":
 			p.job.Pool = e.Queue
@@ -150,6 +153,7 @@ func (p *past) finish(e *event, kind string) error {
 	if e.Finished < start || e.Finished-start > mostSeconds {
 		return fmt.Errorf("%s: attempt %s ends %d ms after its start", kind, short(e.AttemptID), e.Finished-start)
 	}
+	// A map that ran again leaves the same output, so its bytes count once.
 	if _, again := to[e.TaskID]; !again && kind == "MapAttemptFinished" {
 		// Materialized bytes are those after compression, which a reduce copies. Local runs have
 		// only the others.
@@ -163,7 +167,8 @@ func (p *past) finish(e *event, kind string) error {
 	return nil
 }
 
-// set checks that the history is whole, and makes a job of it. name is the file, for errors.
+// set makes the one job of the history. It fails if the history has no submission or no map that
+// succeeded, as after a failure or in a file that is cut short. name is the file, for errors.
 func (p *past) set(name string) (*Set, error) {
 	j := p.job
 	j.At = name
@@ -187,8 +192,9 @@ func (p *past) set(name string) (*Set, error) {
 	return s, s.names()
 }
 
-// Join puts the jobs of several sets together. It fails with an error of kind errs.BadInput
-// if two jobs have one name.
+// Join puts the notes, pools and jobs of several sets together, in the order of sets. Submissions
+// stay as they are; Scale sorts them. The result shares the lists of task durations with sets. Join
+// fails with an error of kind errs.BadInput if two jobs have one name.
 func Join(sets []*Set) (*Set, error) {
 	all := &Set{}
 	for _, s := range sets {

@@ -25,6 +25,7 @@ type slsJob struct {
 	Tasks  []slsTask `json:"job.tasks"`
 }
 
+// slsTask is an entry of job.tasks: Count tasks that are alike. Times are in milliseconds.
 type slsTask struct {
 	Type     text `json:"container.type"`
 	Start    text `json:"container.start.ms"`
@@ -34,7 +35,8 @@ type slsTask struct {
 	Count    text `json:"count"`
 }
 
-// text is a single JSON value without its quotes.
+// text is a single JSON value without its quotes. It is empty for null and for a field that is not
+// there.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler: it takes a text, a number or null, but no object or
@@ -55,7 +57,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// number reads a whole number from 0; otherwise if the text is empty.
+// number reads a whole number from 0 to 2^50. For an empty text it returns otherwise.
 func (t text) number(otherwise int64) (int64, error) {
 	if t == "" {
 		return otherwise, nil
@@ -69,7 +71,8 @@ func (t text) number(otherwise int64) (int64, error) {
 
 // SLS reads a load of YARN's Scheduler Load Simulator: a file of several JSON documents, one
 // a job (Hadoop, hadoop-sls, AMRunner.startAMFromSLSTrace, AMDefinitionSLS).
-// A task lasts for its duration, or from its start to its end.
+// A task lasts for its duration, or from its start to its end. SLS reads the whole load into memory,
+// because a message names a line and the decoder knows only offsets in bytes.
 func SLS(name string, r io.Reader) (*Set, error) {
 	whole, err := io.ReadAll(r)
 	if err != nil {
@@ -90,6 +93,7 @@ func SLS(name string, r io.Reader) (*Set, error) {
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
+			// A syntax error knows its own offset; of other errors only the document is known.
 			at := start
 			if x := (*json.SyntaxError)(nil); errors.As(err, &x) {
 				at = x.Offset - 1
@@ -139,6 +143,7 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 	if j.Maps, j.Reduces = len(j.MapTimes), len(j.ReduceTimes); j.Maps == 0 {
 		return fmt.Errorf("job %s has reduces and no map", j.Name)
 	}
+	// The jobs of one document share the lists of durations. Nothing changes an element later.
 	for n := range max(count, 1) {
 		one := j
 		if count > 1 { // as in SLS, such jobs have no name of their own
@@ -153,6 +158,7 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 // goes before start and end, and container.duration.ms before the older duration.ms. If
 // there are more than mostTasks it adds none, and the caller refuses the load.
 func (j *TraceJob) addTask(t *slsTask) (n int64, err error) {
+	// The four times in milliseconds, in the order of the loop; -1: not given.
 	took := [4]int64{}
 	for i, of := range []text{t.Duration, t.Legacy, t.Start, t.End} {
 		if took[i], err = of.number(-1); err != nil {

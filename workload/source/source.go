@@ -24,7 +24,8 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Set is a workload before it is written. A Set owns its jobs: Scale and File change them.
+// Set is a workload before it is written. A Set owns its jobs: Scale and File change them. It is not
+// safe for use by several goroutines at once.
 type Set struct {
 	Notes []string    // how it was made, one line each
 	Pools []TracePool // with their weights; jobs may name others
@@ -37,18 +38,21 @@ type TracePool struct {
 	Weight ppm.Share
 }
 
-// TraceJob is a job of a trace. If it has no tasks, Tasks makes them of its bytes.
+// TraceJob is a job of a trace. If it has no tasks (Maps is 0), File makes them of its bytes, by the
+// rules of Tasks.
 type TraceJob struct {
 	Name, Pool, User string
 	Submit           time.Duration
 	Deadline         time.Duration // 0: none
 	At               string        // where it stands, for messages: "trace.tsv:7"; "": nowhere
 
+	// Bytes that all maps read, that all maps emit for reduces, and that the job writes.
 	InputBytes, ShuffleBytes, OutputBytes int64
 	// MapWork and ReduceWork are the time of all maps and of all reduces; 0: it follows from
 	// the bytes.
 	MapWork, ReduceWork time.Duration
 
+	// Numbers of tasks. Without reduces the maps write the output.
 	Maps, Reduces         int
 	MapTimes, ReduceTimes []time.Duration // by task; repeated if there are more tasks
 	MapOutputBytes        int64           // of each map
@@ -82,8 +86,9 @@ type Scaling struct {
 	Jobs  int       // keep the first jobs by submission; 0: all
 }
 
-// Scale sorts the jobs by submission, and lets the first one arrive at 0. Then it changes
-// them: durations of tasks stay.
+// Scale sorts the jobs by submission, and lets the first one arrive at 0. Then it multiplies times of
+// submission and bytes. The durations of tasks stay; a job of more bytes has more tasks instead. A
+// note says what was changed.
 func (s *Set) Scale(by Scaling) {
 	slices.SortStableFunc(s.Jobs, func(a, b TraceJob) int { return cmp.Compare(a.Submit, b.Submit) })
 	if by.Jobs > 0 && by.Jobs < len(s.Jobs) {
@@ -112,8 +117,8 @@ func (s *Set) Scale(by Scaling) {
 	}
 }
 
-// scale multiplies the bytes of a job and what follows from them; 0 stands for 1. A job of
-// known tasks has so many times as many tasks, and at least one of each kind.
+// scale multiplies the bytes of a job and what follows from them; 0 stands for 1. For a job of known
+// tasks it multiplies their number. times rounds up, so each kind that had a task keeps one.
 func (j *TraceJob) scale(by ppm.Share) {
 	if by == 0 || by == ppm.One {
 		return
@@ -135,12 +140,14 @@ func times(n int64, p ppm.Share) int64 {
 }
 
 // divide gives a job without tasks those that its bytes need. A job without shuffle has
-// maps alone.
+// maps alone. All tasks of a kind last the same time. divide does nothing for a job that has tasks,
+// so a second call is harmless.
 func (j *TraceJob) divide(t Tasks) {
 	if j.Maps > 0 {
 		return
 	}
 	t = t.withDefaults()
+	// At least one task, even for no bytes at all; at most what an int holds everywhere.
 	parts := func(bytes, of int64) int { return int(max(1, min((bytes-1)/of+1, math.MaxInt32))) }
 	// takes returns the time of one of n tasks: its part of the work if the trace has it, else
 	// the start of a task and its bytes at the rate. Times are whole milliseconds, because
@@ -157,6 +164,7 @@ func (j *TraceJob) divide(t Tasks) {
 	if j.ShuffleBytes == 0 {
 		emits = j.OutputBytes
 	}
+	// A map that writes more than it reads is as long as what it writes.
 	bytes := max(j.InputBytes, emits)
 	j.Maps = parts(bytes, t.BlockBytes)
 	j.MapTimes = []time.Duration{takes(j.MapWork, bytes, j.Maps)}
@@ -169,15 +177,16 @@ func (j *TraceJob) divide(t Tasks) {
 	}
 }
 
-// Cluster is the cluster of the file, a tracker each; zero fields have the values that are
-// named.
-type Cluster struct{ Trackers, MapSlots, ReduceSlots int } // 10 trackers of 4 and 2 slots
+// Cluster is the cluster of the file. MapSlots and ReduceSlots are those of each tracker. Zero fields
+// stand for 10 trackers, 4 map slots and 2 reduce slots.
+type Cluster struct{ Trackers, MapSlots, ReduceSlots int }
 
 // mostTasks bounds the tasks of a workload that is made.
 const mostTasks = 10_000_000
 
-// File returns the text of the workload file. It fails if the jobs have too many tasks, or
-// a name that no workload may have.
+// File returns the text of the workload file, with the notes as comments at its head. It gives tasks
+// to the jobs that have none. It fails with errs.BadInput if there are no jobs, or more than mostTasks
+// tasks. Names are checked when a trace is read.
 func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	if len(s.Jobs) == 0 {
 		return nil, errs.Inputf("", "no jobs")
@@ -185,6 +194,7 @@ func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	c = Cluster{cmp.Or(c.Trackers, 10), cmp.Or(c.MapSlots, 4), cmp.Or(c.ReduceSlots, 2)}
 	var b strings.Builder
 	for _, n := range s.Notes {
+		// A note may have the name of a file, and such a name may have any byte but 0.
 		b.WriteString("# " + strings.ReplaceAll(strings.ToValidUTF8(n, "\ufffd"), "\n", " ") + "\n")
 	}
 	fmt.Fprintf(&b, "cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: 125MB}\n", c.Trackers, c.MapSlots, c.ReduceSlots)
@@ -263,9 +273,11 @@ func (j *TraceJob) write(b *strings.Builder) {
 	b.WriteString("}\n")
 }
 
-// durations writes the times of n tasks: one if all are alike, else a list.
+// durations writes the times of n tasks: one if all are alike, else a list. A list that is shorter
+// than n stays so, because the reader of the file repeats it. all must not be empty.
 func durations(all []time.Duration, n int) string {
 	all = all[:min(len(all), n)]
+	// A copy, because Compact moves elements and jobs may share a list.
 	if len(slices.Compact(slices.Clone(all))) == 1 {
 		return all[0].String()
 	}
@@ -279,6 +291,7 @@ func durations(all []time.Duration, n int) string {
 // word returns a name as it must stand in YAML, with quotes if YAML could take it for
 // something else.
 func word(name string) string {
+	// A plain name begins with a letter, so YAML cannot take it for a number or a date.
 	plain := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
 	for _, r := range name {
 		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
@@ -290,7 +303,7 @@ func word(name string) string {
 	return strconv.Quote(name)
 }
 
-// checkName returns what is wrong with a name of a trace, or "".
+// checkName returns what is wrong with a name of a trace, as the end of a sentence, or "".
 func checkName(name string) string {
 	switch {
 	case name == "":
@@ -308,6 +321,7 @@ func (s *Set) names() error {
 	first := map[string]string{} // where a job stands, by its name
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
+		// A job may lack a pool or a user; "none" is then only a name that passes the check.
 		for _, n := range [][2]string{{"job", j.Name}, {"pool", cmp.Or(j.Pool, "none")}, {"user", cmp.Or(j.User, "none")}} {
 			if problem := checkName(n[1]); problem != "" {
 				return errs.Inputf(j.At, "the name of its %s %s", n[0], problem)

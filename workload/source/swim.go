@@ -15,10 +15,12 @@ import (
 // mostLineBytes bounds a line of a trace. A task of a history has all its counters on one.
 const mostLineBytes = 64 << 20
 
-// eachLine calls f with each line of r and its number, from 1. f may fail.
+// eachLine calls f with each line of r, without its end, and with the place of the line for messages:
+// "NAME:LINE", from line 1. It ends with the first error of f, or of the reader.
 func eachLine(name string, r io.Reader, f func(at, line string) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 64<<10), mostLineBytes)
+	// The number of the last line that was read; a read error belongs to the line behind it.
 	n := 0
 	for s.Scan() {
 		n++
@@ -44,11 +46,13 @@ func SWIM(name string, r io.Reader) (*Set, error) {
 			return nil
 		}
 		fields := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
+		// A file with other fields is no trace of SWIM, and a guess at its form would give wrong
+		// jobs.
 		if len(fields) < 6 || len(fields) > 9 {
 			return errs.Inputf(at, "%d fields between tabs; a job of SWIM has 6 (name, submission, gap, map input, shuffle and reduce output) and up to 3 paths", len(fields))
 		}
 		j := TraceJob{Name: fields[0], At: at}
-		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} {
+		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} { // the gap is checked and dropped
 			seconds, err := strconv.ParseFloat(fields[1+i], 64)
 			if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {
 				return errs.Inputf(at, "field %d: %q is no time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
@@ -81,7 +85,7 @@ const (
 	mostBytes   = 1 << 56 // of a job
 )
 
-// short returns a word of a trace as a message shows it.
+// short returns a word of a trace as a message shows it: at most 40 characters.
 func short(word string) string {
 	if r := []rune(word); len(r) > 40 {
 		return string(r[:40]) + "…"
