@@ -16,7 +16,8 @@ import (
 // terminal cannot be interrupted; it ends with the input or with the process.
 type answers struct{ lines chan string }
 
-// newAnswers reads answers from r, the terminal.
+// newAnswers starts to read answers from r, the terminal. It closes the channel when r ends. Nobody
+// else may read r from then on.
 func newAnswers(r io.Reader) *answers {
 	a := &answers{lines: make(chan string)}
 	go func() {
@@ -29,7 +30,8 @@ func newAnswers(r io.Reader) *answers {
 }
 
 // questions asks the questions of run i and returns the chosen slots, by note. It makes the run
-// at once, to draw what there is to know before each decision.
+// at once, to draw what there is to know before each decision. A question without an answer has no
+// entry. This run is dropped afterwards: the notes belong to the run that the reader sees.
 func (c *class) questions(ctx context.Context, i int) (picked map[int]int32, err error) {
 	picked = map[int]int32{}
 	if c.ask == nil {
@@ -40,11 +42,13 @@ func (c *class) questions(ctx context.Context, i int) (picked map[int]int32, err
 		return nil, err
 	}
 	models := c.models()
+	// The run at once stands in place of the run that is still to come.
 	models[i] = before.model
 	for _, x := range ofRun(c.lesson.Items(models), i) {
 		if x.Ask == "" {
 			continue
 		}
+		// Only events before the decision: a drawing of the decision would give the answer away.
 		line := before.timeline(x.Seq)
 		fmt.Fprintf(c.Stdout, "\nUntil %.1fs:\n", x.At.Seconds())
 		// At the start of a run there is nothing to draw.
@@ -76,8 +80,8 @@ func (t *taught) slots() (n int) {
 	return n
 }
 
-// pick asks until the reader names one of so many slots. ok is false if the reader enters
-// nothing or the input has ended.
+// pick asks until the reader names a slot from 0 to slots-1. ok is false if the reader enters
+// nothing or the input has ended. The error is the cause of the end of ctx.
 func (c *class) pick(ctx context.Context, x *lesson.Item, slots int) (slot int32, ok bool, err error) {
 	c.say("%s\n", x.Ask)
 	for {

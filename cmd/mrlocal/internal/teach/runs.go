@@ -31,19 +31,20 @@ type taught struct {
 	stream *trace.Stream
 	events []trace.Event
 	model  *view.Model
-	file   bytes.Buffer // the event file
-	after  func()       // is called after each event; nil: nothing
+	file   bytes.Buffer // the event file, which the page reads after the run
+	after  func()       // is called after each event, on the goroutine of the run; nil: nothing
 }
 
+// newTaught returns a run without events.
 func newTaught() *taught { return &taught{model: view.New(view.Options{})} }
 
-// Open keeps the header.
+// Open keeps the header, and opens the model.
 func (t *taught) Open(h *trace.Header) error {
 	t.header = h
 	return t.model.Open(h)
 }
 
-// Record keeps an event. Lessons have some hundreds.
+// Record keeps a copy of an event. Lessons have some hundreds of them.
 func (t *taught) Record(s *trace.Stream, e *trace.Event) error {
 	t.stream, t.events = s, append(t.events, *e)
 	err := t.model.Record(s, e)
@@ -56,7 +57,8 @@ func (t *taught) Record(s *trace.Stream, e *trace.Event) error {
 // Close ends the model.
 func (t *taught) Close() error { return t.model.Close() }
 
-// timeline returns the events whose number is below before, as a drawing.
+// timeline returns a drawing of the events whose sequence number is below before. A run without a
+// header gives an empty one.
 func (t *taught) timeline(before uint64) *trace.Timeline {
 	line := &trace.Timeline{}
 	if t.header == nil {
@@ -71,7 +73,8 @@ func (t *taught) timeline(before uint64) *trace.Timeline {
 	return line
 }
 
-// prepare makes the input of real runs in a temporary directory, which cleanUp removes.
+// prepare makes the input of real runs in a temporary directory, which cleanUp removes. A lesson that
+// only sleeps needs none. The caller calls cleanUp unless there is an error.
 func (c *class) prepare(ctx context.Context) (cleanUp func(), err error) {
 	in := c.lesson.Input
 	if in == nil {
@@ -100,7 +103,8 @@ func (c *class) atOnce(ctx context.Context, i int) (*taught, error) {
 }
 
 // forReal makes run i for real and shows its progress on the screen. Without a screen the disk
-// is not slowed down.
+// is not slowed down, since nobody watches. It records the run in t, and returns when the run has
+// ended.
 func (c *class) forReal(ctx context.Context, i int, t *taught, screen *show.Screen) error {
 	f, err := c.lesson.File()
 	if err != nil {
@@ -156,7 +160,7 @@ func (c *class) job(b *mrlocal.BatchJob, f *workload.File, j int) (err error) {
 }
 
 // onPage makes all runs and shows them on the page until ctx ends. The page opens when
-// all have ended.
+// all have ended. Nothing changes the runs from then on.
 func (c *class) onPage(ctx context.Context, line argv.Line) error {
 	for i := range c.lesson.Runs {
 		var t *taught
@@ -175,6 +179,7 @@ func (c *class) onPage(ctx context.Context, line argv.Line) error {
 	}
 	var runs []*lab.Run
 	for i, t := range c.runs {
+		// Each reader of the page gets the file from its beginning; the bytes change no more.
 		open := func(<-chan struct{}) (io.ReadCloser, error) {
 			return io.NopCloser(bytes.NewReader(t.file.Bytes())), nil
 		}

@@ -43,7 +43,7 @@ func flags() []argv.Spec {
 	}, pictures.AddrFlags()...)
 }
 
-// Command is the first thing that a new user runs: alone it needs no input and no flag.
+// Command is mrlocal demo, the first thing that a new user runs: alone it needs no input and no flag.
 func Command() command.Command {
 	return command.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help, Flags: flags(),
 		Run: func(ctx context.Context, e command.Env, line argv.Line) (_ int, err error) {
@@ -61,11 +61,11 @@ func Command() command.Command {
 type class struct {
 	command.Env
 	lesson *lesson.Lesson
-	fast   bool
-	width  int      // columns of the text
-	input  string   // of real runs that read a file
-	ask    *answers // nil: no questions
-	runs   []*taught
+	fast   bool      // make each run at once (atOnce)
+	width  int       // columns of the text
+	input  string    // path of the file that real runs read; "": they sleep
+	ask    *answers  // nil: no questions
+	runs   []*taught // the runs that have begun, in the order of the lesson
 }
 
 // demo runs the lesson that the line names, or lists them. An empty line is the demo of package
@@ -90,6 +90,8 @@ func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if err != nil {
 		return err
 	}
+	// One column stays free, since some terminals break a line that fills the last one. Text of more
+	// than 100 columns is hard to read.
 	c := &class{Env: e, lesson: l, fast: fast, width: min(100, show.Width(e.Stdout)) - 1}
 	// Input is made before the first word, so a full disk ends the lesson at once.
 	cleanUp, err := c.prepare(ctx)
@@ -100,6 +102,7 @@ func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if line.Has("ui") {
 		return c.onPage(ctx, line)
 	}
+	// Both must be terminals: a script cannot answer, and a file cannot show a question in time.
 	if !line.Has("no-questions") && show.IsTerminal(e.Stdin) && show.IsTerminal(e.Stdout) {
 		c.ask = newAnswers(e.Stdin)
 	}
@@ -147,9 +150,10 @@ func (c *class) say(format string, args ...any) {
 	fmt.Fprint(c.Stdout, wrap(fmt.Sprintf(format, args...), c.width))
 }
 
-// run makes run i and writes its notes when their events happen. picked has the slots that the
-// reader chose, by note.
+// run makes run i and writes its notes when their events happen, then draws it. A fast run has its
+// notes at the end. picked has the slots that the reader chose, by note.
 func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
+	// written counts the notes that stand on the screen.
 	written := 0
 	tell := func(write func(string), models []*view.Model) {
 		// Items are found anew in the model after each event. Those before written do not change,
@@ -194,7 +198,8 @@ func (c *class) note(x *lesson.Item, picked map[int]int32) string {
 	return fmt.Sprintf("%6.1fs  %s%s\n", x.At.Seconds(), verdict, x.Text)
 }
 
-// draw draws run i; the runs of a lesson have the same time a column.
+// draw draws run i at the width of the text. The time of a column is the least at which the run fits,
+// so it may differ between runs.
 func (c *class) draw(i int) error {
 	t := c.runs[i]
 	line := t.timeline(^uint64(0))
@@ -221,7 +226,7 @@ func (c *class) outcomes() error {
 	return err
 }
 
-// models returns the models of the runs that have begun.
+// models returns a model for each run of the lesson; nil for a run that has not begun.
 func (c *class) models() []*view.Model {
 	all := make([]*view.Model, len(c.lesson.Runs))
 	for i, t := range c.runs {
@@ -230,7 +235,7 @@ func (c *class) models() []*view.Model {
 	return all
 }
 
-// ofRun returns the items of run i.
+// ofRun returns the items of run i, from 0, in their order.
 func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
 	for _, x := range items {
 		if x.Run == i {
@@ -252,11 +257,11 @@ func oneOf(slots []int32) string {
 	return "it was one of the slots " + strings.Join(words, ", ")
 }
 
-// capital returns text with a capital first letter, which must be ASCII.
+// capital returns text with a capital first letter. text begins with a character of ASCII.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// wrap breaks lines of words at the width. The lines that follow are indented as the text of a
-// note is.
+// wrap breaks lines at spaces so that they have at most width bytes. A word that is longer stays
+// whole. Lines that continue a note are indented as its text is.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
