@@ -187,14 +187,14 @@ small_row() {
 }
 
 mib() { echo "$(($(stat -L -c %s "$1") >> 20)) MiB"; }
-about="$(nproc) cores, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
-[ ! -e "$records" ] || about+=", records $(mib "$records")"
-[ ! -e "$text" ] || about+=", text $(mib "$text")"
+about="Medians of $runs runs in turn on $(nproc) cores. Commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)."
+[ ! -e "$records" ] || about+=" Records: $(mib "$records")."
+[ ! -e "$text" ] || about+=" Text: $(mib "$text")."
 if [ -e "$tree" ]; then
-	about+=", tree $(find -L "$tree" -type f | wc -l) files"
+	about+=" Tree: $(find -L "$tree" -type f | wc -l) files."
 	find -L "$tree" -type f -print0 | xargs -0 cat >/dev/null # in memory before anything is timed
 fi
-echo "Medians of $runs runs in turn, $about."
+echo "$about"
 echo "Ratio: the peer's time by ours; above 1 mrlocal is faster."
 echo
 echo "| row | work | peer | its time | mrlocal | ratio | floor | aim | met |${expect:+ change |}"
