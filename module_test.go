@@ -100,7 +100,8 @@ type lister struct{ jobs.Reducer }
 func main() {}
 `
 
-// Each block of Go in the documents for users is the body of a function, and compiles.
+// Each block of Go in the documents for users is the body of a function, and compiles in a module
+// of the user's own.
 func TestTheDocumentsLinesOfGoCompile(t *testing.T) {
 	documents, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -125,11 +126,17 @@ func TestTheDocumentsLinesOfGoCompile(t *testing.T) {
 	if blocks < 3 {
 		t.Fatalf("%d blocks of Go", blocks)
 	}
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+	root, err := filepath.Abs(".")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "vet", file).CombinedOutput(); err != nil {
+	cmd := exec.Command("sh", "-e", "-c", "go mod init example.com/user; go mod edit -require=mrlocal@v0.0.0 -replace=mrlocal=\"$0\"; go mod tidy; go vet .", root)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=", "GOPROXY=off", "GOSUMDB=off")
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "main.go"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

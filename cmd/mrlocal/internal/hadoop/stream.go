@@ -91,6 +91,9 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		if len(paths) == 0 {
 			return errs.Optionf("no input", "name files or directories to sample")
 		}
+		if o.Step >= len(chain) {
+			return errs.Optionf("--step", "%d: the job is a chain of %d", o.Step+1, len(chain))
+		}
 		// The same sample that mrlocal run takes, so both divide the keys in the same way.
 		keys, err := mrlocal.Cuts(ctx, chain[o.Step], max(o.Reduces, 1), mrlocal.JobOptions{Inputs: paths, Stdin: e.Stdin, HDFS: hdfsOptions})
 		if err != nil {
