@@ -226,7 +226,7 @@ func (b *faultBench) failing(t *testing.T, f disk.Fault, want []byte) {
 	case err != nil && there:
 		t.Errorf("%v: a result is there although the run has failed: %v", f, err)
 	case err != nil && !isCause(err):
-		t.Errorf("%v: the error does not tell the cause: %v", f, err)
+		t.Errorf("%v: the error does not name the cause: %v", f, err)
 	}
 	left := b.left(t)
 	if (f.Op == disk.Unlink || f.Op == disk.Read && !f.Once) && len(left) > 0 { // what cannot be listed or removed is something that clean knows
@@ -307,7 +307,7 @@ func (b *faultBench) goesOn(t *testing.T, f disk.Fault, want []byte) (restored i
 	case err != nil && there:
 		t.Errorf("%v: a result is there although the run has failed: %v", f, err)
 	case err != nil && !isCause(err):
-		t.Errorf("%v: the error does not tell the cause: %v", f, err)
+		t.Errorf("%v: the error does not name the cause: %v", f, err)
 	}
 	disk.Inject(disk.Fault{}, nil)
 	report, again := mrlocal.RunChain(t.Context(), b.chain(), b.options(b.place))

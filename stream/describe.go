@@ -36,7 +36,7 @@ func describe(chain jobs.Chain) Description {
 			j = &begun
 		}
 		o := DescribedJob{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, Partitioned: j.Partition != nil, MapOnly: j.NewReducer == nil}
-		if _, err := newChild(chain, Options{Step: i}); err != nil {
+		if _, err := newChild(chain, Options{Step: i + 1}); err != nil {
 			o.Refused = err.Error()
 		}
 		d.Jobs = append(d.Jobs, o)

@@ -42,7 +42,12 @@ func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Wr
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "stream: %s\n", errs.OneLine(err.Error()))
+	// Each flag has the name of its field.
+	text := err.Error()
+	for _, field := range []string{"Step", "Reduces", "Cuts", "Results"} {
+		text = strings.ReplaceAll(text, "Options."+field, "--"+strings.ToLower(field))
+	}
+	fmt.Fprintf(stderr, "stream: %s\n", errs.OneLine(text))
 	if errs.IsUsage(err) {
 		return 2
 	}
@@ -79,7 +84,6 @@ func (o *Options) set(name, value string) (err error) {
 	switch name {
 	case "--step":
 		o.Step, err = strconv.Atoi(value)
-		o.Step--
 	case "--reduces":
 		o.Reduces, err = strconv.Atoi(value)
 	case "--files":
@@ -115,7 +119,7 @@ func ParseResults(name string) (Results, error) {
 	case "typedbytes":
 		return TypedBytes, nil
 	}
-	return 0, errs.Optionf("--results", "%q: give text or typedbytes", name)
+	return 0, errs.Optionf("Options.Results", "%q: give text or typedbytes", name)
 }
 
 // WriteCuts writes cuts as ReadCuts reads them: a line for each, escaped as on the wire.
@@ -133,13 +137,13 @@ func WriteCuts(w io.Writer, cuts [][]byte) error {
 func ReadCuts(path string) ([][]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, errs.Optionf("--cuts", "%s: %w", path, errs.Cause(err))
+		return nil, errs.Optionf("Options.Cuts", "%s: %w", path, errs.Cause(err))
 	}
 	cuts := [][]byte{}
 	for line := range (jobs.Block{Data: text}).Lines() {
 		cut, err := appendUnescaped(nil, line)
 		if err != nil {
-			return nil, errs.Optionf("--cuts", "%s: line %d: %w", path, len(cuts)+1, err)
+			return nil, errs.Optionf("Options.Cuts", "%s: line %d: %w", path, len(cuts)+1, err)
 		}
 		cuts = append(cuts, cut)
 	}

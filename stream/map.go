@@ -300,4 +300,4 @@ func appendRecord(dst, key, value []byte) []byte {
 }
 
 // errCarriageReturn is the error of a result that Hadoop would divide.
-var errCarriageReturn = errors.New("a result holds a carriage return, at which Hadoop ends a record of text; give --results typedbytes")
+var errCarriageReturn = errors.New("a result holds a carriage return, at which Hadoop ends a record of text; give Options.Results typedbytes")

@@ -219,7 +219,7 @@ func (r *resultOut) record(line []byte) {
 	switch {
 	case r.err != nil:
 	case r.c.o.Results == TypedBytes && !utf8.Valid(line):
-		r.err = fmt.Errorf("%q is not UTF-8, and Hadoop would change it; give --results text", line[:min(len(line), 60)])
+		r.err = fmt.Errorf("%q is not UTF-8, and Hadoop would change it; give Options.Results text", line[:min(len(line), 60)])
 	case r.c.o.Results == TypedBytes:
 		// A string has the type 7 and four bytes of length. The value is empty.
 		var head [5]byte
@@ -239,7 +239,7 @@ func (r *resultOut) record(line []byte) {
 }
 
 // errNewline is the error of a result that Hadoop would divide.
-var errNewline = errors.New("a result holds a newline, at which Hadoop ends a record of text; give --results typedbytes")
+var errNewline = errors.New("a result holds a newline, at which Hadoop ends a record of text; give Options.Results typedbytes")
 
 // Write implements io.Writer for a jobs.Releaser, which writes text.
 func (r *resultOut) Write(p []byte) (int, error) {

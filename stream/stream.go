@@ -63,7 +63,7 @@ const (
 // and reduce of one job get the same options. The zero value is for the first job with one
 // reduce.
 type Options struct {
-	Step    int      // of the chain, from 0
+	Step    int      // of the chain, from 1; 0: the first
 	Reduces int      // reduce tasks of the job; 0: one
 	Cuts    [][]byte // for jobs with Ordered: ascending keys that begin the ranges of reduces 1, 2, …
 
@@ -137,16 +137,24 @@ type child struct {
 	counters [counters]int64
 }
 
+// JobOf returns a job of the chain by its step, as Options has it. The error is of kind errs.BadOptions.
+func JobOf(chain jobs.Chain, step int) (jobs.Job, error) {
+	if step < 0 || max(step, 1) > len(chain) {
+		return jobs.Job{}, errs.Optionf("Options.Step", "%d: the job is a chain of %d", step, len(chain))
+	}
+	return chain[max(step, 1)-1], nil
+}
+
 // newChild checks that the job can run under Hadoop Streaming.
 func newChild(chain jobs.Chain, o Options) (*child, error) {
-	if o.Step < 0 || o.Step >= len(chain) {
-		return nil, errs.Optionf("--step", "%d: the job is a chain of %d", o.Step+1, len(chain))
+	job, err := JobOf(chain, o.Step)
+	if err != nil {
+		return nil, err
 	}
 	o.Reduces, o.Files = max(o.Reduces, 1), max(o.Files, 1)
 	if o.TableBytes <= 0 {
 		o.TableBytes = defaultTableBytes
 	}
-	job := chain[o.Step]
 	if job.Begin != nil {
 		job = job.Begin(o.Files)
 	}
@@ -156,9 +164,9 @@ func newChild(chain jobs.Chain, o Options) (*child, error) {
 	case job.NoInput:
 		return nil, errs.Optionf("job "+job.Name, "it reads no input, and Hadoop Streaming starts a map for input only")
 	case job.NewReducer == nil && o.Reduces > 1:
-		return nil, errs.Optionf("--reduces", "%d: the job has no reducers; one reduce puts its output in order", o.Reduces)
+		return nil, errs.Optionf("Options.Reduces", "%d: the job has no reducers; one reduce puts its output in order", o.Reduces)
 	case job.NewReducer != nil && job.Ordered && job.Partition == nil && o.Reduces > 1 && len(o.Cuts) != o.Reduces-1:
-		return nil, errs.Optionf("--cuts", "%d for %d reduces; a total order needs %d", len(o.Cuts), o.Reduces, o.Reduces-1)
+		return nil, errs.Optionf("Options.Cuts", "%d for %d reduces; a total order needs %d", len(o.Cuts), o.Reduces, o.Reduces-1)
 	}
 	return &child{job: job, o: o, wire: newWire(&job, o)}, nil
 }
@@ -166,7 +174,7 @@ func newChild(chain jobs.Chain, o Options) (*child, error) {
 // mapOnly reports whether the job has no reducers.
 func (c *child) mapOnly() bool { return c.job.NewReducer == nil }
 
-// begin tells user code of the attempt, if it wants to know.
+// begin describes the attempt to user code that implements jobs.Attempter.
 func (c *child) begin(user any) {
 	if a, ok := user.(jobs.Attempter); ok {
 		a.Begin(jobs.OwnAttempt{Context: c.ctx, Task: c.o.Task.Number, Progress: func(int64, int64) {}})

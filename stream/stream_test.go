@@ -196,7 +196,7 @@ func TestChildrenUnderHadoopGiveTheBytesOfTheEngine(t *testing.T) {
 				chain := c.make()
 				for step := range chain {
 					o := c.o
-					o.Step, o.Results, o.Files, o.Inputs = step, TypedBytes, len(files), []string{"hdfs://h:1/in"}
+					o.Step, o.Results, o.Files, o.Inputs = step+1, TypedBytes, len(files), []string{"hdfs://h:1/in"}
 					if step > 0 {
 						o.Reduces = 1
 					}
@@ -370,7 +370,7 @@ func TestMainIsTheChildOfAProgramOfOnesOwn(t *testing.T) {
 	}
 	for _, args := range [][]string{nil, {"shuffle"}, {"map", "--step", "x"}, {"map", "--step", "2"}, {"map", "--cuts", "/none"}, {"map", "--reduces", "2"}, {"map", "--cuts"}} {
 		complaints.Reset()
-		if code := Main(jobs.Chain{longest}, args, strings.NewReader(""), io.Discard, &complaints, os.Getenv); code != 2 || strings.Count(complaints.String(), "\n") != 1 {
+		if code := Main(jobs.Chain{longest}, args, strings.NewReader(""), io.Discard, &complaints, os.Getenv); code != 2 || strings.Count(complaints.String(), "\n") != 1 || strings.Contains(complaints.String(), "Options.") {
 			t.Errorf("%q: exit %d, %q", args, code, complaints.String())
 		}
 	}

@@ -4,8 +4,8 @@
 // that removes what lay between them. New makes it without asking the cluster anything, so a user can
 // read it first. Run then runs it and follows what Hadoop prints.
 //
-//	Spec ──New──► Plan ──Text──► a shell
-//	              └────Run────► hadoop ──what it prints──► progress, report
+//	Options ──New──► Plan ──Text──► a shell
+//	                 └────Run────► hadoop ──what it prints──► progress, report
 //
 // The children of the jobs are mrlocal stream (package stream), or a program with jobs of its own
 // (Program). mrlocal travels with each job as a file. A total order over several reduces needs cuts;
@@ -27,9 +27,9 @@ import (
 	"mrlocal/stream"
 )
 
-// Spec describes the jobs to run, and how. Chain, Inputs, Output, Jar and Binary are required. The
+// Options describe the jobs to run, and how. Chain, Inputs, Output, Jar and Binary are required. The
 // caller keeps the slices; New copies what it needs of them.
-type Spec struct {
+type Options struct {
 	// Chain has at least one job. The plan reads its names, numbers of reduces and which functions
 	// are set; it never calls the functions.
 	Chain jobs.Chain
@@ -40,7 +40,7 @@ type Spec struct {
 	Inputs []string // on HDFS
 	Output string   // a directory that does not exist yet
 
-	Reduces int // of the first job; 0: one
+	Reducers int // of the first job; 0: one
 	// Name is the name of the job in YARN; "": mrlocal and the name of the job. In a chain of
 	// several jobs, "N of M" follows it.
 	Name  string
@@ -58,9 +58,9 @@ type Spec struct {
 }
 
 // NeedsCuts reports whether the first job is a total order over several reduces.
-func (s *Spec) NeedsCuts() bool {
-	j := &s.Chain[0]
-	return s.Reduces > 1 && j.Ordered && j.Partition == nil && j.NewReducer != nil
+func (o *Options) NeedsCuts() bool {
+	j := &o.Chain[0]
+	return o.Reducers > 1 && j.Ordered && j.Partition == nil && j.NewReducer != nil
 }
 
 // Plan is a list of commands that run one after the other: each reads what the one before wrote.
@@ -87,70 +87,70 @@ const cutsName = "cuts"
 // New makes the plan. Each job of the chain reads the output directory of the one before; those
 // between lie beside the last one, under its name and the name of the job. New asks nothing of the
 // cluster. Its errors are of kind errs.BadOptions.
-func New(s Spec) (*Plan, error) {
-	if err := s.check(); err != nil {
+func New(o Options) (*Plan, error) {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
-	p := &Plan{hadoop: s.Hadoop}
+	p := &Plan{hadoop: o.Hadoop}
 	p.hadoop = cmp.Or(p.hadoop, "hadoop")
 	// inputs are those of the first job here; below, each job reads the output of the one before.
-	inputs := s.Inputs
-	for i := range s.Chain {
+	inputs := o.Inputs
+	for i := range o.Chain {
 		// Only the last job writes where the user asked. The others write beside it, and not below
 		// it, because Hadoop refuses an output directory that exists.
-		output := s.Output
-		if i < len(s.Chain)-1 {
-			output = strings.TrimRight(s.Output, "/") + "." + s.Chain[i].Name
+		output := o.Output
+		if i < len(o.Chain)-1 {
+			output = strings.TrimRight(o.Output, "/") + "." + o.Chain[i].Name
 			p.between = append(p.between, output)
 		}
-		args, err := s.step(i, inputs, output)
+		args, err := o.step(i, inputs, output)
 		if err != nil {
 			return nil, err
 		}
-		p.Steps = append(p.Steps, Step{Job: s.Chain[i].Name, Args: args})
+		p.Steps = append(p.Steps, Step{Job: o.Chain[i].Name, Args: args})
 		inputs = []string{output}
 	}
 	return p, nil
 }
 
-// check refuses what Hadoop cannot do. The error names the flag of mrlocal submit to change. A
+// check refuses what Hadoop cannot do. The error names the field to change. A
 // refusal here costs nothing; the same mistake on the cluster costs the start of a job.
-func (s *Spec) check() error {
+func (o *Options) check() error {
 	switch {
-	case len(s.Inputs) == 0:
-		return errs.Optionf("--input", "name a file or directory of the cluster, as hdfs://HOST:PORT/PATH")
-	case s.Output == "":
-		return errs.Optionf("--output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
-	case !hdfs.Is(s.Output):
-		return errs.Optionf("--output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", s.Output)
+	case len(o.Inputs) == 0:
+		return errs.Optionf("Options.Inputs", "name a file or directory of the cluster, as hdfs://HOST:PORT/PATH")
+	case o.Output == "":
+		return errs.Optionf("Options.Output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
+	case !hdfs.Is(o.Output):
+		return errs.Optionf("Options.Output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", o.Output)
 	// Without a reducer the one reduce task only sorts the lines back into their order. Several such
 	// tasks would each have a part of that order.
-	case s.Chain[0].NewReducer == nil && s.Reduces > 1:
-		return errs.Optionf("--reducers", "%d: %s has no reduce of its own; one puts its lines in order", s.Reduces, s.Chain[0].Name)
+	case o.Chain[0].NewReducer == nil && o.Reducers > 1:
+		return errs.Optionf("Options.Reducers", "%d: %s has no reduce of its own; one puts its lines in order", o.Reducers, o.Chain[0].Name)
 	// GenericOptionsParser takes a comma as the end of a path and # as the start of a link's
 	// name, and the path must be a URI.
-	case strings.ContainsAny(s.Binary, ",# %"):
-		return errs.Optionf("--binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", s.Binary)
+	case strings.ContainsAny(o.Binary, ",# %"):
+		return errs.Optionf("Options.Binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", o.Binary)
 	}
-	if err := checkQueue("--queue", s.Queue); err != nil {
+	if err := checkQueue("Options.Queue", o.Queue); err != nil {
 		return err
 	}
-	for _, in := range s.Inputs {
+	for _, in := range o.Inputs {
 		switch {
 		case !hdfs.Is(in):
-			return errs.Optionf("--input", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", in)
+			return errs.Optionf("Options.Inputs", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", in)
 		case strings.Contains(in, ","):
-			return errs.Optionf("--input", "%s: Hadoop takes a comma for the end of a path", in)
+			return errs.Optionf("Options.Inputs", "%s: Hadoop takes a comma for the end of a path", in)
 		}
 	}
-	for _, property := range s.Properties {
+	for _, property := range o.Properties {
 		name, value, ok := strings.Cut(property, "=")
 		if !ok || name == "" {
-			return errs.Optionf("--property", "%s: not NAME=VALUE", strconv.Quote(property))
+			return errs.Optionf("Options.Properties", "%s: not NAME=VALUE", strconv.Quote(property))
 		}
 		// A property may name the queue too, by its new name or its old one.
 		if name == "mapreduce.job.queuename" || name == "mapred.job.queue.name" {
-			if err := checkQueue("--property", value); err != nil {
+			if err := checkQueue("Options.Properties", value); err != nil {
 				return err
 			}
 		}
@@ -174,29 +174,29 @@ func checkQueue(object, queue string) error {
 
 // step returns the arguments of hadoop for job i of the chain, from 0. Generic options (-D, -files)
 // come first, because Hadoop stops reading them at the first other option.
-func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
+func (o *Options) step(i int, inputs []string, output string) ([]string, error) {
 	// Reduces and cuts concern the first job alone. A later job has one reduce unless it fixes the
 	// number itself.
 	reduces, cuts := 1, false
 	if i == 0 {
-		reduces, cuts = max(1, s.Reduces), s.NeedsCuts()
+		reduces, cuts = max(1, o.Reducers), o.NeedsCuts()
 	}
 	// A job that fixes its number of reduces has it here too.
-	if p := s.Chain[i].Reduces; p > 0 {
+	if p := o.Chain[i].Reduces; p > 0 {
 		reduces = p
 	}
-	name := s.Name
+	name := o.Name
 	if name == "" {
-		name = "mrlocal " + cmp.Or(s.Job, s.Chain[0].Name)
+		name = "mrlocal " + cmp.Or(o.Job, o.Chain[0].Name)
 	}
-	if len(s.Chain) > 1 {
-		name += fmt.Sprintf(" %d of %d", i+1, len(s.Chain))
+	if len(o.Chain) > 1 {
+		name += fmt.Sprintf(" %d of %d", i+1, len(o.Chain))
 	}
-	args := []string{"jar", s.Jar}
+	args := []string{"jar", o.Jar}
 	set := func(property, value string) { args = append(args, "-D", property+"="+value) }
 	set("mapreduce.job.name", name)
-	if s.Queue != "" {
-		set("mapreduce.job.queuename", s.Queue)
+	if o.Queue != "" {
+		set("mapreduce.job.queuename", o.Queue)
 	}
 	set("mapreduce.job.reduces", strconv.Itoa(reduces))
 	// A line ends with a newline alone, and files lie in directories of any depth, as they do here.
@@ -204,30 +204,30 @@ func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
 	set("mapreduce.input.fileinputformat.input.dir.recursive", "true")
 	// A child writes a whole line as the key, with an empty value. Text needs no separator
 	// behind such a key; typed bytes need the separator to be empty.
-	if s.Results == stream.TypedBytes {
+	if o.Results == stream.TypedBytes {
 		set("stream.reduce.output", "typedbytes")
 		set("mapreduce.output.textoutputformat.separator", noSeparator)
 	} else {
 		set("stream.reduce.output", "keyonlytext")
 	}
 	// Hadoop keeps the last value of a property, so the user's come last.
-	for _, property := range s.Properties {
+	for _, property := range o.Properties {
 		args = append(args, "-D", property)
 	}
 	// PATH#LINK: Hadoop ships the file at PATH and links it as LINK where a task starts.
-	files := s.Binary + "#" + childName
+	files := o.Binary + "#" + childName
 	if cuts {
-		from := s.Cuts
+		from := o.Cuts
 		from = cmp.Or(from, cutsName)
 		files += "," + from + "#" + cutsName
 	}
 	// Both sides of a job get the same flags, so that they agree on partitions and forms.
-	child := s.child(i, reduces, cuts, inputs)
+	child := o.child(i, reduces, cuts, inputs)
 	args = append(args, "-files", files)
 	for _, side := range [][2]string{{"map", "-mapper"}, {"reduce", "-reducer"}} {
 		words := []string{childName, "stream", side[0]}
-		if s.Job != "" {
-			words = append(words, s.Job)
+		if o.Job != "" {
+			words = append(words, o.Job)
 		}
 		line, err := splitLine(append(words, child...))
 		if err != nil {
@@ -248,9 +248,9 @@ const noSeparator = "${env.MRLOCAL_NO_SEPARATOR:-}"
 // child returns the arguments of a child behind the name of its job. i counts jobs from 0, but
 // --step counts them from 1. Each flag must be one that mrlocal stream knows (package hadoop of
 // the command). A flag whose value is the child's default is left out.
-func (s *Spec) child(i, reduces int, cuts bool, inputs []string) []string {
+func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
 	// A copy: every step appends flags of its own to the flags of the job.
-	args := append([]string(nil), s.Args...)
+	args := append([]string(nil), o.Args...)
 	if i > 0 {
 		args = append(args, "--step="+strconv.Itoa(i+1))
 	}
@@ -260,19 +260,19 @@ func (s *Spec) child(i, reduces int, cuts bool, inputs []string) []string {
 	if cuts {
 		args = append(args, "--cuts="+cutsName)
 	}
-	if i == 0 && s.InOrder {
+	if i == 0 && o.InOrder {
 		args = append(args, "--in-order")
 	}
 	// Positions of records are of use to both sides only where they travel.
-	if i == 0 && (s.InOrder || s.Chain[0].NewReducer == nil) {
+	if i == 0 && (o.InOrder || o.Chain[0].NewReducer == nil) {
 		for _, in := range inputs {
 			args = append(args, "--input="+in)
 		}
 	}
-	if i == 0 && s.Files > 0 {
-		args = append(args, "--files="+strconv.Itoa(s.Files))
+	if i == 0 && o.Files > 0 {
+		args = append(args, "--files="+strconv.Itoa(o.Files))
 	}
-	if s.Results == stream.TypedBytes {
+	if o.Results == stream.TypedBytes {
 		args = append(args, "--results=typedbytes")
 	}
 	return args
@@ -329,7 +329,7 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// HomeJar is the name of the jar in an installation that is not known. Only a shell can tell.
+// HomeJar is the name of the jar in an installation that is not known. Only a shell can find it.
 const HomeJar = `"$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar`
 
 // shellWord quotes a word for bash. HomeJar stays for the shell to expand.

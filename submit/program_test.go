@@ -61,7 +61,7 @@ func TestAProgramOfTheUserTellsItsChain(t *testing.T) {
 	if !slices.EqualFunc(keys, []string{"\t\t\t", "\t"}, func(a []byte, b string) bool { return string(a) == b }) {
 		t.Errorf("keys %q", keys)
 	}
-	s := Spec{Chain: chain, Inputs: []string{"hdfs://h/in"}, Output: "hdfs://h/out", Jar: "s.jar", Binary: "./prog", Reduces: 2}
+	s := Options{Chain: chain, Inputs: []string{"hdfs://h/in"}, Output: "hdfs://h/out", Jar: "s.jar", Binary: "./prog", Reducers: 2}
 	if !s.NeedsCuts() {
 		t.Error("a total order over two reduces needs no cuts")
 	}

@@ -22,7 +22,7 @@ import (
 func Jar(hadoop string) (string, error) {
 	path, err := exec.LookPath(hadoop)
 	if err != nil {
-		return "", errs.Optionf("--hadoop", "%s: no such command; give the path of bin/hadoop", hadoop)
+		return "", errs.Optionf("Options.Hadoop", "%s: no such command; give the path of bin/hadoop", hadoop)
 	}
 	homes := []string{filepath.Dir(filepath.Dir(path))}
 	// A link in the search path may lead to the installation.
@@ -39,7 +39,7 @@ func Jar(hadoop string) (string, error) {
 			}
 		}
 	}
-	return "", errs.Optionf("--hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar beside it; give --streaming-jar", hadoop)
+	return "", errs.Optionf("Options.Hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar beside it; give Options.Jar", hadoop)
 }
 
 // WebAddress asks hadoop for the web address of the NameNode of its cluster, as HOST:PORT. It
@@ -48,7 +48,7 @@ func WebAddress(ctx context.Context, hadoop string) (string, error) {
 	out, err := exec.CommandContext(ctx, hadoop, "org.apache.hadoop.hdfs.tools.GetConf", "-confKey", "dfs.namenode.http-address").Output()
 	address := strings.TrimSpace(string(out))
 	if err != nil || address == "" || strings.ContainsAny(address, " \n") {
-		return "", errors.New("hadoop does not tell dfs.namenode.http-address; give --webhdfs HOST:PORT")
+		return "", errors.New("hadoop does not name dfs.namenode.http-address")
 	}
 	return address, nil
 }
@@ -140,7 +140,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 	// The child has its own copy. With ours open the read would never end.
 	write.Close()
 	if err != nil {
-		return errs.Optionf("--hadoop", "%s: %w", p.hadoop, errs.Cause(err))
+		return errs.Optionf("Options.Hadoop", "%s: %w", p.hadoop, errs.Cause(err))
 	}
 	w := watcher{job: job, l: l}
 	// This function runs on a goroutine of its own, so it reads the ID under the lock of the

@@ -29,9 +29,9 @@ func chain(t *testing.T, c jobs.Chain, err error) jobs.Chain {
 }
 
 // spec is that of a word count.
-func spec(t *testing.T) Spec {
+func spec(t *testing.T) Options {
 	c, err := wordcount.New(wordcount.Options{})
-	return Spec{
+	return Options{
 		Chain: chain(t, c, err), Job: "wordcount", Inputs: []string{"hdfs://nn:8020/in"}, Output: "hdfs://nn:8020/out",
 		Jar: HomeJar, Binary: "/opt/mrlocal/mrlocal",
 	}
@@ -40,7 +40,7 @@ func spec(t *testing.T) Spec {
 // TestThePlanIsShownForAShell compares the commands of each job with a golden file.
 func TestThePlanIsShownForAShell(t *testing.T) {
 	var b strings.Builder
-	show := func(title string, s Spec, cuts []string) {
+	show := func(title string, s Options, cuts []string) {
 		t.Helper()
 		p, err := New(s)
 		if err != nil {
@@ -51,7 +51,7 @@ func TestThePlanIsShownForAShell(t *testing.T) {
 	s := spec(t)
 	show("wordcount", s, nil)
 	s.Queue, s.Name, s.Properties, s.Hadoop, s.Jar = "root.default", "it's mine", []string{"mapreduce.map.memory.mb=512"}, "/opt/hadoop/bin/hadoop", "/opt/streaming.jar"
-	s.Reduces = 3
+	s.Reducers = 3
 	show("wordcount in three reduces", s, []string{"mrlocal", "stream", "cuts", "wordcount", "--reduces=3", "hdfs://nn:8020/in"})
 
 	s = spec(t)
@@ -71,18 +71,18 @@ func TestThePlanIsShownForAShell(t *testing.T) {
 }
 
 func TestWhatHadoopCannotDoIsRefusedByName(t *testing.T) {
-	for want, change := range map[string]func(*Spec){
-		"--input":                  func(s *Spec) { s.Inputs = nil },
-		"in.txt: not on a cluster": func(s *Spec) { s.Inputs = []string{"in.txt"} },
-		"a comma":                  func(s *Spec) { s.Inputs = []string{"hdfs://nn/a,b"} },
-		"--output":                 func(s *Spec) { s.Output = "" },
-		"out: not on a cluster":    func(s *Spec) { s.Output = "out" },
-		"--binary":                 func(s *Spec) { s.Binary = "/opt/my mrlocal" },
-		"not NAME=VALUE":           func(s *Spec) { s.Properties = []string{"x"} },
-		"empty part":               func(s *Spec) { s.Queue = "root..a" },
-		"blank at its end":         func(s *Spec) { s.Properties = []string{"mapreduce.job.queuename=root.a "} },
-		"both kinds of quotes":     func(s *Spec) { s.Args = []string{`-e '"`} },
-		"an empty word":            func(s *Spec) { s.Args = []string{""} },
+	for want, change := range map[string]func(*Options){
+		"Options.Inputs":           func(s *Options) { s.Inputs = nil },
+		"in.txt: not on a cluster": func(s *Options) { s.Inputs = []string{"in.txt"} },
+		"a comma":                  func(s *Options) { s.Inputs = []string{"hdfs://nn/a,b"} },
+		"Options.Output":           func(s *Options) { s.Output = "" },
+		"out: not on a cluster":    func(s *Options) { s.Output = "out" },
+		"Options.Binary":           func(s *Options) { s.Binary = "/opt/my mrlocal" },
+		"not NAME=VALUE":           func(s *Options) { s.Properties = []string{"x"} },
+		"empty part":               func(s *Options) { s.Queue = "root..a" },
+		"blank at its end":         func(s *Options) { s.Properties = []string{"mapreduce.job.queuename=root.a "} },
+		"both kinds of quotes":     func(s *Options) { s.Args = []string{`-e '"`} },
+		"an empty word":            func(s *Options) { s.Args = []string{""} },
 	} {
 		s := spec(t)
 		change(&s)

@@ -299,7 +299,7 @@ func folded(f jobs.Folder, pairs []pair) (all []pair) {
 	return all
 }
 
-// begin tells user code about its attempt, if it wants to know.
+// begin describes the attempt to user code that implements jobs.Attempter.
 func begin(user any, side []byte, out any) {
 	if a, ok := user.(jobs.Attempter); ok {
 		own := jobs.OwnAttempt{Context: context.Background(), Progress: func(int64, int64) {}, Side: side}

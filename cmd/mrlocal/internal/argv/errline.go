@@ -87,7 +87,8 @@ func InFlags(text string) string {
 	})
 }
 
-// flagOf returns the flag of a field of mrlocal.Options, or of the options of a job.
+// flagOf returns the flag of a field of mrlocal.Options, or of the options of a job, of package
+// stream or of package submit.
 func flagOf(field string) string {
 	return cmp.Or(map[string]string{
 		"Addr": "--addr", "AllowRemote": "--allow-remote", "Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file", "CompressOutput": "--compress-output",
@@ -99,6 +100,8 @@ func flagOf(field string) string {
 		"Side": "--centroids", "Record": "--record", "K": "--clusters", "Rounds": "--rounds", "Tolerance": "--tolerance",
 		"KeepMap": "--keep-map", "KeepReduce": "--keep-reduce", "Stages": "--stages",
 		"HDFS.Web": "--webhdfs", "HDFS.User": "--hdfs-user",
+		"Output": "--output", "Binary": "--binary", "Queue": "--queue", "Properties": "--property", "Hadoop": "--hadoop", "Jar": "--streaming-jar",
+		"Step": "--step", "Reduces": "--reduces", "Cuts": "--cuts", "Results": "--results",
 		"Top": "--top", "Min": "--min", "Max": "--max", "Fields": "-f", "Delimiter": "-d", "Delimited": "-s", "Words": "-w",
 		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "JSON": "--json", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
 	}[field], field)

@@ -67,10 +67,8 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		side, err = stream.ParseSide(line.Words[0])
 		r.Keep(err)
 	}
-	// --step counts jobs from 1, stream.Options from 0. max guards against the 0 that Count returns
-	// beside an error.
 	o := stream.Options{
-		Step: max(r.Count("step", 1, 100), 1) - 1, Reduces: r.Count("reduces", 1, command.MostReducers), Files: r.Count("files", 1, 1<<31-1),
+		Step: r.Count("step", 1, 100), Reduces: r.Count("reduces", 1, command.MostReducers), Files: r.Count("files", 1, 1<<31-1),
 		InOrder: line.Has("in-order"), Inputs: line.Values("input"), Task: stream.TaskOf(e.Getenv),
 	}
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
@@ -91,11 +89,12 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		if len(paths) == 0 {
 			return errs.Optionf("no input", "name files or directories to sample")
 		}
-		if o.Step >= len(chain) {
-			return errs.Optionf("--step", "%d: the job is a chain of %d", o.Step+1, len(chain))
+		job, err := stream.JobOf(chain, o.Step)
+		if err != nil {
+			return err
 		}
 		// The same sample that mrlocal run takes, so both divide the keys in the same way.
-		keys, err := mrlocal.Cuts(ctx, chain[o.Step], max(o.Reduces, 1), mrlocal.JobOptions{Inputs: paths, Stdin: e.Stdin, HDFS: hdfsOptions})
+		keys, err := mrlocal.Cuts(ctx, job, max(o.Reduces, 1), mrlocal.JobOptions{Inputs: paths, Stdin: e.Stdin, HDFS: hdfsOptions})
 		if err != nil {
 			return err
 		}

@@ -62,9 +62,9 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 			return errs.Optionf("submit", "name the program: mrlocal submit ./PROGRAM")
 		}
 	}
-	s := submit.Spec{
+	s := submit.Options{
 		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
-		Reduces: r.Count("reducers", 1, command.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
+		Reducers: r.Count("reducers", 1, command.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
 		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
 		// Hadoop keeps no order among equal keys.
 		InOrder: line.Has("in-order") || job == "sort" && (line.Has("stable") || line.Has("unique")),
@@ -167,7 +167,7 @@ func tellSubmit(e command.Env, mode string) submit.Listener {
 
 // printPlan prints the commands as a shell would run them, that for the cuts first if the job
 // needs one. It asks nothing of a cluster, so the path of the jar is a guess (submit.HomeJar).
-func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
+func printPlan(e command.Env, s submit.Options, line argv.Line) error {
 	s.Jar = cmp.Or(s.Jar, submit.HomeJar)
 	plan, err := submit.New(s)
 	if err != nil {
@@ -175,11 +175,11 @@ func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
 	}
 	var cuts []string
 	if s.NeedsCuts() && s.Job == "" {
-		return errs.Optionf("--print", "a total order over %d reduces needs cuts, which only submit itself samples for another program", s.Reduces)
+		return errs.Optionf("--print", "a total order over %d reduces needs cuts, which only submit itself samples for another program", s.Reducers)
 	}
 	if s.NeedsCuts() {
 		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
-		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reduces))
+		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reducers))
 		// The sample reads HDFS, so it needs the flags for HDFS that submit got.
 		for _, flag := range command.HDFSFlags() {
 			if v, ok := line.Value(flag.Name); ok {
@@ -195,16 +195,16 @@ func printPlan(e command.Env, s submit.Spec, line argv.Line) error {
 // sampleCuts samples the input for a total order and sets s.Cuts to a file with the keys that
 // begin the ranges. The caller removes the file, after the job, with remove. It does nothing for
 // a job that needs no cuts.
-func sampleCuts(ctx context.Context, s *submit.Spec, at hdfs.Options) (remove func(), err error) {
+func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove func(), err error) {
 	if !s.NeedsCuts() {
 		return func() {}, nil
 	}
 	if at.Web == "" {
 		if at.Web, err = submit.WebAddress(ctx, s.Hadoop); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; give --webhdfs HOST:PORT", err)
 		}
 	}
-	keys, err := mrlocal.Cuts(ctx, s.Chain[0], s.Reduces, mrlocal.JobOptions{Inputs: s.Inputs, HDFS: at})
+	keys, err := mrlocal.Cuts(ctx, s.Chain[0], s.Reducers, mrlocal.JobOptions{Inputs: s.Inputs, HDFS: at})
 	if err != nil {
 		return nil, err
 	}
