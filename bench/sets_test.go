@@ -47,7 +47,7 @@ func runSet(b *testing.B, s source, of equalJobs, path, sched string, slowstart 
 	}
 	r, err := engine.RunBatch(b.Context(), work, engine.Options{
 		Policy: newPolicy(b, sched), Config: setup.Config{Trackers: setNodes, MapSlots: 2, ReduceSlots: 2, Slowstart: &slowstart},
-		NoPin: true, MemoryBytes: 2 << 30, Copies: task.Copies{Parallel: 1, BytesPerSecond: setCopy},
+		NoPin: true, MemoryBytes: 2 << 30, Copiers: task.Copiers{Parallel: 1, BytesPerSecond: setCopy},
 	})
 	if err != nil {
 		b.Fatalf("%s under %s: %v", s.name, sched, err)

@@ -92,7 +92,7 @@ type Options struct {
 	// Bandwidths of each tracker, to show effects that one machine does not have;
 	// 0: unbounded.
 	ShuffleBytesPerSecond, DiskBytesPerSecond int64 // the disk reads inputs, writes and reads spills
-	Copies                                    task.Copies
+	Copiers                                   task.Copiers
 
 	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory, or what ulimit -v leaves
 	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
@@ -288,7 +288,7 @@ func (o *Options) validate(jobCount int) error {
 	}{
 		{"MapSlots", int64(o.MapSlots), 1},
 		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copies.Parallel", int64(o.Copies.Parallel), 0}, {"Copies.BytesPerSecond", o.Copies.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copiers.Parallel", int64(o.Copiers.Parallel), 0}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0},
 		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
 		if n.value < n.least {

@@ -44,16 +44,16 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 			func(float64) float64 { return keyBytes / 5e5 }, func(float64) float64 { return keyBytes/5e5 + 0.1 },
 		},
 		"copies of 100 kB/s, one after the other": {
-			func(o *engine.Options) { o.Copies.BytesPerSecond = 100_000 },
+			func(o *engine.Options) { o.Copiers.BytesPerSecond = 100_000 },
 			func(float64) float64 { return keyBytes / 1e5 }, func(float64) float64 { return keyBytes/1e5 + 0.1 },
 		},
 		"four of them at a time": { // 12 maps are three rounds, and the longest copy of four ends a round
-			func(o *engine.Options) { o.Copies.BytesPerSecond, o.Copies.Parallel = 100_000, 4 },
+			func(o *engine.Options) { o.Copiers.BytesPerSecond, o.Copiers.Parallel = 100_000, 4 },
 			func(float64) float64 { return keyBytes / 4e5 }, func(float64) float64 { return keyBytes/4e5 + 1.5 },
 		},
 		"four at a time want more than the network": {
 			func(o *engine.Options) {
-				o.ShuffleBytesPerSecond, o.Copies.BytesPerSecond, o.Copies.Parallel = 200_000, 100_000, 4
+				o.ShuffleBytesPerSecond, o.Copiers.BytesPerSecond, o.Copiers.Parallel = 200_000, 100_000, 4
 			},
 			func(float64) float64 { return keyBytes / 2e5 }, func(float64) float64 { return keyBytes/2e5 + 0.4 },
 		},

@@ -104,7 +104,7 @@ func (r *run) settings(c *report.Config) {
 	o := &r.o
 	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots
 	c.TaskTimeoutS = seconds(o.TaskTimeout)
-	c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copies.Parallel, o.Copies.BytesPerSecond
+	c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers.Parallel, o.Copiers.BytesPerSecond
 	// A factor of 1 has no effect, and is left out.
 	if o.RemotePenalty != slots.One {
 		c.RemotePenalty = report.Share(o.RemotePenalty)

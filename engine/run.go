@@ -306,7 +306,7 @@ func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 // setPace slows trackers, networks and disks down as the options say.
 func (r *run) setPace() {
 	o := &r.o
-	r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copies)
+	r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers)
 	r.speed = slices.Repeat([]slots.PPM{slots.One}, o.Trackers)
 	for _, s := range o.Slow {
 		r.speed[s.Tracker] = s.Factor

@@ -241,7 +241,7 @@ func (d *driver) reportEnd(id slots.SlotID) {
 // last map of the run.
 func (d *driver) mapsDone() {
 	if d.file.Cluster.KernelBytes > 0 {
-		d.shared.SettleCopies(d.now)
+		d.shared.SettleLinks(d.now)
 	}
 	d.mapPhase, _ = d.shared.Usage(d.now)
 }

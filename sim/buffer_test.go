@@ -103,10 +103,10 @@ func TestCopiesAreBounded(t *testing.T) {
 		want         float64 // after the maps, which end at 1 s
 	}{
 		"as fast as the network":                      {"", "maps: 1, reduces: 1, map_output: 80MB", 4},
-		"five copies of 1 MB/s":                       {", shuffle: {copies: 5, copy_rate: 1MB}", "maps: 1, reduces: 1, map_output: 80MB", 16},
-		"a bound that is more than the network":       {", shuffle: {copies: 5, copy_rate: 10MB}", "maps: 1, reduces: 1, map_output: 80MB", 4},
-		"two reduces within the network":              {", shuffle: {copies: 5, copy_rate: 1MB}", "maps: 1, reduces: 2, map_output: 160MB", 16},
-		"two reduces that want more than the network": {", shuffle: {copies: 3, copy_rate: 5MB}", "maps: 1, reduces: 2, map_output: 160MB", 8},
+		"five copies of 1 MB/s":                       {", shuffle: {copiers: 5, copy_rate: 1MB}", "maps: 1, reduces: 1, map_output: 80MB", 16},
+		"a bound that is more than the network":       {", shuffle: {copiers: 5, copy_rate: 10MB}", "maps: 1, reduces: 1, map_output: 80MB", 4},
+		"two reduces within the network":              {", shuffle: {copiers: 5, copy_rate: 1MB}", "maps: 1, reduces: 2, map_output: 160MB", 16},
+		"two reduces that want more than the network": {", shuffle: {copiers: 3, copy_rate: 5MB}", "maps: 1, reduces: 2, map_output: 160MB", 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parse(t, "cluster: {trackers: 1, map_slots: 1, reduce_slots: 2, net: 20MB"+c.cluster+"}", "jobs: [{name: J, map_time: 1s, reduce_time: 0s, "+c.job+"}]")
@@ -115,7 +115,7 @@ func TestCopiesAreBounded(t *testing.T) {
 			}
 		})
 	}
-	f := parse(t, "cluster: {trackers: 1, map_slots: 1, reduce_slots: 2, net: 20MB, shuffle: {copies: 5, copy_rate: 1MB}}", "jobs: [{name: J, map_time: 1s, reduce_time: 0s, maps: 1, reduces: 1, map_output: 80MB}]")
+	f := parse(t, "cluster: {trackers: 1, map_slots: 1, reduce_slots: 2, net: 20MB, shuffle: {copiers: 5, copy_rate: 1MB}}", "jobs: [{name: J, map_time: 1s, reduce_time: 0s, maps: 1, reduces: 1, map_output: 80MB}]")
 	if got := seconds(run(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l1"})); got != 17 {
 		t.Errorf("under l1: %v s, want 17 s", got)
 	}

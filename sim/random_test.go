@@ -27,7 +27,7 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 		lines := drawWorkload(rt, true)
 		lines[0] = strings.TrimSuffix(lines[0], "}") + rapid.SampledFrom([]string{
 			"", ", kernel: 1MB", ", kvbuffer: {start: 100KiB}", ", kvbuffer: {start: 100KiB, spill_percent: 0.3, merge_factor: 2}", ", kvbuffer: {start: 1MB, memory: 4MB, growth: true}, kernel: 10MB",
-		}).Draw(rt, "kvbuffer") + rapid.SampledFrom([]string{"", ", shuffle: {copies: 2, copy_rate: 300KB}", ", shuffle: {copies: 1, copy_rate: 1KB, memory: 500KB, merge_factor: 2}", ", shuffle: {memory: 1MB, merge_percent: 0.1}"}).Draw(rt, "shuffle") + "}"
+		}).Draw(rt, "kvbuffer") + rapid.SampledFrom([]string{"", ", shuffle: {copiers: 2, copy_rate: 300KB}", ", shuffle: {copiers: 1, copy_rate: 1KB, memory: 500KB, merge_factor: 2}", ", shuffle: {memory: 1MB, merge_percent: 0.1}"}).Draw(rt, "shuffle") + "}"
 		f := parse(rt, lines...)
 		o := sim.Options{
 			Config: setup.Config{Slowstart: &slowstart, Seed: rapid.Uint64Range(1, 3).Draw(rt, "seed"), LocalityDelay: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(rt, "delay"), RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty")}, Cost: cost,

@@ -74,10 +74,10 @@ type Buffer struct {
 	MergeFactor  int       // 0: 10
 }
 
-// Shuffle bounds the copies of a simulated reduce, and says when it merges them. The zero
+// Shuffle bounds the copiers of a simulated reduce, and says when it merges what they copied. The zero
 // value bounds nothing, and a reduce sorts what it has copied once.
 type Shuffle struct {
-	Copies       int       // at a time (mapred.reduce.parallel.copies); 0: as many as there are
+	Copiers      int       // at a time (mapred.reduce.parallel.copies); 0: as many as there are
 	CopyBytes    int64     // of one copy in a second; 0: what the network gives
 	MemoryBytes  int64     // for segments; 0: merges are not counted
 	MergePercent ppm.Share // of the memory; 0: 0.66
@@ -86,12 +86,12 @@ type Shuffle struct {
 }
 
 // CopyRate returns what one reduce copies in a second at most: what the network of its
-// tracker gives, or what all copies at a time do.
+// tracker gives, or what all its copiers do.
 func (c *Cluster) CopyRate() int64 {
-	if c.Shuffle.Copies == 0 || c.Shuffle.CopyBytes > c.NetBytes/int64(c.Shuffle.Copies) {
+	if c.Shuffle.Copiers == 0 || c.Shuffle.CopyBytes > c.NetBytes/int64(c.Shuffle.Copiers) {
 		return c.NetBytes
 	}
-	return c.Shuffle.CopyBytes * int64(c.Shuffle.Copies)
+	return c.Shuffle.CopyBytes * int64(c.Shuffle.Copiers)
 }
 
 // Overcommit says what it costs that tasks want more of a resource than their tracker

@@ -127,19 +127,19 @@ func (d *decoder) buffer(n ast.Node, key string) {
 	d.must(n, key, !b.Growth || b.MemoryBytes > 0, "memory, by which it may grow")
 }
 
-// shuffle reads shuffle. A bound on copies says something only with the rate of one.
+// shuffle reads shuffle. A number of copiers says something only with the rate of one.
 func (d *decoder) shuffle(n ast.Node, key string) {
 	s := &d.file.Cluster.Shuffle
 	count, bytes := positive(d, d.count), positive(d, d.bytes)
 	d.mapping(n, key, []field{
-		{"copies", into(&s.Copies, count)},
+		{"copiers", into(&s.Copiers, count)},
 		{"copy_rate", into(&s.CopyBytes, bytes)},
 		{"memory", into(&s.MemoryBytes, bytes)},
 		{"merge_percent", into(&s.MergePercent, d.part)},
 		{"segments", into(&s.Segments, count)},
 		{"merge_factor", into(&s.MergeFactor, d.factor)},
 	})
-	d.must(n, key, (s.Copies > 0) == (s.CopyBytes > 0), "copies with copy_rate")
+	d.must(n, key, (s.Copiers > 0) == (s.CopyBytes > 0), "copiers with copy_rate")
 	d.must(n, key, s.MemoryBytes > 0 || s.MergePercent == 0 && s.Segments == 0 && s.MergeFactor == 0, "memory")
 }
 

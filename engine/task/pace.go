@@ -17,25 +17,25 @@ import (
 // as lack of progress.
 type Pace struct {
 	shuffle, disk []*bandwidth // by tracker; nil: unbounded
-	copies        Copies
+	copiers       Copiers
 }
 
-// Copies bound what a reduce copies at a time, where copying takes time: Hadoop's copiers
+// Copiers bound what a reduce copies at a time, where copying takes time: Hadoop's copiers
 // (mapred.reduce.parallel.copies), under cost l2 of the simulator cluster: {shuffle: ...}.
-// The zero value is one copy after the other, each as fast as the tracker's network.
-type Copies struct {
-	Parallel       int   // copies of a reduce at a time; 0: 1
-	BytesPerSecond int64 // of one copy; 0: what the network gives
+// The zero value is one copier, as fast as the tracker's network.
+type Copiers struct {
+	Parallel       int   // copiers of a reduce; 0: 1
+	BytesPerSecond int64 // of one copier; 0: what the network gives
 }
 
 // NewPace makes the pace of trackers with these bandwidths each; 0: unbounded. It returns
 // nil if nothing is bounded.
-func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copies Copies) *Pace {
-	if shuffleBytesPerSecond == 0 && diskBytesPerSecond == 0 && copies.BytesPerSecond == 0 {
+func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copiers Copiers) *Pace {
+	if shuffleBytesPerSecond == 0 && diskBytesPerSecond == 0 && copiers.BytesPerSecond == 0 {
 		return nil
 	}
-	p := &Pace{copies: copies}
-	p.copies.Parallel = max(1, copies.Parallel)
+	p := &Pace{copiers: copiers}
+	p.copiers.Parallel = max(1, copiers.Parallel)
 	for range trackers {
 		if shuffleBytesPerSecond > 0 {
 			p.shuffle = append(p.shuffle, &bandwidth{bytesPerSecond: shuffleBytesPerSecond})
@@ -139,11 +139,11 @@ func (a *SlotAttempt) readFromDisk(bytes int64) {
 // attempt is killed.
 func (a *SlotAttempt) copied(bytes int64) error {
 	p := a.Env.Pace
-	if p == nil || p.shuffle == nil && p.copies.BytesPerSecond == 0 {
+	if p == nil || p.shuffle == nil && p.copiers.BytesPerSecond == 0 {
 		return nil
 	}
 	if a.copiers == nil {
-		a.copiers = make([]time.Time, p.copies.Parallel)
+		a.copiers = make([]time.Time, p.copiers.Parallel)
 	}
 	first := 0
 	for i, free := range a.copiers {
@@ -160,8 +160,8 @@ func (a *SlotAttempt) copied(bytes int64) error {
 		begun = now
 	}
 	ends := begun
-	if p.copies.BytesPerSecond > 0 {
-		one := bandwidth{bytesPerSecond: p.copies.BytesPerSecond}
+	if p.copiers.BytesPerSecond > 0 {
+		one := bandwidth{bytesPerSecond: p.copiers.BytesPerSecond}
 		ends = begun.Add(one.takes(bytes))
 	}
 	if p.shuffle != nil && bytes > 0 {
@@ -170,14 +170,14 @@ func (a *SlotAttempt) copied(bytes int64) error {
 		}
 	}
 	a.copiers[first] = ends
-	if p.copies.Parallel > 1 {
+	if p.copiers.Parallel > 1 {
 		return nil
 	}
 	return a.until(ends) // a single copier hands over what it has copied
 }
 
-// lastCopies waits until all copiers of the attempt are free.
-func (a *SlotAttempt) lastCopies() (err error) {
+// lastCopiers waits until all copiers of the attempt are free.
+func (a *SlotAttempt) lastCopiers() (err error) {
 	for _, ends := range a.copiers {
 		if err == nil {
 			err = a.until(ends)

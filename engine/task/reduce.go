@@ -78,7 +78,7 @@ func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 		return a.copied(keyBytes + valueBytes)
 	})
 	if begun := time.Now(); err == nil {
-		err = a.lastCopies()
+		err = a.lastCopiers()
 		a.CopyTime += time.Since(begun)
 	}
 	events.post(a)

@@ -1,9 +1,9 @@
-// Command policy is a complete slot policy of a user's own, shortest job first. It
-// simulates the workload file that its argument names, and prints the report.
+// Command policy simulates a workload file under a policy of a user's own: shortest job first.
 package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"mrlocal/report"
@@ -13,7 +13,6 @@ import (
 )
 
 type shortest struct{ jobs slots.Ranking[int32] } // by the number of tasks left
-
 func (*shortest) Traits() slots.Traits {
 	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
 }
@@ -47,7 +46,7 @@ func (p *shortest) start(v *slots.View, d *slots.Decision) bool { // false: noth
 }
 
 func main() {
-	f, err := workload.Load(os.Args[1])
+	f, err := workload.Load(append(os.Args, "WORKLOAD.yaml")[1])
 	if err == nil {
 		r, failed := sim.Run(context.Background(), f, sim.Options{Policy: &shortest{}})
 		if err = failed; err == nil {
@@ -55,6 +54,7 @@ func main() {
 		}
 	}
 	if err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, "policy:", err)
+		os.Exit(1)
 	}
 }

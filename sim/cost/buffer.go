@@ -192,6 +192,6 @@ func mergedOf(s *workload.Shuffle, f *Flow) rule.Merged {
 	if s.MemoryBytes == 0 || bytes == 0 {
 		return rule.Merged{}
 	}
-	c := rule.Copies{MemoryBytes: s.MemoryBytes, MergePercent: share(s.MergePercent, 0), Segments: s.Segments, Factor: s.MergeFactor}
+	c := rule.ReduceMerges{MemoryBytes: s.MemoryBytes, MergePercent: share(s.MergePercent, 0), Segments: s.Segments, Factor: s.MergeFactor}
 	return c.Merge(int(f.Maps), bytes)
 }

@@ -18,11 +18,11 @@
 //     once. Both go at the job's disk rate, within the time that the file gives; the
 //     rest of that time is computing. A job without a disk rate has no such period.
 //   - A job with a profile, and neither cpu nor disk, has averages: see newNeeds.
-//   - Copies share the network of the receiving tracker only, and all copies use it,
+//   - Reduces that copy share the network of the receiving tracker only, and all of them use it,
 //     also those of outputs that are there already. Copying needs no CPU and no disk.
 //   - With a kvbuffer (Filling), a map spills while it computes, and waits if its kvbuffer
 //     is full. Writing its output once is part of its time; what spills and merges
-//     move beyond that is added, as are merges of a reduce (rule.Copies).
+//     move beyond that is added, as are merges of a reduce (rule.ReduceMerges).
 //   - Memory that is wanted beyond what a tracker has (mem of the profile, by phase)
 //     takes away from the overlap of computing and I/O. If the cluster has overcommit,
 //     wanting too much of any resource costs speed: see pressure.
@@ -318,10 +318,10 @@ func (m *Shared) Usage(now time.Duration) (s report.CPUShares, ok bool) {
 	return s, true
 }
 
-// SettleCopies settles all networks, so that Usage counts what reduces have copied by now.
-func (m *Shared) SettleCopies(now time.Duration) {
+// SettleLinks settles all networks, so that Usage counts what reduces have copied by now.
+func (m *Shared) SettleLinks(now time.Duration) {
 	for i := range m.nodes {
 		m.nodes[i].net.settle(now)
-		m.copiesEnd(now, slots.TrackerID(i))
+		m.endCopying(now, slots.TrackerID(i))
 	}
 }

@@ -25,7 +25,7 @@ import (
 // began, or went on, when served was from has copied served − from. It has caught up
 // when served is from plus what is available.
 //
-// If the copies of a reduce are bounded, work is the time that copying takes at that
+// If copying is bounded, work is the time that copying takes at that
 // bound. A reduce gets no more of the link than share.
 type link struct {
 	share   uint64 // of the link that a reduce may use, in units of 1/shareUnit; 0: all of it
@@ -33,12 +33,12 @@ type link struct {
 	at      work   // the time until which it is settled, to fractions of a nanosecond
 	served  work
 	copying uint64 // reduces that have something to copy
-	jobs    []copyJob
-	done    []slots.SlotID // whose copies are complete; Shared takes them out
+	jobs    []copyingJob
+	done    []slots.SlotID // of reduces that have copied everything; Shared takes them out
 }
 
-// copyJob holds the reduces of one job that copy on one tracker.
-type copyJob struct {
+// copyingJob holds the reduces of one job that copy on one tracker.
+type copyingJob struct {
 	job      int32 // of the file
 	flow     *Flow
 	seen     int32 // the outputs of flow.byPlace that are counted in there
@@ -58,7 +58,7 @@ type copier struct {
 	waited work // before the last loss of outputs
 }
 
-// shareUnit is how finely a bound on copies divides the link.
+// shareUnit is how finely a bound on copying divides the link.
 const shareUnit = 1 << 10
 
 // takes returns how long the link takes to serve each of n reduces so much.
@@ -104,7 +104,7 @@ func (l *link) join(now time.Duration, job int32, f *Flow, id slots.SlotID) {
 	if i < 0 {
 		i = len(l.jobs)
 		l.jobs = slices.Grow(l.jobs, 1)[:i+1]
-		l.jobs[i] = copyJob{job: job, flow: f, copiers: l.jobs[i].copiers[:0]}
+		l.jobs[i] = copyingJob{job: job, flow: f, copiers: l.jobs[i].copiers[:0]}
 	}
 	j := &l.jobs[i]
 	j.copiers = append(j.copiers, copier{slot: id, from: l.served})
@@ -139,7 +139,7 @@ func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time
 
 // waitedBy returns for how long reduce k has waited for outputs. Reduces below together wait at
 // the same time and share one count. Each takes from it what was counted before it joined.
-func (j *copyJob) waitedBy(k int) work {
+func (j *copyingJob) waitedBy(k int) work {
 	c := &j.copiers[k]
 	if k >= j.together {
 		return c.waited
@@ -193,11 +193,11 @@ func least(a, b work) work {
 }
 
 func (l *link) find(job int32) int {
-	return slices.IndexFunc(l.jobs, func(j copyJob) bool { return j.job == job })
+	return slices.IndexFunc(l.jobs, func(j copyingJob) bool { return j.job == job })
 }
 
 // whole reports whether all outputs of the job are available and counted in there.
-func (j *copyJob) whole() bool { return j.seen == j.flow.Maps && j.flow.Complete() }
+func (j *copyingJob) whole() bool { return j.seen == j.flow.Maps && j.flow.Complete() }
 
 // settle lets all reduces copy until now.
 //
@@ -247,7 +247,7 @@ func (l *link) pass(t work) {
 }
 
 // take counts the outputs that have become available until l.at.
-func (l *link) take(j *copyJob) {
+func (l *link) take(j *copyingJob) {
 	seen := j.seen
 	for n := int32(len(j.flow.byPlace)); seen < n && !l.at.less(alone(j.flow.byPlace[seen].At)); {
 		seen++
@@ -267,7 +267,7 @@ func (l *link) take(j *copyJob) {
 
 // front returns how much each reduce must be served until the first reduces of a job
 // have caught up. It also returns whether any reduce of the job copies.
-func (l *link) front(j *copyJob) (left work, copies bool) {
+func (l *link) front(j *copyingJob) (left work, copies bool) {
 	from := j.from
 	if j.together == 0 || j.waits {
 		if j.together == len(j.copiers) {
@@ -291,7 +291,7 @@ func (l *link) first() work {
 }
 
 // catchUp makes all reduces together that have copied what is available.
-func (l *link) catchUp(j *copyJob) {
+func (l *link) catchUp(j *copyingJob) {
 	for {
 		left, copies := l.front(j)
 		if !copies || crumb().less(left) {

@@ -104,7 +104,7 @@ func (m *Shared) Set(now time.Duration, t *Task, to Activity) (over bool) {
 			return true
 		}
 		t.turn = m.Queue.Turn()
-		m.copiesEnd(now, t.Tracker)
+		m.endCopying(now, t.Tracker)
 	case Held:
 		m.leaveNet(now, t)
 		t.doing = held
@@ -291,7 +291,7 @@ func (m *Shared) Look(now time.Duration, id int32, gen uint32) {
 		n.disk.due(now, written)
 	case netOf:
 		n.net.settle(now)
-		m.copiesEnd(now, t)
+		m.endCopying(now, t)
 		return
 	}
 	m.balance(now, t)
@@ -303,7 +303,7 @@ func (m *Shared) leaveNet(now time.Duration, t *Task) {
 		return
 	}
 	t.CopyTime = now - t.Started - m.nodes[t.Tracker].net.leave(now, t.Job, t.Slot)
-	m.copiesEnd(now, t.Tracker)
+	m.endCopying(now, t.Tracker)
 }
 
 // Lose calls drop, which removes lost outputs from the flow that the reduces in all
@@ -320,13 +320,13 @@ func (m *Shared) Lose(now time.Duration, all iter.Seq[*Task], drop func()) {
 			return
 		}
 		m.nodes[t.Tracker].net.cut(now, t.Job, func(id slots.SlotID) time.Duration { return m.task(id).Started })
-		m.copiesEnd(now, t.Tracker)
+		m.endCopying(now, t.Tracker)
 	}
 }
 
-// copiesEnd follows every settling of a tracker's network. It schedules the end of
+// endCopying follows every settling of a tracker's network. It schedules the end of
 // the copies that are complete, and a Look at those that will be.
-func (m *Shared) copiesEnd(now time.Duration, tracker slots.TrackerID) {
+func (m *Shared) endCopying(now time.Duration, tracker slots.TrackerID) {
 	l := &m.nodes[tracker].net
 	for _, id := range l.done {
 		if t := m.task(id); t.doing == copying {
@@ -345,7 +345,7 @@ func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
 		return doneCopying(m.Flow(t.Job), func(*Flow) time.Duration {
 			n.net.settle(now)
 			had := n.net.copied(t.Job, t.Slot)
-			m.copiesEnd(now, t.Tracker)
+			m.endCopying(now, t.Tracker)
 			return had
 		})
 	}

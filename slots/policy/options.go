@@ -31,21 +31,18 @@ type Options struct {
 
 	// ras. Cycle is the control cycle: how often tasks are placed anew. 0: the mean
 	// time of a map, between 250 ms and 10 s. ShuffleMemory: a reduce that copies
-	// holds the memory that it needs to reduce.
-	// RequiredAtFirst is how many maps a job with a goal requires before its first map is
-	// done: "all", also as "", or "one".
-	Cycle         time.Duration `json:"cycle_ns,omitempty"`
-	ShuffleMemory bool          `json:"shuffle_memory,omitempty"`
-	// PreemptReduces: a reduce that waits for room to reduce has one of a job with a later
-	// goal killed.
-	RequiredAtFirst string `json:"required_at_first,omitempty"`
-
+	// holds the memory that it needs to reduce. RequiredAtFirst is how many maps a job with
+	// a goal requires before its first map is done: "all", also as "", or "one".
 	// TakeMapsFor says until when ras takes maps out of the placement of the job with the
 	// highest utility. With "room", or "", that utility stays above the lowest of the jobs
 	// that then have room for a map. With "any" it stays above that of each other job
-	// [RAS11, "mapper loop"].
-	TakeMapsFor    string `json:"take_maps_for,omitempty"`
-	PreemptReduces bool   `json:"preempt_reduces,omitempty"`
+	// [RAS11, "mapper loop"]. PreemptReduces: a reduce that waits for room to reduce has one
+	// of a job with a later goal killed.
+	Cycle           time.Duration `json:"cycle_ns,omitempty"`
+	ShuffleMemory   bool          `json:"shuffle_memory,omitempty"`
+	RequiredAtFirst string        `json:"required_at_first,omitempty"`
+	TakeMapsFor     string        `json:"take_maps_for,omitempty"`
+	PreemptReduces  bool          `json:"preempt_reduces,omitempty"`
 
 	// dynamicmr. DHSA is the allocation that it builds on: "pi", "pd", or "off",
 	// which is fair. SEPB: it starts copies of slow tasks. SEPBJobs is the share of

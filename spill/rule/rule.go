@@ -1,4 +1,4 @@
-// Package rule holds the rules of kvbuffers, spills, merges and copies as pure functions of sizes.
+// Package rule holds the rules of kvbuffers, spills and merges as pure functions of sizes.
 // They say when a kvbuffer spills, and how far it may grow. They also say how many runs a merge
 // takes, and when a reduce merges what it has copied.
 //
@@ -107,9 +107,9 @@ func pass(runBytes []int64, take int, readBytes int64) ([]int64, int64) {
 	return append(runBytes[:from+1], runBytes[from+take:]...), readBytes + sum
 }
 
-// Copies are the thresholds by which a reduce merges what it copies (Hadoop 1.0.3,
+// ReduceMerges are the thresholds by which a reduce merges what it copies (Hadoop 1.0.3,
 // ReduceTask.ReduceCopier). The zero value of a field means the default that is named.
-type Copies struct {
+type ReduceMerges struct {
 	// MemoryBytes is what the segments in memory may take (mapred.job.shuffle.input.buffer.percent
 	// of the heap); 0: as much as there is.
 	MemoryBytes int64
@@ -124,7 +124,7 @@ const segmentPercent = 0.25
 
 // withDefaults sets Hadoop's defaults: mapred.job.shuffle.merge.percent and
 // mapred.inmem.merge.threshold.
-func (c Copies) withDefaults() Copies {
+func (c ReduceMerges) withDefaults() ReduceMerges {
 	c.MergePercent = cmp.Or(c.MergePercent, 0.66)
 	c.Segments = cmp.Or(c.Segments, 1000)
 	c.Factor = cmp.Or(c.Factor, 10)
@@ -132,19 +132,19 @@ func (c Copies) withDefaults() Copies {
 }
 
 // ToMemory reports whether a segment is copied to memory; else it goes straight to disk.
-func (c Copies) ToMemory(segmentBytes int64) bool {
+func (c ReduceMerges) ToMemory(segmentBytes int64) bool {
 	return c.MemoryBytes == 0 || float64(segmentBytes) < segmentPercent*float64(c.MemoryBytes)
 }
 
 // MergesMemory reports whether the segments in memory are merged to a file now.
-func (c Copies) MergesMemory(segments int, usedBytes int64) bool {
+func (c ReduceMerges) MergesMemory(segments int, usedBytes int64) bool {
 	c = c.withDefaults()
 	full := c.MemoryBytes > 0 && segments >= 2 && float64(usedBytes) >= c.MergePercent*float64(c.MemoryBytes)
 	return full || segments >= c.Segments
 }
 
 // MergesDisk reports whether the lightest Factor of so many files are merged into one now.
-func (c Copies) MergesDisk(files int) bool {
+func (c ReduceMerges) MergesDisk(files int) bool {
 	c = c.withDefaults()
 	return files >= 2*c.Factor-1
 }
@@ -159,7 +159,7 @@ type Merged struct {
 // Merge returns what a reduce moves if it copies the given number of segments, all of one
 // size. At the end the segments in memory go to a file too
 // (mapred.job.reduce.input.buffer.percent 0), and the reduce reads all files.
-func (c Copies) Merge(segments int, segmentBytes int64) (m Merged) {
+func (c ReduceMerges) Merge(segments int, segmentBytes int64) (m Merged) {
 	c = c.withDefaults()
 	var files []int64
 	held := 0

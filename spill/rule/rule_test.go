@@ -54,9 +54,9 @@ func TestPassesAreHadoops(t *testing.T) {
 // TestAReduceMergesAtItsThresholds follows Hadoop's defaults with a shuffle memory of 100
 // bytes, factor 3.
 func TestAReduceMergesAtItsThresholds(t *testing.T) {
-	c := Copies{MemoryBytes: 100, Factor: 3}
+	c := ReduceMerges{MemoryBytes: 100, Factor: 3}
 	for name, x := range map[string]struct {
-		copies   Copies
+		copies   ReduceMerges
 		segments int
 		bytes    int64
 		want     Merged
@@ -66,8 +66,8 @@ func TestAReduceMergesAtItsThresholds(t *testing.T) {
 		"a segment of a quarter goes straight to disk":    {c, 3, 25, Merged{75, 75, 0, 0, 3}},
 		"2F-1 files: the lightest F become one":           {c, 5, 25, Merged{125 + 75, 125 + 75, 0, 1, 3}},
 		"four files are too many for one pass of three":   {c, 4, 25, Merged{100 + 50, 100 + 50, 0, 1, 3}},
-		"a merge at the number of segments":               {Copies{Segments: 4, Factor: 3}, 8, 1, Merged{8, 8, 2, 0, 2}},
-		"unbounded memory, fewer segments: one in memory": {Copies{}, 999, 1 << 30, Merged{999 << 30, 999 << 30, 1, 0, 1}},
+		"a merge at the number of segments":               {ReduceMerges{Segments: 4, Factor: 3}, 8, 1, Merged{8, 8, 2, 0, 2}},
+		"unbounded memory, fewer segments: one in memory": {ReduceMerges{}, 999, 1 << 30, Merged{999 << 30, 999 << 30, 1, 0, 1}},
 		"nothing": {c, 0, 10, Merged{}},
 	} {
 		if got := x.copies.Merge(x.segments, x.bytes); got != x.want {
@@ -80,7 +80,7 @@ func TestAReduceMergesAtItsThresholds(t *testing.T) {
 // last pass reads no more files than it may.
 func TestMergesLoseNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := Copies{
+		c := ReduceMerges{
 			MemoryBytes: rapid.Int64Range(0, 1000).Draw(rt, "memory"), Factor: rapid.IntRange(2, 12).Draw(rt, "factor"),
 			Segments: rapid.IntRange(0, 50).Draw(rt, "segments at most"),
 		}

@@ -50,7 +50,7 @@ export class Run {
     this.status = chain();
     this.startOf = []; // of a bar: its decision
     this.bySlot = new Map(); // bars of a slot, in the order of time
-    this.progress = []; // of a job: times at which maps, copies and reduces were done
+    this.progress = []; // of a job: times at which maps were done, reduces had copied, and reduces were done
   }
 
   /** apply appends an answer to the question model. It returns whether anything is new. */
@@ -63,7 +63,7 @@ export class Run {
     });
     for (const j of d.jobs) {
       this.jobs[j.job] = j;
-      this.progress[j.job] ??= { maps: [], copies: [], reduces: [] };
+      this.progress[j.job] ??= { maps: [], copied: [], reduces: [] };
     }
     const bars = this.bars.seq.length;
     for (const [table, names] of Object.entries(columns)) {
@@ -102,7 +102,7 @@ export class Run {
       const p = this.progress[b.job[bar]];
       if (b.kind[bar] === REDUCE && p && left[this.phase_starts.phase[row]] && !p['c' + bar]) {
         p['c' + bar] = true;
-        p.copies.push(this.phase_starts.at[row]);
+        p.copied.push(this.phase_starts.at[row]);
       }
     });
     this.spill.grow(this.spills.bar);
@@ -162,7 +162,7 @@ export class Run {
   /** doneAt returns how many maps, copy phases and reduces of a job were done at a time. */
   doneAt(job, t) {
     const p = this.progress[job];
-    return { maps: countUpTo(p.maps, t), copies: countUpTo(p.copies, t), reduces: countUpTo(p.reduces, t) };
+    return { maps: countUpTo(p.maps, t), copied: countUpTo(p.copied, t), reduces: countUpTo(p.reduces, t) };
   }
 
   /** hueOf returns the number that chooses the hue and the letter of a job. */
@@ -234,7 +234,7 @@ export function firstAfter(list, is) {
   return low;
 }
 
-// countUpTo counts the times up to t. Times come in order, except of copies, which is near enough.
+// countUpTo counts the times up to t. Times come in order, except of copying, which is near enough.
 const countUpTo = (times, t) => firstAfter(times, (x) => x > t);
 
 const units = [['s', 1e9], ['ms', 1e6], ['µs', 1e3]];

@@ -70,7 +70,7 @@ export class Jobs {
 
   // copied returns the share of the shuffle that is done: measured by fetches, else by copy phases.
   copied(run, job, now, done) {
-    if (!run.fetches.seq.length) return done.copies / job.reduces;
+    if (!run.fetches.seq.length) return done.copied / job.reduces;
     if (this.fetchesOf?.run !== run || this.fetchesOf.n !== run.fetches.seq.length) {
       const jobs = run.jobs.map(() => ({ at: [], sum: [] })), f = run.fetches;
       for (let i = 0; i < f.seq.length; i++) {

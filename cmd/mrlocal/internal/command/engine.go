@@ -56,7 +56,7 @@ func BandwidthFlags() []argv.Spec {
 // ReadBandwidths reads BandwidthFlags.
 func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
 	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
-	o.Copies.Parallel, o.Copies.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
+	o.Copiers.Parallel, o.Copiers.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
 }
 
 // ReadEngine reads EngineFlags, except --progress, which belongs to what is shown.
