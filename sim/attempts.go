@@ -224,8 +224,8 @@ func (d *driver) reportEnd(id slots.SlotID) {
 	}
 	d.ledger.Finish(d.now, a, d.outcome(r, i))
 	j := &d.jobs[i]
-	if done, total := d.ledger.JobTasks(a.Job, slots.Map); a.Kind == slots.Map && done == total && d.shared != nil {
-		d.mapsDone()
+	if done, total := d.ledger.JobTasks(a.Job, slots.Map); a.Kind == slots.Map && done == total {
+		d.accounts.MapsDone(d.now)
 	}
 	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.Complete() {
 		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.There {
@@ -235,15 +235,6 @@ func (d *driver) reportEnd(id slots.SlotID) {
 		}
 	}
 	d.settle(i)
-}
-
-// mapsDone notes how the cores have spent the time until now. The last call is for the
-// last map of the run.
-func (d *driver) mapsDone() {
-	if d.file.Cluster.KernelBytes > 0 {
-		d.shared.SettleLinks(d.now)
-	}
-	d.mapPhase, _ = d.shared.Usage(d.now)
 }
 
 // flowed schedules the end of all copies if the last output of a job is available.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
-	"mrlocal/report"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -27,8 +26,7 @@ type driver struct {
 	where    map[slots.AttemptID]slots.SlotID // looked up only
 	trackers []tracker
 	model    costModel
-	shared   *cost.Shared                                // the model of L2; nil: another one
-	mapPhase report.CPUShares                            // until the last map of a job that was done
+	accounts accounts                                    // of the same model
 	on       [cost.EventKinds]func(id int32, gen uint32) // what handles an event
 	holds    bool                                        // a reduce may leave its copy phase only when the policy says so
 	looks    bool                                        // the policy decides by phases, and may hold reduces
@@ -57,13 +55,12 @@ type driver struct {
 // simJob is the state of a job of the file.
 type simJob struct {
 	spec    slots.JobSpec
-	filling cost.Filling // of its kvbuffers
-	written int64        // maps that have written their output
-	id      slots.JobID  // -1: not submitted
-	blame   int32        // the job because of which it is not submitted; -1: none
-	ended   bool         // it has ended, or is never submitted
-	faulty  bool         // some task has attempts that fail on purpose
-	placed  bool         // its maps' input has a place
+	written int64       // maps that have written their output
+	id      slots.JobID // -1: not submitted
+	blame   int32       // the job because of which it is not submitted; -1: none
+	ended   bool        // it has ended, or is never submitted
+	faulty  bool        // some task has attempts that fail on purpose
+	placed  bool        // its maps' input has a place
 	flow    cost.Flow
 	copying list
 }
@@ -117,9 +114,6 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
 	j.flow = cost.Flow{Maps: j.spec.Maps, Reduces: int64(j.spec.Reduces)}
-	if d.o.Cost == costL2 {
-		j.filling = cost.FillingOf(d.file, i)
-	}
 	if d.o.network() {
 		j.flow.MapBytes, j.flow.PerSecond = w.MapOutputBytes, d.file.Cluster.CopyRate()
 	}

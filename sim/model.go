@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"mrlocal/report"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
@@ -24,10 +25,24 @@ type costModel interface {
 	Done(now time.Duration, t *cost.Task, copying bool) float64
 }
 
+// accounts are what a cost model knows of all trackers and jobs. A model that knows nothing
+// leaves reports and counters as they are.
+type accounts interface {
+	// MapsDone is called when the last map of a job has ended.
+	MapsDone(now time.Duration)
+
+	// Count adds what the maps of a job of the file have spilled.
+	Count(job int32, maps int64, c *report.Counters)
+
+	// Describe adds what is known of the cluster. It is called once, at the end of the run.
+	Describe(now time.Duration, r *report.Report)
+}
+
 // setModel makes the cost model of the run.
 func (d *driver) setModel(own demand.Capacities) {
 	c := cost.Config{Queue: &d.queue, Host: d, Flow: func(job int32) *cost.Flow { return &d.jobs[job].flow }}
-	d.model = &cost.Alone{Config: c}
+	alone := &cost.Alone{Config: c}
+	d.model, d.accounts = alone, alone
 	task := func(id slots.SlotID) *cost.Task { return &d.slots[id].Task }
 	switch d.o.Cost {
 	case costMeasured:
@@ -39,7 +54,7 @@ func (d *driver) setModel(own demand.Capacities) {
 		d.on[cost.Look] = func(id int32, gen uint32) { shared.Look(d.now, id, gen) }
 		d.on[cost.EndPeriod] = func(id int32, gen uint32) { shared.EndPeriod(d.now, id, gen) }
 		d.on[cost.EndSpill] = func(id int32, gen uint32) { shared.EndSpill(d.now, id, gen) }
-		d.model, d.shared = shared, shared
+		d.model, d.accounts = shared, shared
 	}
 }
 

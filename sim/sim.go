@@ -147,18 +147,11 @@ func (d *driver) report() *report.Report {
 	for _, s := range d.o.Slow {
 		r.Config.Slow = append(r.Config.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
 	}
-	if d.shared != nil {
-		if b := &d.file.Cluster.Buffer; b.StartBytes > 0 {
-			r.Config.KVBuffer = &report.KVBuffer{StartBytes: b.StartBytes, MemoryBytes: b.MemoryBytes, Growth: b.Growth}
-		}
-		if shares, ok := d.shared.Usage(d.ledger.Now()); ok {
-			r.CPU = &report.CPU{Source: "model", Cores: d.file.Cluster.Cores * len(d.trackers), Run: shares, MapPhase: d.mapPhase}
-		}
-	}
+	d.accounts.Describe(d.ledger.Now(), r)
 	for id, i := range d.fileJob {
 		id := slots.JobID(id)
 		r.Describe(id, &d.jobs[i].spec)
-		d.jobs[i].count(&r.Jobs[id].Counters, d.file.Jobs[i].MapOutputBytes)
+		d.accounts.Count(i, d.jobs[i].written, &r.Jobs[id].Counters)
 		if a, failed := d.ledger.FailedBy(id); failed {
 			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
 		}
@@ -173,15 +166,6 @@ func (d *driver) report() *report.Report {
 		}
 	}
 	return r
-}
-
-// count adds what the maps of a job spilled. The last load counts as a spill, too.
-func (j *simJob) count(c *report.Counters, output int64) {
-	if f := &j.filling; f.EmitsBytes > 0 {
-		c.Spills += j.written * int64(f.Spills+1)
-		c.SpilledBytes += j.written * (output + f.MergeBytes/2)
-		c.KVBufferExpansions += j.written * int64(f.Expansions)
-	}
 }
 
 // run handles events until all jobs have ended and none of their attempts is left.

@@ -138,6 +138,15 @@ func (m *Alone) Set(now time.Duration, t *Task, to Activity) (over bool) {
 // Lose calls drop, which removes lost outputs from a flow that reduces copy.
 func (m *Alone) Lose(_ time.Duration, _ iter.Seq[*Task], drop func()) { drop() }
 
+// MapsDone does nothing: nobody shares the cores.
+func (m *Alone) MapsDone(time.Duration) {}
+
+// Count does nothing: there are no kvbuffers.
+func (m *Alone) Count(int32, int64, *report.Counters) {}
+
+// Describe does nothing: there are neither kvbuffers nor cores.
+func (m *Alone) Describe(time.Duration, *report.Report) {}
+
 // Done returns the share of its copy, or of its work, that an attempt has done.
 func (m *Alone) Done(now time.Duration, t *Task, copying bool) float64 {
 	if copying {
@@ -286,13 +295,41 @@ func (m *Shared) use(now time.Duration, n *node) {
 	}
 }
 
-// Usage returns how the cores of the cluster have spent the time until now; false if the
+// MapsDone notes how the cores have spent the time until now. The last call is for the last map
+// of the run.
+func (m *Shared) MapsDone(now time.Duration) {
+	if m.file.Cluster.KernelBytes > 0 {
+		m.settleLinks(now)
+	}
+	m.mapPhase, _ = m.shares(now)
+}
+
+// Count adds what the given number of maps of a job have spilled. The last load counts as a spill, too.
+func (m *Shared) Count(job int32, maps int64, c *report.Counters) {
+	if f := &m.needs[job].filling; f.EmitsBytes > 0 {
+		c.Spills += maps * int64(f.Spills+1)
+		c.SpilledBytes += maps * (m.file.Jobs[job].MapOutputBytes + f.MergeBytes/2)
+		c.KVBufferExpansions += maps * int64(f.Expansions)
+	}
+}
+
+// Describe adds the kvbuffers, and how the cores have spent the run until now.
+func (m *Shared) Describe(now time.Duration, r *report.Report) {
+	if b := &m.file.Cluster.Buffer; b.StartBytes > 0 {
+		r.Config.KVBuffer = &report.KVBuffer{StartBytes: b.StartBytes, MemoryBytes: b.MemoryBytes, Growth: b.Growth}
+	}
+	if run, ok := m.shares(now); ok {
+		r.CPU = &report.CPU{Source: "model", Cores: m.file.Cluster.Cores * len(m.nodes), Run: run, MapPhase: m.mapPhase}
+	}
+}
+
+// shares returns how the cores of the cluster have spent the time until now; false if the
 // file does not say how many there are.
 //
-// Usage may say how many bytes a core moves in a second of kernel time. Then the bytes
+// The file may say how many bytes a core moves in a second of kernel time. Then the bytes
 // of disks and networks take that time from the cores that do not compute: kernel time
 // does not make computing slower.
-func (m *Shared) Usage(now time.Duration) (s report.CPUShares, ok bool) {
+func (m *Shared) shares(now time.Duration) (s report.CPUShares, ok bool) {
 	c := &m.file.Cluster
 	all := float64(c.Cores*len(m.nodes)) * float64(now)
 	if all == 0 {
@@ -318,8 +355,8 @@ func (m *Shared) Usage(now time.Duration) (s report.CPUShares, ok bool) {
 	return s, true
 }
 
-// SettleLinks settles all networks, so that Usage counts what reduces have copied by now.
-func (m *Shared) SettleLinks(now time.Duration) {
+// settleLinks settles all networks, so that shares counts what reduces have copied by now.
+func (m *Shared) settleLinks(now time.Duration) {
 	for i := range m.nodes {
 		m.nodes[i].net.settle(now)
 		m.endCopying(now, slots.TrackerID(i))

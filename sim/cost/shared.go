@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"time"
 
+	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/workload"
@@ -19,6 +20,7 @@ type Shared struct {
 	nodes      []node  // by tracker
 	needs      []needs // by job of the file
 	task       func(id slots.SlotID) *Task
+	mapPhase   report.CPUShares // until the last map of a job was done
 }
 
 // doing is what a Task does under Shared.
