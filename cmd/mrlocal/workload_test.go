@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -22,8 +23,9 @@ import (
 
 // TestABatchGivesItsLedgerWhatASimulationGivesItsOwn runs random workload files with
 // random flags for real and in virtual time. The configuration of the Ledger and the
-// jobs that are submitted to it are the same, and so is the configuration that the
-// report shows.
+// jobs that are submitted to it are the same, and so are the injected failures and the
+// configuration that the report shows. No job is submitted before its time, or before the
+// jobs that it waits for have ended.
 func TestABatchGivesItsLedgerWhatASimulationGivesItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -32,8 +34,10 @@ func TestABatchGivesItsLedgerWhatASimulationGivesItsOwn(t *testing.T) {
 		if err := os.WriteFile(path, []byte(w.text), 0o666); err != nil {
 			rt.Fatal(err)
 		}
-		simulated := ledgerInput(rt, dir, append([]string{"sim", path}, w.flags...))
-		real := ledgerInput(rt, dir, append([]string{"batch", path, "--pin", "none", "--progress", "none", "--memory", "512MiB"}, w.flags...))
+		simulated, simulatedTimes := ledgerInput(rt, dir, append([]string{"sim", path}, w.flags...))
+		real, realTimes := ledgerInput(rt, dir, append([]string{"batch", path, "--pin", "none", "--progress", "none", "--memory", "512MiB"}, w.flags...))
+		w.checkRelease(rt, "simulated", simulatedTimes)
+		w.checkRelease(rt, "real", realTimes)
 		if d := cmp.Diff(simulated, real); d != "" {
 			rt.Fatalf("%s\n%s\n(-simulated +real):\n%s", w.text, w.flags, d)
 		}
@@ -55,10 +59,28 @@ type submittedJob struct {
 	Maps, Reduces              int64
 	Priority, Weight, Deadline int64
 	Needs                      map[string]demand.Vector // by phase
+	Failed                     int                      // attempts, by the file's faults
+}
+
+// times are when jobs were submitted and ended, by name.
+type times struct{ submitted, ended map[string]time.Duration }
+
+// checkRelease checks the times of a run against the file.
+func (w *randomWorkload) checkRelease(t *rapid.T, run string, got times) {
+	for name, at := range w.submit {
+		if got.submitted[name] < at {
+			t.Errorf("%s: %s is submitted at %v:\n%s", run, name, got.submitted[name], w.text)
+		}
+	}
+	for name, other := range w.after {
+		if got.submitted[name] < got.ended[other] {
+			t.Errorf("%s: %s is submitted at %v, and %s ends at %v:\n%s", run, name, got.submitted[name], other, got.ended[other], w.text)
+		}
+	}
 }
 
 // ledgerInput runs a command and reads what its Ledger was given out of its files.
-func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
+func ledgerInput(t *rapid.T, dir string, args []string) (got ledgerGets, at times) {
 	events, rep := filepath.Join(dir, "events"), filepath.Join(dir, "report")
 	var stderr bytes.Buffer
 	if code := run(t.Context(), append(args, "--events", events, "--report", rep), command.Env{Stdin: strings.NewReader(""), Stdout: &bytes.Buffer{}, Stderr: &stderr, Getenv: os.Getenv}); code != command.Done {
@@ -66,7 +88,7 @@ func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
 	}
 	var r report.Report
 	readJSON(t, rep, &r)
-	got := ledgerGets{Report: r.Config, Jobs: map[string]submittedJob{}}
+	got = ledgerGets{Report: r.Config, Jobs: map[string]submittedJob{}}
 	got.Report.DataPlane, got.Report.TaskTimeoutS, got.Report.Cost = nil, 0, "" // one driver's own
 
 	text, err := os.ReadFile(events)
@@ -86,11 +108,14 @@ func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
 	for i := range got.Ledger.Slots {
 		got.Ledger.Slots[i].Core = -1
 	}
+	at = times{map[string]time.Duration{}, map[string]time.Duration{}}
 	var byID []submittedJob
 	for line := range bytes.Lines(text) {
 		var e struct {
-			Op, Phase string
-			Job       int
+			Op, Phase  string
+			Job        int
+			At         time.Duration
+			OK, Killed bool
 			submittedJob
 			demand.Vector
 		}
@@ -101,6 +126,13 @@ func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
 		case "submit":
 			e.submittedJob.Needs = map[string]demand.Vector{}
 			byID = append(byID, e.submittedJob)
+			at.submitted[e.Name] = e.At
+		case "job-end":
+			at.ended[byID[e.Job].Name] = e.At
+		case "finish":
+			if !e.OK && !e.Killed {
+				byID[e.Job].Failed++
+			}
 		case "ready": // the engine learns the number of maps bit by bit
 			byID[e.Job].Maps = max(byID[e.Job].Maps, e.Maps)
 		case "demand":
@@ -110,7 +142,7 @@ func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
 	for _, j := range byID {
 		got.Jobs[j.Name] = j
 	}
-	return got
+	return got, at
 }
 
 func readJSON(t *rapid.T, path string, into any) {
@@ -125,9 +157,11 @@ func readJSON(t *rapid.T, path string, into any) {
 
 // randomWorkload is a workload file that is valid, and flags for it.
 type randomWorkload struct {
-	text  string
-	flags []string
-	jobs  int
+	text   string
+	flags  []string
+	jobs   int
+	submit map[string]time.Duration // by job
+	after  map[string]string        // by job: one that it waits for
 }
 
 // yamlMap draws a mapping in flow style: some of its keys are there.
@@ -149,6 +183,7 @@ func (m *yamlMap) may(key string, value func() any) {
 func (m *yamlMap) String() string { return "{" + strings.Join(m.keys, ", ") + "}" }
 
 func drawWorkload(t *rapid.T) (w randomWorkload) {
+	w.submit, w.after = map[string]time.Duration{}, map[string]string{}
 	n := func(least, most int) func() any {
 		return func() any { return rapid.IntRange(least, most).Draw(t, "n") }
 	}
@@ -223,7 +258,11 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 		m.must("maps", n(1, 4)())
 		m.may("reduces", n(0, 2))
 		m.may("map_time", of("0s", "1ms", "{uniform: [0s, 2ms]}", "{list: [1ms, 2ms]}", "{lognormal: [1ms, 0.3]}"))
-		m.may("submit", of("0s", "1ms", "4ms"))
+		m.may("submit", func() any {
+			at := rapid.SampledFrom([]time.Duration{0, time.Millisecond, 4 * time.Millisecond}).Draw(t, "at")
+			w.submit[fmt.Sprint("J", i)] = at
+			return at
+		})
 		m.may("deadline", of("1s", "2h"))
 		m.may("weight", of("0.5", "2"))
 		m.may("priority", of("very_low", "low", "normal", "high", "very_high"))
@@ -235,7 +274,11 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 			m.may("user", func() any { return fmt.Sprint("u", n(0, users-1)()) })
 		}
 		if i > 0 {
-			m.may("after", func() any { return fmt.Sprintf("[J%v]", n(0, i-1)()) })
+			m.may("after", func() any {
+				other := fmt.Sprint("J", n(0, i-1)())
+				w.after[fmt.Sprint("J", i)] = other
+				return "[" + other + "]"
+			})
 		}
 	})
 	list("faults", 0, 2, func(i int, m *yamlMap) {
