@@ -183,7 +183,7 @@ here come from a model of a cluster, so that most makespans are compared as rati
 | outside | ours is out of the band, or the experiment is not built; a reason says why |
 | words | the paper compares in words; ours is true or false, and a false one has a reason |
 
-A band is the paper's own range or 25 % of its figure on each side. A file may state a narrower one; a wider one is an
+The [glossary](glossary.md) has the terms. A file may state a narrower band than the usual one; a wider one is an
 error. A least value at an end of its sweep is never inside.
 
 The direction says whether ours is on the paper's side of no change: a gain is a gain of another size. It is no verdict.

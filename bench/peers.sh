@@ -195,7 +195,7 @@ if [ -e "$tree" ]; then
 	find -L "$tree" -type f -print0 | xargs -0 cat >/dev/null # in memory before anything is timed
 fi
 echo "$about"
-echo "Ratio: the peer's time by ours; above 1 mrlocal is faster."
+echo "Ratio: the peer's time divided by ours; above 1 mrlocal is faster."
 echo
 echo "| row | work | peer | its time | mrlocal | ratio | floor | aim | met |${expect:+ change |}"
 echo "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |${expect:+ ---: |}"

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"bytes"
 	"maps"
 	"path"
 	"regexp"
@@ -34,6 +35,15 @@ func TestDocumentsHaveShortLines(t *testing.T) {
 		}
 		if name == "ARCHITECTURE.md" && len(lines) > mostArchitectureLines {
 			t.Errorf("%s has %d lines, at most %d: a page that is read whole", name, len(lines), mostArchitectureLines)
+		}
+	}
+}
+
+// Terms are defined in docs/glossary.md. The pages that use them lead there.
+func TestPagesLinkToTheGlossary(t *testing.T) {
+	for name, text := range tracked(t) {
+		if strings.HasPrefix(name, "docs/") && path.Ext(name) == ".md" && !strings.HasPrefix(name, "docs/adr/") && name != "docs/glossary.md" && !bytes.Contains(text, []byte("glossary.md)")) {
+			t.Errorf("%s: no link to docs/glossary.md", name)
 		}
 	}
 }
