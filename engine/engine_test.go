@@ -391,6 +391,76 @@ func TestCancellingEndsARunSoonAndLeavesNothing(t *testing.T) {
 	empty(t, out)
 }
 
+// TestUserCodeThatEmitsForEverEndsWithItsRun: an attempt that is killed stops inside Emit. The
+// deferred calls of the mapper or reducer run, so its thread does not go on behind the run.
+func TestUserCodeThatEmitsForEverEndsWithItsRun(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("a b\n")}})
+	list := func() jobs.Reducer {
+		return jobs.ReducerFunc(func(_ []byte, vs *jobs.Values, _ jobs.Emitter) error {
+			for vs.Next() {
+			}
+			return nil
+		})
+	}
+	spans := []jobs.Span{{Off: 0, Len: 1}}
+	for name, c := range map[string]struct {
+		reducer func() jobs.Reducer
+		emit    func(b jobs.Block, out jobs.Emitter)
+	}{
+		"a sum":        {func() jobs.Reducer { return jobs.NewSum() }, func(_ jobs.Block, out jobs.Emitter) { out.Emit([]byte("x"), jobs.AppendUint64(nil, 1)) }},
+		"a list":       {list, func(_ jobs.Block, out jobs.Emitter) { out.Emit([]byte("x"), nil) }},
+		"blocks taken": {list, func(b jobs.Block, out jobs.Emitter) { out.(jobs.Taker).Take(b, spans) }},
+		"spans summed": {func() jobs.Reducer { return jobs.NewSum() }, func(b jobs.Block, out jobs.Emitter) { jobs.EmitSpans(out, b.Data, spans, jobs.AppendUint64(nil, 1)) }},
+		"map-only":     {nil, func(_ jobs.Block, out jobs.Emitter) { out.Emit([]byte("x"), nil) }},
+		"a reducer": {func() jobs.Reducer {
+			return jobs.ReducerFunc(func(_ []byte, _ *jobs.Values, out jobs.Emitter) error {
+				for {
+					out.Emit([]byte("x"), nil)
+				}
+			})
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			ended := make(chan struct{}, 9)
+			job := jobs.Job{Name: "endless", NewReducer: c.reducer, NewMapper: func() jobs.Mapper {
+				return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+					defer func() { ended <- struct{}{} }()
+					if c.emit == nil {
+						out.Emit([]byte("x"), nil)
+						return nil
+					}
+					for {
+						c.emit(b, out)
+					}
+				})
+			}}
+			if c.emit == nil {
+				reducer := c.reducer
+				job.NewReducer = func() jobs.Reducer {
+					r := reducer()
+					return jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+						defer func() { ended <- struct{}{} }()
+						return r.Reduce(key, vs, out)
+					})
+				}
+			}
+			_, err := engine.RunChain(ctx, jobs.Chain{job}, engine.Options{JobOptions: engine.JobOptions{Inputs: []string{in}, OutputFile: filepath.Join(t.TempDir(), "out")}})
+			if !errors.Is(err, errs.Interrupted) {
+				t.Errorf("error %v", err)
+			}
+			for range map[bool]int{true: 2, false: 1}[c.emit == nil] { // the mapper of a reducer's input ends by itself
+				select {
+				case <-ended:
+				case <-time.After(5 * time.Second):
+					t.Fatal("the code goes on")
+				}
+			}
+		})
+	}
+}
+
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -68,7 +68,8 @@ type Block struct {
 // Emitter takes the results of a mapper or a reducer. Emit copies key and value
 // before it returns, so the caller may reuse both. Emit returns no error: the
 // Emitter keeps the first one, and the engine ends the attempt with it. An
-// attempt that is killed stops inside Emit.
+// attempt that is killed stops inside Emit, which then does not return: it panics, and
+// the engine recovers. Deferred calls run.
 //
 // What a mapper emits goes to the reducers. What a reducer emits, or the mapper
 // of a job without reducers, is written as text: key, TAB, value, delimiter. If

@@ -303,6 +303,15 @@ func (b *Buffer) alive() bool {
 	return b.err == nil && !b.ended
 }
 
+// stop ends the user code that is calling, if its attempt is killed: it panics with
+// runs.ErrKilled, which the engine recovers. Code that never returns by itself would keep its
+// core for ever.
+func (b *Buffer) stop() {
+	if b.o.Killed() {
+		panic(runs.ErrKilled)
+	}
+}
+
 // nextIndex begins the next index chunk. It reports false where there is no
 // memory.
 func (b *Buffer) nextIndex() bool {
@@ -448,6 +457,7 @@ func (b *Buffer) drop() {
 // without being copied.
 func (b *Buffer) emitAlone(key, value []byte) {
 	if b.err != nil || b.ended {
+		b.stop()
 		return
 	}
 	need := int64(len(key)) + int64(len(value)) + record.MaxHeaderBytes

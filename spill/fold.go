@@ -43,8 +43,9 @@ func (b *Buffer) fold(key, value []byte) {
 }
 
 // refuseValue fails for a value that is no sum. It is also called where there is
-// no table because of an error, and does nothing then.
+// no table because of an error. Then it only stops code whose attempt is killed.
 func (b *Buffer) refuseValue(value []byte) {
+	b.stop()
 	if b.err == nil && !b.ended && len(b.load.table.directory) > 0 {
 		b.fail(fmt.Errorf("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
 	}

@@ -240,8 +240,15 @@ func TestAKilledAttemptStopsEmitting(t *testing.T) {
 		}
 		b.Emit([]byte("a"), make([]byte, 8))
 		killed = true
-		for range 1_000_000 {
-			b.Emit([]byte("a"), make([]byte, 8))
+		stopped := func(emits int) (by any) {
+			defer func() { by = recover() }()
+			for range emits {
+				b.Emit([]byte("a"), make([]byte, 8))
+			}
+			return nil
+		}
+		if by := stopped(1_000_000); by != any(runs.ErrKilled) {
+			t.Errorf("stopped by %v", by)
 		}
 		if err := b.Err(); err != runs.ErrKilled {
 			t.Errorf("got %v", err)
@@ -250,7 +257,9 @@ func TestAKilledAttemptStopsEmitting(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 		b.Discard()
-		b.Emit([]byte("after"), make([]byte, 8))
+		if by := stopped(1); by != any(runs.ErrKilled) {
+			t.Errorf("after Discard stopped by %v", by)
+		}
 		done()
 	}
 }

@@ -286,7 +286,7 @@ type Options struct {
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine
 	// of the caller. Notify may be called from that thread.
 	Background func(spill func())
-	Killed     func() bool      // polled every few thousand records; nil: never
+	Killed     func() bool      // polled every few thousand records; Emit panics with runs.ErrKilled then; nil: never
 	Notify     func(runs.Event) // nil: events are dropped
 }
 

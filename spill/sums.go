@@ -62,6 +62,7 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 		b.alive()
 	}
 	if len(b.load.table.directory) == 0 && !b.startTable() {
+		b.stop()
 		return
 	}
 	delta := binary.LittleEndian.Uint64(value)
@@ -145,6 +146,7 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 		b.alive()
 	}
 	if len(b.load.table.directory) == 0 && !b.startTable() {
+		b.stop()
 		return
 	}
 	var room [pendingSums]keySum

@@ -42,6 +42,7 @@ func (b *Buffer) Reclaim() {
 // (copyBlockBytes). Else each record is emitted.
 func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	if len(spans) == 0 || !b.alive() {
+		b.stop()
 		return
 	}
 	if b.mode != sortMode || b.lent.loan == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {

@@ -19,6 +19,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // Source is what a map task reads.
@@ -215,10 +216,14 @@ func (e *UserError) Error() string { return e.What + ": " + e.Cause.Error() }
 func (e *UserError) Unwrap() error { return e.Cause }
 
 // Guard runs user code. It returns a *UserError with the stack, for an error of f
-// and for a panic. what names the code in messages.
+// and for a panic. what names the code in messages. Of an attempt that is killed it returns
+// runs.ErrKilled.
 func Guard(what string, f func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if p == any(runs.ErrKilled) { // an Emitter ended the code
+			err = runs.ErrKilled
+		} else if p != nil {
 			cause, isErr := p.(error)
 			if isErr {
 				cause = fmt.Errorf("panic: %w", cause)

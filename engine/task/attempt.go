@@ -193,7 +193,10 @@ func (a *SlotAttempt) Name() string {
 // not end the process, so that the run can still remove its files.
 func Whole(attempt func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if p == any(runs.ErrKilled) { // by an Emitter that no user code called
+			err = ErrKilled
+		} else if p != nil {
 			err = &internalError{fault: p, stack: debug.Stack()}
 		}
 	}()

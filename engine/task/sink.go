@@ -12,6 +12,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/output/spool"
+	"mrlocal/spill/runs"
 )
 
 // Sink is where a job's parts go.
@@ -159,6 +160,7 @@ type textOut struct {
 	w       io.Writer
 	buf     []byte
 	delim   byte
+	killed  func() bool
 	err     error // the first one
 	records int64
 	bytes   int64 // written to w
@@ -185,7 +187,7 @@ func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &textOut{w: w, buf: c.Data[:0], delim: a.Job.Spec.Delim.Byte()}, nil
+	return &textOut{w: w, buf: c.Data[:0], killed: a.Killed, delim: a.Job.Spec.Delim.Byte()}, nil
 }
 
 // Emit writes key, TAB, value and delimiter. It leaves out a nil key or value, and
@@ -225,13 +227,17 @@ func (t *textOut) line(record []byte) {
 // WriteRaw writes p without a delimiter.
 func (t *textOut) WriteRaw(p []byte) { t.put(p) }
 
-// put appends p. It writes the buffer whenever that is full.
+// put appends p. It writes the buffer whenever that is full. If the attempt is killed, it ends
+// the user code that is calling: it panics with runs.ErrKilled, which the engine recovers.
 func (t *textOut) put(p []byte) {
 	for {
 		n := copy(t.buf[len(t.buf):cap(t.buf)], p)
 		t.buf = t.buf[:len(t.buf)+n]
 		if p = p[n:]; len(p) == 0 {
 			return
+		}
+		if t.killed() {
+			panic(runs.ErrKilled)
 		}
 		t.flush()
 	}
@@ -268,7 +274,7 @@ func (a *SlotAttempt) output(name string) jobs.Emitter {
 	}
 	text, err := a.openOutput(name)
 	if err != nil {
-		text = &textOut{w: io.Discard, buf: make([]byte, 0, 64), err: err}
+		text = &textOut{w: io.Discard, buf: make([]byte, 0, 64), killed: a.Killed, err: err}
 	}
 	if a.outputs == nil {
 		a.outputs = map[string]*textOut{}

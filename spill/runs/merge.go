@@ -34,7 +34,8 @@ type MergeOptions struct {
 	Notify func(Event) // nil: events are dropped
 }
 
-// ErrKilled is the sticky error of a kvbuffer or merge whose attempt is killed.
+// ErrKilled is the sticky error of a kvbuffer or merge whose attempt is killed. An Emitter of
+// the attempt panics with it, to end user code that goes on.
 var ErrKilled = errors.New("the attempt is killed")
 
 // The chunks of a merge: one of readers.useMemory, then those of disk cursors.
