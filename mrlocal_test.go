@@ -20,6 +20,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/wordcount"
+	"mrlocal/slots"
 )
 
 func input(t *testing.T, text string) mrlocal.JobOptions {
@@ -83,13 +84,18 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		text   string
 		report bool
 	}{
-		"a job without a mapper":     {job: jobs.Job{}, kind: mrlocal.ErrBadOptions, text: "job: has no mapper"},
-		"no input":                   {job: emits, kind: mrlocal.ErrBadOptions, text: "Options.Inputs: name files, directories, globs, or - for standard input"},
-		"a negative block size":      {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes -1: must be at least 0"},
-		"too little memory":          {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes 1: too little for 2 slots: at least 16MiB"},
-		"an input that is not there": {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, cause: fs.ErrNotExist, text: "/no/such: no such file or directory"},
-		"a mapper that fails":        {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},
-		"a context that ends":        {job: waits, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrInterrupted, cause: stop, text: "stop", report: true},
+		"a job without a mapper":      {job: jobs.Job{}, kind: mrlocal.ErrBadOptions, text: "job: has no mapper"},
+		"no input":                    {job: emits, kind: mrlocal.ErrBadOptions, text: "Options.Inputs: name files, directories, globs, or - for standard input"},
+		"a negative block size":       {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes -1: must be at least 0"},
+		"too little memory":           {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes 1: too little for 2 slots: at least 16MiB"},
+		"a time limit below 0":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), TaskTimeout: -time.Second}, kind: mrlocal.ErrBadOptions, text: "Options.TaskTimeout -1s: must not be negative"},
+		"a codec that is none":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Codec: 99}, kind: mrlocal.ErrBadOptions, text: "Options.Codec 99: is none"},
+		"a slowstart above 1":         {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Slowstart: new(2 * slots.One)}}, kind: mrlocal.ErrBadOptions, text: "Options.Slowstart 2: is not between 0 and 1"},
+		"a pool that is there twice":  {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Pools: []slots.Pool{{Name: "a"}, {Name: "a"}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Pools: pool "a": is there twice, or has a negative number`},
+		"a user with a limit below 0": {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{Name: "a", MaxRunning: -1}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Users: user "a": is there twice, or has a negative limit`},
+		"an input that is not there":  {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, cause: fs.ErrNotExist, text: "/no/such: no such file or directory"},
+		"a mapper that fails":         {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},
+		"a context that ends":         {job: waits, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrInterrupted, cause: stop, text: "stop", report: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Stdout = io.Discard
@@ -124,13 +130,14 @@ func TestAnErrorHasItsKind(t *testing.T) {
 }
 
 func TestTheZeroOptionsLendSlots(t *testing.T) {
-	o := mrlocal.Options{JobOptions: input(t, "a b a\n")}
+	o := mrlocal.Options{JobOptions: input(t, strings.Repeat("a b a\n", 50_000))}
+	o.BlockBytes = 16 << 10 // many maps: a reduce slot gets some
 	report, err := mrlocal.RunChain(t.Context(), counting(t), o)
-	if err != nil || report.Policy != mrlocal.DefaultPolicy {
+	if err != nil || report.Policy != "pi-dhfs" || report.LentSlotSeconds == 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	report, err = mrlocal.RunBatch(t.Context(), []mrlocal.BatchJob{{Chain: counting(t), JobOptions: o.JobOptions}}, mrlocal.Options{})
-	if err != nil || report.Policy != mrlocal.DefaultPolicy {
+	if err != nil || report.Policy != "pi-dhfs" || report.LentSlotSeconds == 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -155,7 +162,14 @@ func TestRunsInOneProcessDoNotDisturbOneAnother(t *testing.T) {
 			}
 			return mapper()
 		}
-		if _, err = mrlocal.RunChain(t.Context(), chain, o); err != nil {
+		if n%2 == 0 {
+			_, err = mrlocal.RunChain(t.Context(), chain, o)
+		} else {
+			job := mrlocal.BatchJob{Chain: chain, JobOptions: o.JobOptions}
+			o.JobOptions = mrlocal.JobOptions{}
+			_, err = mrlocal.RunBatch(t.Context(), []mrlocal.BatchJob{job}, o)
+		}
+		if err != nil {
 			return err
 		}
 		if want := fmt.Sprintf("w%d\t%d\n", n, 20_000+n); out.String() != want {

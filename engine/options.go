@@ -306,6 +306,12 @@ func (o *Options) validate(jobCount int) error {
 			return errs.Optionf(fmt.Sprintf("Options.%s %v", s.field, s.value), "must lie above 0 and at most at 1")
 		}
 	}
+	if o.TaskTimeout < 0 {
+		return errs.Optionf(fmt.Sprintf("Options.TaskTimeout %v", o.TaskTimeout), "must not be negative")
+	}
+	if o.Codec > runs.Zstd {
+		return errs.Optionf(fmt.Sprintf("Options.Codec %d", o.Codec), "is none")
+	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
 		return errs.Optionf(o.memoryName(), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
@@ -122,8 +123,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate finds what would break the Ledger later. Users see the errors of workload files and
-// options first, so these are meant for drivers.
+// validate finds what would break the Ledger later. Errors are of kind errs.BadOptions. They name
+// fields as users of a driver know them; those of slots are meant for drivers.
 func (c *Config) validate() error {
 	if len(c.Slots) == 0 {
 		return errors.New("slots: a ledger without slots")
@@ -138,36 +139,39 @@ func (c *Config) validate() error {
 		}
 		top = max(top, s.Tracker)
 	}
-	for _, p := range []PPM{c.Slowstart, c.BorrowMap, c.BorrowReduce} {
-		if p < 0 || p > One {
-			return fmt.Errorf("slots: share %v is not between 0 and 1", p)
+	for _, p := range []struct {
+		field string
+		share PPM
+	}{{"Slowstart", c.Slowstart}, {"BorrowMap", c.BorrowMap}, {"BorrowReduce", c.BorrowReduce}} {
+		if p.share < 0 || p.share > One {
+			return errs.Optionf(fmt.Sprintf("Options.%s %v", p.field, p.share), "is not between 0 and 1")
 		}
 	}
 	if c.MaxAttempts < 1 {
-		return fmt.Errorf("slots: %d attempts per task", c.MaxAttempts)
+		return errs.Optionf(fmt.Sprintf("Options.Attempts %d", c.MaxAttempts), "must be at least 1")
 	}
 	seen := map[string]bool{}
 	for _, p := range c.Pools {
 		if seen[p.Name] || p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 {
-			return fmt.Errorf("slots: pool %q: duplicate name, or a negative number", p.Name)
+			return errs.Optionf("Options.Pools", "pool %q: is there twice, or has a negative number", p.Name)
 		}
 		if p.MaxRunning < 0 || p.PreemptAfter < 0 || p.FairPreemptAfter < 0 {
-			return fmt.Errorf("slots: pool %q: a negative limit or time", p.Name)
+			return errs.Optionf("Options.Pools", "pool %q: has a negative limit or time", p.Name)
 		}
 		seen[p.Name] = true
 	}
 	if err := c.Capacities.Validate(int32(top)); err != nil {
-		return fmt.Errorf("slots: %w", err)
+		return errs.Optionf("Options.Capacities", "%w", err)
 	}
 	users := map[string]bool{}
 	for _, u := range c.Users {
 		if users[u.Name] || u.MaxRunning < 0 {
-			return fmt.Errorf("slots: user %q: duplicate name, or a negative limit", u.Name)
+			return errs.Optionf("Options.Users", "user %q: is there twice, or has a negative limit", u.Name)
 		}
 		users[u.Name] = true
 	}
 	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
-		return fmt.Errorf("slots: a negative number among %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
+		return errs.Optionf("Options", "a negative number among %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
 	}
 	return nil
 }
