@@ -288,7 +288,7 @@ func (o *Options) validate(jobCount int) error {
 	}{
 		{"MapSlots", int64(o.MapSlots), 1},
 		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copiers.Parallel", int64(o.Copiers.Parallel), 0}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copiers.Parallel", int64(o.Copiers.Parallel), 0}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0}, {"TaskTimeout", int64(o.TaskTimeout), 0},
 		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
 		if n.value < n.least {
@@ -305,9 +305,6 @@ func (o *Options) validate(jobCount int) error {
 		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
 			return errs.Optionf(fmt.Sprintf("Options.%s %v", s.field, s.value), "must lie above 0 and at most at 1")
 		}
-	}
-	if o.TaskTimeout < 0 {
-		return errs.Optionf(fmt.Sprintf("Options.TaskTimeout %v", o.TaskTimeout), "must not be negative")
 	}
 	if o.Codec > runs.Zstd {
 		return errs.Optionf(fmt.Sprintf("Options.Codec %d", o.Codec), "is none")

@@ -152,11 +152,8 @@ func (c *Config) validate() error {
 	}
 	seen := map[string]bool{}
 	for _, p := range c.Pools {
-		if seen[p.Name] || p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 {
+		if seen[p.Name] || p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 || p.MaxRunning < 0 || min(p.PreemptAfter, p.FairPreemptAfter) < 0 {
 			return errs.Optionf("Options.Pools", "pool %q: is there twice, or has a negative number", p.Name)
-		}
-		if p.MaxRunning < 0 || p.PreemptAfter < 0 || p.FairPreemptAfter < 0 {
-			return errs.Optionf("Options.Pools", "pool %q: has a negative limit or time", p.Name)
 		}
 		seen[p.Name] = true
 	}
