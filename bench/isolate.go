@@ -10,8 +10,8 @@ import (
 	"mrlocal/workload"
 )
 
-// Isolate makes the runs of each figure with each of its changes alone, and adds to the
-// reason what comes out; most is as in Run. A cause is isolated if one change brings the
+// Isolate runs each figure again with each of its changes (isolate) alone, and adds the results
+// to its reason. most is as in Run. A cause is isolated if one change brings the
 // figure into its band, or to the other side of it, or makes the comparison true.
 func (r *Result) Isolate(ctx context.Context, most int) error {
 	seeds := max(r.Seeds, 1)

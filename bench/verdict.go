@@ -32,7 +32,7 @@ func (v Verdict) String() string { return verdictWords[v] }
 // MarshalText returns the word of v.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what MarshalText returns. It fails if text is another word.
+// UnmarshalText reads the word of a verdict. It fails for any other text.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	i, err := wordIn(verdictWords[:], text)
 	*v = Verdict(i)
@@ -58,7 +58,7 @@ func (d Direction) String() string { return directionWords[d] }
 // MarshalText returns the word of d.
 func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what MarshalText returns. It fails if text is another word.
+// UnmarshalText reads the word of a direction. It fails for any other text.
 func (d *Direction) UnmarshalText(text []byte) error {
 	i, err := wordIn(directionWords[:], text)
 	*d = Direction(i)
@@ -108,7 +108,7 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 	return []byte(c), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON returns.
+// UnmarshalJSON reads a number of any precision as its text, and null as "".
 func (c *Cell) UnmarshalJSON(text []byte) error {
 	*c = Cell(text)
 	if string(text) == "null" {

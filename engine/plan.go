@@ -160,10 +160,10 @@ type plannedAgain struct {
 // StoredBytes returns the length of the split.
 func (s plannedAgain) StoredBytes() int64 { return s.bytes }
 
-// Again returns the same split.
+// Again implements source.Source: the same split is read a second time.
 func (s plannedAgain) Again() (source.Source, error) { s.again = true; return s, nil }
 
-// Open plans and reads.
+// Open plans the input anew, because the plan was dropped, and opens the split.
 func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
 	plan, err := s.job.planAgain()
 	if err != nil {

@@ -43,8 +43,7 @@ type Options struct {
 // defaultPort is dfs.namenode.http-address of Hadoop 3.
 const defaultPort = "9870"
 
-// Is reports whether name is one for this package, that is, whether it begins with hdfs:// or
-// webhdfs://.
+// Is reports whether name is a URI of HDFS: it begins with hdfs:// or webhdfs://.
 func Is(name string) bool {
 	return strings.HasPrefix(name, "hdfs://") || strings.HasPrefix(name, "webhdfs://")
 }

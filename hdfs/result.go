@@ -215,7 +215,8 @@ func (p *ResultPart) Commit() error {
 	return nil
 }
 
-// Abort gives the attempt up. What it has written goes with the whole of _temporary.
+// Abort ends the attempt without a result. What it has written is removed later, with all of
+// _temporary.
 func (p *ResultPart) Abort() {
 	p.aborted.Store(true)
 	p.w.Abort()

@@ -218,8 +218,8 @@ func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID
 	l.endFact(j)
 }
 
-// Phase reports that an attempt has entered phase p. That a map has begun to compute leads
-// to no decision: its start has said so.
+// Phase reports that an attempt has entered phase p. A map begins to compute when it starts, so
+// that phase leads to no decision.
 func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)

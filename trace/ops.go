@@ -59,7 +59,7 @@ const (
 	numOps
 )
 
-// Ops is how many Ops there are, OpNone among them.
+// Ops is the number of Ops, with OpNone.
 const Ops = numOps
 
 // Class says what a replay does with an Op.

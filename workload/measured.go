@@ -53,8 +53,8 @@ func SlowerBeside(k float64, cores int, alone, all float64) float64 {
 	return alone + (all-alone)*min(1, max(0, k-1)/float64(cores-1))
 }
 
-// Slowed returns what was measured as it is on a machine whose probe takes alone and all times
-// as long.
+// Slowed returns a copy of m for a slower machine. There the probe takes alone times as long on one
+// core, and all times as long on all cores at once.
 func (m *Measured) Slowed(alone, all float64) *Measured {
 	slow := *m
 	one := SlowerBeside(1, m.Cores, alone, all)

@@ -300,7 +300,7 @@ func (j *Journal) syncOutputs() error {
 	}
 }
 
-// NoteKept tells the user of a run that has failed what the next one need not do again.
+// NoteKept notes, after a run that failed, how many map outputs the next run finds here.
 func (j *Journal) NoteKept(note func(string)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

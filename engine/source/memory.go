@@ -91,7 +91,7 @@ func (m Memory) Charge(bytes int64) (release func(), err error) {
 // Put gives a chunk back.
 func (m Memory) Put(c *membudget.Chunk) { m.Lease.Free(c) }
 
-// Room judges before the maps of a job start whether its temporary files will find room.
+// Room estimates, before the maps of a job start, whether its temporary files will fit on the disk.
 type Room struct {
 	Job      *jobs.Job
 	Plan     *input.Plan // nil: the job reads no file

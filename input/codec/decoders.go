@@ -277,16 +277,14 @@ type refusedError struct{ error }
 // Unwrap returns the reason.
 func (e *refusedError) Unwrap() error { return e.error }
 
-// StoredBytes returns how many bytes have been read of the file that was opened
-// last.
+// StoredBytes returns how many bytes of the file that was opened last have been read.
 func (d *Decoders) StoredBytes() int64 { return d.stored.bytes }
 
-// Ended reports whether that file has been read to its end.
+// Ended reports whether the file that was opened last has been read to its end.
 func (d *Decoders) Ended() bool { return d.stored.ended }
 
-// Explain returns the meaning of an error of reading: data is corrupt or cut
-// short after at decoded bytes. It returns errors of the file system as they
-// are.
+// Explain turns an error of a decoder into one for users: the data is corrupt or cut short,
+// behind at decoded bytes. It returns errors of the file system unchanged.
 func (d *Decoders) Explain(err error, at int64) error {
 	var refused *refusedError
 	var read *fs.PathError

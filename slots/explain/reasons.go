@@ -45,8 +45,8 @@ var errNoDecision = errors.New("no attempt was started or killed by this event")
 
 // Why returns the reason of the start or kill with number seq. r is an event file from its
 // first line. It need not be complete: the run may go on. Only o.Name and o.Policy are used.
-// Why fails if r was changed or is no event file, if the Ledger decides otherwise than the
-// file, and if event seq starts and kills nothing or is missing.
+// Why fails if r was changed or is no event file, or if the Ledger decides otherwise than the
+// file. It also fails if event seq is missing, or starts and kills nothing.
 func Why(r io.Reader, seq uint64, o Options) (*Reason, error) {
 	var found *Reason
 	err := reasons(r, o, seq, func(x *Reason) bool {
@@ -68,8 +68,8 @@ func Reasons(r io.Reader, o Options, yield func(x *Reason) bool) error {
 }
 
 // WhyIdle returns sentences, in one line, that say why nothing ran on a slot at a time. r
-// and o are as for Why. WhyIdle fails if r was changed or is no event file, if the Ledger
-// decides otherwise than the file, and if the run has no such slot.
+// and o are as for Why. WhyIdle fails if r was changed or is no event file, or if the Ledger
+// decides otherwise than the file. It also fails if the run has no such slot.
 func WhyIdle(r io.Reader, slot int, at time.Duration, o Options) (string, error) {
 	var b bytes.Buffer
 	err := Sentences(&b, r, Options{Name: o.Name, Policy: o.Policy, WhyIdle: slot, At: at, HasAt: true, Open: true})

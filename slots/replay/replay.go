@@ -178,8 +178,8 @@ func (r *replay) end(err error) (*Difference, error) {
 	if r.factsLine > 0 {
 		return nil, fmt.Errorf("the facts before line %d are not those of the run, though no decision differs", r.factsLine)
 	}
-	// A bad line, or a hash that does not match, counts only if no decision differs before it:
-	// that says more.
+	// A bad line, or a hash that does not match, counts only if no decision differs before it. A
+	// decision that differs is the better report.
 	if !errors.Is(err, io.EOF) {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func (a *Arena) within(ref, addr uint64) []byte {
 	return a.At(addr)
 }
 
-// At returns the memory from addr on, to the end of what Add was given.
+// At returns the memory from addr to the end of its chunk, as Add was given it.
 func (a *Arena) At(addr uint64) []byte { return a.pieces[addr>>segBits][addr&SegMask:] }
 
 // Touch reads two bytes of the record at ref, so that its first two cache lines

@@ -39,8 +39,8 @@ type Growth struct {
 	Doubles bool
 }
 
-// NeedsBytes returns x; 0 if pfs or tfs is not known. The block being mapped counts as read
-// already, which makes x a little too small: x is at least a sixteenth more than abs.
+// NeedsBytes returns x; 0 if pfs or tfs is not known. x is at least a sixteenth more than abs:
+// pfs has the whole block that is being mapped, so the proportion gives a little too little.
 func (g *Growth) NeedsBytes() int64 {
 	if g.PfsBytes <= 0 || g.TfsBytes <= 0 {
 		return 0

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// wholeLeast is how many entries are sorted again at least where all runs are
-	// sorted already; fewer are merged.
+	// wholeLeast is the least number of entries that are sorted anew though all runs are sorted
+	// already. Fewer entries are merged.
 	wholeLeast = 4096
 
 	// scratchEntries is the scratch of a sort whose entries are longer than it,

@@ -71,7 +71,7 @@ func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
 }
 
-// Load is in weight.
+// Load implements dhfs.PDCounts. Its numbers are sums of slot weights.
 func (c *counts) Load(v *slots.View) dhfs.Load {
 	w, t := v.Weights(), v.Tracker()
 	return dhfs.Load{

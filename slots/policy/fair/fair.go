@@ -66,9 +66,8 @@ func NewLate(o policy.Options) *Late {
 	return NewCopying("late", o, true, false, [trace.Kinds]slots.PPM{})
 }
 
-// NewCopying returns a fair scheduler of that name that copies slow tasks, if
-// copies is set; atInput as in policy.NewCopies. checked is, by kind, the share of the running jobs whose pending
-// tasks go before copies.
+// NewCopying returns a fair scheduler of the given name. If copies is set, it copies slow tasks;
+// checked and atInput are as for policy.NewCopies.
 func NewCopying(name string, o policy.Options, copies, atInput bool, checked [trace.Kinds]slots.PPM) *Late {
 	f := &Fair{name: name, options: o}
 	if copies {

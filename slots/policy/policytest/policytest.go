@@ -311,7 +311,7 @@ func failures(l *slots.Ledger) bool {
 }
 
 // checkEvents checks the events by rules that need no Ledger. No slot runs two attempts
-// at a time. No task does without speculation. No task commits twice unless its output
+// at a time. Without speculation no task runs two attempts at a time. No task commits twice unless its output
 // was lost between.
 func checkEvents(events []trace.Event) error {
 	type task struct {

@@ -123,10 +123,10 @@ func First[K any](r *slots.Ranking[K]) (slots.JobID, bool) {
 // containers.
 const RuleFewest slots.Rule = "fewest-containers"
 
-// FewestWords words RuleFewest.
+// FewestWords are the words of RuleFewest in explanations.
 const FewestWords = "its job has the fewest containers for its weight, maps and reduces together"
 
-// Holds words how many containers a job has.
+// Holds says in words how many containers a job has.
 func Holds(j slots.JobView) string {
 	if n := Held(j); n != 1 {
 		return fmt.Sprintf("it has %d containers", n)
