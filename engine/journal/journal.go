@@ -34,6 +34,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/paths"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/spill/runs"
@@ -94,6 +95,7 @@ type Run struct {
 	NoDecode bool
 	Parts    bool           // the result shows where a part ends
 	Temp     *disk.TempRoot // bounds the bytes of map outputs
+	Output   string         // the file or directory of the result; "": there is none
 }
 
 // lines returns the run as lines of the form name=value.
@@ -118,6 +120,9 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 		return nil, errs.Optionf("Options.ResumeDir", "%s has no reduces here; only jobs with reduces can go on after a kill", r.Job.Name)
 	case r.Job.NoInput:
 		return nil, errs.Optionf("Options.ResumeDir", "%s finds its input by itself, so a change of it after a kill would not be noticed; run it without", r.Job.Name)
+	// The directory is cleared when the run has succeeded.
+	case r.Output != "" && paths.Overlap(dir, r.Output):
+		return nil, errs.Optionf("Options.ResumeDir", "%s: overlaps the output %s; give a name outside", dir, r.Output)
 	case len(plan.Streams) > 0:
 		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which Options.ResumeDir cannot go on with; give it as a plain file")
 	}

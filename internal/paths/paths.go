@@ -119,6 +119,13 @@ func Locate(name string) string {
 	return abs
 }
 
+// Overlap reports whether two names lead to one place, or one lies inside the other. Nothing
+// has to exist there.
+func Overlap(a, b string) bool {
+	a, b = Locate(a)+string(filepath.Separator), Locate(b)+string(filepath.Separator)
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
 // Above returns the files that exist at path and above it, from path to the
 // root. path is absolute.
 func Above(path string) (files []fs.FileInfo) {

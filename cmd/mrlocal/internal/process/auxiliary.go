@@ -224,6 +224,11 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 			return nil, errs.Optionf("--output-file", "%s: is the --events or --report file too", path)
 		}
 	}
+	for _, dir := range w.Outputs { // they need not exist yet
+		if path != "" && dir != "" && paths.Locate(path) == paths.Locate(dir) {
+			return nil, errs.Optionf("--"+flag, "%s: is a directory of the run; name another file", path)
+		}
+	}
 	return openAuxFile(flag, path, w.Inputs, w.Outputs)
 }
 

@@ -119,7 +119,7 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 // besideRun returns what a run reads and writes. No auxiliary file may be an input or
 // an output, or lie inside one. Nor may it share standard output with the result.
 func besideRun(e command.Env, o *mrlocal.Options) process.Work {
-	w := process.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
+	w := process.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir, o.ResumeDir}}
 	if o.OutputFile != "" {
 		w.Files = []string{o.OutputFile}
 	}
