@@ -244,3 +244,44 @@ func TestASecondRunDoesNotWriteToTheDirectoryOfTheFirst(t *testing.T) {
 		t.Errorf("the first run: %v", err)
 	}
 }
+
+// TestUserCodeThatPanicsFailsItsJob: wherever it panics, the error names the user's code, the
+// process lives on, and it is no defect of mrlocal.
+func TestUserCodeThatPanicsFailsItsJob(t *testing.T) {
+	mapper := func() jobs.Mapper {
+		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+			out.Emit([]byte("k"), []byte("v"))
+			return nil
+		})
+	}
+	reducer := func() jobs.Reducer { return jobs.NewSum() }
+	for name, c := range map[string]struct {
+		job  jobs.Job
+		text string
+	}{
+		"NewMapper":                   {jobs.Job{NewMapper: func() jobs.Mapper { panic("boo") }, NewReducer: reducer}, "new mapper: panic: boo"},
+		"NewMapper of a map-only job": {jobs.Job{NewMapper: func() jobs.Mapper { panic("boo") }}, "new mapper: panic: boo"},
+		"NewMapper of a sampled job":  {jobs.Job{NewMapper: func() jobs.Mapper { panic("boo") }, NewReducer: reducer, Ordered: true}, "new mapper: panic: boo"},
+		"NewReducer":                  {jobs.Job{NewMapper: mapper, NewReducer: func() jobs.Reducer { panic("boo") }}, "new reducer: panic: boo"},
+		"NewCombiner":                 {jobs.Job{NewMapper: mapper, NewReducer: reducer, NewCombiner: func() jobs.Reducer { panic("boo") }}, "panic: boo"},
+		"NewFolder":                   {jobs.Job{NewMapper: mapper, NewReducer: reducer, NewFolder: func() jobs.Folder { panic("boo") }}, "new folder: panic: boo"},
+		"Begin":                       {jobs.Job{NewMapper: func() jobs.Mapper { return panicking{} }, NewReducer: reducer}, "begin: panic: boo"},
+		"NewReleaser":                 {jobs.Job{NewMapper: mapper, NewReleaser: func() jobs.Releaser { panic("boo") }}, "new releaser: panic: boo"},
+		"Partition":                   {jobs.Job{NewMapper: mapper, NewReducer: reducer, Partition: func([]byte, int) int { panic("boo") }}, "map: panic: boo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.job.Name = "panics"
+			o := mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: 1}}
+			o.Reducers, o.Stdout, o.Stderr = 2, io.Discard, io.Discard
+			_, err := mrlocal.Run(t.Context(), c.job, o)
+			if !errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "internal error") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Begin(jobs.OwnAttempt)              { panic("boo") }
+func (panicking) Map(jobs.Block, jobs.Emitter) error { return nil }

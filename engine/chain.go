@@ -172,7 +172,7 @@ func (ch *chain) open() (*runningJob, error) {
 		if j.plan != nil {
 			files = len(j.plan.Files)
 		}
-		if err := source.Guard("begin", func() error { j.Spec = first.Begin(files); return nil }); err != nil {
+		if err := source.Guard("begin", func() error { j.Spec = source.GuardNew(first.Begin(files)); return nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +195,7 @@ func (ch *chain) open() (*runningJob, error) {
 
 // newJob returns the job of a step, without its input.
 func (ch *chain) newJob(step int) *runningJob {
-	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: ch.job.Chain[step], Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
+	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: source.GuardNew(ch.job.Chain[step]), Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
 }
 
 // next returns the job of the chain that follows before: another round of it, or a job that

@@ -221,7 +221,9 @@ func (e *UserError) Unwrap() error { return e.Cause }
 func Guard(what string, f func() error) (err error) {
 	defer func() {
 		p := recover()
-		if p == any(runs.ErrKilled) { // an Emitter ended the code
+		if user, is := p.(*UserError); is { // of user code that f calls
+			err = user
+		} else if p == any(runs.ErrKilled) { // an Emitter ended the code
 			err = runs.ErrKilled
 		} else if p != nil {
 			cause, isErr := p.(error)
@@ -237,4 +239,27 @@ func Guard(what string, f func() error) (err error) {
 		return &UserError{What: what, Cause: err, Stack: debug.Stack()}
 	}
 	return nil
+}
+
+// GuardNew returns the job with guarded constructors: one that panics still panics, with a
+// *UserError that names it.
+func GuardNew(j jobs.Job) jobs.Job {
+	j.NewMapper = guardNew("new mapper", j.NewMapper)
+	j.NewReducer = guardNew("new reducer", j.NewReducer)
+	j.NewCombiner = guardNew("new combiner", j.NewCombiner)
+	j.NewFolder = guardNew("new folder", j.NewFolder)
+	j.NewReleaser = guardNew("new releaser", j.NewReleaser)
+	return j
+}
+
+func guardNew[T any](what string, create func() T) func() T {
+	if create == nil {
+		return nil // what a job does not have means something
+	}
+	return func() (made T) {
+		if err := Guard(what, func() error { made = create(); return nil }); err != nil {
+			panic(err)
+		}
+		return made
+	}
 }

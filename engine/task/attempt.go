@@ -194,7 +194,9 @@ func (a *SlotAttempt) Name() string {
 func Whole(attempt func() error) (err error) {
 	defer func() {
 		p := recover()
-		if p == any(runs.ErrKilled) { // by an Emitter that no user code called
+		if user, is := p.(*source.UserError); is { // from a constructor (source.GuardNew)
+			err = user
+		} else if p == any(runs.ErrKilled) { // by an Emitter that no user code called
 			err = ErrKilled
 		} else if p != nil {
 			err = &internalError{fault: p, stack: debug.Stack()}
@@ -235,16 +237,17 @@ func (a *SlotAttempt) ReportFailure(err error) {
 	fmt.Fprint(a.Env.Stderr, b.String())
 }
 
-// begin tells user code about its attempt, if it is a jobs.Attempter.
-func (a *SlotAttempt) begin(user any) {
+// begin describes the attempt to user code that is a jobs.Attempter. It fails if the code panics.
+func (a *SlotAttempt) begin(user any) error {
 	if u, ok := user.(jobs.Attempter); ok {
 		a.begun = append(a.begun, user)
 		own := jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Read: a.read, Status: a.status, Charge: a.charge}
 		if len(a.Job.Spec.Outputs) > 0 {
 			own.Output = a.output
 		}
-		u.Begin(own)
+		return source.Guard("begin", func() error { u.Begin(own); return nil })
 	}
+	return nil
 }
 
 // closeUser closes the user code that has begun, where it holds something.

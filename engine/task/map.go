@@ -37,12 +37,12 @@ func (a *SlotAttempt) Map(src source.Source) (out *runs.MapOutput, err error) {
 
 // mapToBuffer maps the source into a kvbuffer and closes it.
 func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
+	mapper := a.Job.Spec.NewMapper() // first, because it may panic
 	buf, err := spill.NewBuffer(a.bufferOptions())
 	if err != nil {
 		return nil, err
 	}
 	a.phase(slots.PhaseCompute)
-	mapper := a.Job.Spec.NewMapper()
 	total := src.StoredBytes()
 	err = a.feed(src, mapper, buf, func(b input.LentBlock) error {
 		// The rule of growth needs to know how much of the split made the buffer full.
@@ -114,7 +114,9 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 	if j.Spec.NewCombiner != nil {
 		o.Combiner = func() jobs.Reducer {
 			c := j.Spec.NewCombiner()
-			a.begin(c)
+			if err := a.begin(c); err != nil {
+				panic(err)
+			}
 			return c
 		}
 	}
@@ -155,8 +157,9 @@ func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitt
 		return err
 	}
 	// The mapper may charge memory of its own to the attempt (jobs.Attempter).
-	a.begin(mapper)
-	err = a.mapBlocks(in, src.StoredBytes(), each)
+	if err = a.begin(mapper); err == nil {
+		err = a.mapBlocks(in, src.StoredBytes(), each)
+	}
 	ended := in.Close()
 	if _, part := src.(source.Part); ended != nil && !part { // a temporary file may be readable when it is tried again
 		ended = source.Input(ended)
@@ -230,8 +233,9 @@ func countRecords(data []byte, delim byte, recordBytes int) int64 {
 
 // mapToOutput maps the source of a map-only job straight to its part.
 func (a *SlotAttempt) mapToOutput(src source.Source) error {
+	mapper := a.Job.Spec.NewMapper() // first, because it may panic
 	return a.writePart(func(text *textOut) error {
-		mapper, out := a.Job.Spec.NewMapper(), a.emitter(text)
+		out := a.emitter(text)
 		err := a.feed(src, mapper, out, func(b input.LentBlock) error {
 			err := source.Guard("map", func() error { return mapper.Map(b.Block, out) })
 			if err == nil {

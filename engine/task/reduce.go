@@ -143,9 +143,12 @@ func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions 
 
 // reduce runs the reducer over the merge and commits the part.
 func (a *SlotAttempt) reduce(m *runs.Merge) error {
-	return a.writePart(func(text *textOut) (err error) {
-		reducer := a.Job.Spec.NewReducer()
-		a.begin(reducer)
+	reducer := a.Job.Spec.NewReducer() // first, because it may panic
+	return a.writePart(func(text *textOut) error {
+		err := a.begin(reducer)
+		if err != nil {
+			return err
+		}
 		if column, ok := a.Job.PassesThrough(); ok {
 			err = a.passThrough(m, column, text)
 		} else if each, ok := reducer.(jobs.RecordReducer); ok && a.Job.Spec.GroupBytes == nil {
