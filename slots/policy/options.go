@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
@@ -177,6 +178,50 @@ func (f *OptionField) Set(text string) (err error) {
 		_, err = fmt.Sscanf(text, "map=%d,reduce=%d", &p.Map, &p.Reduce)
 	}
 	return err
+}
+
+// Check returns an error of kind errs.BadOptions if an option has no value that Set could give it.
+// An empty choice is the default one.
+func (o *Options) Check() error {
+	for _, f := range o.Fields() {
+		wrong := ""
+		switch p := f.Value.(type) {
+		case *slots.PPM:
+			wrong = wrongShare(*p)
+		case *Override:
+			wrong = wrongShare(p.Share)
+		case *time.Duration:
+			wrong = wrongNumber(int64(*p))
+		case *int32:
+			wrong = wrongNumber(int64(*p))
+		case *string:
+			if *p != "" && !slices.Contains(f.Choices(), *p) {
+				wrong = fmt.Sprintf("%q is none of %s", *p, strings.Join(f.Choices(), ", "))
+			}
+		case *demand.Weights:
+			if !p.Valid() {
+				wrong = fmt.Sprintf("%+v: each is from 1 to %d", *p, demand.MostWeight)
+			}
+		}
+		if wrong != "" {
+			return errs.Optionf("policy option "+f.Name, "%s", wrong)
+		}
+	}
+	return nil
+}
+
+func wrongShare(p slots.PPM) string {
+	if p < 0 || p > slots.One {
+		return fmt.Sprintf("%v is not between 0 and 1", p)
+	}
+	return ""
+}
+
+func wrongNumber(n int64) string {
+	if n < 0 {
+		return "must not be negative"
+	}
+	return ""
 }
 
 // Fields returns all options by name. A new option has its field above and one

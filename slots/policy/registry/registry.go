@@ -112,9 +112,12 @@ func OwnSlowstart() []string {
 	return names
 }
 
-// New returns a policy for one Ledger. An unknown name is an errs.Error that
-// gives the nearest name, or all names.
+// New returns a policy for one Ledger. Wrong options (Options.Check) and an unknown name are errors
+// of kind errs.BadOptions. The latter gives the nearest name, or all names.
 func New(name string, o policy.Options) (slots.Policy, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	for _, e := range All() {
 		// Each call makes a new value, because a policy keeps the state of its run.
 		if e.Name == name {
