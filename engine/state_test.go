@@ -3,41 +3,13 @@ package engine
 import (
 	"testing"
 
-	"mrlocal/internal/invariant"
+	"mrlocal/internal/testkit"
 )
 
-// checkStates checks an enum of states. Every state has a name, and states only go
-// forward. All are reached from the first, and all but the last ones have a successor.
-func checkStates[S invariant.State[S]](t *testing.T, last S, final ...S) {
-	t.Helper()
-	reached, names, ends := map[S]bool{0: true}, map[string]bool{}, map[S]bool{last: true}
-	for _, s := range final {
-		ends[s] = true
-	}
-	for s := S(0); s <= last; s++ {
-		if !reached[s] {
-			t.Errorf("%T: no state leads to %v", s, s)
-		}
-		if name := s.String(); name == "" || names[name] {
-			t.Errorf("%T: the name %q of %d", s, name, s)
-		}
-		names[s.String()] = true
-		for _, n := range s.Next() {
-			if n <= s {
-				t.Errorf("%T goes back from %v to %v", s, s, n)
-			}
-			reached[n] = true
-		}
-		if (len(s.Next()) == 0) != ends[s] {
-			t.Errorf("%T: %v leads to %v", s, s, s.Next())
-		}
-	}
-}
-
 func TestStatesAreOrdered(t *testing.T) {
-	checkStates(t, runInterrupted)
-	checkStates(t, chainEnded)
-	checkStates(t, outputGone)
-	checkStates(t, jobOver)
-	checkStates(t, attemptAbandoned, attemptEnded)
+	testkit.CheckStates(t, runInterrupted)
+	testkit.CheckStates(t, chainEnded)
+	testkit.CheckStates(t, outputGone)
+	testkit.CheckStates(t, jobOver)
+	testkit.CheckStates(t, attemptAbandoned, attemptEnded)
 }

@@ -12,6 +12,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
 	"mrlocal/output/compress"
 )
 
@@ -25,10 +26,25 @@ type pendingFile struct {
 
 	mu struct {
 		sync.Mutex
-		f       *disk.File // nil: not made yet
-		aborted bool
-		renamed bool
+		f     *disk.File // nil: not made yet
+		state fileState
 	}
+}
+
+// fileState is how far a pending file is.
+type fileState uint8
+
+const (
+	filePending fileState = iota // under its hidden name, or not made yet
+	fileRenamed                  // it has its name, and stays
+	fileAborted                  // it is removed
+)
+
+func (s fileState) String() string { return [...]string{"pending", "renamed", "aborted"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s fileState) Next() []fileState {
+	return [...][]fileState{{fileRenamed, fileAborted}, nil, nil}[s]
 }
 
 // start makes the pending file and locks it, so that other runs see that it is in use. It
@@ -62,7 +78,7 @@ func (p *pendingFile) start() error {
 func (p *pendingFile) file() (*disk.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.f == nil || p.mu.aborted {
+	if p.mu.f == nil || p.mu.state == fileAborted {
 		return nil, ErrAborted
 	}
 	return p.mu.f, nil
@@ -115,7 +131,7 @@ func (p *pendingFile) sync() error {
 func (p *pendingFile) publish(int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.aborted {
+	if p.mu.state == fileAborted {
 		return ErrAborted
 	}
 	// The check at the start may be hours old.
@@ -131,7 +147,7 @@ func (p *pendingFile) publish(int) error {
 	if err := disk.Move(p.mu.f.Name(), p.path); err != nil {
 		return about(p.name, err)
 	}
-	p.mu.renamed = true
+	invariant.Move(&p.mu.state, fileRenamed)
 	return nil
 }
 
@@ -167,10 +183,10 @@ func (p *pendingFile) settle() error {
 func (p *pendingFile) abort() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.aborted || p.mu.renamed {
+	if p.mu.state != filePending {
 		return nil
 	}
-	p.mu.aborted = true
+	invariant.Move(&p.mu.state, fileAborted)
 	if p.mu.f == nil {
 		return nil
 	}

@@ -36,6 +36,7 @@ import (
 
 	"mrlocal/hdfs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/output/compress"
@@ -130,16 +131,24 @@ type Target struct {
 	}
 }
 
-// state of a Target: opened -> started -> committed, and from the first two -> aborted.
+// state is how far a Target is.
 type state uint8
 
-// The zero value is a Target that has created nothing.
 const (
-	opened state = iota
-	started
-	aborted
-	committed
+	opened    state = iota // it has created nothing
+	started                // it takes parts
+	aborted                // everything that it has created goes
+	committed              // the result has its name
 )
+
+func (s state) String() string {
+	return [...]string{"opened", "started", "aborted", "committed"}[s]
+}
+
+// Next lists the states that may follow s, for checked builds.
+func (s state) Next() []state {
+	return [...][]state{{started, aborted}, {aborted, committed}, nil, nil}[s]
+}
 
 // place is a directory, a file or a stream. The methods are called in the order in which they
 // are listed, but for abort.
@@ -200,7 +209,7 @@ func (t *Target) Start() error {
 	if err := t.place.start(); err != nil {
 		return errors.Join(err, t.place.abort())
 	}
-	t.mu.state = started
+	invariant.Move(&t.mu.state, started)
 	return nil
 }
 
@@ -387,7 +396,7 @@ func (t *Target) Commit() error {
 		return errors.Join(err, t.Abort())
 	}
 	// From here on Abort does nothing, so settle may go on without the lock.
-	t.mu.state = committed
+	invariant.Move(&t.mu.state, committed)
 	t.mu.Unlock()
 	return t.place.settle()
 }
@@ -435,7 +444,9 @@ func (t *Target) Abort() error {
 		t.mu.Unlock()
 		return nil
 	}
-	t.mu.state = aborted
+	if t.mu.state != aborted {
+		invariant.Move(&t.mu.state, aborted)
+	}
 	o, r := t.mu.ordered, t.mu.regions
 	t.mu.Unlock()
 	if r != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/machine"
 )
 
@@ -16,11 +17,26 @@ type slotThread struct {
 
 	mu struct {
 		sync.Mutex
-		queue     []func()
-		running   bool
-		finishing bool // end when the queue is empty
-		abandoned bool // end when the running closure returns
+		queue   []func()
+		running bool // a closure
+		state   threadState
 	}
+}
+
+// threadState is how long a thread goes on.
+type threadState uint8
+
+const (
+	threadOpen      threadState = iota // until Close or Abandon
+	threadFinishing                    // until its queue is empty
+	threadAbandoned                    // until the running closure returns
+)
+
+func (s threadState) String() string { return [...]string{"open", "finishing", "abandoned"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s threadState) Next() []threadState {
+	return [...][]threadState{{threadFinishing, threadAbandoned}, {threadAbandoned}, nil}[s]
 }
 
 func newSlotThread() *slotThread {
@@ -60,7 +76,7 @@ func (p *ThreadPool) loop(s *poolSlot, t *slotThread) {
 // end notifies Close that the thread has ended, unless Abandon has done so.
 func (p *ThreadPool) end(t *slotThread) {
 	t.mu.Lock()
-	counted := !t.mu.abandoned
+	counted := t.mu.state != threadAbandoned
 	t.mu.Unlock()
 	if counted {
 		p.ending.Done()
@@ -103,7 +119,7 @@ func (t *slotThread) next() func() {
 	t.mu.running = false
 	for {
 		switch {
-		case t.mu.abandoned:
+		case t.mu.state == threadAbandoned:
 			return nil
 		case len(t.mu.queue) > 0:
 			f := t.mu.queue[0]
@@ -113,7 +129,7 @@ func (t *slotThread) next() func() {
 			t.mu.running = true
 			return f
 		// It comes after the queue: what was pushed before Close still runs.
-		case t.mu.finishing:
+		case t.mu.state == threadFinishing:
 			return nil
 		}
 		t.wake.Wait()
@@ -130,7 +146,9 @@ func (t *slotThread) busy() bool {
 // finish lets the thread end when its queue is empty.
 func (t *slotThread) finish() {
 	t.mu.Lock()
-	t.mu.finishing = true
+	if t.mu.state == threadOpen {
+		invariant.Move(&t.mu.state, threadFinishing)
+	}
 	t.mu.Unlock()
 	t.wake.Signal()
 }
@@ -143,7 +161,7 @@ func (t *slotThread) abandon() (waiting []func(), stuck bool) {
 	if !t.mu.running {
 		return nil, false
 	}
-	t.mu.abandoned = true
+	invariant.Move(&t.mu.state, threadAbandoned)
 	// The closures now belong to the caller. The stuck thread must not run them a second time.
 	waiting, t.mu.queue = t.mu.queue, nil
 	return waiting, true
@@ -155,5 +173,5 @@ func (t *slotThread) died() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.running = false
-	return !t.mu.abandoned
+	return t.mu.state != threadAbandoned
 }

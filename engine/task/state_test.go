@@ -1,0 +1,11 @@
+package task
+
+import (
+	"testing"
+
+	"mrlocal/internal/testkit"
+)
+
+func TestStatesAreOrdered(t *testing.T) {
+	testkit.CheckStates(t, threadAbandoned)
+}

@@ -1,0 +1,12 @@
+package output
+
+import (
+	"testing"
+
+	"mrlocal/internal/testkit"
+)
+
+func TestStatesAreOrdered(t *testing.T) {
+	testkit.CheckStates(t, committed, aborted)
+	testkit.CheckStates(t, fileAborted, fileRenamed)
+}
