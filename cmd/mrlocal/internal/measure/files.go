@@ -12,8 +12,8 @@ import (
 	"mrlocal/workload"
 )
 
-// Files are the workload file of a sweep, with the changes of each configuration. Several
-// runs take files at once; a File is only read.
+// Files parses the workload file of a sweep, once for each configuration that changes it (--set).
+// Several runs may ask at once. They share a File, so they only read it.
 type Files struct {
 	Name string
 	text []byte

@@ -55,7 +55,7 @@ func sweepFlags() []argv.Spec {
 	}
 	flags = append(flags, argv.ToggleSpec("real", "", "make real runs, as batch does; their results are thrown away"),
 		argv.ValueSpec("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""), seedsFlag())
-	return append(flags, measure.SideFlags()...)
+	return append(flags, measure.SweepFileFlags()...)
 }
 
 // readSweep reads the flags that say what is swept.
@@ -130,7 +130,7 @@ func withoutSwept(line argv.Line) argv.Line {
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	p := readSweep(r)
-	sides := measure.ReadSides(&r.Reader, isStudy(r))
+	sweepFiles := measure.ReadSweepFiles(&r.Reader, isStudy(r))
 	for _, flag := range []string{"set", "seeds", "results", "json"} {
 		if line.Has("real") && line.Has(flag) {
 			r.Keep(errs.Optionf("--"+flag, "goes without --real"))
@@ -143,7 +143,7 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if line.Has("real") {
 		run, f, err := sweepReal(ctx, e, withoutSwept(line), p)
 		if err == nil {
-			err = sides.Table(p, f.Name, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
+			err = sweepFiles.Table(p, f.Name, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
 		}
 		return command.Done, err
 	}
@@ -153,11 +153,11 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	}
 	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}, show.NewNotes(e.Stderr).Note
 	if isStudy(r) {
-		except := append(append(measure.SweptFlags(), measure.SideFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
+		except := append(append(measure.SweptFlags(), measure.SweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
 		key := files.Key(append(line.Except(except), mrlocal.Version))
-		return command.Done, sides.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
+		return command.Done, sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
 	}
-	return command.Done, sides.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
+	return command.Done, sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
 }
 
 // runner makes one run of a sweep.

@@ -16,8 +16,8 @@ import (
 	"mrlocal/view/svg"
 )
 
-// Sides are the files beside the table of a sweep.
-type Sides struct {
+// SweepFiles are the auxiliary files of a sweep. Its table goes to standard output.
+type SweepFiles struct {
 	csv, svg, html, json, results string // paths; "": none
 	y                             string
 }
@@ -32,8 +32,8 @@ func SweptFlags() []argv.Spec {
 	}
 }
 
-// SideFlags returns the flags that ReadSides reads, and --set.
-func SideFlags() []argv.Spec {
+// SweepFileFlags returns the flags that ReadSides reads, and --set.
+func SweepFileFlags() []argv.Spec {
 	y := argv.ValueSpec("y", "what --svg draws: `makespan|speedup|utilisation|moves`; with --seeds or --set also mean-job, jain, missed, tardiness and any column of --csv", "speedup over shares, else makespan")
 	y.Short = y.Name // so that the help shows -y
 	set := argv.ValueSpec("set", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "")
@@ -47,8 +47,8 @@ func SideFlags() []argv.Spec {
 	}
 }
 
-// ReadSides reads the flags of these files. study says that the sweep has seeds or settings.
-func ReadSides(r *argv.Reader, study bool) *Sides {
+// ReadSweepFiles reads the flags of these files. study says that the sweep has seeds or settings.
+func ReadSweepFiles(r *argv.Reader, study bool) *SweepFiles {
 	ys := []string{"", "makespan", "speedup", "utilisation", "moves"}
 	if study {
 		ys = append(ys, "mean-job", "missed", "tardiness")
@@ -58,12 +58,12 @@ func ReadSides(r *argv.Reader, study bool) *Sides {
 			}
 		}
 	}
-	return &Sides{csv: r.Path("csv"), svg: r.Path("svg"), html: r.Path("html"), json: r.Path("json"), results: r.Path("results"), y: r.Choice("y", ys...)}
+	return &SweepFiles{csv: r.Path("csv"), svg: r.Path("svg"), html: r.Path("html"), json: r.Path("json"), results: r.Path("results"), y: r.Choice("y", ys...)}
 }
 
 // open checks the places of all files before the runs: a sweep of hours must not end at a
 // wrong path. It creates none. Both returned files may be nil.
-func (s *Sides) open(w process.Work) (files map[string]*process.AuxFile, web *pictures.Table, err error) {
+func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *pictures.Table, err error) {
 	files = map[string]*process.AuxFile{}
 	all := [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}}
 	for i, f := range all {
@@ -85,7 +85,7 @@ func (s *Sides) open(w process.Work) (files map[string]*process.AuxFile, web *pi
 
 // Table makes the runs, and writes the table to w.Stdout and the files. If a file is
 // standard output, the table goes to stderr.
-func (s *Sides) Table(p *Plan, name string, w process.Work, stderr io.Writer, runs func() ([]SweepRow, error)) error {
+func (s *SweepFiles) Table(p *Plan, name string, w process.Work, stderr io.Writer, runs func() ([]SweepRow, error)) error {
 	files, web, err := s.open(w)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *Sides) Table(p *Plan, name string, w process.Work, stderr io.Writer, ru
 
 // Study makes the runs of a study, which has so many jobs in each, and writes its table and
 // files. key is that of Files.Key.
-func (s *Sides) Study(ctx context.Context, p *Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate Simulate, note func(string)) error {
+func (s *SweepFiles) Study(ctx context.Context, p *Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate Simulate, note func(string)) error {
 	files, web, err := s.open(w)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s *Sides) Study(ctx context.Context, p *Plan, name, key string, jobs int, 
 
 // write writes the table, then the files. The table is on the screen already when a file
 // cannot be written. Errors of the files are joined, so that one does not hide the others.
-func (s *Sides) write(files map[string]*process.AuxFile, web *pictures.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
+func (s *SweepFiles) write(files map[string]*process.AuxFile, web *pictures.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
 	if web.OnStdout() || files["csv"].OnStdout() || files["svg"].OnStdout() || files["json"].OnStdout() {
 		stdout = stderr
 	}
