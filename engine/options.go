@@ -191,13 +191,8 @@ func (o *Options) allSlots() int { return o.slotCount() + o.Trackers*o.extraSlot
 // extra returns how many extra slots a tracker has: as many as the policy wants,
 // bounded by MaxSlots and by the memory.
 func (o *Options) extra() int {
-	p, opens := o.Policy.(slots.Opener)
-	most := o.MaxSlots - o.MapSlots - o.ReduceSlots
-	if !opens || most <= 0 {
-		return 0
-	}
 	fit := min(o.MemoryBytes/LeastBytesPerSlot, maxSlotCount) / int64(o.Trackers)
-	return min(p.Extra([2]int32{slots.Map: int32(o.MapSlots), slots.Reduce: int32(o.ReduceSlots)}, most), most, max(0, int(fit)-o.MapSlots-o.ReduceSlots))
+	return min(o.Extra(o.Policy), max(0, int(fit)-o.MapSlots-o.ReduceSlots))
 }
 
 // validate checks the options of one job.

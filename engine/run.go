@@ -351,7 +351,7 @@ func (r *run) startSlots() error {
 	c := r.o.Config
 	c.MaxSlots = c.MapSlots + c.ReduceSlots + r.o.extraSlots
 	group := setup.Cores(c.Trackers, len(r.cores))
-	config := c.Ledger(func(tracker, i int) int32 { return int32(r.cores[group(tracker, i)]) })
+	config := c.Ledger(r.o.Policy, func(tracker, i int) int32 { return int32(r.cores[group(tracker, i)]) })
 	config.CopyBandwidth = r.o.ShuffleBytesPerSecond
 	r.slotCores = make([]int, len(config.Slots))
 	for i, s := range config.Slots {

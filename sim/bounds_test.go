@@ -41,7 +41,7 @@ func TestARunWithoutProgressEnds(t *testing.T) {
 		policy restless
 		want   string
 	}{
-		{restless{*fifo.New(), 0, false}, "simulation: endless at 0s: 1007000 events for the same time, and no attempt has ended: job J has 3 maps and 1 reduce to do"},
+		{restless{*fifo.New(), 0, false}, "simulation: endless at 0s: 1004000 events for the same time, and no attempt has ended: job J has 3 maps and 1 reduce to do"},
 		{restless{*fifo.New(), 1, false}, "simulation: endless at 99.999µs: 100000 events since an attempt has ended: job J has 3 maps"},
 		{restless{*fifo.New(), 1, true}, "since an attempt has ended: job J has 3 maps"},
 	} {

@@ -88,7 +88,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if o.Cost == costMeasured && !o.NoPin {
 		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
 	}
-	c := o.Ledger(core)
+	c := o.Ledger(o.Policy, core)
 	if o.network() {
 		c.CopyBandwidth = f.Cluster.CopyRate()
 	}
@@ -140,7 +140,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 // Jobs that were never submitted stand at the end, with times of -1.
 func (d *driver) report() *report.Report {
 	r := report.FromLedger("sim", d.ledger)
-	r.Config.HeartbeatS, r.Config.Cost = d.o.Heartbeat.Seconds(), d.o.Cost
+	r.Config.HeartbeatS, r.Config.Cost, r.Config.MaxSlots = d.o.Heartbeat.Seconds(), d.o.Cost, d.o.MaxSlots
 	if d.o.RemotePenalty != slots.One {
 		r.Config.RemotePenalty = report.Share(d.o.RemotePenalty)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,8 +102,7 @@ func ledgerInput(t *rapid.T, dir string, args []string) (got ledgerGets, at time
 	if got.Ledger, err = slots.ConfigOf(&h); err != nil {
 		t.Fatal(err)
 	}
-	// The engine has extra slots only where the policy opens them, and knows cores.
-	got.Ledger.Slots = slices.DeleteFunc(got.Ledger.Slots, func(s slots.Slot) bool { return s.Extra })
+	// The engine alone knows cores.
 	for i := range got.Ledger.Slots {
 		got.Ledger.Slots[i].Core = -1
 	}

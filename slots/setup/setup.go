@@ -187,11 +187,22 @@ func Cores(trackers, cores int) func(tracker, i int) int32 {
 	}
 }
 
-// Ledger returns the configuration of the run's Ledger. c has its defaults. core
-// returns the core of slot i of a tracker; with nil, no slot is bound to a core.
+// Extra returns how many extra slots a tracker has under a policy: as many as the policy wants,
+// up to MaxSlots. A policy that opens no slots has none. c has its defaults.
+func (c *Config) Extra(p slots.Policy) int {
+	opener, opens := p.(slots.Opener)
+	most := c.MaxSlots - c.MapSlots - c.ReduceSlots
+	if !opens || most <= 0 {
+		return 0
+	}
+	return min(opener.Extra([2]int32{slots.Map: int32(c.MapSlots), slots.Reduce: int32(c.ReduceSlots)}, most), most)
+}
+
+// Ledger returns the configuration of the run's Ledger under a policy. c has its defaults.
+// core returns the core of slot i of a tracker; with nil, no slot is bound to a core.
 // Capacities of trackers that are not there are left out.
-func (c *Config) Ledger(core func(tracker, i int) int32) slots.Config {
-	layout := slots.Layout{Trackers: c.Trackers, MapSlots: c.MapSlots, ReduceSlots: c.ReduceSlots, MaxSlots: c.MaxSlots, Core: core}
+func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.Config {
+	layout := slots.Layout{Trackers: c.Trackers, MapSlots: c.MapSlots, ReduceSlots: c.ReduceSlots, MaxSlots: c.MapSlots + c.ReduceSlots + c.Extra(p), Core: core}
 	l := slots.Config{
 		Slots: layout.Slots(), Slowstart: *c.Slowstart, MaxAttempts: c.Attempts, Replicas: int32(c.Replicas), GroupTrackers: int32(c.GroupTrackers),
 		LocalityDelay: c.LocalityDelay, Seed: c.Seed, Pools: c.Pools, Users: c.Users,

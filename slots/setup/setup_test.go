@@ -41,11 +41,16 @@ func parse(t testing.TB, text string) *workload.File {
 	return f
 }
 
+// opener opens as many slots as it may.
+type opener struct{ *fifo.FIFO }
+
+func (opener) Extra(_ [2]int32, most int) int { return most }
+
 // ledger is the configuration of the Ledger for a file under flags.
 func ledger(f *workload.File, over setup.Config, core func(tracker, i int) int32) slots.Config {
 	c, _ := f.Lower(over)
 	c = c.WithDefaults(2, 1)
-	return c.Ledger(core)
+	return c.Ledger(opener{fifo.New()}, core)
 }
 
 // layout shows the slots of each tracker: m, r, and x for an extra one.
