@@ -128,8 +128,10 @@ func (o *Order) look(v *slots.View) {
 // if the task is worth one.
 func (o *Order) mayCopy(v *slots.View) bool {
 	for k := range slots.Kind(trace.Kinds) {
-		idle := max(o.copies.idle(v, k), 1)
-		if v.Running(k) > 0 && leavesSlots(o.pendingChecked(v, k, idle), idle) {
+		if v.Running(k) == 0 {
+			continue
+		}
+		if idle := max(o.copies.idle(v, k), 1); leavesSlots(o.pendingChecked(v, k, idle), idle) {
 			return true
 		}
 	}
