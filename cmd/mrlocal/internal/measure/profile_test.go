@@ -30,7 +30,7 @@ func TestTheProfileIsThatOfTheFastestRun(t *testing.T) {
 	if fastest(runs) != runs[1] {
 		t.Error("not the fastest")
 	}
-	want := `# 1 map slots: 9.000 s
+	want := `# 1 map slot: 9.000 s
 # 2 map slots: 5.000 s  the fastest
 # 3 map slots: 6.000 s
 # sort: shares of 4 cores and 4000 bytes; 1000 bytes of I/O a second

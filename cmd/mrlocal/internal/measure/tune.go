@@ -219,7 +219,7 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 		c.Edge = "not more slots than a tracker has tasks"
 	// The best is the largest that was measured, so more could be better still.
 	case c.Best == len(runs):
-		c.Edge = "the most that were measured; " + flags[min(p, reduces)] + " measures more"
+		c.Edge = "no more were measured; " + flags[min(p, reduces)] + " measures more"
 	}
 	return c
 }

@@ -191,7 +191,7 @@ func TestTheBestAtTheEndIsToldAsSuch(t *testing.T) {
 	for _, c := range measure(t, m.series()).Choices {
 		edge := ""
 		if flag := want[c.Flag]; flag != "" {
-			edge = "the most that were measured; " + flag + " measures more"
+			edge = "no more were measured; " + flag + " measures more"
 		}
 		if c.Edge != edge {
 			t.Errorf("%s: %q, want %q", c.Flag, c.Edge, edge)
@@ -247,7 +247,7 @@ func TestTextAndReport(t *testing.T) {
   k   Avg_k  Avg_k/k  Gain   Lose  makespan
   1  10.00s   10.00s   0µs  60.00s     1.00s  too few
   2  10.00s    5.00s     -      -     1.00s  best
-the most that were measured; --map-slots measures more
+no more were measured; --map-slots measures more
 
 flags:
   --map-slots 2

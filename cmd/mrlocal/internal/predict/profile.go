@@ -173,6 +173,6 @@ func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrloca
 	if record != nil {
 		o.Watch = func(s *trace.Stream) { s.Attach(record) }
 	}
-	p.Note(fmt.Sprintf("profile: %s with blocks of %d bytes, %d reduces, %d of each kind of slots", one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
+	p.Note(fmt.Sprintf("profile: %s with blocks of %d bytes; reduces: %d; slots of each kind: %d", one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
 	return process.RunBatch(ctx, []mrlocal.BatchJob{one.job}, o)
 }
