@@ -16,7 +16,7 @@ Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is c
 
 // compareCommand says where two recorded runs differ, and why.
 func compareCommand() command.Command {
-	return command.Command{Usage: "tell how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Run: runCompare,
+	return command.Command{Usage: "say how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Run: runCompare,
 		Flags: []argv.Spec{
 			argv.ValueSpec("gantt", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters"),
 			argv.ValueSpec("width", "draw the gantts in lines of `N` columns", "the width of the terminal, else 100"),

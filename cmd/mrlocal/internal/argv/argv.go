@@ -129,8 +129,8 @@ func (l Line) Has(flag string) bool {
 }
 
 // Parse finds the command that args name and reads its flags. Flags may stand
-// before the name of the command, and only the command tells which of them take
-// a value. So Parse reads args with the flags of each command in turn, and
+// before the name of the command, but the command defines which of them take a
+// value. So Parse reads args with the flags of each command in turn, and
 // chooses the command whose path the positional words begin with.
 func Parse(args []string, commands []Command) (Line, error) {
 	var found []Line
@@ -210,7 +210,7 @@ const (
 )
 
 // scan reads args with the given flags. It goes on after a mistake, because the
-// words behind it tell which command was meant, and may ask for help.
+// words behind it show which command was meant, and may ask for help.
 func scan(args []string, flags []Flag, m manner) *scanned {
 	s := &scanned{}
 	given := map[string]string{} // the last value of each flag, by its long name

@@ -115,7 +115,7 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 		return err
 	}
 	// A report of a failed run is written too: it has the jobs that began.
-	done, err := plan.Run(ctx, tellSubmit(e, mode))
+	done, err := plan.Run(ctx, progressOf(e, mode))
 	if file != nil {
 		err = errors.Join(err, report.WriteJSON(file, []*report.Report{done}), file.Close())
 	}
@@ -151,9 +151,9 @@ func jobArgs(line argv.Line) (args []string) {
 	return args
 }
 
-// tellSubmit returns a listener that writes the progress of the jobs to standard error: nothing
+// progressOf returns a listener that writes the progress of the jobs to standard error: nothing
 // in mode none, else a line for each change of the percentages.
-func tellSubmit(e command.Env, mode string) submit.Listener {
+func progressOf(e command.Env, mode string) submit.Listener {
 	if mode == "none" {
 		return submit.Listener{Progress: func(string, int, int) {}, Note: func(string) {}}
 	}

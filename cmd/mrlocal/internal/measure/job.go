@@ -69,7 +69,7 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	first := true
 	return tune(&series{
 		most: most, rounds: j.Rounds,
-		tell: func(done, all int, s setting) { j.Note(fmt.Sprintf("tune: run %d of %d: %v", done, all, s)) },
+		begin: func(done, all int, s setting) { j.Note(fmt.Sprintf("tune: run %d of %d: %v", done, all, s)) },
 		make: func(s setting) (*run, error) {
 			// Each run has its own sink and its own copy of the options. The runs follow one
 			// another.

@@ -117,7 +117,7 @@ func plusMinus(x stats.Interval, scale float64, unit string) string {
 	if half == 0 {
 		return number(math.Round(1000*scale*x.Mean)/1000) + unit
 	}
-	// Two digits of the half tell how far the mean can be trusted.
+	// Two digits of the half show how far the mean can be trusted.
 	digits := max(0, min(6, 1-int(math.Floor(math.Log10(half)))))
 	return fmt.Sprintf("%.*f ± %.*f%s", digits, scale*x.Mean, digits, half, unit)
 }
@@ -184,7 +184,7 @@ func (s *Study) differences(b *bytes.Buffer) {
 	_ = t.Flush() // into memory
 }
 
-// verdict says by how much a cell differs, or that nobody can tell.
+// verdict says by how much a cell differs, or that the sample shows no difference.
 func (s *Study) verdict(cell, metric int, seconds bool) string {
 	d, base := s.difference(cell, metric), stats.IntervalOf(s.column(s.base(cell), metric))
 	if d.Has(0) {

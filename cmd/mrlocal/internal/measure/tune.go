@@ -42,9 +42,9 @@ type series struct {
 	most   setting // the most slots that are tried
 	rounds int     // runs with each number of slots
 	make   func(setting) (*run, error)
-	tell   func(done, all int, s setting) // called before each run but the first
+	begin  func(done, all int, s setting) // called before each run but the first
 
-	// done and all count the runs for tell. The first run, which is not measured, is in neither.
+	// done and all count the runs for begin. The first run, which is not measured, is in neither.
 	done, all int
 	runs      [][]*run // by slots - 1, then by round
 }
@@ -151,7 +151,7 @@ func (s *series) over(most int, with func(k int) setting) error {
 		for k := 1; k <= most; k++ {
 			at := with(k)
 			s.done++
-			s.tell(s.done, s.all, at)
+			s.begin(s.done, s.all, at)
 			run, err := s.make(at)
 			if err != nil {
 				return err
@@ -190,7 +190,7 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 		c.Tasks = r.Maps
 	}
 	avg := make([]float64, len(runs))
-	// matters tells whether the period takes a part of the reduces that can be measured, with
+	// matters is set if the period takes a part of the reduces that can be measured, with
 	// any number of slots.
 	matters := false
 	for i, rounds := range runs {

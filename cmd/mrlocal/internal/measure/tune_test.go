@@ -62,7 +62,7 @@ func (m *machine) run(s setting) (*run, error) {
 }
 
 func (m *machine) series() *series {
-	return &series{most: setting{MapSlots: 4, ReduceSlots: 3}, rounds: 1, make: m.run, tell: func(int, int, setting) {}}
+	return &series{most: setting{MapSlots: 4, ReduceSlots: 3}, rounds: 1, make: m.run, begin: func(int, int, setting) {}}
 }
 
 // processors is the time of tasks that compute: with more slots than n processors
@@ -209,7 +209,7 @@ func TestTheMedianOfTheRoundsCounts(t *testing.T) {
 	}}
 	o := m.series()
 	o.most.MapSlots, o.rounds = 2, 3
-	o.tell = func(done, all int, s setting) {
+	o.begin = func(done, all int, s setting) {
 		round = (done + 1) / 2
 		if all != 6 {
 			t.Errorf("%d runs are announced", all)

@@ -20,7 +20,7 @@ import (
 	"mrlocal/workload"
 )
 
-// measuredAttempt is a map or reduce attempt that committed, with the times that its events tell. Those are
+// measuredAttempt is a map or reduce attempt that committed, with the times from its events. Those are
 // durations since the start of the run; bytes and written are the bytes that it read and wrote.
 type measuredAttempt struct {
 	kind       trace.Kind
@@ -55,7 +55,7 @@ func (a *measuredAttempt) parts() []part {
 		return []part{{"copy", a.copying}, {"merge", a.phases[trace.PhaseSort]}, {"reduce", a.phases[trace.PhaseReduce]}}
 	}
 	start := a.phases[trace.PhaseNone]
-	if start == a.to-a.from { // a map without reduces tells no phase
+	if start == a.to-a.from { // a map without reduces reports no phase
 		start = 0
 	}
 	return []part{

@@ -89,7 +89,7 @@ func adapt(percent int) {
 	// The collector calls the finalizer of an object that nobody refers to.
 	runtime.SetFinalizer(&struct{ next *byte }{new(byte)}, func(*struct{ next *byte }) {
 		const heapBytes = 32 << 20
-		// Package runtime/metrics would tell what is alive, but costs each start 0.1 ms.
+		// Package runtime/metrics would say how many bytes are alive, but costs each start 0.1 ms.
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		liveBytes := max(1, int(m.NextGC)*100/(100+percent))

@@ -99,7 +99,7 @@ func (j *jobState) bars() (n int) {
 	return n
 }
 
-// title tells the policy, the time, and of a batch how many jobs have ended.
+// title shows the policy, the time, and of a batch how many jobs have ended.
 func (b *block) title(m *model, now time.Duration, running int) {
 	b.name(m.policy, max(leastBar, b.width/3))
 	b.text("  ")
@@ -245,7 +245,7 @@ func (b *block) cell(c byte, lent bool) {
 	b.column++
 }
 
-// usage tells what the process uses.
+// usage shows what the process uses: leased memory, temporary files, and cores where they are known.
 func (b *block) usage(m *model) {
 	if b.wide() {
 		b.text("memory ")

@@ -94,7 +94,8 @@ func (l *live) erase() {
 	}
 }
 
-// sizeOf returns a function that tells the size of the terminal w; 0, 0 if it has none.
+// sizeOf returns a function that returns the size of the terminal w, or 0, 0 if w is no terminal. It
+// asks the terminal at each call, because the user may resize the window.
 func sizeOf(w io.Writer) func() (columns, rows int) {
 	f, ok := w.(*os.File)
 	return func() (int, int) {

@@ -218,7 +218,7 @@ func BenchmarkBlock(b *testing.B) {
 	}
 }
 
-func TestObjectsTellTheState(t *testing.T) {
+func TestObjectsShowTheState(t *testing.T) {
 	var b bytes.Buffer
 	l := &lines{&b}
 	m := several(3, 14)

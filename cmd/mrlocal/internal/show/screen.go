@@ -42,7 +42,7 @@ type Screen struct {
 	held []string     // notes that appear with the table; under mu
 }
 
-// Terminal says what the environment tells of the terminal.
+// Terminal says what the environment says of the terminal.
 type Terminal struct {
 	Dumb    bool // it cannot move its cursor
 	NoColor bool // its user wants no colours

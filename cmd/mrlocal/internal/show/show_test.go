@@ -55,7 +55,7 @@ func TestTheStripShowsOneCellASlot(t *testing.T) {
 	}
 }
 
-func TestTheLineTellsSharesRateAndTimeToGo(t *testing.T) {
+func TestTheLineShowsSharesRateAndTimeToGo(t *testing.T) {
 	second := time.Second
 	for name, c := range map[string]struct {
 		events []trace.Event
@@ -107,7 +107,7 @@ type recorder struct {
 
 func (r *recorder) interval() time.Duration { return time.Millisecond }
 
-func TestAFollowerDrawsWhatTheStreamTellsAndStops(t *testing.T) {
+func TestAFollowerDrawsWhatTheStreamHasAndStops(t *testing.T) {
 	r := &recorder{}
 	r.w = &r.buf
 	f := follow(r)

@@ -9,7 +9,7 @@ import (
 	"mrlocal/report"
 )
 
-func TestTheTableTellsARun(t *testing.T) {
+func TestTheTableShowsARun(t *testing.T) {
 	r := &report.Report{
 		Policy: "pi-dhfs", MakespanSeconds: 1.92, Utilisation: 0.92, Moves: 5, LentSlotSeconds: 0.71, PeakRSSBytes: 93 << 20,
 		Slots: make([]report.Slot, 2),

@@ -142,7 +142,7 @@ func TestOtherTerminalsGetLines(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentTellsOfTheTerminal(t *testing.T) {
+func TestTheEnvironmentDescribesTheTerminal(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string
 		want Terminal

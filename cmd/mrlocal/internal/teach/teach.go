@@ -155,7 +155,7 @@ func (c *class) say(format string, args ...any) {
 func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
 	// written counts the notes that stand on the screen.
 	written := 0
-	tell := func(write func(string), models []*view.Model) {
+	show := func(write func(string), models []*view.Model) {
 		// Items are found anew in the model after each event. Those before written do not change,
 		// since events come in order.
 		items := ofRun(c.lesson.Items(models), i)
@@ -169,13 +169,13 @@ func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
 			return err
 		}
 		c.runs = append(c.runs, t)
-		tell(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
+		show(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
 	} else {
 		screen := c.Screen("auto", nil)
 		t := newTaught()
 		c.runs = append(c.runs, t)
 		// The note stands on the screen above the block.
-		t.after = func() { tell(screen.Write, c.models()) }
+		t.after = func() { show(screen.Write, c.models()) }
 		if err := c.forReal(ctx, i, t, screen); err != nil {
 			return err
 		}

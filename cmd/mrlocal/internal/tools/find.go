@@ -88,7 +88,7 @@ type walker struct {
 	listing listing
 }
 
-// clock tells a time of a file.
+// clock returns a time of a file, such as its last change.
 type clock func(path string, info fs.FileInfo) (time.Time, error)
 
 // clockOf returns the clock of a value of --sort; nil: it is no time.

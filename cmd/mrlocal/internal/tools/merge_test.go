@@ -66,7 +66,7 @@ func (f *fails) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWriteBehindTellsAFailedWrite(t *testing.T) {
+func TestWriteBehindReportsAFailedWrite(t *testing.T) {
 	line := []byte(strings.Repeat("x", 999) + "\n")
 	for _, left := range []int{0, 1, resultBuffer, 3 * resultBuffer} {
 		for lines := range 1200 {
