@@ -75,9 +75,12 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 	f := &Files{AuxFiles: aux, names: names, files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
 	r := argv.Reader{Line: line}
 	seen := map[string]string{} // flags by the places of their files
-	for _, path := range []struct{ flag, path string }{{"events", eventsPath}, {"report", reportPath}} {
-		if path.path != "" {
-			seen[place(path.path)] = path.flag
+	if reportPath != "" {
+		seen[place(reportPath)] = "report"
+	}
+	for i := range names {
+		if eventsPath != "" {
+			seen[place(f.pathOf(i, eventsPath))] = "events"
 		}
 	}
 	for _, flag := range []string{"svg", "trace", "metrics", "csv"} {
@@ -143,14 +146,21 @@ func place(path string) string {
 	return fmt.Sprint(paths.Locate(path))
 }
 
+// pathOf returns the path at which a file of run i stands: the path of the flag, and the name of
+// the policy behind it if there are several.
+func (f *Files) pathOf(i int, path string) string {
+	if len(f.names) > 1 {
+		return process.WithSuffix(path, "."+f.names[i])
+	}
+	return path
+}
+
 // add adds what a flag asks for of run i. seen has the files of other flags.
 func (f *Files) add(i int, flag, path string, seen map[string]string, w *process.Work) error {
-	if len(f.names) > 1 {
-		if path == "-" {
-			return errs.Optionf("--"+flag, "-: standard output takes the picture of one run, and there are %d policies", len(f.names))
-		}
-		path = process.WithSuffix(path, "."+f.names[i])
+	if path == "-" && len(f.names) > 1 {
+		return errs.Optionf("--"+flag, "-: standard output takes the picture of one run, and there are %d policies", len(f.names))
 	}
+	path = f.pathOf(i, path)
 	at := place(path)
 	if other, ok := seen[at]; ok && !process.Device(path) {
 		return errs.Optionf("--"+other+", --"+flag, "%s: name two different files", path)

@@ -171,7 +171,7 @@ type AuxFiles struct {
 
 // OpenAuxFiles checks the --events file of each run and the --report file of all. A
 // single run writes its events to eventsPath; several runs write to
-// eventsPath.NAME. Both paths may be empty.
+// eventsPath.NAME, or all to eventsPath if it is a device. Both paths may be empty.
 func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFiles, error) {
 	// One path a run; "" for none.
 	events := make([]string, len(names))
@@ -183,7 +183,7 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 		case eventsPath == stdout:
 			return nil, errs.Optionf("--events", "-: standard output takes the events of one run, and there are %d policies", len(names))
 		default:
-			events[i] = eventsPath + "." + name
+			events[i] = WithSuffix(eventsPath, "."+name)
 		}
 	}
 	s := &AuxFiles{}
