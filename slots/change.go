@@ -30,17 +30,10 @@ func (l *Ledger) advance(now time.Duration) {
 	l.meter.Pass(dt, &load)
 }
 
-// use gives the meter the counts of a pool. It has to run after each change of them.
-func (l *Ledger) use(p *ledgerPool) {
-	l.meter.Set(p.use, l.now, p.running[Map]+p.running[Reduce], p.pending[Map]+p.pending[Reduce])
-}
-
 // endFact runs at the end of every fact about a job.
 func (l *Ledger) endFact(j *ledgerJob) {
 	l.refresh(j)
-	if l.observer != nil {
-		l.observe()
-	}
+	l.observe()
 	l.checked()
 }
 
@@ -59,7 +52,8 @@ func (l *Ledger) checked() {
 }
 
 // refresh updates everything that depends on a job's tasks: whether the job is complete,
-// its gate, its visible demand, and whether its reduces are waiting reduces.
+// its gate, its visible demand, whether its reduces are waiting reduces, and the counts
+// that the meter has of its pool.
 func (l *Ledger) refresh(j *ledgerJob) {
 	if j.state == Running && j.complete() {
 		l.endJob(j, Succeeded)
@@ -84,7 +78,7 @@ func (l *Ledger) refresh(j *ledgerJob) {
 		j.pool.pending[k] += d
 		l.total.pending[k] += d
 	}
-	l.use(j.pool)
+	l.meter.Set(j.pool.use, l.now, j.pool.running[Map]+j.pool.running[Reduce], j.pool.pending[Map]+j.pool.pending[Reduce])
 	if waiting := running && !j.mapsDone(); waiting != j.waiting {
 		sign := int32(-1)
 		if waiting {
@@ -115,9 +109,7 @@ func (l *Ledger) endJob(j *ledgerJob, s State) {
 	j.state = s
 	j.times.Finish = l.now
 	l.total.active--
-	e := jobEvent(trace.OpJobEnd, j.id)
-	e.A = int64(s)
-	l.recordDecision(e, trace.RuleNone)
+	l.recordDecision(trace.Event{Op: trace.OpJobEnd, Job: int32(j.id), A: int64(s)}, trace.RuleNone)
 	if j.live() > 0 {
 		for i := range l.slots {
 			if sl := &l.slots[i]; sl.busy && sl.attempt.Job == j.id {
@@ -312,9 +304,7 @@ func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
 	l.removeSlot(s)
 	s.Home = k
 	l.openSlot(s)
-	e := slotEvent(trace.OpHome, s.ID)
-	e.Kind = k
-	l.recordDecision(e, trace.RuleResize)
+	l.recordDecision(trace.Event{Op: trace.OpHome, Kind: k, Slot: int32(s.ID)}, trace.RuleResize)
 }
 
 // resize opens and closes slots of a tracker by rule r, until the given number is

@@ -3,7 +3,6 @@ package slots
 import (
 	"fmt"
 
-	"mrlocal/internal/order"
 )
 
 // Check counts everything anew that the Ledger keeps up to date in place, and returns the
@@ -133,7 +132,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		if int(free[list]) != len(t.free[list]) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, recounted %d", t.id, list, len(t.free[list]), free[list])
 		}
-		if in := order.Next(l.free[:], []bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0 && l.fits(t, l.traits.Weights.Lightest())) {
+		if in := l.free[list].Has(t.id); in != (free[list] > 0 && l.fits(t, l.traits.Weights.Lightest())) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, in the set %v", t.id, list, free[list], in)
 		}
 	}

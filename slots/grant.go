@@ -241,31 +241,31 @@ func (l *Ledger) release(s *ledgerSlot) {
 	if s.killing {
 		l.total.killing--
 	}
+	tr := &l.trackers[s.Tracker]
+	if s.state == SlotOpen {
+		tr.free[s.list()].Push(s.ID)
+		if l.mapCapable(s) {
+			l.total.freeCapable++
+		}
+	}
 	l.countAttempt(s, -1)
 	s.busy, s.lent, s.killing = false, false, false
-	tr := &l.trackers[s.Tracker]
 	if s.state == SlotDraining {
 		rule := trace.RuleResize
 		if l.out(tr) {
 			rule = trace.RuleGraylisted
 		}
 		l.closeSlot(s, rule)
-		return
 	}
-	tr.free[s.list()].Push(s.ID)
-	if l.mapCapable(s) {
-		l.total.freeCapable++
-	}
-	l.free[s.list()].Put(tr.id, l.fits(tr, l.traits.Weights.Lightest()))
 }
 
-// countAttempt adds d to all counts of the attempt on s.
+// countAttempt adds d to all counts of the attempt on s. The caller has to call refresh
+// for its job, which gives the meter the counts of the pool.
 func (l *Ledger) countAttempt(s *ledgerSlot, d int32) {
 	k := s.attempt.Kind
 	j := l.jobs[s.attempt.Job]
 	j.side[k].running += d
 	j.pool.running[k] += d
-	l.use(j.pool)
 	l.total.running[k] += d
 	tr := &l.trackers[s.Tracker]
 	tr.running[k] += d

@@ -96,6 +96,9 @@ type totals struct {
 	waiting     int32 // waiting reduces: running ones whose job has unfinished maps
 }
 
+// freeSlots returns how many open slots are free. Draining slots are busy.
+func (t *totals) freeSlots() int32 { return t.open + t.draining - t.running[Map] - t.running[Reduce] }
+
 // New returns a Ledger without jobs that asks policy p. It copies what it needs of c. It
 // fails if c contradicts itself, or if p borrows and does not lend, has wrong weights, or
 // options that cannot be written as JSON.
@@ -267,12 +270,15 @@ func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 // start something. Such a tracker has a free slot for a kind of task that may start. It
 // returns -1 if there is none.
 func (l *Ledger) servable(t TrackerID) TrackerID {
+	if l.total.freeSlots() == 0 {
+		return -1 // the usual answer in a busy cluster, without a look at trackers or tasks
+	}
 	m, r := l.mayStart(Map), l.mayStart(Reduce)
 	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {
 		return -1
 	}
 	for {
-		t = order.Next(l.free[:], []bool{m || l.traits.Lends, r || l.traits.Lends, true}, t)
+		t = l.nextFree(t, [slotLists]bool{Map: m || l.traits.Lends, Reduce: r || l.traits.Lends, homeExtra: true})
 		if t < 0 || l.selective == nil {
 			return t
 		}
@@ -282,6 +288,18 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 		}
 		t = next
 	}
+}
+
+// nextFree returns the first tracker from t on that can start something on a free slot of
+// one of the lists, or -1 if there is none.
+func (l *Ledger) nextFree(t TrackerID, lists [slotLists]bool) TrackerID {
+	first := TrackerID(-1)
+	for list, may := range lists {
+		if next := l.free[list].Next(t); may && next >= 0 && (first < 0 || next < first) {
+			first = next
+		}
+	}
+	return first
 }
 
 // mayStart reports whether a task of kind k is pending, or worth a speculative attempt.

@@ -223,27 +223,18 @@ func (s *Set[T]) Put(t T, in bool) {
 // Has reports whether t is in the set.
 func (s *Set[T]) Has(t T) bool { return int(t)/64 < len(*s) && (*s)[t/64]>>(t%64)&1 == 1 }
 
-// Next returns the first id from t on that is in one of the sets i with chosen[i], or -1
-// if there is none.
-func Next[T ~int32](sets []Set[T], chosen []bool, t T) T {
-	words := 0
-	for i := range sets {
-		words = max(words, len(sets[i]))
+// Next returns the first id from t on that is in the set, or -1 if there is none.
+func (s Set[T]) Next(t T) T {
+	w := int(t) / 64
+	if w >= len(s) {
+		return -1
 	}
-	for w := int(t) / 64; w < words; w++ {
-		word := uint64(0)
-		for i := range sets {
-			if chosen[i] && w < len(sets[i]) {
-				word |= sets[i][w]
-			}
+	word := s[w] & (^uint64(0) << (t % 64)) // without the ids before t in the same word
+	for word == 0 {
+		if w++; w >= len(s) {
+			return -1
 		}
-		if w == int(t)/64 {
-			// Ids before t lie in the same word.
-			word &= ^uint64(0) << (t % 64)
-		}
-		if word != 0 {
-			return T(w*64 + bits.TrailingZeros64(word))
-		}
+		word = s[w]
 	}
-	return -1
+	return T(w*64 + bits.TrailingZeros64(word))
 }

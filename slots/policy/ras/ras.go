@@ -273,7 +273,7 @@ func (r *RAS) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	if r.urgent || r.moved || r.explaining || r.options.PreemptReduces || r.allHeld(v) {
 		return t
 	}
-	next := order.Next([]order.Set[slots.TrackerID]{r.awake}, []bool{true}, t)
+	next := r.awake.Next(t)
 	if invariant.Enabled {
 		r.checkAsleep(v, t, next)
 	}
