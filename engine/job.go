@@ -289,9 +289,7 @@ func (j *runningJob) release() {
 	if j.state >= jobReleased {
 		return
 	}
-	if j.state < jobEnded {
-		invariant.Move(&j.state, jobEnded)
-	}
+	invariant.Reach(&j.state, jobEnded)
 	invariant.Move(&j.state, jobReleased)
 	j.stopFeeder(nil)
 	for i, t := range j.maps {

@@ -14,9 +14,7 @@ func (c *coordinator) submit(j *runningJob) {
 	ch := j.chain
 	j.id = c.ledger.Submit(c.run.now(), j.spec())
 	// Later jobs of a chain find it running.
-	if ch.state < chainRunning {
-		invariant.Move(&ch.state, chainRunning)
-	}
+	invariant.Reach(&ch.state, chainRunning)
 	// Job ids are dense, so c.jobs is indexed by them.
 	ch.current, ch.lastID = j, j.id
 	c.jobs = append(c.jobs, j)

@@ -103,7 +103,5 @@ func (c *coordinator) failAll(cause error) {
 	for _, ch := range c.run.chains {
 		c.fail(ch, cause)
 	}
-	if c.state == runServing {
-		invariant.Move(&c.state, runExhausted)
-	}
+	invariant.Reach(&c.state, runExhausted)
 }

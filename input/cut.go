@@ -2,12 +2,14 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 
 	"mrlocal/errs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/invariant"
 )
 
 // cut reads the records of a piece of an uncompressed regular file.
@@ -18,22 +20,20 @@ import (
 // It reads no byte of the piece twice, except the tail of each chunk. Behind
 // the piece it reads only what the last record needs.
 type cut struct {
-	plan     *Plan
-	h        *handle
-	file     *File
-	index    int32
-	start    int64
-	off      int64 // the next record starts here; start until seek has found it
-	end      int64
-	size     int64 // of the file; in /sys, it may become less than planned
-	slack    int64 // so far behind end the last record is searched for at first
-	probe    bool  // the first bytes are still to be looked at
-	checked  bool  // after its last byte was read, the file was found to be the planned one
-	atOnce   bool  // one call reads the whole file, and its length says whether it is the planned one
-	brief    bool  // skip records longer than a chunk
-	sought   bool
-	done     bool
-	finished bool
+	plan    *Plan
+	h       *handle
+	file    *File
+	index   int32
+	start   int64
+	off     int64 // the next record starts here; start until seek has found it
+	end     int64
+	size    int64 // of the file; in /sys, it may become less than planned
+	slack   int64 // so far behind end the last record is searched for at first
+	probe   bool  // the first bytes are still to be looked at
+	checked bool  // after its last byte was read, the file was found to be the planned one
+	atOnce  bool  // one call reads the whole file, and its length says whether it is the planned one
+	brief   bool  // skip records longer than a chunk
+	state   sourceState
 }
 
 // firstSlackBytes is enough for the last record of most files.
@@ -63,25 +63,22 @@ func (c *cut) Close() error         { return c.h.Close() }
 // next implements source. A call may read the same place twice, so it loops until a chunk
 // holds a whole record, or the piece is done.
 func (c *cut) next(h *hold) (block, error) {
-	if !c.sought {
-		c.sought = true
+	if c.state == sourceNew {
 		// It runs at the first call and not in newCut, because it needs memory.
 		if err := c.seek(h); err != nil {
 			return block{}, err
 		}
 	}
-	for !c.done {
+	for c.state < sourceRead {
 		b, ok, err := c.fill(h)
 		if ok || err != nil {
 			return b, err
 		}
 	}
-	if !c.finished {
-		// The piece counts as consumed, also where it holds no record.
-		c.finished, c.off = true, max(c.off, c.end)
-		if err := c.unchanged(); err != nil {
-			return block{}, err
-		}
+	// The piece counts as consumed, also where it holds no record.
+	c.off = max(c.off, c.end)
+	if err := c.unchanged(); err != nil {
+		return block{}, err
 	}
 	return block{}, io.EOF
 }
@@ -96,19 +93,12 @@ func (c *cut) unchanged() error {
 	return c.file.unchanged(c.h)
 }
 
-// grown is the error of a file that has bytes behind its planned end.
-func (c *cut) grown() error {
-	if err := c.file.unchanged(c.h); err != nil {
-		return err
-	}
-	return fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged) // it was cut to its planned length since
-}
-
 // seek finds the first record that starts in the piece. It starts after the
 // first delimiter at start-1 or later. If the whole piece lies inside one
 // record, no record starts in it; seek then reads the piece once, and nothing
 // behind it.
 func (c *cut) seek(h *hold) error {
+	invariant.Move(&c.state, sourceReading)
 	// The file starts with a record.
 	if c.start == 0 {
 		return nil
@@ -133,7 +123,7 @@ func (c *cut) seek(h *hold) error {
 			break
 		}
 	}
-	c.done = true
+	invariant.Move(&c.state, sourceRead)
 	return nil
 }
 
@@ -156,12 +146,13 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		return b, false, err
 	}
 	if int64(n) > want {
-		return b, false, c.grown()
+		// Its attributes may be the planned ones again: it was cut to its planned length since.
+		return b, false, cmp.Or(c.file.unchanged(c.h), fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged))
 	}
 	// The extra byte was asked for and did not come: the file has not grown.
 	c.checked = c.checked || c.atOnce && int64(n) == want
 	if n == 0 { // a file of /sys that ended before its size
-		c.done = true
+		invariant.Move(&c.state, sourceRead)
 		return block{data: buf[:0], last: true}, c.off == 0, nil
 	}
 	data := buf[:n]
@@ -179,7 +170,7 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		}
 	}
 	ends := c.off + int64(n)
-	records := 0
+	records, last := 0, false
 	switch {
 	// The piece goes on behind this chunk, so all whole records of the chunk belong to it.
 	case ends < c.end:
@@ -189,7 +180,7 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	case c.off < c.end:
 		from := max(c.end-1-c.off, 0)
 		if end := c.plan.recordEnd(data, c.off, int(from)); end >= 0 {
-			records, c.done = end, true
+			records, last = end, true
 		} else if ends < c.size && want < chunkBytes {
 			// The last record is longer than the slack: fill reads the same place again, up to a
 			// chunk.
@@ -199,13 +190,13 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 			records = c.plan.lastRecordEnd(data)
 		}
 	}
-	if ends == c.size && !c.done {
-		records, c.done = n, true // a last record without delimiter
+	if ends == c.size && !last {
+		records, last = n, true // a last record without delimiter
 	}
 	if records == 0 {
 		// Sampling has no use for a record that does not fit into a chunk.
 		if c.brief {
-			c.done = true
+			invariant.Move(&c.state, sourceRead)
 			return b, false, nil
 		}
 		return c.long(h, c.off+int64(n))
@@ -214,8 +205,8 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	// tail of the chunk.
 	b = block{data[:records:records], c.off, c.off+int64(records) == c.size}
 	c.off += int64(records)
-	if c.off >= c.end {
-		c.done = true
+	if last || c.off >= c.end {
+		invariant.Move(&c.state, sourceRead)
 	}
 	return b, true, nil
 }
@@ -274,8 +265,9 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged)
 	}
 	b = block{data, c.off, end == c.size}
-	c.off = end
-	c.done = end >= c.end
+	if c.off = end; end >= c.end {
+		invariant.Move(&c.state, sourceRead)
+	}
 	return b, true, nil
 }
 

@@ -3,11 +3,8 @@
 package input
 
 import (
-	"io/fs"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // identityOf returns the identity behind fi.
@@ -17,15 +14,6 @@ func identityOf(fi os.FileInfo) identity {
 		return identity{mtimeNanos: fi.ModTime().UnixNano()}
 	}
 	return identity{dev: uint64(st.Dev), ino: uint64(st.Ino), mtimeNanos: fi.ModTime().UnixNano()}
-}
-
-// readable makes sure that the process may read path, with its effective
-// rights.
-func readable(path string) error {
-	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS); err != nil {
-		return &fs.PathError{Op: "access", Path: path, Err: err}
-	}
-	return nil
 }
 
 // nonBlocking keeps open from waiting, in case the file has become a FIFO.

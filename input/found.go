@@ -10,6 +10,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 )
 
 // Search is where files come from that are found one by one.
@@ -133,7 +134,7 @@ func (b *batch) add(path string) error {
 	// take has added exactly one file, because directories were refused above.
 	f := &b.plan.Files[len(b.plan.Files)-1]
 	if f.kind.regular() && !f.mayRead {
-		if err := readable(path); err != nil {
+		if err := disk.MayRead(path); err != nil {
 			b.plan.Files = b.plan.Files[:len(b.plan.Files)-1]
 			return errs.Cause(err)
 		}

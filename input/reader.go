@@ -298,6 +298,22 @@ type source interface {
 	io.Closer
 }
 
+// sourceState is how far a source has come. It never goes back to an earlier state.
+type sourceState uint8
+
+const (
+	sourceNew     sourceState = iota // next was not called yet
+	sourceReading                    // records may be left
+	sourceRead                       // the last block was given out, or there was none
+)
+
+func (s sourceState) String() string { return [...]string{"new", "reading", "read"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s sourceState) Next() []sourceState {
+	return [...][]sourceState{{sourceReading}, {sourceRead}, nil}[s]
+}
+
 // roomError is the error of a record for which there is no memory.
 func roomError(path string, off, bytes int64, err error) error {
 	return fmt.Errorf("%s: record at offset %d of %d bytes: %w", shown(path), off, bytes, err)

@@ -89,7 +89,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	s.r.cut = newCut(s.plan, Piece{pc.File, at, min(at+chunkBytes, f.Bytes)}, h)
 	c := &s.r.cut
 	// seek is called below, because the end of the range depends on what it finds.
-	c.probe, c.brief, c.sought = false, true, true
+	c.probe, c.brief = false, true
 	s.r.src = c
 	if s.plan.o.SkipBinary {
 		buf, err := s.r.hold.take(int(min(f.Bytes, binaryHeadBytes)))

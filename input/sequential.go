@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mrlocal/input/codec"
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 )
 
@@ -30,12 +31,11 @@ type sequential struct {
 	to      int64 // and those that start at this place or later
 	// It lies on the Go heap, is reused, and is never longer than a chunk.
 	carry   []byte
-	started bool
+	state   sourceState
 	skipped bool     // because it is binary
 	eof     bool     // r has ended
 	pipe    *os.File // its pauses end blocks; nil: blocks are full
 	paused  bool     // the last read ended because the writer pauses
-	done    bool
 }
 
 // newSequential reads h, or standard input if h is nil. It owns h, and closes
@@ -135,19 +135,19 @@ func (s *sequential) read(buf []byte, got int) (n int, err error) {
 
 // next implements source. It fills a chunk and ends the block at the last delimiter there.
 func (s *sequential) next(h *hold) (block, error) {
-	if s.done {
+	if s.state == sourceRead {
 		return block{}, io.EOF
 	}
 	buf, err := h.take(chunkBytes)
 	if err != nil {
 		return block{}, err
 	}
-	if !s.started {
-		s.started = true
+	if s.state == sourceNew {
+		invariant.Move(&s.state, sourceReading)
 		if err := s.discard(buf); err != nil {
 			return block{}, err
 		}
-		if s.done {
+		if s.state == sourceRead {
 			return block{}, io.EOF
 		}
 	}
@@ -166,7 +166,8 @@ func (s *sequential) next(h *hold) (block, error) {
 	data := buf[:n]
 	// What is judged here is decoded text, so compressed text is no binary file.
 	if s.off == 0 && s.plan.o.SkipBinary && s.plan.judge(s.file, data, codec.None) {
-		s.done, s.skipped = true, true
+		invariant.Move(&s.state, sourceRead)
+		s.skipped = true
 		return block{}, io.EOF
 	}
 	if s.eof {
@@ -201,15 +202,16 @@ func (s *sequential) cut(b block) (block, error) {
 	b.off = s.off
 	s.off += int64(len(b.data))
 	if s.off >= s.to {
-		s.done = true
 		// The record that starts before to still belongs to the range, with all its bytes.
 		from := max(s.to-1-b.off, 0)
 		if end := s.plan.recordEnd(b.data, b.off, int(from)); end >= 0 && end < len(b.data) {
 			b.data, b.last = b.data[:end], false
 		}
 	}
+	if b.last || s.off >= s.to {
+		invariant.Move(&s.state, sourceRead)
+	}
 	if b.last {
-		s.done = true
 		if err := s.unchanged(); err != nil {
 			return block{}, err
 		}
@@ -243,7 +245,9 @@ func (s *sequential) discard(buf []byte) error {
 		}
 		s.off += int64(n)
 	}
-	s.done = s.off >= s.to
+	if s.off >= s.to {
+		invariant.Move(&s.state, sourceRead)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 )
 
 // fileCostBytes is the time to open a file, measured in bytes that could be
@@ -25,7 +26,6 @@ func (p *Plan) split() error {
 	packBytes := p.block  // the open split is full with so many
 	// The work that no split has yet. packed makes splits smaller as it shrinks.
 	leftBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
-	closeSplit := func() { packedBytes = 0 }
 	add := func(pc Piece, seq int32) {
 		if packedBytes == 0 {
 			starts = append(starts, int32(len(pieces)))
@@ -45,11 +45,11 @@ func (p *Plan) split() error {
 		cost := f.Bytes + min(fileCostBytes, p.block/16)
 		switch {
 		case f.Stream:
-			closeSplit()
+			packedBytes = 0
 			p.Streams = append(p.Streams, int32(i))
 		// A large file has splits of its own. Each is about one block long.
 		case p.divides(f) && f.Codec == codec.None:
-			closeSplit()
+			packedBytes = 0
 			seq := int32(0)
 			for at := int64(0); at < f.Bytes; seq++ {
 				end := at + p.splitBytes(f)
@@ -62,7 +62,7 @@ func (p *Plan) split() error {
 		// A small file, or a compressed one that one map decodes. Files in a row share a split.
 		default:
 			if packedBytes > 0 && packedBytes+cost > packBytes {
-				closeSplit()
+				packedBytes = 0
 			}
 			if packedBytes == 0 {
 				packBytes = p.packed(leftBytes)
@@ -168,7 +168,7 @@ func (p *Plan) check(f *File) error {
 		if f.kind != regular || f.mayRead {
 			return nil
 		}
-		if err := readable(f.Path); err != nil {
+		if err := disk.MayRead(f.Path); err != nil {
 			return errs.Inputf(shown(f.Path), "%w", errs.Cause(err))
 		}
 		return nil

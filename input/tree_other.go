@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 // statPath returns the attributes of the file at path, and follows links.
@@ -54,7 +55,7 @@ func (d directory) stat(name string) (stat, error) {
 
 // readable reports whether the process may read the file of that name.
 func (d directory) readable(name string) bool {
-	return readable(filepath.Join(d.f.Name(), name)) == nil
+	return disk.MayRead(filepath.Join(d.f.Name(), name)) == nil
 }
 
 // ReadNames calls visit with the names in a directory, and their types; it follows no links.

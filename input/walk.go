@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/hdfs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/paths"
 )
 
@@ -120,7 +121,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 			w.pipes++
 			return nil
 		}
-		if err := readable(path); err != nil {
+		if err := disk.MayRead(path); err != nil {
 			return errs.Inputf(shown(path), "%w", errs.Cause(err))
 		}
 		w.plan.Files = append(w.plan.Files, File{Path: path, id: st.id, Stream: true, kind: fifo})

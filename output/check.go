@@ -73,7 +73,7 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	case !parentInfo.IsDir():
 		return wrong(name, "its parent %s is not a directory", quoteName(parent))
 	}
-	if err := writable(parent); err != nil {
+	if err := disk.MayMakeIn(parent); err != nil {
 		return refuseParent(name, parent, err)
 	}
 	// An input that grows while it is read, by what is made from it, has no end.

@@ -308,19 +308,18 @@ func openFile(spec Spec) (place, error) {
 		return nil, wrong(spec.File, "is a directory; use Options.OutputDir for a directory of parts")
 	case info.Mode()&fs.ModeSocket != 0:
 		return nil, wrong(spec.File, "is a socket")
-	case !info.Mode().IsRegular():
-		if err := fileWritable(path); err != nil {
+	default:
+		if err := disk.MayWrite(path); err != nil {
 			return nil, refuse(spec.File, err)
+		}
+		if info.Mode().IsRegular() {
+			break
 		}
 		fifo := info.Mode()&fs.ModeNamedPipe != 0
 		if in, same := sameAsInput(spec, info); fifo && same {
 			return nil, wrong(spec.File, "is the input %s; give another name", quoteName(in))
 		}
 		return &device{path: path, fifo: fifo}, nil
-	default:
-		if err := fileWritable(path); err != nil {
-			return nil, refuse(spec.File, err)
-		}
 	}
 	if err := checkPlace(spec, spec.File, path, info); err != nil {
 		return nil, err
@@ -331,7 +330,7 @@ func openFile(spec Spec) (place, error) {
 // flush returns the error that a close of f would return. Some file systems send data only
 // at a close, and find then that it has no room. f stays open, and so it stays locked.
 func flush(f *disk.File) error {
-	twin, err := duplicate(f)
+	twin, err := disk.Duplicate(f)
 	if err != nil {
 		return nil // no descriptor is left, or the system has no duplicates: the close itself will report it
 	}

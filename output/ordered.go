@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/output/spool"
 )
@@ -46,10 +47,26 @@ type ordered struct {
 		total    int   // number of parts; -1: not known yet
 		draining bool  // a goroutine is in drain
 		current  *turn // is being passed on
-		ended    bool  // the Releaser wants no more parts
-		aborted  bool
+		state    queueState
 		err      error // of the sink or the Releaser
 	}
+}
+
+// queueState is how far the queue of parts has come. A state never goes back to an earlier
+// one.
+type queueState uint8
+
+const (
+	queueOpen    queueState = iota // parts are passed on in their turn
+	queueEnded                     // the Releaser wants no more parts: the rest is dropped
+	queueAborted                   // the result is given up
+)
+
+func (s queueState) String() string { return [...]string{"open", "ended", "aborted"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s queueState) Next() []queueState {
+	return [...][]queueState{{queueEnded, queueAborted}, {queueAborted}, nil}[s]
 }
 
 // turn is a part that was not passed on yet.
@@ -58,13 +75,16 @@ type turn struct {
 	index    int
 	attempts map[*attemptOutput]struct{}
 	owner    *attemptOutput // the attempt that writes through
-	done     *attemptOutput // the attempt that has committed
-	skipped  bool
+	done     *attemptOutput // the attempt that has committed; nil: none
+	skipped  bool           // the part will not come, or is dropped
 
 	// What was written to the sink. Under passing.
 	start, passed int64          // offset in the sink, and bytes from there on
 	hash          *xxhash.Digest // of those bytes; nil: a file
 }
+
+// over reports whether no attempt may write the part any more. ordered.mu is held.
+func (t *turn) over() bool { return t.done != nil || t.skipped }
 
 // attemptOutput is one attempt at a part. write and commit belong to its goroutine.
 // dead is read without a lock, so that a write under passing sees an abort.
@@ -111,13 +131,13 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.mu.aborted:
+	case o.mu.state == queueAborted:
 		return nil, ErrAborted
 	case o.mu.err != nil:
 		return nil, o.mu.err
 	case i < 0 || o.mu.total >= 0 && i >= o.mu.total:
 		return nil, fmt.Errorf("there are %d parts", o.mu.total)
-	case i < o.mu.turn || o.mu.queue[i] != nil && (o.mu.queue[i].done != nil || o.mu.queue[i].skipped):
+	case i < o.mu.turn || o.mu.queue[i] != nil && o.mu.queue[i].over():
 		return nil, ErrLost
 	}
 	t := o.at(i)
@@ -152,9 +172,9 @@ func (o *ordered) claim(a *attemptOutput) (through bool, err error) {
 	defer o.mu.Unlock()
 	t := a.turn
 	switch {
-	case t.done != nil || t.skipped:
+	case t.over():
 		return false, ErrLost
-	case a.dead.Load() || o.mu.aborted:
+	case a.dead.Load() || o.mu.state == queueAborted:
 		return false, ErrAborted
 	case o.mu.err != nil:
 		return false, o.mu.err
@@ -323,9 +343,9 @@ func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 	defer o.mu.Unlock()
 	t := a.turn
 	switch {
-	case t.done != nil || t.skipped:
+	case t.over():
 		return ErrLost
-	case a.dead.Load() || o.mu.aborted:
+	case a.dead.Load() || o.mu.state == queueAborted:
 		return ErrAborted
 	case o.mu.err != nil:
 		return o.mu.err
@@ -439,7 +459,9 @@ func (o *ordered) drain() error {
 			delete(o.mu.queue, t.index)
 			// released may say so only now, when the bytes are out.
 			o.mu.turn++
-			o.mu.ended = o.mu.ended || verdict == jobs.EndJob
+			if verdict == jobs.EndJob {
+				invariant.Reach(&o.mu.state, queueEnded)
+			}
 		}
 		o.mu.Unlock()
 		if err == nil {
@@ -458,13 +480,13 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 		return nil, false, nil
 	}
 	t := o.mu.queue[o.mu.turn]
-	if o.mu.err == nil && !o.mu.aborted && t != nil && (t.done != nil || t.skipped) {
+	if o.mu.err == nil && o.mu.state < queueAborted && t != nil && t.over() {
 		o.mu.draining, o.mu.current = true, t
 		return t, true, nil
 	}
 	o.mu.draining = false
 	o.mu.idle.Broadcast()
-	if o.mu.aborted {
+	if o.mu.state == queueAborted {
 		return nil, false, ErrAborted
 	}
 	return nil, false, o.mu.err
@@ -490,7 +512,7 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 	}
 	defer a.spool.Release()
 	o.mu.Lock()
-	over := o.mu.ended || t.skipped
+	over := o.mu.state >= queueEnded || t.skipped
 	o.mu.Unlock()
 	switch {
 	case over:
@@ -539,17 +561,17 @@ func (w sinkWriter) Write(p []byte) (int, error) {
 // All parts have committed or were skipped by then, or the Releaser has ended the job.
 func (o *ordered) finish(total int) error {
 	o.mu.Lock()
-	for o.mu.draining && !o.mu.aborted {
+	for o.mu.draining && o.mu.state < queueAborted {
 		o.mu.idle.Wait()
 	}
-	turn, ended, err, aborted := o.mu.turn, o.mu.ended, o.mu.err, o.mu.aborted
+	turn, state, err := o.mu.turn, o.mu.state, o.mu.err
 	o.mu.Unlock()
 	switch {
-	case aborted:
+	case state == queueAborted:
 		return ErrAborted
 	case err != nil:
 		return err
-	case turn < total && !ended:
+	case turn < total && state < queueEnded:
 		return fmt.Errorf("output part %d of %d: was not written", turn, total)
 	case o.parts.Releaser == nil:
 		return o.finishPack()
@@ -579,7 +601,7 @@ func (o *ordered) abort() {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.aborted = true
+	invariant.Reach(&o.mu.state, queueAborted)
 	o.mu.idle.Broadcast()
 	for _, t := range o.mu.queue {
 		for a := range t.attempts {

@@ -444,9 +444,7 @@ func (t *Target) Abort() error {
 		t.mu.Unlock()
 		return nil
 	}
-	if t.mu.state != aborted {
-		invariant.Move(&t.mu.state, aborted)
-	}
+	invariant.Reach(&t.mu.state, aborted)
 	o, r := t.mu.ordered, t.mu.regions
 	t.mu.Unlock()
 	if r != nil {

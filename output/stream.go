@@ -71,7 +71,7 @@ func (s *stdout) regions(bytes []int64) (*regions, error) {
 	if f == nil {
 		return nil, nil
 	}
-	base, atEnd := atOffset(f)
+	base, atEnd := disk.Offset(f)
 	// Data behind the offset belongs to somebody else.
 	if !atEnd {
 		return nil, nil

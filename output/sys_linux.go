@@ -3,7 +3,6 @@ package output
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -13,16 +12,6 @@ import (
 
 // closeBeforeRename says that an open file cannot be renamed.
 const closeBeforeRename = false
-
-// writable returns why nothing can be made in dir; nil: something can.
-func writable(dir string) error {
-	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
-}
-
-// fileWritable returns why the file may not be written to; nil: it may.
-func fileWritable(path string) error {
-	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS)
-}
 
 // isMount reports whether a directory lies on another file system than its parent, so that
 // it cannot be renamed.
@@ -68,33 +57,3 @@ func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 
 // readerGone reports whether a write failed because the reader of a pipe has closed it.
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
-
-// duplicate returns another descriptor of an open file. An abort may close f meanwhile: that
-// is an error here, and never another file that has got the number of f.
-func duplicate(f *disk.File) (*disk.File, error) {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var twin int
-	var dupErr error
-	if err := c.Control(func(fd uintptr) { twin, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
-		return nil, err
-	}
-	if dupErr != nil {
-		return nil, dupErr
-	}
-	return disk.Of(os.NewFile(uintptr(twin), f.Name())), nil
-}
-
-// atOffset returns the offset of a regular file that is not in append mode, and whether the
-// file ends there.
-func atOffset(f *disk.File) (offset int64, atEnd bool) {
-	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
-	if err != nil || flags&unix.O_APPEND != 0 {
-		return 0, false
-	}
-	offset, err = unix.Seek(int(f.Fd()), 0, unix.SEEK_CUR)
-	info, statErr := f.Stat()
-	return offset, err == nil && statErr == nil && info.Size() == offset
-}

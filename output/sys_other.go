@@ -14,12 +14,6 @@ import (
 // closeBeforeRename says that an open file cannot be renamed.
 const closeBeforeRename = runtime.GOOS == "windows"
 
-// writable knows nothing here: creating the file will show it.
-func writable(string) error { return nil }
-
-// fileWritable knows nothing either: opening the file will show it.
-func fileWritable(string) error { return nil }
-
 // isMount says no: a rename that cannot be done fails by itself.
 func isMount(fs.FileInfo, fs.FileInfo) bool { return false }
 
@@ -45,9 +39,3 @@ func noReader(error) bool { return false }
 
 // readerGone reports whether the reader of a pipe has closed it.
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
-
-// duplicate is not there, so errors of a close show at the close itself.
-func duplicate(*disk.File) (*disk.File, error) { return nil, errors.ErrUnsupported }
-
-// atOffset says no, so standard output is written in order.
-func atOffset(*disk.File) (offset int64, atEnd bool) { return 0, false }

@@ -2,7 +2,6 @@ package slots
 
 import (
 	"fmt"
-
 )
 
 // Check counts everything anew that the Ledger keeps up to date in place, and returns the

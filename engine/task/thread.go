@@ -146,9 +146,7 @@ func (t *slotThread) busy() bool {
 // finish lets the thread end when its queue is empty.
 func (t *slotThread) finish() {
 	t.mu.Lock()
-	if t.mu.state == threadOpen {
-		invariant.Move(&t.mu.state, threadFinishing)
-	}
+	invariant.Reach(&t.mu.state, threadFinishing)
 	t.mu.Unlock()
 	t.wake.Signal()
 }

@@ -70,3 +70,33 @@ func GrowPipe(w io.Writer) {
 		}
 	})
 }
+
+// Duplicate returns another descriptor of an open file. An abort may close f meanwhile: that
+// is an error here, and never another file that has got the number of f.
+func Duplicate(f *File) (*File, error) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var twin int
+	var dupErr error
+	if err := c.Control(func(fd uintptr) { twin, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return nil, err
+	}
+	if dupErr != nil {
+		return nil, dupErr
+	}
+	return Of(os.NewFile(uintptr(twin), f.Name())), nil
+}
+
+// Offset returns the offset of a regular file that is not in append mode, and whether the
+// file ends there.
+func Offset(f *File) (offset int64, atEnd bool) {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_APPEND != 0 {
+		return 0, false
+	}
+	offset, err = unix.Seek(int(f.Fd()), 0, unix.SEEK_CUR)
+	info, statErr := f.Stat()
+	return offset, err == nil && statErr == nil && info.Size() == offset
+}

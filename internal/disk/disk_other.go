@@ -19,3 +19,9 @@ func GrowPipe(io.Writer) {}
 func startWriteback(*File, int64, int64) {}
 
 func dropPages(*File, int64, int64) {}
+
+// Duplicate is not there, so errors of a close show at the close itself.
+func Duplicate(*File) (*File, error) { return nil, errors.ErrUnsupported }
+
+// Offset says no, so standard output is written in order.
+func Offset(*File) (offset int64, atEnd bool) { return 0, false }

@@ -40,6 +40,14 @@ func Move[S State[S]](from *S, to S) {
 	*from = to
 }
 
+// Reach is Move for a state that may have come as far already, or farther. It does nothing
+// then.
+func Reach[S State[S]](from *S, to S) {
+	if *from < to {
+		Move(from, to)
+	}
+}
+
 // Mangle overwrites a buffer whose borrower must not read it any more, so that a borrower
 // who does gets wrong results. It does nothing in a normal build.
 func Mangle(p []byte) {

@@ -41,3 +41,13 @@ func TestACheckedBuildKnowsTheTransitions(t *testing.T) {
 	}()
 	Move(&p, 0)
 }
+
+func TestReachNeverGoesBack(t *testing.T) {
+	p := phase(0)
+	for _, to := range []phase{0, 1, 0, 1, 2, 1} {
+		before := p
+		if Reach(&p, to); p != max(before, to) {
+			t.Errorf("from %v to %v: %v", before, to, p)
+		}
+	}
+}

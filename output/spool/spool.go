@@ -231,9 +231,7 @@ func (s *Spool) closeFile() error {
 func (s *Spool) Seal() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.state == writing {
-		invariant.Move(&s.mu.state, sealed)
-	}
+	invariant.Reach(&s.mu.state, sealed)
 	if s.mu.err != nil {
 		return s.mu.err
 	}
@@ -252,9 +250,7 @@ func (s *Spool) Bytes() int64 {
 func (s *Spool) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.state != released {
-		invariant.Move(&s.mu.state, released)
-	}
+	invariant.Reach(&s.mu.state, released)
 	s.free()
 }
 

@@ -1,0 +1,9 @@
+package input
+
+import (
+	"testing"
+
+	"mrlocal/internal/testkit"
+)
+
+func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, sourceRead) }
