@@ -365,8 +365,7 @@ func (p *Plan) Fingerprint(i int) (Fingerprint, error) {
 	if err := p.open(f, &h); err != nil {
 		return print, err
 	}
-	sum, buf := xxhash.New(), make([]byte, samplePlaceBytes)
-	var err error
+	sum, buf, err := xxhash.New(), make([]byte, samplePlaceBytes), error(nil)
 	for place := range int64(samplePlaces) {
 		n, readErr := h.ReadAt(buf, max(0, f.Bytes-samplePlaceBytes)/(samplePlaces-1)*place)
 		if readErr != nil && readErr != io.EOF {

@@ -115,7 +115,9 @@ func otherwise() []struct{ word, below, reason string } {
 // TestNoCommentCitesTheOldSheet: comments and documents cite papers, Hadoop's
 // classes and the names in docs/papers, not a sheet that readers do not have.
 func TestNoCommentCitesTheOldSheet(t *testing.T) {
-	sheet := regexp.MustCompile(`\b(?:SP` + `EC|se` + `ed 0[0-9][0-9])\b`) // in two parts, so that this file has neither
+	// In two parts, so that this file has neither. The marks in brackets are those of its sources.
+	sheet := regexp.MustCompile(`\bSP` + `EC\b|(?i:\bse` + `ed[ -]?0[0-9][0-9]\b)`)
+	source := regexp.MustCompile(`\[(?:S[0-4]|H1d?|H020)\]`)
 	for name, text := range tracked(t) {
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if m := sheet.Find(line); m != nil {
@@ -123,6 +125,9 @@ func TestNoCommentCitesTheOldSheet(t *testing.T) {
 			}
 		}
 		for _, r := range remarks(name, text) {
+			if m := source.FindString(r.text); m != "" {
+				t.Errorf("%s:%d: cites %s, a source that readers do not have", name, r.line, m)
+			}
 			for _, word := range clause.FindAllString(r.text, -1) {
 				allowed := slices.ContainsFunc(otherwise(), func(o struct{ word, below, reason string }) bool {
 					return o.word == word && strings.HasPrefix(name, o.below)
@@ -182,9 +187,15 @@ func TestCitationsAreInDocsPapers(t *testing.T) {
 	citation := regexp.MustCompile(`^([A-Z][A-Za-z]+[0-9]{2}|Hadoop(?:,|$)|[A-Za-z]\w*(?:, (?:Alg\.|eq\.|Fig\.|Table|section|l\.|p\.|")))`)
 	hadoop := regexp.MustCompile(`Hadoop [0-9][.0-9x]*, ([A-Z]\w+)`)
 	quoted := regexp.MustCompile(`"([^"]*)"`)
+	bare := regexp.MustCompile(`(?:^|[^\[\w])([A-Z][A-Za-z]+[0-9]{2}), (?:Alg\.|eq\.|Fig\.|Table|section|l\.|p\.|")`)
 	cited := 0
 	for name, text := range texts {
 		for _, r := range remarks(name, text) {
+			for _, m := range bare.FindAllStringSubmatch(bracket.ReplaceAllString(r.text, ""), -1) {
+				if p.files[m[1]] != "" {
+					t.Errorf("%s:%d: %q: a citation stands in brackets, [%s, ...]", name, r.line, m[0], m[1])
+				}
+			}
 			for _, m := range hadoop.FindAllStringSubmatch(r.text, -1) {
 				cited++
 				if !bytes.Contains(texts["docs/papers/hadoop.md"], []byte(m[1])) {
