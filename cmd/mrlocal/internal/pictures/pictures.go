@@ -74,14 +74,12 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 	}
 	f := &Files{AuxFiles: aux, names: names, files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
 	r := argv.Reader{Line: line}
-	seen := map[string]string{} // flags by the places of their files
-	if reportPath != "" {
-		seen[place(reportPath)] = "report"
-	}
+	taken := places{}
 	for i := range names {
-		if eventsPath != "" {
-			seen[place(f.pathOf(i, eventsPath))] = "events"
-		}
+		err = cmp.Or(err, taken.takeDirectory("profile", f.pathOf(i, r.Path("profile")), process.ProfileNames()), taken.take("events", f.pathOf(i, eventsPath)))
+	}
+	if err = cmp.Or(err, taken.take("report", reportPath)); err != nil {
+		return nil, err
 	}
 	for _, flag := range []string{"svg", "trace", "metrics", "csv"} {
 		path := r.Path(flag)
@@ -89,7 +87,7 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 			continue
 		}
 		for i := range names {
-			if err := f.add(i, flag, path, seen, &w); err != nil {
+			if err := f.add(i, flag, path, taken, &w); err != nil {
 				return nil, err
 			}
 		}
@@ -97,17 +95,17 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return f, f.addReport(r.Path("html"), seen, w)
+	return f, f.addReport(r.Path("html"), taken, w)
 }
 
 // addReport adds the report of all runs, if path is not "". Then each run has a model, whether
 // or not another picture needs it.
-func (f *Files) addReport(path string, seen map[string]string, w process.Work) error {
+func (f *Files) addReport(path string, taken places, w process.Work) error {
 	if path == "" {
 		return nil
 	}
-	if other, ok := seen[place(path)]; ok && !process.Device(path) {
-		return errs.Optionf("--"+other+", --html", "%s: name two different files", path)
+	if err := taken.take("html", path); err != nil {
+		return err
 	}
 	if path == "-" && len(f.names) > 1 {
 		return errs.Optionf("--html", "-: standard output takes the report of one run, and there are %d policies", len(f.names))
@@ -138,12 +136,42 @@ func (f *Files) Events(i int) io.Writer {
 	return io.MultiWriter(w, f.report.events)
 }
 
-// place returns the same text for two names of one file, by links or by relative paths.
-func place(path string) string {
-	if path == "-" {
-		return path
+// places has what the flags write to, by place, so that no two write to one file.
+type places map[string]target
+
+// target is a file of a flag, or a directory, which other flags may use too.
+type target struct {
+	flag      string
+	directory bool
+}
+
+// take adds the file of a flag; "" is none. Several flags may name one device.
+func (p places) take(flag, path string) error { return p.add(path, target{flag: flag}) }
+
+// takeDirectory adds a directory of a flag, and the files of those names in it; "" is none.
+func (p places) takeDirectory(flag, dir string, names []string) error {
+	err := p.add(dir, target{flag, true})
+	for _, name := range names {
+		if dir != "" {
+			err = cmp.Or(err, p.take(flag, filepath.Join(dir, name)))
+		}
 	}
-	return fmt.Sprint(paths.Locate(path))
+	return err
+}
+
+func (p places) add(path string, t target) error {
+	if path == "" {
+		return nil
+	}
+	at := path
+	if path != "-" {
+		at = paths.Locate(path) // one place for two names of a file, by links or by relative paths
+	}
+	if other, ok := p[at]; ok && !(other.directory && t.directory) && !process.Device(path) {
+		return errs.Optionf("--"+other.flag+", --"+t.flag, "%s: name two different files", path)
+	}
+	p[at] = t
+	return nil
 }
 
 // pathOf returns the path at which a file of run i stands: the path of the flag, and the name of
@@ -155,35 +183,41 @@ func (f *Files) pathOf(i int, path string) string {
 	return path
 }
 
-// add adds what a flag asks for of run i. seen has the files of other flags.
-func (f *Files) add(i int, flag, path string, seen map[string]string, w *process.Work) error {
+// add adds what a flag asks for of run i. taken has the files of other flags.
+func (f *Files) add(i int, flag, path string, taken places, w *process.Work) error {
 	if path == "-" && len(f.names) > 1 {
 		return errs.Optionf("--"+flag, "-: standard output takes the picture of one run, and there are %d policies", len(f.names))
 	}
 	path = f.pathOf(i, path)
-	at := place(path)
-	if other, ok := seen[at]; ok && !process.Device(path) {
-		return errs.Optionf("--"+other+", --"+flag, "%s: name two different files", path)
+	if flag == "csv" {
+		return f.addTables(i, path, taken, w)
 	}
-	seen[at] = flag
+	if err := taken.take(flag, path); err != nil {
+		return err
+	}
 	write := map[string]func(w io.Writer, m *view.Model) error{
 		"svg": func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }, "trace": export.Chrome, "metrics": export.Metrics,
 	}
 	f.models[i] = view.New(view.Options{})
-	if flag != "csv" {
-		out, err := w.Open(flag, path)
-		f.files[i] = append(f.files[i], file{path, out, write[flag]})
-		return err
-	}
-	return f.addTables(i, path, w)
+	out, err := w.Open(flag, path)
+	f.files[i] = append(f.files[i], file{path, out, write[flag]})
+	return err
 }
 
 // addTables adds the files of --csv of run i in a directory. They are opened now if the
 // directory exists, so that one that cannot be written is refused before the run.
-func (f *Files) addTables(i int, dir string, w *process.Work) error {
+func (f *Files) addTables(i int, dir string, taken places, w *process.Work) error {
 	if dir == "-" {
 		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
 	}
+	var names []string
+	for _, t := range export.Tables() {
+		names = append(names, t.Name)
+	}
+	if err := taken.takeDirectory("csv", dir, names); err != nil {
+		return err
+	}
+	f.models[i] = view.New(view.Options{})
 	if err := w.CheckDirectory("csv", dir); err != nil {
 		return err
 	}

@@ -188,10 +188,6 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 	}
 	s := &AuxFiles{}
 	for _, path := range events {
-		// Locate follows links, so two names of one file are found.
-		if path != "" && reportPath != "" && paths.Locate(path) == paths.Locate(reportPath) {
-			return nil, errs.Optionf("--events, --report", "%s: name two different files", path)
-		}
 		f, err := w.Open("events", path)
 		if err != nil {
 			return nil, err

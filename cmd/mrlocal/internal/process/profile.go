@@ -18,6 +18,9 @@ const allocBytes = 64 << 10
 // SampleNoAllocations keeps the runtime from sampling allocations. main calls it first.
 func SampleNoAllocations() { runtime.MemProfileRate = 0 }
 
+// ProfileNames returns the names of the files that Profile writes.
+func ProfileNames() []string { return []string{"cpu.pprof", "heap.pprof", "allocs.pprof", "trace.out"} }
+
 // recording writes the profiles of one run into a directory.
 type recording struct {
 	dir        string
