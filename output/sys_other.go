@@ -14,24 +14,25 @@ import (
 // closeBeforeRename says that an open file cannot be renamed.
 const closeBeforeRename = runtime.GOOS == "windows"
 
-// writable knows nothing here: creating the file will show it.
+// writable returns nil without a check: creating the file reports the error.
 func writable(string) error { return nil }
 
-// fileWritable knows nothing either: opening the file will show it.
+// fileWritable returns nil without a check: opening the file reports the error.
 func fileWritable(string) error { return nil }
 
-// isMount says no: a rename that cannot be done fails by itself.
+// isMount returns false: a rename that is not possible reports the error.
 func isMount(fs.FileInfo, fs.FileInfo) bool { return false }
 
 // keepOwner does nothing: the file belongs to the user of the run.
 func keepOwner(*disk.File, fs.FileInfo) {}
 
-// syncUnsupported is as on Linux. On Windows a directory cannot be synced.
+// syncUnsupported reports whether err says that a file cannot be synced. On Windows it returns
+// true for every error, because a directory cannot be synced.
 func syncUnsupported(err error) bool {
 	return runtime.GOOS == "windows" || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// isUsage reports whether the path that the user named causes err.
+// isUsage reports whether err is caused by the path that the user named.
 func isUsage(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrInvalid) ||
 		errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENAMETOOLONG)
@@ -40,14 +41,14 @@ func isUsage(err error) bool {
 // nonBlocking is 0: opening a FIFO waits for its reader.
 const nonBlocking = 0
 
-// noReader says no, because opening waits.
+// noReader returns false, because opening a FIFO waits.
 func noReader(error) bool { return false }
 
-// readerGone reports whether the reader of a pipe has closed it.
+// readerGone reports whether a write failed because the reader of the pipe has closed it.
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// duplicate is not there, so errors of a close show at the close itself.
+// duplicate is not supported here. Errors of a close are reported by the close itself.
 func duplicate(*disk.File) (*disk.File, error) { return nil, errors.ErrUnsupported }
 
-// atOffset says no, so standard output is written in order.
+// atOffset returns false, so standard output is written in order.
 func atOffset(*disk.File) (offset int64, atEnd bool) { return 0, false }
