@@ -154,7 +154,7 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 		}
 		return d.begin
 	}
-	// Threads that every restart adds again are left out, which makes states fewer.
+	// Every restart adds these threads again. Without them there are fewer states.
 	if restart {
 		list = slices.DeleteFunc(list, func(pc uint32) bool { return d.implied[pc] })
 	}
@@ -174,7 +174,6 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 // here. It does not change list.
 func (d *lines) look(before side, restart bool, after side, list []uint32) []uint32 {
 	d.ahead = append(d.ahead[:0], list...)
-	// Every restart adds these threads again. Without them there are fewer states.
 	if restart {
 		d.ahead = append(d.ahead, d.entry)
 	}
