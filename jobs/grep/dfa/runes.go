@@ -18,8 +18,8 @@ type runes struct {
 // there is something to do: a match ends before or behind the rune, or no match can follow.
 const (
 	special = 1 << 31
-	behind  = 1 << 30 // a match ends behind the rune
-	before  = 1 << 29 // a match ends before the rune
+	behind  = 1 << 30    // a match ends behind the rune
+	before  = 1 << 29    // a match ends before the rune
 	toRow   = before - 1 // mask of the row
 	ownRows = 3          // fixed rows: unknown, dead and idle
 )
