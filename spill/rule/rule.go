@@ -121,7 +121,7 @@ type ReduceMerges struct {
 }
 
 // segmentPercent is a share of MemoryBytes. A segment of at least this size goes straight to
-// disk (Hadoop 1.0.3, MAX_SINGLE_SHUFFLE_SEGMENT_FRACTION).
+// disk (Hadoop 1.0.3, ReduceTask.ReduceCopier).
 const segmentPercent = 0.25
 
 // withDefaults returns c with Hadoop's default for each field that is 0, except MemoryBytes.

@@ -2,9 +2,10 @@
 
 #include "textflag.h"
 
-// STEP walks one byte of a stream: the byte at offset K of the block, in TEXT, from STATE. Finding the
-// column of the byte's class does not depend on the state, so the chain from state to state has only
-// one load. R15 counts the odd states: BTL moves the lowest bit to the carry.
+// STEP walks one byte of a stream: the byte at offset K of the block, in TEXT, from STATE. Finding
+// the column of the byte's class does not depend on the state, so the chain from state to state has
+// only one load. BTL moves the lowest bit of the state, which is set for odd states, to the carry,
+// and ADCL counts it.
 #define STEP(TEXT, STATE, K) \
 	MOVBLZX K(TEXT)(BX*1), AX  \
 	MOVBLZX (CX)(AX*1), AX     \
