@@ -294,7 +294,7 @@ func refusal(response *http.Response) error {
 	case bytes.Contains(text, []byte("Hadoop IPC port")):
 		return fmt.Errorf("%s is the RPC port of a Hadoop server; give the NameNode's web port (Options.HDFS.Web)", response.Request.URL.Host)
 	case response.StatusCode == http.StatusUnauthorized:
-		return errors.New("the cluster asks for Kerberos, which mrlocal does not speak")
+		return errors.New("the cluster requires Kerberos, which mrlocal does not support")
 	case json.Unmarshal(text, &answer) != nil || answer.RemoteException == nil:
 		return fmt.Errorf("%s answers %s, which is not WebHDFS", response.Request.URL.Host, response.Status)
 	}

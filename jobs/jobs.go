@@ -387,15 +387,15 @@ func (chain Chain) Check() error {
 		case j.NewFolder != nil && j.NewCombiner != nil:
 			return errs.Optionf(object, "a folder and a combiner exclude each other")
 		case j.NewReducer == nil && (j.NewFolder != nil || j.NewCombiner != nil):
-			return errs.Optionf(object, "a map-only job combines nothing")
+			return errs.Optionf(object, "a folder or a combiner needs a reducer")
 		case j.Reduces < 0 || j.Maps < 0:
-			return errs.Optionf(object, "a negative number of tasks")
+			return errs.Optionf(object, "the number of tasks must not be negative")
 		case j.NoInput && i > 0:
 			return errs.Optionf(object, "only the first job of a chain may be without input")
 		case j.RecordBytes < 0 || j.RecordBytes > MaxRecordBytes:
-			return errs.Optionf(object, "records of %d bytes; from 1 to %d", j.RecordBytes, MaxRecordBytes)
+			return errs.Optionf(object, "records of %d bytes; must be from 1 to %d", j.RecordBytes, MaxRecordBytes)
 		case j.RecordBytes > 0 && j.SkipBinary:
-			return errs.Optionf(object, "binary records, and binary files are to be skipped")
+			return errs.Optionf(object, "SkipBinary and binary records exclude each other")
 		case j.Rereads && chain[0].NoInput:
 			return errs.Optionf(object, "reads the input of the chain, which has none")
 		case len(j.Outputs) > 0 && (i < len(chain)-1 || j.NewReleaser != nil):
@@ -405,7 +405,7 @@ func (chain Chain) Check() error {
 		case badOutput(j.Outputs) != "":
 			return errs.Optionf(object, "output %q: a name of at most 64 letters and digits, not part, each once", badOutput(j.Outputs))
 		case j.Rounds < 0 || j.Rounds > 1 && (!j.Rereads || i == len(chain)-1):
-			return errs.Optionf(object, "several rounds are for a job that Rereads, before the last one of the chain")
+			return errs.Optionf(object, "only a job that Rereads, and is not the last one of the chain, may have several Rounds")
 		}
 	}
 	return nil

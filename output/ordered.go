@@ -84,7 +84,7 @@ const copyBufferBytes = 256 << 10
 
 // errDiffers says that the job is not deterministic. The result depends on that, because a
 // stream cannot take back what a failed attempt has written.
-var errDiffers = errors.New("a retried attempt wrote something else than the attempt before, whose output cannot be taken back")
+var errDiffers = errors.New("a retried attempt wrote other bytes than the failed one, whose output cannot be taken back")
 
 // newOrdered makes a queue that begins with part 0. total is the number of parts; -1: not
 // known.

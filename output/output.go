@@ -51,7 +51,7 @@ var (
 	ErrLost = errors.New("output: another attempt has committed")
 
 	// ErrAborted says that the attempt or the whole result was aborted.
-	ErrAborted = errors.New("output: aborted") // everything that it has created is removed
+	ErrAborted = errors.New("output: aborted")
 )
 
 // Spec says where a result goes and what it must not overwrite. At most one of Dir and File is
@@ -85,7 +85,7 @@ type DirStyle struct {
 // Found knows the files that will be read, and the directories in which they were found. It
 // compares files by identity and not by name, so links do not hide them.
 type Found interface {
-	File(info fs.FileInfo) (name string, ok bool) // of the result, for error messages
+	File(info fs.FileInfo) (name string, ok bool)
 	Directory(info fs.FileInfo) (name string, ok bool)
 }
 
@@ -118,7 +118,7 @@ type Parts struct {
 // before the locks of the place and of ordered.
 type Target struct {
 	place  place
-	name   string          // as errors have it
+	name   string          // of the result, for error messages
 	format compress.Format // never BySuffix
 
 	mu struct {
@@ -137,7 +137,7 @@ type state uint8
 const (
 	opened    state = iota // nothing is created yet
 	started                // parts may be written
-	aborted                // everything that it has created goes
+	aborted                // everything that it has created is removed
 	committed              // the result has its name
 )
 

@@ -51,7 +51,7 @@ func (r *regions) part(i int) (*region, error) {
 	defer r.mu.Unlock()
 	switch {
 	case i < 0 || i >= len(r.mu.done):
-		return nil, fmt.Errorf("output part %d: there are %d", i, len(r.mu.done))
+		return nil, fmt.Errorf("output part %d: there are only %d parts", i, len(r.mu.done))
 	case r.mu.done[i]:
 		return nil, fmt.Errorf("output part %d: %w", i, ErrLost)
 	}
@@ -104,7 +104,7 @@ func (w *region) write(p []byte) error {
 		return ErrAborted
 	}
 	if end := w.of.starts[w.part+1]; int64(len(p)) > end-w.offset {
-		return fmt.Errorf("output part %d: is larger than the %d bytes it was said to have", w.part, end-w.of.starts[w.part])
+		return fmt.Errorf("output part %d: has more than the %d bytes that were announced", w.part, end-w.of.starts[w.part])
 	}
 	// All parts share the file offset, so each write names its place.
 	n, err := w.of.f.WriteAt(p, w.offset)
@@ -146,7 +146,7 @@ func (w *region) end() error {
 	w.mu.ended = true
 	start, end := w.of.starts[w.part], w.of.starts[w.part+1]
 	if w.offset != end {
-		return fmt.Errorf("output part %d: has %d bytes where %d were expected", w.part, w.offset-start, end-start)
+		return fmt.Errorf("output part %d: has %d bytes, and %d were announced", w.part, w.offset-start, end-start)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 			if len(line) == 0 {
 				continue
 			}
-			return errs.Inputf(b.Path, "%q is no edge: node TAB node", line[:min(len(line), 60)])
+			return errs.Inputf(b.Path, "%q is not an edge: want node TAB node", line[:min(len(line), 60)])
 		}
 		p, q := line[:tab], line[tab+1:]
 		m.key = append(append(append(m.key[:0], q...), '\t', from), p...)

@@ -120,7 +120,7 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 	case o.Delimited && (o.CSV || o.Fields == ""):
 		return nil, errs.Optionf("Options.Delimited", "is for fields, and not for CSV")
 	case o.Fields != "" && !o.Words && !o.CSV && o.separator() == delim:
-		return nil, errs.Optionf("Options.Delimiter", "is what ends lines")
+		return nil, errs.Optionf("Options.Delimiter", "is the byte that ends lines")
 	}
 	if o.Fields == "" && !o.CSV {
 		if o.Words {

@@ -152,7 +152,7 @@ func (f *finder) place(from int) int {
 		for w := (from - f.base) / 64; w < f.words; w++ {
 			h := f.hits[w]
 			if at := f.base + 64*w; at < from {
-				// Hits before from are only hidden here; span still needs them.
+				// Ignore hits before from.
 				h &= ^uint64(0) << (from - at)
 			}
 			if h != 0 {

@@ -38,7 +38,7 @@ func New(o Options) (jobs.Chain, error) {
 	case o.Bytes < 0:
 		return nil, errs.Optionf("Options.Bytes "+strconv.FormatInt(o.Bytes, 10), "must not be negative")
 	case o.Maps < 0 || o.Maps > 1<<20:
-		return nil, errs.Optionf("Options.Maps "+strconv.Itoa(o.Maps), "from 1 to 1048576")
+		return nil, errs.Optionf("Options.Maps "+strconv.Itoa(o.Maps), "must be from 1 to 1048576")
 	}
 	o.Maps = int(cmp.Or(int64(o.Maps), min(max(o.Bytes>>23, 1), 1<<20)))
 	return jobs.Chain{{

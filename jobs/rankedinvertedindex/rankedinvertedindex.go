@@ -43,7 +43,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 		bar := bytes.LastIndexByte(line[:max(tab, 0)], '|')
 		count, ok := number(line[tab+1:])
 		if bar < 0 || !ok || bytes.IndexByte(line[:bar], '\t') >= 0 {
-			return errs.Inputf(b.Path, "%q is no line of sequence-count: word|word|word|document TAB count", line[:min(len(line), 80)])
+			return errs.Inputf(b.Path, "%q is not a line of sequence-count: want word|word|word|document TAB count", line[:min(len(line), 80)])
 		}
 		m.key = append(append(m.key[:0], line[:bar]...), '\t')
 		m.key = append(jobs.AppendDescending(m.key, count), line[bar+1:tab]...)

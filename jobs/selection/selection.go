@@ -31,11 +31,11 @@ func New(o Options) (jobs.Chain, error) {
 	o.KeepMap, o.KeepReduce, o.Stages = cmp.Or(o.KeepMap, 10), cmp.Or(o.KeepReduce, 40), cmp.Or(o.Stages, 3)
 	switch {
 	case !(o.KeepMap > 0 && o.KeepMap <= 100):
-		return nil, errs.Optionf("Options.KeepMap", "percent, above 0 and at most 100")
+		return nil, errs.Optionf("Options.KeepMap", "must be a percentage above 0 and at most 100")
 	case !(o.KeepReduce > 0 && o.KeepReduce <= 100):
-		return nil, errs.Optionf("Options.KeepReduce", "percent, above 0 and at most 100")
+		return nil, errs.Optionf("Options.KeepReduce", "must be a percentage above 0 and at most 100")
 	case o.Stages < 1 || o.Stages > 100:
-		return nil, errs.Optionf("Options.Stages "+strconv.Itoa(o.Stages), "from 1 to 100")
+		return nil, errs.Optionf("Options.Stages "+strconv.Itoa(o.Stages), "must be from 1 to 100")
 	}
 	var chain jobs.Chain
 	for stage := range o.Stages {

@@ -41,7 +41,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	at := 0
 	for line := range b.Lines() {
 		if bytes.IndexByte(line, ',') < 0 && len(line) > 0 {
-			return errs.Inputf(b.Path, "line at byte %d: %q has no comma; a line is item,item,…", b.Offset+int64(at), line[:min(len(line), 60)])
+			return errs.Inputf(b.Path, "line at byte %d: %q has no comma: want item,item,…", b.Offset+int64(at), line[:min(len(line), 60)])
 		}
 		if len(line) > 0 {
 			m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(line))})

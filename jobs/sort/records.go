@@ -44,7 +44,7 @@ func parsePath(text string) (field, error) {
 	p.options(&f.rules, &f.skipStart)
 	f.skipEnd = f.skipStart
 	if slices.Contains(f.path, "") {
-		return f, errs.Optionf(fmt.Sprintf("Options.JSON %q", text), "a name is empty; a key is as user.name or user.age:nr")
+		return f, errs.Optionf(fmt.Sprintf("Options.JSON %q", text), "a name is empty; write a key such as user.name or user.age:nr")
 	}
 	return f, nil
 }

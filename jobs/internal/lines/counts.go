@@ -12,10 +12,10 @@ import (
 // records, and TopJob reads them, so both use the same CountFormat.
 type CountFormat interface {
 	// Append appends a record, without its delimiter, to dst and returns the result.
-	Append(dst, key []byte, count uint64) []byte // scratch
+	Append(dst, key []byte, count uint64) []byte
 	// Cut parses a record that Append has written. key is a part of record, or valid until the
 	// next call. ok is false if record is something else.
-	Cut(record []byte) (key []byte, count uint64, ok bool) // scratch
+	Cut(record []byte) (key []byte, count uint64, ok bool)
 }
 
 // Kept says which keys are kept. The zero value keeps all of them.

@@ -52,7 +52,7 @@ func parsePoint(dst []int64, text []byte) ([]int64, error) {
 			n *= 10
 		}
 		if digits == 0 || decimals > 6 || digits-max(decimals, 0) > 7 || n > mostCoordinate*unit {
-			return dst, fmt.Errorf("%q is no coordinate: a number of at most 6 decimals up to %d", text[begin:min(len(text), begin+20)], mostCoordinate)
+			return dst, fmt.Errorf("%q is not a coordinate: want a number of at most 6 decimals, up to %d", text[begin:min(len(text), begin+20)], mostCoordinate)
 		}
 		if negative {
 			n = -n
@@ -91,7 +91,7 @@ type points struct {
 
 // parsePoints parses a point from each line of text. The text before a TAB is the name of a
 // point, which it ignores. It fails if there is no point, or if dimensions differ.
-func parsePoints(text []byte) (s points, err error) { // of the side data
+func parsePoints(text []byte) (s points, err error) {
 	var point []int64
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)
