@@ -75,7 +75,7 @@ func (g teraGen) fill(dst []byte, unit int64) {
 // teraRow writes a row and returns the state of the random generator after it. The number of
 // the row is cut to 32 bits, as in Hadoop.
 //
-// hot: once a row.
+// hot: runs once for each row.
 func teraRow(r *[rowBytes]byte, state uint32, row int64, filler *[260]byte) uint32 {
 	// Three draws give twelve characters, of which ten are used.
 	var key [12]byte

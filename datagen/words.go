@@ -119,7 +119,7 @@ func (v *vocabulary) weigh() {
 // put writes a word at dst[at:] and returns its end. It uses up to 16 bytes from at on as
 // scratch.
 //
-// hot: once a word.
+// hot: runs once for each word.
 func (v *vocabulary) put(dst []byte, at int, r *rng) int {
 	x := r.next()
 	i := uint32(x >> (64 - vocabularyBits))

@@ -32,7 +32,7 @@ func LettersAndDigits() *Words {
 // In yields the words of data in order, as spans of data, several hundred in each step. A step
 // is borrowed until the next one. data must have less than 4 GiB.
 //
-// hot: a step for some hundred words.
+// hot: one iteration for several hundred words.
 func (w *Words) In(data []byte) iter.Seq[[]Span] {
 	return func(yield func([]Span) bool) {
 		begun := 0 // 1: edges[0] begins a word whose end is not known yet

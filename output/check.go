@@ -64,8 +64,9 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkPlace refuses a result if its parent directory is missing or not writable, if it is one
-// of the inputs, or if it lies inside an input. info is nil if the result does not exist yet.
+// checkPlace refuses a result if its parent directory is missing or not writable. It also
+// refuses a result that is one of the inputs or lies inside one. info is nil if the result does
+// not exist yet.
 func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	parent := filepath.Dir(path)
 	parentInfo, err := os.Stat(parent)

@@ -241,7 +241,7 @@ func TestOfTwoRunsThatStartTogetherOneIsRefused(t *testing.T) {
 	mustList(t, w.list(), "out", "out/_SUCCESS")
 }
 
-// found knows files and directories by asking the system.
+// found is a Found with the given files and directories. It compares them as the system does.
 type found struct{ files, dirs []string }
 
 func (f found) File(info fs.FileInfo) (string, bool)      { return paths.Same(info, f.files) }

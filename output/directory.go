@@ -409,7 +409,7 @@ func (a *attemptFile) write(p []byte) error {
 }
 
 // commit makes the files of the attempt durable, and then makes the attempt the winner of its
-// task. It ignores the number of bytes: the file itself knows its length.
+// task. It ignores the number of bytes, because the file has its own length.
 func (a *attemptFile) commit(int64) error {
 	a.mu.Lock()
 	defer a.unlock()

@@ -171,9 +171,9 @@ func mark(temp string) error {
 	return f.Close()
 }
 
-// lookTemp reads a directory `_temporary`. It returns whether the directory is marked, the
-// directories of attempts in it that mrlocal has made, and the name of one entry that mrlocal
-// did not make ("": none).
+// lookTemp reads a directory `_temporary`. marked reports whether mrlocal has marked it. works
+// are the directories of attempts in it that mrlocal has made. foreign is the name of an entry
+// that mrlocal did not make; "" if there is none.
 func lookTemp(temp string) (marked bool, works []string, foreign string, err error) {
 	entries, err := disk.ReadDir(temp)
 	isWork, isPart := paths.WorkName(), paths.PartName()

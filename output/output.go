@@ -158,7 +158,7 @@ type place interface {
 	sync() error                      // makes the pending data durable
 	publish(parts int) error          // gives the result its name, all or nothing; it must be quick
 	settle() error                    // makes the name durable, or removes the result
-	abort() error                     // removes what is pending, unless publish has succeeded; idempotent
+	abort() error                     // removes the pending file or directory, unless publish has succeeded; idempotent
 }
 
 // attempted is a place in which each attempt writes its own part file.
@@ -439,7 +439,7 @@ func (t *Target) finish() error {
 
 // Abort removes everything that is pending. It does not wait for writers: their next call
 // fails. It may be called again, also by several goroutines at once; each call returns when
-// everything is removed. After Commit it does nothing.
+// everything is removed. After a successful Commit it does nothing.
 func (t *Target) Abort() error {
 	t.mu.Lock()
 	if t.mu.state == committed {

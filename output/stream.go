@@ -123,7 +123,7 @@ func (s *stdout) abort() error {
 	if err := r.f.Truncate(r.base()); err != nil {
 		return nil
 	}
-	_, _ = r.f.Seek(r.base(), io.SeekStart) // the run has failed, so nobody needs this error
+	_, _ = r.f.Seek(r.base(), io.SeekStart) // an error does not matter, because the run has failed
 	return nil
 }
 

@@ -246,7 +246,7 @@ func (b *Buffer) fail(err error) {
 // caller keeps both slices. Errors are sticky (Err). If the attempt is killed, Emit panics with
 // runs.ErrKilled.
 //
-// hot: once a record that a mapper emits.
+// hot: runs once for each record that a mapper emits.
 func (b *Buffer) Emit(key, value []byte) {
 	if b.mode != sortMode {
 		b.fold(key, value)

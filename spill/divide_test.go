@@ -39,8 +39,8 @@ var lateKinds = []struct {
 }
 
 // A merge reads outputs that are sorted late in the same order as outputs that are sorted at
-// once. That holds for whole sorts, beside runs that are sorted already, with too little memory
-// to sort all runs as one, and after an eviction before or during the merge.
+// once. The test covers whole sorts, runs that are sorted already, and too little memory to
+// sort all runs as one. It also covers evictions before and during the merge.
 func TestLateSortingGivesTheStableSort(t *testing.T) {
 	eachLateKind(t, 6, sortLate)
 }

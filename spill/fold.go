@@ -11,7 +11,7 @@ import (
 // fold folds value into the accumulator of key. For a sum of a short key it only queues the
 // value; addSums adds queued values together (sums.go).
 //
-// hot: once a record that is combined.
+// hot: runs once for each record that is combined.
 func (b *Buffer) fold(key, value []byte) {
 	if b.counted--; b.counted == 0 {
 		b.counted = pollEmits

@@ -362,7 +362,8 @@ func (b *Buffer) arrange(entries []record.Entry, first uint64) {
 			return
 		}
 	}
-	// Arranged records may take fewer bytes. Then the chunk being filled goes on at their end.
+	// In the new order the records may take fewer bytes. The next records then begin behind
+	// them.
 	if end, ok := b.load.arena.Arrange(entries, first, b.dataAddr+uint64(b.off), b.arranging.Data); ok {
 		b.off = int(max(end, b.dataAddr) - b.dataAddr)
 	}
@@ -382,8 +383,8 @@ func (b *Buffer) stopDividing(l *load) {
 }
 
 // keepDivided makes the load the run in memory of the output, unsorted. It returns false if the
-// load has to be sorted here: there is no divider, a part of the output is on disk, the load is
-// so small that shrunk may copy it, or there is an error.
+// load has to be sorted here. That is so without a divider, after an error, and if a part of
+// the output is on disk. It is also so if the load is so small that shrunk may copy it.
 func (b *Buffer) keepDivided(l *load) bool {
 	if b.divider == nil || b.out.OnDisk() || l.heldBytes < b.o.lateLeastBytes || l.empty() || b.err != nil {
 		return false

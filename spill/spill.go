@@ -258,8 +258,8 @@ type Options struct {
 	// that did fit are then sorted by the reduces (docs/adr/0010).
 	SortLate bool
 
-	// Ranges lets several threads sort what is sorted late, range by range. The maps of a job
-	// with one partition share it. nil: one thread sorts it.
+	// Ranges lets several threads sort an output late, range by range. The maps of a job with
+	// one partition share it. nil: one thread sorts it.
 	Ranges *record.Ranges
 
 	// lateLeastBytes: a load that holds less is sorted at once. 0: the size above which shrunk

@@ -14,7 +14,7 @@ const pendingSums = 64
 // them.
 const spansAtOnce = 512
 
-// sums queues short keys and what is to be added for each. It has two halves: one is being
+// sums queues short keys and the number to add for each. It has two halves: one is being
 // filled, and the slots of the other one are being prefetched. A sum does not depend on the
 // order of its parts, so the parts may wait here.
 type sums struct {
@@ -30,7 +30,7 @@ type sums struct {
 // value, or folds value. Errors are sticky (Err). Like Emit, it panics with runs.ErrKilled if
 // the attempt is killed.
 //
-// hot: a turn for some hundred words.
+// hot: runs once for several hundred words.
 func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.mode == foldMode {
 		for len(keys) > 0 {
@@ -57,7 +57,7 @@ func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 // sumSpans adds value to the sums of keys. It packs the short keys first, and adds the long
 // ones together at the end.
 //
-// hot: every word passes.
+// hot: one iteration for each word.
 func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.counted -= len(keys); b.counted <= 0 {
 		b.counted = pollEmits
@@ -114,7 +114,7 @@ func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 // reads a byte of the keys to which the slots refer, and then compares and adds. So the cache
 // misses of each step overlap.
 //
-// hot: every word that does not fit a slot.
+// hot: one iteration for each word that does not fit in a slot.
 func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 	for len(keys) > 0 {
 		var room [pendingSums]keySum
@@ -145,7 +145,7 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 // foldSpans folds value into the accumulators of up to pendingSums keys. Like sumLong, it first
 // prefetches all slots and then reads a byte of all accumulators.
 //
-// hot: every word passes.
+// hot: one iteration for each word.
 func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.counted -= len(keys); b.counted <= 0 {
 		b.counted = pollEmits
@@ -238,7 +238,7 @@ func (t *table) pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, 
 
 // packPortable is pack in plain Go, without the prefetch.
 //
-// hot: where there is no assembly.
+// hot: replaces the assembly on other processors.
 func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, hash seed) (used, sums, longs int) {
 	for _, s := range keys {
 		if sums == len(dst) || uint64(s.Off)+inlineKey > uint64(len(data)) {
@@ -268,7 +268,7 @@ func (t *table) addSums(sums []keySum) int {
 
 // addSumsPortable is addSums in plain Go.
 //
-// hot: where there is no assembly.
+// hot: replaces the assembly on other processors.
 func addSumsPortable(sums []keySum, bases []*slots, shift uint64) int {
 	for i := range sums {
 		if !addSum(&sums[i], bases[uint64(uint32(sums[i].meta))>>shift]) {

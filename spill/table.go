@@ -77,7 +77,7 @@ func (t *table) chunkOf(hash uint32) *tableChunk {
 // find returns the slot of a short key and true, or an empty slot for it and false. The loop
 // ends, because at least a third of a chunk is empty.
 //
-// hot: once a record that is combined.
+// hot: runs once for each record that is combined.
 func (c *tableChunk) find(a, b, meta uint64) (slot []byte, found bool) {
 	for i := uint32(meta); ; i++ {
 		at := i & slotMask * slotBytes
@@ -94,7 +94,7 @@ func (c *tableChunk) find(a, b, meta uint64) (slot []byte, found bool) {
 // lookLong reads a byte of the key with which findLong will compare k, so that the key is in
 // the cache by then. The caller has to use the result, or the compiler removes the read.
 //
-// hot: a cache miss for each long key.
+// hot: one cache miss for each long key.
 func (c *tableChunk) lookLong(ar *record.Arena, k *keySum) byte {
 	if s := c.like(k); s != nil {
 		return ar.At(binary.LittleEndian.Uint64(s[8:]))[0]
@@ -105,7 +105,7 @@ func (c *tableChunk) lookLong(ar *record.Arena, k *keySum) byte {
 // lookAcc is lookLong for the accumulator of k. It may read another accumulator if keys
 // collide.
 //
-// hot: a cache miss for each record.
+// hot: one cache miss for each record.
 func (c *tableChunk) lookAcc(ar *record.Arena, k *keySum) byte {
 	if s := c.like(k); s != nil {
 		return ar.At(binary.LittleEndian.Uint64(s[slotAcc:]))[0]
@@ -290,7 +290,7 @@ func words(key []byte) (a, b uint64) {
 
 // wordsAt is words for the n bytes of data from off on. It reads 16 bytes if data has them.
 //
-// hot: inlined, once for every word of a text.
+// hot: inlined; runs once for each word of a text.
 func wordsAt(data []byte, off, n uint32) (a, b uint64) {
 	if p := data[off:]; len(p) >= inlineKey {
 		m := &masks[n&31]

@@ -80,7 +80,7 @@ func areFew(spans []jobs.Span) bool {
 // takeSpans adds records that are their own keys. base is the address of data in the arena. If
 // the load was spilled meanwhile, it returns the records that are left, which need a new base.
 //
-// hot: a turn for a chunk of the index.
+// hot: one iteration for each chunk of the index.
 func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
 	for load := b.load; len(spans) > 0; {
 		if b.n == len(b.cur) && !b.nextIndex() {
@@ -107,7 +107,7 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 // made. It stops at the spill mark, and at a record whose length does not fit in an entry. A
 // record counts against the mark with one byte more than it has, for its newline.
 //
-// hot: once a record that is sorted where it lies.
+// hot: one iteration for each record that is taken.
 func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 	cur := b.cur[b.n:]
 	room, bytes := b.room, b.stats.Bytes
@@ -168,7 +168,7 @@ func prefixAt(data []byte, s jobs.Span) uint64 {
 // the records, stay in the block. If the load was spilled meanwhile, it returns the records
 // that are left.
 //
-// hot: once a record whose key is made.
+// hot: one iteration for each record whose key AppendKey makes.
 func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
 	load := b.load
 	for i, s := range spans {

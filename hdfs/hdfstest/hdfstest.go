@@ -30,8 +30,8 @@ type Cluster struct {
 	// Fault is called before each request, with its operation and path. If it returns true, it
 	// has answered the request itself. nil: no faults.
 	Fault func(op, path string, w http.ResponseWriter) bool
-	// CutReads ends each read after so many bytes; 0: never. With ShortReads, the response
-	// looks complete; without it, the connection breaks.
+	// CutReads is the number of bytes after which each read ends; 0: never. With ShortReads,
+	// the response looks complete. Without it, the connection breaks.
 	CutReads   int64
 	ShortReads bool
 

@@ -118,7 +118,7 @@ type keys struct {
 // appendFields appends the text that cut -f prints for a line, without its newline. It returns
 // false if cut prints nothing.
 //
-// hot: once a line whose fields are counted.
+// hot: runs once for each line whose fields are counted.
 func (k *keys) appendFields(dst, line []byte) ([]byte, bool) {
 	end := bytes.IndexByte(line, k.separator) // where field n ends
 	if end < 0 {
@@ -164,7 +164,7 @@ func (k *keys) next(line []byte, at int) int {
 // appendWords appends the words of a line that are in the list, with a space between two of
 // them. It returns false if there are none and such lines are left out.
 //
-// hot: once a line whose words are fields.
+// hot: runs once for each line whose words are fields.
 func (k *keys) appendWords(dst, line []byte) ([]byte, bool) {
 	list, n, found := k.list, uint64(0), false
 	for at := 0; len(list) > 0; {

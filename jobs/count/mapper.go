@@ -68,7 +68,7 @@ func newLineMapper(delim byte, fold bool) *lineMapper {
 
 // Map implements jobs.Mapper.
 //
-// hot: a turn for each line.
+// hot: one iteration for each line.
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	data := b.Data
 	if m.fold {
@@ -99,7 +99,7 @@ type wholeMapper struct {
 
 // Map implements jobs.Mapper. It fails if the Emitter is not a jobs.Taker.
 //
-// hot: a turn for each line.
+// hot: one iteration for each line.
 func (m *wholeMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
 		return nil
@@ -137,7 +137,7 @@ type keyMapper struct {
 	chargedBytes int64                  // capacity of room that is charged or free
 }
 
-// roomBytes: a step ends if its keys take so many bytes. One key may be longer.
+// roomBytes: a step ends when its keys take this many bytes. One key may be longer.
 const roomBytes = 64 << 10
 
 // newKeyMapper makes a mapper for one attempt. appendKey appends the key of a record, or
@@ -169,7 +169,7 @@ func (m *keyMapper) account() error {
 
 // Map implements jobs.Mapper.
 //
-// hot: a turn for each record.
+// hot: one iteration for each record.
 func (m *keyMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	for rest := b.Data; len(rest) > 0; {
 		record := rest

@@ -119,8 +119,8 @@ func (f *finder) span() (first, last int) {
 // slow reports whether marking the window took longer than an automaton takes for its text.
 func (f *finder) slow() bool { return f.many != nil && f.many.Compared() > slowPlaces*f.words }
 
-// slowPlaces is a number of compared offsets for each word of marks. Comparing so many, at 5 ns
-// each, takes as long as an automaton takes for the 64 bytes of the word at 1.4 GB/s.
+// slowPlaces is a number of comparisons for each word of marks. At 5 ns each, they take as long
+// as an automaton takes for the 64 bytes of the word at 1.4 GB/s.
 const slowPlaces = 8
 
 // length returns the length of the literal at offset start, or 0 if there is none. If several

@@ -9,8 +9,8 @@ import (
 	"mrlocal/jobs"
 )
 
-// binaryHeadBytes: a NUL byte in so many first bytes makes a file binary. Package input has the
-// same limit.
+// binaryHeadBytes: a file is binary if its first binaryHeadBytes have a NUL byte. Package input
+// has the same limit.
 const binaryHeadBytes = 64 << 10
 
 // form says how selected lines are written. lower makes it from Options as soon as the number
@@ -99,7 +99,7 @@ type lineMapper struct {
 	frames *frames
 	prefix []byte // path and separator; the memory behind it holds a line number
 	number decimal
-	most   int64  // after so many selected lines of a file, its rest in this split is not needed
+	most   int64  // number of selected lines after which the rest of the file in this split is not needed
 	text   []byte // the block with NUL and newline exchanged, if eol is NUL
 	shown  []byte // scratch for the text of a line or match in its output form
 	undone []byte // scratch for text in its original form, for messages

@@ -102,7 +102,7 @@ func (m *lineMapper) part(match []byte) []byte {
 }
 
 // exchange exchanges NUL and newline in place. So a search for lines that end with newlines
-// also finds lines that end with NUL, and a newline inside of such a line is an ordinary byte.
+// also finds lines that end with NUL. A newline inside such a line is then an ordinary byte.
 // The two bytes are 0 and 10, so XOR with 10 turns each into the other. exchange handles eight
 // bytes at a time.
 func exchange(data []byte) {

@@ -287,8 +287,7 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 	return jobs.Continue
 }
 
-// endFile writes what the options want at the end of a file: its count, its path (-L), or the
-// end message.
+// endFile writes the end of a file: its count (-c), its path (-L), or the end message (--json).
 func (r *releaser) endFile() {
 	if r.json {
 		r.endMessage()

@@ -1,8 +1,8 @@
 // Package join is a job that joins two inputs by the first field of their lines (Hadoop's
 // contrib/data_join, and the join of its examples). Fields end at a TAB; empty lines are left out.
-// The result has a line "key TAB rest TAB rest" for each pair of a line of the first input and a line
-// of the second input with the same key. The lines are ordered by key, then in the order of the
-// second input, then in the order of the first input.
+// A pair is a line of the first input and a line of the second input with the same key. The result
+// has a line "key TAB rest TAB rest" for each pair. The lines are ordered by key, then in the order
+// of the second input, then in the order of the first input.
 //
 // Block.Input says to which input a line belongs. The key of a record is "key TAB input", and the
 // group is the key, so the lines of the first input come first (secondary sort). A reduce keeps these

@@ -16,7 +16,7 @@ import (
 
 // Options say how much text there is. The zero value works.
 type Options struct {
-	Bytes int64  // at least so many bytes of all maps together; 0: 64 MiB
+	Bytes int64  // least length of the text of all maps together; 0: 64 MiB
 	Maps  int    // number of map tasks; 0: one for each 8 MiB
 	Seed  uint64 // 0 means 1
 }

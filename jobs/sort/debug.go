@@ -74,7 +74,7 @@ func rawNumber(text []byte, human bool) int {
 	return at
 }
 
-// appendMark appends a line that marks line[begin:end], as it stands above.
+// appendMark appends a line with _ below line[begin:end].
 func appendMark(dst, line []byte, begin, end int) []byte {
 	dst = append(dst, bytes.Repeat([]byte(" "), columns(line[:begin]))...)
 	if begin == end {

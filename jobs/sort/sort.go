@@ -134,7 +134,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 // appendLines appends the spans of the lines of data, without their delimiter. The last line
 // may lack it. data must have less than 4 GiB.
 //
-// hot: it sees each line; IndexByte does the search.
+// hot: one iteration for each line; IndexByte does the search.
 func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 	for off := 0; off < len(data); {
 		n := bytes.IndexByte(data[off:], delim)
@@ -150,7 +150,7 @@ func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 // withoutRepeats removes, in place, each line that equals the one before it. The result keeps
 // only the first of equal lines, so the others need not be sorted.
 //
-// hot: with -u it sees each line; mostly the length decides.
+// hot: with -u, one iteration for each line; mostly the lengths differ.
 func withoutRepeats(lines []jobs.Span, data []byte) []jobs.Span {
 	if len(lines) == 0 {
 		return lines

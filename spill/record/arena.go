@@ -381,7 +381,7 @@ func (s Slice) Part(p int) []Entry {
 // Walk touches LookAhead records before it visits them. It touches the records first, including
 // slots of a table. Then it touches the keys that lie outside of their slots.
 //
-// hot: once a record that leaves memory.
+// hot: one iteration for each record that leaves memory.
 func Walk(a *Arena, entries []Entry, visit func(key, value []byte) bool) bool {
 	touched := byte(0)
 	for len(entries) > 0 {
@@ -449,7 +449,7 @@ func CountParts(a *Arena, slices []Slice, parts int) []PartStat {
 // countAll adds the records of entries. The ref of a taken record holds its length. So only the
 // other records are read, after LookAhead of them were touched.
 //
-// hot: once a record of a run.
+// hot: one iteration for each record of a run.
 func (s *PartStat) countAll(a *Arena, entries []Entry) {
 	s.Records += int64(len(entries))
 	touched := byte(0)

@@ -69,7 +69,7 @@ func newCutNode(keys [][]byte, depth, before int) cutNode {
 // divide writes the number of the range of each entry to parts. There are at most MostParts
 // ranges.
 //
-// hot: a search in the cuts for each record.
+// hot: one search in the cuts for each record.
 func (c *cuts) divide(parts []byte, a *Arena, entries []Entry) {
 	n := &c.root
 	prefixes, half := n.prefixes, len(n.prefixes)/2
@@ -125,7 +125,7 @@ func (n *cutNode) among(p int, key []byte) int {
 // to the depth of the range. It puts the common bytes of the range in front of the prefix. c
 // may be nil.
 //
-// hot: every entry that leaves memory after all.
+// hot: one iteration for each divided entry that leaves memory.
 func (c *cuts) restore(part int, entries []Entry) {
 	if c == nil {
 		return

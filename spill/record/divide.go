@@ -35,7 +35,7 @@ func NewDivider(parts int, keys [][]byte, partOf func(a *Arena, ref uint64) (int
 // There are at most ChunkEntries entries, and scratch has room for as many. Divide fails if
 // partOf fails; the entries then are as before.
 //
-// hot: every entry moves once.
+// hot: moves every entry once.
 func (d *Divider) Divide(a *Arena, entries, scratch []Entry) (ends []int, err error) {
 	if d.ranges != nil && d.cuts == nil {
 		d.cuts = d.ranges.of(a, entries)
@@ -199,7 +199,7 @@ func eachUnsorted(lists []List, do func(*Unsorted)) {
 // Deepen sets the prefixes of entries to the 8 bytes from depth on. Each key has at least depth
 // bytes.
 //
-// hot: a look at every key, while it is in the cache.
+// hot: reads every key, while it is in the cache.
 func Deepen(a *Arena, entries []Entry, depth int) {
 	if depth == 0 {
 		return

@@ -72,10 +72,10 @@ func (u *Unsorted) Cut(a *Arena, sorted []Entry) (ends []int) {
 // room is scratch memory for a copy of all of them. Arrange returns the address behind the last
 // record.
 //
-// Arrange does nothing and returns false if room is too short, if a record was not emitted, or
-// if the records do not fit in the same pieces in their new order.
+// Arrange does nothing and returns false if room is too short or if a record was not emitted.
+// It does so too if the records do not fit in the same pieces in their new order.
 //
-// hot: each record is copied twice, while it is in the cache.
+// hot: copies each record twice, while it is in the cache.
 func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end uint64, ok bool) {
 	for piece := from >> segBits; piece <= last>>segBits; piece++ {
 		if piece >= uint64(len(a.pieces)) || len(a.pieces[piece]) != SegBytes {

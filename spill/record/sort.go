@@ -157,7 +157,7 @@ func median(a []Entry) uint64 {
 // partition3 divides a in place: a[:lt] has prefixes less than pivot, a[lt:gt] equal ones,
 // and a[gt:] greater ones.
 //
-// hot: every entry, more than once.
+// hot: passes over every entry, several times in a sort.
 func partition3(a []Entry, pivot uint64) (lt, gt int) {
 	lt, gt = 0, len(a)
 	for i := 0; i < gt; {
@@ -178,7 +178,7 @@ func partition3(a []Entry, pivot uint64) (lt, gt int) {
 
 // radix sorts at most as many entries as the scratch has.
 //
-// hot: every entry, a few times.
+// hot: passes over every entry, a few times in a sort.
 func (s *Sorter) radix(a []Entry, depth int) {
 	for {
 		if len(a) <= insertionMax {
@@ -252,7 +252,7 @@ func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
 // insertion sorts a few entries: first by prefix, without reading any key, and then each group
 // of equal prefixes by tied.
 //
-// hot: most of the comparisons of a sort.
+// hot: makes most of the comparisons of a sort.
 func (s *Sorter) insertion(a []Entry, depth int) {
 	tie := false
 	for i := 1; i < len(a); i++ {
@@ -358,7 +358,7 @@ func (s *Sorter) tied(a []Entry, depth int) {
 // load sets the prefixes to the bytes of the keys from depth on. It reports whether at least
 // two of them differ.
 //
-// hot: a cache miss for each key whose prefix ties.
+// hot: one cache miss for each key whose prefix is not unique.
 func (s *Sorter) load(a []Entry, depth int) bool {
 	var first, diff uint64
 	for i := range a {
@@ -409,7 +409,7 @@ func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 // It reads nothing of taken records: their refs hold the lengths, so that few of them are read
 // later.
 //
-// hot: a cache miss for each key whose prefix ties.
+// hot: one cache miss for each key whose prefix is not unique.
 func (s *Sorter) touch(a []Entry, depth int) {
 	if a[0].Ref&CodeMask < CodeLongTaken {
 		return
@@ -478,7 +478,7 @@ func (d digit) buckets() int { return int(d.mask) + 1 }
 
 // count counts the entries of each bucket.
 //
-// hot: every entry that is gathered.
+// hot: one iteration for each entry that is gathered.
 func (d digit) count(counts []int, e []Entry) {
 	for i := range e {
 		counts[e[i].Prefix>>d.shift&d.mask]++
@@ -487,7 +487,7 @@ func (d digit) count(counts []int, e []Entry) {
 
 // scatter copies e to out and adds shift to the refs. at holds the next place of each bucket.
 //
-// hot: every entry that is gathered, to a place of its own.
+// hot: moves each entry that is gathered.
 func (d digit) scatter(out []Entry, at []int, e []Entry, shift uint64) {
 	for i := range e {
 		n := &at[e[i].Prefix>>d.shift&d.mask]
@@ -498,7 +498,7 @@ func (d digit) scatter(out []Entry, at []int, e []Entry, shift uint64) {
 
 // differing returns the bits in which any prefix of e differs from first.
 //
-// hot: every entry that is gathered.
+// hot: one iteration for each entry that is gathered.
 func differing(e []Entry, first uint64) (diff uint64) {
 	for i := range e {
 		diff |= e[i].Prefix ^ first

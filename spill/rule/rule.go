@@ -137,16 +137,16 @@ func (c ReduceMerges) ToMemory(segmentBytes int64) bool {
 	return c.MemoryBytes == 0 || float64(segmentBytes) < segmentPercent*float64(c.MemoryBytes)
 }
 
-// MergesMemory reports whether a reduce merges the segments in memory to a file now. usedBytes
-// is what they take.
+// MergesMemory reports whether a reduce merges the segments in memory to a file now. segments
+// is their number, and usedBytes the memory that they take.
 func (c ReduceMerges) MergesMemory(segments int, usedBytes int64) bool {
 	c = c.withDefaults()
 	full := c.MemoryBytes > 0 && segments >= 2 && float64(usedBytes) >= c.MergePercent*float64(c.MemoryBytes)
 	return full || segments >= c.Segments
 }
 
-// MergesDisk reports whether a reduce that has so many files merges the lightest Factor of them
-// into one now. At 2*Factor-1 files, one merge leaves Factor files for the last pass.
+// MergesDisk reports whether a reduce merges files now: the lightest Factor of them into one.
+// files is their number. At 2*Factor-1 files, one merge leaves Factor files for the last pass.
 func (c ReduceMerges) MergesDisk(files int) bool {
 	c = c.withDefaults()
 	return files >= 2*c.Factor-1

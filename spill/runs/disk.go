@@ -137,7 +137,7 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 // are valid until the next call. A record is: key length + 1, or 0 for the key of the record
 // before; value length; key; value. Both lengths are varints.
 //
-// hot: once a record read back.
+// hot: runs once for each record that is read back.
 func (d *diskCursor) next() (bool, error) {
 	if d.left == 0 || d.large {
 		if ok, err := d.nextBlock(); !ok || err != nil {

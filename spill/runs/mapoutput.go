@@ -21,7 +21,7 @@ type EventKind uint8
 const (
 	Begin      EventKind = iota // Bytes: the capacity of the kvbuffer, ToBytes: its spill mark
 	Grow                        // Bytes: the capacity before, ToBytes: the new one
-	Refuse                      // Bytes: the capacity that the growth rule asked for, ToBytes: free memory for each map
+	Refuse                      // Bytes: the capacity of the refused growth, ToBytes: free memory for each map
 	SpillStart                  // Bytes, Records: collected
 	SpillEnd                    // Bytes, Records: written
 	Evict                       // Bytes, Records: written

@@ -62,7 +62,7 @@ func (m *Merger) reset() {
 
 // Next moves to the next record. It returns false at the end and after an error.
 //
-// hot: once a record merged.
+// hot: runs once for each record that is merged.
 func (m *Merger) Next() bool {
 	if m.batched < len(m.batch) {
 		r := &m.batch[m.batched]
@@ -122,7 +122,7 @@ type aheadRecord struct {
 // records lie anywhere in memory, so each one is a cache miss. Reading them in a row lets the
 // misses overlap.
 //
-// hot: once a record that is sorted and in memory.
+// hot: one iteration for each sorted record in memory.
 func (m *Merger) ahead() {
 	t := &m.tree
 	batch := m.batch[:0]
@@ -147,7 +147,7 @@ func (m *Merger) ahead() {
 
 // touch reads a byte of each record of batch, and makes batch the records that Next returns.
 //
-// hot: a cache miss for each record.
+// hot: one cache miss for each record.
 func (m *Merger) touch(batch []aheadRecord) {
 	sum := m.touched
 	for i := range batch {
@@ -219,7 +219,7 @@ func (m *Merger) dropKey() {
 // step moves to the next record and sets ended if it does not belong to the group. As long as
 // the key of the current run stays the same, that run stays the first one.
 //
-// hot: once a value, where a group is longer than a window.
+// hot: runs once for each value of a group that is longer than a window.
 func (m *Merger) step() {
 	c := m.tree.current()
 	ok, err := c.advance()
@@ -247,7 +247,7 @@ func (m *Merger) leaveRun(ok bool, err error) {
 // one where it lies. It returns false at the end of the group, after an error, and if the
 // attempt is killed.
 //
-// hot: once some hundred values.
+// hot: runs once for several hundred values.
 func (m *Merger) refill(vs *jobs.Values) bool {
 	if m.windowed {
 		m.windowed = false
@@ -289,7 +289,7 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 // in the same run. It moves the run behind them. It stops before a long or large value, and if
 // the window is full.
 //
-// hot: once a value of a group.
+// hot: one iteration for each value of a group.
 func (m *Merger) gather(value []byte) {
 	c := m.tree.current()
 	for {

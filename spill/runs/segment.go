@@ -135,7 +135,7 @@ func (w *Writer) begin(file *disk.TempFile, at int64, stats []record.PartStat) {
 // Add appends a record to the current partition. It copies key and value. Keys must ascend
 // within a partition; Add does not check that. Errors are sticky and end the segment.
 //
-// hot: once a record written.
+// hot: runs once for each record that is written.
 func (w *Writer) Add(key, value []byte) {
 	w.partRecs++
 	if w.stats != nil {

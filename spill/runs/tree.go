@@ -163,7 +163,7 @@ func (t *loserTree) current() *cursor { return &t.cursors[t.top.cursor] }
 // error. A run whose key stays the same stays the winner, because equal keys of later runs come
 // after its own.
 //
-// hot: once a record merged.
+// hot: runs once for each record that is merged.
 func (t *loserTree) next() bool {
 	c := &t.cursors[t.top.cursor]
 	if c.disk == nil && len(c.entries) > 1 {
@@ -192,7 +192,7 @@ func (t *loserTree) next() bool {
 // replay plays the matches on the path of the winner again, after its cursor has moved. It
 // returns false after an error.
 //
-// hot: a comparison a level for each record merged.
+// hot: one comparison for each level, for each record that is merged.
 func (t *loserTree) replay() bool {
 	win := t.leaf(t.top.cursor)
 	for i := (int(win.cursor) + len(t.cursors)) / 2; i > 0; i /= 2 {

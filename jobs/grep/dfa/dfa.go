@@ -30,10 +30,10 @@
 // The automaton for lines holds up to ManyLinesBytes if the pattern has many instructions. Account
 // charges these bytes.
 //
-// A full cache is cleared. An automaton gives up for good if fewer than 20 bytes of text for each
-// state have filled its cache, or fewer than 1 byte if the pattern has many instructions. The methods
-// then return ok false, and the caller uses package regexp. So the time is linear in the text for
-// every pattern. Compile refuses programs of more than 50,000 instructions.
+// A full cache is cleared. An automaton gives up for good if the text between two clearings had
+// fewer than 20 bytes for each state. If the pattern has many instructions, the limit is 1 byte. The
+// methods then return ok false, and the caller uses package regexp. So the time is linear in the
+// text for every pattern. Compile refuses programs of more than 50,000 instructions.
 //
 // Neighbours: regexp/syntax parses patterns; package grep decides what to search
 // for.

@@ -246,7 +246,7 @@ func span(prefix []byte) (low, high rune, width uint8) {
 // not greater than last. It returns the offset of that byte, and the number of lines that began
 // behind a line that matched.
 //
-// hot: it sees each byte of a line that is searched.
+// hot: one iteration for each byte of a line that is searched.
 func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32) {
 	state, table, class := d.live[stream], d.table, &d.class
 	for at, b := range text {
@@ -538,7 +538,7 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 // walkBytes is walk for all streams. It walks up to n bytes of each, and stops at an unknown
 // transition.
 //
-// hot: it sees each byte, on processors for which there is no assembly.
+// hot: one iteration for each byte, on processors without assembly.
 func (d *lines) walkBytes(pieces *[streams][]byte, n int) (at, began int) {
 	// Local variables stay in registers.
 	s0, s1, s2, s3 := d.live[0], d.live[1], d.live[2], d.live[3]

@@ -58,9 +58,9 @@ func (d *runes) begin(before side) uint32 {
 // into returns the transition into the state of list, which was just closed, with flags.
 //
 // If threads are ordered and one looks ahead, the state keeps the roots of list instead, and
-// closes them when the next rune is known. A thread that looks ahead may go around a loop. The
-// instructions that it has passed before decide what is preferred, but it does not pass them
-// again.
+// closes them when the next rune is known. The reason is a thread that looks ahead in a loop.
+// The instructions that it has passed before decide which way is preferred, but it does not
+// pass them again.
 func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uint32 {
 	if d.matched {
 		// If threads are ordered, a match is preferred to everything that begins later.
@@ -166,7 +166,7 @@ func (d *runes) next(state, class uint32) uint32 {
 // end returns the end of the leftmost-first match that begins at or behind from; None: there is
 // none. ok is false if the automaton has given up.
 //
-// hot: it sees each byte of a line whose matches are wanted.
+// hot: one iteration for each byte of a line whose matches are wanted.
 func (d *runes) end(line []byte, from int) (end int, ok bool) {
 	next := d.begin(sideBefore(line, from))
 	if d.gaveUp {
@@ -239,7 +239,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 // start returns the beginning of the longest match that ends at end and begins at or behind
 // from. There must be one. ok is false if the automaton has given up.
 //
-// hot: it sees each byte of a match whose bounds are wanted.
+// hot: one iteration for each byte of a match whose bounds are wanted.
 func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
 	next := d.begin(sideBehind(line, end))
 	if d.gaveUp {

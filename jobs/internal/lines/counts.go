@@ -185,7 +185,7 @@ const (
 
 // Lower changes A to Z in p to a to z, eight bytes at a time.
 //
-// hot: with IgnoreCase it sees each byte of the input.
+// hot: with IgnoreCase, passes over each byte of the input.
 func Lower(p []byte) {
 	for ; len(p) >= 8; p = p[8:] {
 		v := binary.LittleEndian.Uint64(p)
