@@ -1,24 +1,23 @@
 package datagen
 
-// rareLiteral occurs about once in 100 MiB of a corpus, that is ten times in a GiB.
-// No other data of this package contains it.
+// rareLiteral occurs about once in 100 MiB of a corpus, so ten times in a GiB. No other data of
+// this package contains it.
 const rareLiteral = "retry_budget_exhausted"
 
-// rareLiteral occurs in one of rareEvery units.
+// rareEvery: one unit in rareEvery has the rare literal.
 const rareEvery = 100
 
-// fillCorpus makes lines like those of a tree of sources, configurations, logs and
-// documentation. They have 40 bytes and 5 words on average, with many short lines,
-// many equal lines, leading blanks and long common prefixes. A third of the lines
-// contain "the". A GiB has 27 million lines, 127 million words and 2.8 million
-// different words.
+// fillCorpus makes lines like those of source trees, configurations, logs and documentation.
+// They have 40 bytes and 5 words on average. There are many short lines, many equal lines,
+// leading blanks and long common prefixes. A third of the lines contain "the". A GiB has 27
+// million lines, 127 million words and 2.8 million different words.
 //
-// It decides before the first line where the rare literal goes, so the choice costs
-// nothing for each line.
+// The place of the rare literal is chosen before the first line, so it costs nothing for each
+// line.
 func fillCorpus(t *textWriter, unitBytes int, unit int64) {
 	w := corpusWriter{t}
 	const longestLineBytes = 40 * maxTextBytes
-	// A place behind the unit means that it has no rare literal.
+	// An offset behind the unit means that the unit has no rare literal.
 	rareAt := unitBytes
 	if unit%rareEvery == 7 {
 		rareAt = w.r.below(max(unitBytes-2*longestLineBytes, 1))
@@ -37,13 +36,13 @@ func fillCorpus(t *textWriter, unitBytes int, unit int64) {
 	}
 }
 
-// corpusWriter writes parts of a line. The caller has made sure that a whole line fits.
+// corpusWriter writes parts of a line. The caller ensures that a whole line fits.
 type corpusWriter struct{ *textWriter }
 
-// plainWords is how many of the most frequent words phrase prefers.
+// plainWords is the number of most frequent words that phrase prefers.
 const plainWords = 5
 
-// blanks is the deepest indentation.
+// blanks is the deepest indentation with spaces.
 const blanks = "                        "
 
 // tabs is the deepest indentation with tabs.
@@ -68,8 +67,8 @@ var openings = [...]string{
 // closings end the lines that begin with an opening.
 var closings = [...]string{";", ");", " {", ")", "\");", ">", ",", "", "", " = {", ":", "\">"}
 
-// line writes a line without its newline. kind is a percentage: empty lines, tabs,
-// repeated lines, openings, phrases.
+// line writes a line without its newline. kind is a percentage that chooses between empty
+// lines, tabs, repeated lines, openings and phrases.
 func (w *corpusWriter) line() {
 	x := w.r.next()
 	kind := x >> 32 % 100
@@ -82,7 +81,7 @@ func (w *corpusWriter) line() {
 		w.text(blanks[:depth/2*4])
 	}
 	switch {
-	case kind < 28: // the lowest of three draws prefers the first lines
+	case kind < 28: // the least of three draws prefers the first lines
 		n := len(stock)
 		w.text(stock[min(w.r.below(n), w.r.below(n), w.r.below(n))])
 	case kind < 52:

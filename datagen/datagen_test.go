@@ -25,7 +25,8 @@ func make1(t testing.TB, k Kind, size int64, seed uint64) []byte {
 	return b.Bytes()
 }
 
-// The first keys, and the first letters of the fillers, of Hadoop 0.20, TeraGen.
+// The expected values are the first keys, and the first letters of the fillers, of TeraGen in
+// Hadoop 0.20.
 func TestRecordsAreTeraGens(t *testing.T) {
 	data := make1(t, Records, 3_000_000, 1)
 	keys := []string{".t^#\\|v$2\\", "75@~?'WdUF", "w[o||:N&H,", "^Eu)<n#kdP"}
@@ -294,7 +295,7 @@ func TestWriteStopsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// One core's work, without the hand-over.
+// The work of one core, without writing.
 func BenchmarkFill(b *testing.B) {
 	for _, k := range Kinds() {
 		b.Run("kind="+string(k), func(b *testing.B) {

@@ -3,45 +3,44 @@ package datagen
 // rowBytes is the length of a TeraGen row.
 const rowBytes = 100
 
-// A unit is what one goroutine makes at a time, about 1 MB.
+// A unit is the data that one goroutine makes at a time, about 1 MB. Lengths are in bytes.
 const (
 	rowsPerUnit = 10_000
 	keyBytes    = 10
 	idBytes     = 10
 )
 
-// teraGen makes the rows of Hadoop 0.20, TeraGen: a key of 10 printable bytes, the
-// row's number in 10 bytes, 78 bytes of filler, CR LF.
+// teraGen makes the rows of TeraGen in Hadoop 0.20: a key of 10 printable bytes, the row's
+// number in 10 bytes, 78 bytes of filler, CR LF.
 //
 //	.t^#\|v$2\         0AAAAAAAAAABBBBBBBBBB…HHHHHHHH\r\n
 //
-// Rows depend on their number alone, so units can be made in any order.
+// A row depends only on its number and the seed, so units can be made in any order.
 type teraGen struct {
 	start uint32 // state of the random generator before row 0
 }
 
-// The random generator of keys: state' = state·mul + inc mod 2^32, three draws a row.
-// These are the constants of TeraGen, so the rows have the same bytes.
+// The random generator of keys is state' = state·mul + inc mod 2^32, with three draws for each
+// row. The constants are those of TeraGen, so the rows have the same bytes.
 const (
 	lcgMul      = 3141592621
 	lcgInc      = 663896637
 	drawsPerRow = 3
 )
 
-// seedStride is the number of rows between the keys of two successive seeds.
-// In draws it is about an eighth of the cycle of 2^32.
+// seedStride is the number of rows between the starts of two successive seeds. In draws, it is
+// about an eighth of the cycle of 2^32.
 const seedStride = 178_956_971
 
-// newTeraGen starts where TeraGen starts for the seeds 0 and 1. Other seeds start
-// elsewhere in the one cycle of the random generator. Row numbers count from 0 for
+// newTeraGen returns the generator for a seed. Seeds 0 and 1 start where TeraGen starts. Other
+// seeds start elsewhere in the only cycle of the random generator. Row numbers count from 0 for
 // every seed.
 func newTeraGen(seed uint64) teraGen {
 	return teraGen{lcgJump(0, (max(seed, 1)-1)*seedStride*drawsPerRow)}
 }
 
-// lcgJump returns the state n draws after state. It applies the affine step n times
-// by repeated squaring.
-// It takes as many steps as n has bits.
+// lcgJump returns the state n draws after state. It applies the affine step n times by repeated
+// squaring, which takes as many iterations as n has bits.
 func lcgJump(state uint32, n uint64) uint32 {
 	mul, inc := uint32(lcgMul), uint32(lcgInc)
 	for ; n > 0; n >>= 1 {
@@ -54,15 +53,15 @@ func lcgJump(state uint32, n uint64) uint32 {
 	return state
 }
 
-// unitBytes is the length of a unit in bytes, in all generators of this package.
+// unitBytes implements generator.
 func (teraGen) unitBytes() int { return rowsPerUnit * rowBytes }
 
-// fill writes the rows of a unit.
+// fill implements generator. It writes whole rows.
 func (g teraGen) fill(dst []byte, unit int64) {
 	row := unit * rowsPerUnit
-	// The state before the first row of the unit follows from the row's number.
+	// The state before the first row of the unit depends only on the row's number.
 	state := lcgJump(g.start, uint64(row)*drawsPerRow)
-	// Ten of each letter, as they stand in a row.
+	// Ten of each letter, in the order of a row.
 	var filler [26 * 10]byte
 	for i := range filler {
 		filler[i] = 'A' + byte(i/10)
@@ -73,10 +72,10 @@ func (g teraGen) fill(dst []byte, unit int64) {
 	}
 }
 
-// teraRow writes a row and returns the generator's state after it.
-// A row has the layout of Hadoop's. The number is cut to 32 bits.
+// teraRow writes a row and returns the state of the random generator after it. The number of
+// the row is cut to 32 bits, as in Hadoop.
 //
-// hot: once a row.
+// hot: runs once for each row.
 func teraRow(r *[rowBytes]byte, state uint32, row int64, filler *[260]byte) uint32 {
 	// Three draws give twelve characters, of which ten are used.
 	var key [12]byte
@@ -94,7 +93,7 @@ func teraRow(r *[rowBytes]byte, state uint32, row int64, filler *[260]byte) uint
 	copy(r[:keyBytes], key[:])
 	id := uint32(row)
 	for i := keyBytes + idBytes - 1; i >= keyBytes; i-- {
-		// Leading zeros are blanks.
+		// Leading zeros become blanks.
 		if id > 0 || i == keyBytes+idBytes-1 {
 			r[i] = '0' + byte(id%10)
 			id /= 10
@@ -103,7 +102,8 @@ func teraRow(r *[rowBytes]byte, state uint32, row int64, filler *[260]byte) uint
 		}
 	}
 	const begin = keyBytes + idBytes
-	// A row has eight letters of the filler, and the next row begins behind them.
+	// A row has eight letters of the filler, and the next row continues with the letter behind
+	// them.
 	base := int(row*8%26) * 10
 	n := copy(r[begin:begin+78], filler[base:])
 	copy(r[begin+n:begin+78], filler[:])

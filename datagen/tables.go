@@ -2,22 +2,23 @@ package datagen
 
 import "strconv"
 
-// tables makes the inputs of jobs that read no prose: ratings of movies, edges of a graph,
-// points, and candidates of a self-join. Lines end with the unit, so units can be made in any
-// order. The few bytes at the end of a unit in which no line fits are empty lines, which these
-// jobs skip.
+// tables makes the inputs of jobs that read tables: ratings of movies, edges of a graph,
+// points, and candidates of a self-join. No line crosses the end of a unit, so units can be
+// made in any order. If no further line fits in a unit, the rest of it is empty lines, which
+// these jobs skip.
 type tables struct {
 	kind Kind
 	seed uint64
 }
 
+// unitBytes implements generator.
 func (tables) unitBytes() int { return textUnitBytes }
 
-// fill writes whole lines until the next one would not fit.
+// fill implements generator. It writes whole lines until the next one does not fit.
 func (g tables) fill(dst []byte, unit int64) {
 	r := unitRNG(g.seed, unit)
 	var centres [clusters][dimension]int
-	if g.kind == Points { // the centres are those of every unit
+	if g.kind == Points { // all units have the same centres
 		c := unitRNG(g.seed, -1)
 		for i := range centres {
 			for k := range dimension {
@@ -26,7 +27,7 @@ func (g tables) fill(dst []byte, unit int64) {
 		}
 	}
 	at, line := 0, make([]byte, 0, 4096)
-	for n := unit * textUnitBytes; ; n++ { // more numbers than a unit has lines
+	for n := unit * textUnitBytes; ; n++ { // numbers of movies do not repeat: a unit has fewer lines than bytes
 		switch g.kind {
 		case Movies:
 			line = movie(line[:0], n, len(dst)-at, &r)
@@ -48,10 +49,11 @@ func (g tables) fill(dst []byte, unit int64) {
 	}
 }
 
-// movie appends "movie:user_rating,user_rating,…", with at most roomBytes. Most movies have few
-// ratings, and high ones are more frequent. It appends nothing if there is no room for one.
+// movie appends "movie:user_rating,user_rating,…" with at most roomBytes. Most movies have few
+// ratings, and high ratings are more frequent. It appends nothing if there is no room for a
+// movie with one rating.
 func movie(dst []byte, number int64, roomBytes int, r *rng) []byte {
-	const most = 20 // bytes of a rating, and of the number of a movie
+	const most = 20 // bytes of a rating, and of the number of a movie, at most
 	if roomBytes < 2*most {
 		return dst
 	}
@@ -66,7 +68,7 @@ func movie(dst []byte, number int64, roomBytes int, r *rng) []byte {
 	return append(dst, '\n')
 }
 
-// node draws a node of a million. A larger skew makes the first ones more frequent.
+// node draws one of a million nodes. A larger skew makes nodes with low numbers more frequent.
 func node(r *rng, skew int) int64 {
 	n := 1 + r.below(1_000_000)
 	for ; skew > 1; skew-- {
@@ -75,7 +77,7 @@ func node(r *rng, skew int) int64 {
 	return int64(n)
 }
 
-// The points lie around so many centres.
+// The points lie around this number of centres, in this number of dimensions.
 const (
 	clusters  = 10
 	dimension = 6
@@ -97,7 +99,8 @@ func point(dst []byte, centre *[dimension]int, r *rng) []byte {
 	return append(dst, '\n')
 }
 
-// candidate appends a sorted list of four items. Some 20,000 prefixes of three repeat.
+// candidate appends a sorted list of four items. There are only about 20,000 prefixes of three
+// items, so prefixes repeat.
 func candidate(dst []byte, r *rng) []byte {
 	item := 0
 	for i, below := range [4]int{50, 20, 20, 1000} {

@@ -1,19 +1,20 @@
 package datagen
 
-// textUnitBytes is the unit of all kinds of text.
+// textUnitBytes is the length of a unit, for all kinds of text and tables.
 const textUnitBytes = 1 << 20
 
-// text makes one kind of text. All units share the vocabulary, which nobody changes.
+// text makes one kind of text. All units share the vocabulary, which never changes.
 type text struct {
 	kind Kind
 	v    *vocabulary
 	seed uint64
 }
 
+// unitBytes implements generator.
 func (text) unitBytes() int { return textUnitBytes }
 
-// fill writes whole lines until the longest of the kind might not fit, and fills up with
-// shorter ones.
+// fill implements generator. It writes whole lines until the longest line of the kind might not
+// fit. It fills the rest with shorter lines.
 func (g text) fill(dst []byte, unit int64) {
 	w := textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}
 	switch g.kind {
@@ -33,11 +34,11 @@ func (g text) fill(dst []byte, unit int64) {
 type textWriter struct {
 	v   *vocabulary
 	r   rng
-	dst []byte
-	at  int
+	dst []byte // memory of the unit, with the scratch behind it
+	at  int    // offset in dst of the next byte
 }
 
-// text, byte and word write at the place that was reached, and move it.
+// text, byte and word write at at and move it.
 func (w *textWriter) text(s string) { w.at += copy(w.dst[w.at:], s) }
 func (w *textWriter) word()         { w.at = w.v.put(w.dst, w.at, &w.r) }
 func (w *textWriter) byte(c byte) {
@@ -45,7 +46,7 @@ func (w *textWriter) byte(c byte) {
 	w.at++
 }
 
-// capital turns a small letter at a place that was written into a capital.
+// capital turns a small letter at offset at into a capital.
 func (w *textWriter) capital(at int) {
 	if c := w.dst[at]; c >= 'a' && c <= 'z' {
 		w.dst[at] = c - 'a' + 'A'
@@ -64,7 +65,7 @@ func fillWords(w *textWriter, unitBytes int) {
 	}
 }
 
-// fillLines makes sentences of very different length, a line each.
+// fillLines makes sentences of very different lengths, one on each line.
 func fillLines(w *textWriter, unitBytes int) {
 	const most = 30
 	for unitBytes-w.at > most*maxTextBytes {

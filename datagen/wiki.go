@@ -2,8 +2,8 @@ package datagen
 
 import "strconv"
 
-// maxPartBytes bounds the length of each part of an article. The longest part is a
-// paragraph of 8 sentences of 24 words, each of them a link.
+// maxPartBytes bounds the length of each part of an article. The longest part is a paragraph of
+// 8 sentences of 24 words, if each word is a link.
 const maxPartBytes = 8 * 24 * (2*maxTextBytes + 6)
 
 // fillWiki makes articles in wikitext, one after the other:
@@ -21,9 +21,8 @@ const maxPartBytes = 8 * 24 * (2*maxTextBytes + 6)
 //
 //	[[Category:Words]]
 //
-// A unit is cut at its end, so that every unit begins with an article.
-//
-// It asks for room before each part, because a part must not be cut.
+// Every unit begins with an article, so the last article of a unit may be incomplete. fillWiki checks
+// for room before each part, so that no part is cut.
 func fillWiki(t *textWriter, unitBytes int) {
 	w := wikiWriter{t}
 	room := func() bool { return unitBytes-w.at > maxPartBytes }
@@ -51,7 +50,7 @@ func (w *wikiWriter) number(n int) {
 	w.at += len(strconv.AppendInt(w.dst[w.at:w.at], int64(n), 10))
 }
 
-// title writes up to n words, each with a capital.
+// title writes one to n words, each with a capital.
 func (w *wikiWriter) title(n int) {
 	for i := range 1 + w.r.below(n) {
 		if i > 0 {
@@ -63,7 +62,7 @@ func (w *wikiWriter) title(n int) {
 	}
 }
 
-// opening writes the title, the infobox and the first words.
+// opening writes the title, the infobox and the first sentence.
 func (w *wikiWriter) opening() {
 	w.text("= ")
 	begin := w.at
@@ -104,7 +103,7 @@ func (w *wikiWriter) link() {
 	w.text("]]")
 }
 
-// paragraph writes one to eight sentences on a line.
+// paragraph writes one to eight sentences on one line.
 func (w *wikiWriter) paragraph() {
 	for n := 1 + w.r.below(8); n > 0; n-- {
 		begin := w.at
@@ -139,7 +138,7 @@ func (w *wikiWriter) paragraph() {
 	w.dst[w.at-1] = '\n'
 }
 
-// section writes a heading, and in one of four cases a list.
+// section writes a heading and, in one case of four, a list.
 func (w *wikiWriter) section() {
 	level := "==="[:2+w.r.below(2)]
 	w.text("\n")
@@ -160,7 +159,7 @@ func (w *wikiWriter) section() {
 	}
 }
 
-// categories writes the categories that end an article.
+// categories writes the categories at the end of an article.
 func (w *wikiWriter) categories() {
 	w.text("\n")
 	for n := 1 + w.r.below(3); n > 0; n-- {

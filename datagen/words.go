@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// rng is SplitMix64 (Steele, Lea, Flood 2014): small enough to be inlined.
+// rng is the random generator SplitMix64 (Steele, Lea, Flood 2014). It is small enough to be
+// inlined.
 type rng uint64
 
 // next returns 64 random bits.
@@ -17,15 +18,14 @@ func (r *rng) next() uint64 {
 	return z ^ z>>31
 }
 
-// below is uniform in [0, n).
-// n must be above 0.
+// below returns a random number, uniform in [0, n). n must be above 0.
 func (r *rng) below(n int) int {
 	hi, _ := bits.Mul64(r.next(), uint64(n))
 	return int(hi)
 }
 
-// unitRNG returns the random generator of a unit.
-// Seed 0 is that of seed 1. Units have far apart places in the sequence.
+// unitRNG returns the random generator of a unit. Seeds 0 and 1 are the same. The generators of
+// units start at places of the sequence that are far apart.
 func unitRNG(seed uint64, unit int64) rng {
 	r := rng(max(seed, 1) * 0xd1342543de82ef95)
 	return rng(r.next() + uint64(unit)*0xa0761d6478bd642f)
@@ -33,27 +33,28 @@ func unitRNG(seed uint64, unit int64) rng {
 
 // The size is a power of two, so that some bits of a draw choose the column.
 const (
+	// The number of words is a power of two, so that some bits of a draw choose the column.
 	vocabularyBits = 17
 	vocabularySize = 1 << vocabularyBits
 	maxWordBytes   = 15
-	// overrunBytes may be written behind a unit's end, because words are copied
-	// 16 bytes at a time.
+	// overrunBytes is the scratch behind a unit. Words are copied 16 bytes at a time, so a copy
+	// may write there.
 	overrunBytes = 32
-	// One word in tailOneIn is not in the vocabulary, so that the number of
-	// different words grows with the text (Heaps' law).
+	// One word in tailOneIn is not in the vocabulary. So the number of different words grows
+	// with the text (Heaps' law).
 	tailOneIn = 64
 )
 
-// word is the first n bytes of text.
-// The array has a fixed size, so that a copy needs no loop.
+// word is the first n bytes of text. The array has a fixed length, so that a copy needs no
+// loop.
 type word struct {
 	text [maxWordBytes]byte
 	n    uint8
 }
 
-// vocabulary draws words by Zipf's law in constant time with Vose's alias method.
-// Column i stands for word i below its threshold and for word alias[i] above it.
-// It has about 3 MB and never changes once it is made.
+// vocabulary draws words by Zipf's law in constant time, with Vose's alias method. Column i
+// stands for word i up to its threshold, and for word alias[i] above it. A vocabulary has about
+// 3 MB and never changes after it is made.
 type vocabulary struct {
 	words   [vocabularySize]word
 	columns [vocabularySize]column
@@ -62,8 +63,9 @@ type vocabulary struct {
 // column is a column of the alias table. The threshold is a share of 2^32.
 type column struct{ threshold, alias uint32 }
 
-// newVocabulary returns the same words for every seed. Seeds differ in the text.
-// A word that is there already is invented again.
+// newVocabulary makes the vocabulary. All seeds have the same words; they differ in the text.
+// The most frequent words are English. The others are invented; a word that occurs already is
+// invented anew.
 func newVocabulary() *vocabulary {
 	v := &vocabulary{}
 	seen := make(map[word]bool, vocabularySize)
@@ -80,8 +82,8 @@ func newVocabulary() *vocabulary {
 	return v
 }
 
-// weigh fills the alias table with the Zipf-Mandelbrot weights 1/(rank+2.7).
-// Each column below the average gets the rest of its room from a column above it.
+// weigh fills the alias table with the Zipf-Mandelbrot weights 1/(rank+2.7). The part of a
+// column above its threshold belongs to a word whose weight is above the average.
 func (v *vocabulary) weigh() {
 	const n = vocabularySize
 	weights := make([]float64, n)
@@ -114,10 +116,10 @@ func (v *vocabulary) weigh() {
 	}
 }
 
-// put writes a word at dst[at:], with up to 16 bytes behind it as scratch, and
-// returns its end.
+// put writes a word at dst[at:] and returns its end. It uses up to 16 bytes from at on as
+// scratch.
 //
-// hot: once a word.
+// hot: runs once for each word.
 func (v *vocabulary) put(dst []byte, at int, r *rng) int {
 	x := r.next()
 	i := uint32(x >> (64 - vocabularyBits))
@@ -133,8 +135,8 @@ func (v *vocabulary) put(dst []byte, at int, r *rng) int {
 	return at
 }
 
-// putTail appends one to five letters to the word that ends at at, which makes it a
-// word of the long tail. It returns the new end.
+// putTail appends one to five letters to the word that ends at at, and returns the new end. The
+// result is one of the many rare words.
 func putTail(dst []byte, at int, r *rng) int {
 	x := r.next()
 	for n := x%5 + 1; n > 0; n-- {
@@ -145,8 +147,8 @@ func putTail(dst []byte, at int, r *rng) int {
 	return at
 }
 
-// closeOut fills dst from at to its end with lines of words.
-// A last word may be cut at the end of the unit.
+// closeOut fills dst from at to its end with lines of words. It may cut the last word of a
+// line.
 func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 	end := len(dst)
 	all := dst[:cap(dst)]
@@ -159,7 +161,7 @@ func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 			}
 		}
 		at = stop
-		// The cut may fall inside a multi-byte letter.
+		// The cut may be inside a letter of several bytes.
 		for i := stop - 1; i >= max(stop-5, 0) && all[i] >= 0x80; i-- {
 			all[i] = '.'
 		}
@@ -167,7 +169,7 @@ func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 	}
 }
 
-// maxTextBytes bounds the bytes of a word with its tail and two separators.
+// maxTextBytes is the most bytes of a word with its tail and two separators.
 const maxTextBytes = maxWordBytes + 5 + 2
 
 // wordOf returns s as a word, cut to maxWordBytes.
@@ -177,18 +179,18 @@ func wordOf(s string) word {
 	return w
 }
 
-// onsets, nuclei and codas are the parts of an invented syllable. Those that stand
-// twice are more frequent.
+// onsets, nuclei and codas are the parts of an invented syllable. Parts that occur twice are
+// more frequent.
 var onsets = [...]string{"", "b", "c", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "st", "tr", "pr", "ch", "th", "br", "gr", "pl", "qu", "sh", "cr"}
 
 var nuclei = [...]string{"a", "e", "i", "o", "u", "a", "e", "i", "o", "e", "ai", "ea", "ou", "io", "ie"}
 
 var codas = [...]string{"", "", "", "", "n", "r", "s", "l", "t", "nd", "st", "m", "ck", "ng", "rt"}
 
-// foreign holds syllables outside ASCII. One word in fifty has one.
+// foreign has syllables outside of ASCII. One word in fifty has one.
 var foreign = [...]string{"é", "ö", "ü", "ñ", "ø", "ł", "ß", "ç", "京", "本", "мир", "ан", "λ", "ία"}
 
-// invent returns a new word. Rare words are longer.
+// invent returns a random word. Words with a higher rank are rarer and longer.
 func invent(r *rng, rank int) word {
 	var w word
 	add := func(s string) {
@@ -210,8 +212,8 @@ func invent(r *rng, rank int) word {
 	return w
 }
 
-// common returns the word of English text at a rank by frequency, and "" beyond
-// the list.
+// common returns the English word with this rank by frequency, from 0; "" beyond the end of the
+// list.
 func common(rank int) string {
 	words := [...]string{
 		"the", "of", "and", "in", "a", "to", "was", "is", "on", "for", "as", "with", "by", "he", "at", "from", "his", "an",

@@ -1,16 +1,16 @@
 // Package hdfs reads and writes files of Hadoop's file system through WebHDFS, the HTTP interface
 // of its NameNode and DataNodes (Hadoop 3.4, "WebHDFS REST API").
 //
-// A file is named hdfs://HOST:PORT/PATH, as Hadoop names it. PORT is that of the NameNode's
-// RPC, which this package does not speak: it asks the web port of the same host, 9870 unless
-// Options.Web says otherwise. webhdfs://HOST:PORT/PATH names the web port itself. The
-// reasons are in docs/adr.
+// The name of a file is hdfs://HOST:PORT/PATH, as in Hadoop. PORT is that of the NameNode's RPC,
+// which this package does not use. It connects to the web port of the same host, 9870 unless
+// Options.Web is set. In webhdfs://HOST:PORT/PATH, PORT is the web port itself. docs/adr/0026 has the
+// reasons.
 //
 //	FS ──Stat, List, Blocks, Rename, …──► NameNode
 //	└─► Open ► Reader ──ReadAt──► DataNode        Create ► Writer ──Write──► DataNode
 //
-// A read that ends before its time is an error, never a short result. Nothing is tried again
-// here: the engine tries an attempt again.
+// If a connection ends before all bytes are read, that is an error and not a short result. This
+// package retries nothing: the engine retries attempts.
 //
 // Memory: a Reader keeps the last 64 KiB that it has read. Neighbours: package input reads
 // files through a Reader, and package output writes parts through a Result.
@@ -37,10 +37,10 @@ import (
 // Options say how file systems are reached. The zero value works.
 type Options struct {
 	Web  string // HOST:PORT of the NameNode's web interface; "": the host of the file, port 9870
-	User string // who asks, where the cluster has no Kerberos; "": as the cluster likes it
+	User string // user name for a cluster without Kerberos; "": the default of the cluster
 }
 
-// defaultPort is dfs.namenode.http-address of Hadoop 3.
+// defaultPort is the port of dfs.namenode.http-address in Hadoop 3.
 const defaultPort = "9870"
 
 // Is reports whether name is a URI of HDFS: it begins with hdfs:// or webhdfs://.
@@ -48,21 +48,22 @@ func Is(name string) bool {
 	return strings.HasPrefix(name, "hdfs://") || strings.HasPrefix(name, "webhdfs://")
 }
 
-// FS reaches file systems. Several goroutines may use it.
+// FS accesses file systems. Several goroutines may use it.
 type FS struct {
 	o      Options
 	client *http.Client
 }
 
-// New returns an FS. It connects at the first call.
+// New returns an FS. It connects at the first call of a method.
 func New(o Options) *FS {
-	// A NameNode that does not answer must not hang a job: ten seconds to connect, a minute for
-	// the headers. A body may take any time.
+	// A NameNode that does not answer must not block a job: connecting may take ten seconds,
+	// and the headers a minute. A body may take any time.
 	dial := &net.Dialer{Timeout: 10 * time.Second}
 	return &FS{o: o, client: &http.Client{
-		// No proxy: a cluster is near, and the environment decides nothing.
+		// No proxy: clusters are on the local network, and no environment variable may change a
+		// run.
 		Transport: &http.Transport{DialContext: dial.DialContext, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second},
-		// Only reads follow the NameNode to a DataNode by themselves.
+		// Only reads follow a redirection to a DataNode. place handles that of a write.
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > 3 || r.Method != http.MethodGet {
 				return http.ErrUseLastResponse
@@ -72,20 +73,21 @@ func New(o Options) *FS {
 	}}
 }
 
-// Close closes the connections that are idle.
+// Close closes the idle connections. The FS may be used again.
 func (s *FS) Close() { s.client.CloseIdleConnections() }
 
-// File is a file or a directory.
+// File has the attributes of a file or directory.
 type File struct {
-	Name       string // in its directory; of Stat, ""
+	Name       string // name in its directory; "" from Stat, the whole path from Walk
 	Dir        bool
-	Bytes      int64
+	Bytes      int64 // length
 	BlockBytes int64
-	ID         uint64    // of its inode
-	Modified   time.Time // in milliseconds
+	ID         uint64    // number of its inode
+	Modified   time.Time // with a precision of milliseconds
 }
 
-// status is FileStatus of WebHDFS. Names of JSON fields match without upper and lower case.
+// status is FileStatus of WebHDFS. Package json matches the names of fields without regard to
+// case.
 type status struct {
 	PathSuffix       string
 	Type             string
@@ -95,12 +97,12 @@ type status struct {
 	ModificationTime int64
 }
 
-// file returns a status in the units of this package.
+// file returns the status as a File.
 func (st *status) file() File {
 	return File{Name: st.PathSuffix, Dir: st.Type == "DIRECTORY", Bytes: st.Length, BlockBytes: st.BlockSize, ID: st.FileID, Modified: time.UnixMilli(st.ModificationTime)}
 }
 
-// Stat returns the attributes of name.
+// Stat returns the attributes of name. It fails with fs.ErrNotExist if there is no such file.
 func (s *FS) Stat(name string) (File, error) {
 	var answer struct{ FileStatus *status }
 	if err := s.ask(http.MethodGet, name, "GETFILESTATUS", nil, &answer); err != nil {
@@ -112,7 +114,7 @@ func (s *FS) Stat(name string) (File, error) {
 	return answer.FileStatus.file(), nil
 }
 
-// List returns what is in the directory name, in the byte order of the names.
+// List returns the entries of the directory name, in the byte order of their names.
 func (s *FS) List(name string) ([]File, error) {
 	var answer struct {
 		FileStatuses *struct{ FileStatus []status }
@@ -132,14 +134,15 @@ func (s *FS) List(name string) ([]File, error) {
 }
 
 // Walk returns the files below the directory name, in the byte order of their paths. Their Name
-// is the whole path. Names that begin with . or _ are left out and counted, unless all is set.
+// is the whole path. Unless all is set, it leaves out names that begin with . or _, and returns
+// the number of these.
 func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
 	name = strings.TrimRight(name, "/")
 	entries, err := s.List(name)
 	if err != nil {
 		return nil, 0, err
 	}
-	// A directory stands where its path with a slash belongs: a.txt comes before a/b.
+	// A directory is sorted by its path with a slash: a.txt comes before a/b.
 	path := func(f File) string {
 		if f.Dir {
 			return f.Name + "/"
@@ -166,15 +169,14 @@ func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
 	return files, hidden, nil
 }
 
-// Block is a block of a file, from Offset on, and the hosts that have it. Offset and Length are
-// in bytes.
+// Block is a block of a file, and the hosts that store it. Offset and Length are in bytes.
 type Block struct {
 	Offset int64
 	Length int64
 	Hosts  []string
 }
 
-// Blocks returns the blocks of the file name, in order.
+// Blocks returns the blocks of the file name, in the order of their offsets.
 func (s *FS) Blocks(name string) ([]Block, error) {
 	var answer struct {
 		BlockLocations *struct{ BlockLocation []Block }
@@ -188,7 +190,7 @@ func (s *FS) Blocks(name string) ([]Block, error) {
 	return answer.BlockLocations.BlockLocation, nil
 }
 
-// Rename gives the file or directory the name to, which must be free.
+// Rename renames the file or directory name to to. It fails if the name to is taken.
 func (s *FS) Rename(name, to string) error {
 	_, path, err := split(to)
 	if err != nil {
@@ -197,15 +199,15 @@ func (s *FS) Rename(name, to string) error {
 	return s.do(http.MethodPut, name, "RENAME", url.Values{"destination": {path}})
 }
 
-// Remove removes the file name, or the directory and everything below it. A name that is not
-// there is no error.
+// Remove removes the file name, or the directory name with everything below it. It is not an
+// error if there is nothing.
 func (s *FS) Remove(name string) error {
 	var answer struct{ Boolean bool }
 	return s.ask(http.MethodDelete, name, "DELETE", url.Values{"recursive": {"true"}}, &answer)
 }
 
-// do asks for a change. The NameNode answers true if it was made; false, which is no error of
-// HTTP, means for example that the new name is taken.
+// do asks the NameNode for a change. It fails if the NameNode answers false, which is not an
+// error of HTTP. That means, for example, that a name is taken.
 func (s *FS) do(method, name, op string, with url.Values) error {
 	var answer struct{ Boolean bool }
 	if err := s.ask(method, name, op, with, &answer); err != nil {
@@ -217,10 +219,10 @@ func (s *FS) do(method, name, op string, with url.Values) error {
 	return nil
 }
 
-// errNoWebHDFS is the error of an answer that is none of WebHDFS.
+// errNoWebHDFS says that the server does not answer in the format of WebHDFS.
 var errNoWebHDFS = errors.New("the server gives no answer of WebHDFS")
 
-// split divides a name into host and port, and the path.
+// split divides a name into host with port, and path. It fails if there is no host.
 func split(name string) (host, path string, err error) {
 	_, rest, _ := strings.Cut(name, "://")
 	host, path, _ = strings.Cut(rest, "/")
@@ -230,7 +232,8 @@ func split(name string) (host, path string, err error) {
 	return host, "/" + path, nil
 }
 
-// address returns the URL of an operation on name, at the NameNode's web port.
+// address returns the URL of the operation op on name, at the web port of the NameNode. with
+// has further parameters.
 func (s *FS) address(name, op string, with url.Values) (string, error) {
 	host, path, err := split(name)
 	if err != nil {
@@ -255,8 +258,9 @@ func (s *FS) address(name, op string, with url.Values) (string, error) {
 	return u.String(), nil
 }
 
-// ask sends an operation to the NameNode and reads the JSON of its answer. with has further
-// parameters. Errors of missing and existing files are those of package fs.
+// ask sends an operation to the NameNode and decodes the JSON of the reply into answer. with
+// has further parameters. For missing and existing files it returns fs.ErrNotExist and
+// fs.ErrExist.
 func (s *FS) ask(method, name, op string, with url.Values, answer any) error {
 	address, err := s.address(name, op, with)
 	if err != nil {
@@ -280,8 +284,7 @@ func (s *FS) ask(method, name, op string, with url.Values, answer any) error {
 	return nil
 }
 
-// refusal returns the error of an answer that is not as wanted. It reads the body but does not
-// close it.
+// refusal returns the error that a response reports. It reads the body but does not close it.
 func refusal(response *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	var answer struct {
@@ -291,11 +294,11 @@ func refusal(response *http.Response) error {
 	case bytes.Contains(text, []byte("Hadoop IPC port")):
 		return fmt.Errorf("%s is the RPC port of a Hadoop server; give the NameNode's web port (Options.HDFS.Web)", response.Request.URL.Host)
 	case response.StatusCode == http.StatusUnauthorized:
-		return errors.New("the cluster asks for Kerberos, which mrlocal does not speak")
+		return errors.New("the cluster requires Kerberos, which mrlocal does not support")
 	case json.Unmarshal(text, &answer) != nil || answer.RemoteException == nil:
 		return fmt.Errorf("%s answers %s, which is not WebHDFS", response.Request.URL.Host, response.Status)
 	}
-	// The message of an exception may go on with lines of a stack.
+	// Further lines of a message may be a stack.
 	message, _, _ := strings.Cut(answer.RemoteException.Message, "\n")
 	switch answer.RemoteException.Exception {
 	case "FileNotFoundException":
@@ -308,7 +311,7 @@ func refusal(response *http.Response) error {
 	return fmt.Errorf("%s: %s", answer.RemoteException.Exception, message)
 }
 
-// cause returns what went wrong below HTTP, with the address but without the URL.
+// cause returns the error below HTTP, with the address but without the URL.
 func cause(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -339,5 +342,5 @@ func innermost(err error) error {
 	}
 }
 
-// param returns a number as the value of a parameter.
+// param returns n as the value of a URL parameter.
 func param(n int64) []string { return []string{strconv.FormatInt(n, 10)} }

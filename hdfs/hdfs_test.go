@@ -15,14 +15,14 @@ import (
 	"mrlocal/hdfs/hdfstest"
 )
 
-// start serves a cluster and returns how its files are named.
+// start serves a cluster. It returns an FS and the beginning of the names of files.
 func start(t *testing.T, c *hdfstest.Cluster) (*hdfs.FS, string) {
 	f := hdfs.New(hdfs.Options{Web: c.Serve(t), User: "ann"})
 	t.Cleanup(f.Close)
 	return f, "hdfs://namenode:9000"
 }
 
-// text has n bytes that differ from place to place.
+// text returns n bytes. Neighbouring offsets have different bytes.
 func text(n int) []byte {
 	data := make([]byte, n)
 	for i := range data {
@@ -55,7 +55,7 @@ func TestAFileIsReadWithFewConnections(t *testing.T) {
 	if c.Opens() > 4 {
 		t.Errorf("%d connections", c.Opens())
 	}
-	// A step back within the last bytes needs none, and one to another place does.
+	// Going back within the last 64 KiB needs no new connection. Going elsewhere needs one.
 	opens := c.Opens()
 	for _, c := range []struct{ at, want int64 }{{int64(len(data)) - 5000, 0}, {17, 1}} {
 		got, err := readAll(r, c.at, 1<<20)
@@ -128,7 +128,7 @@ func TestDirectoriesAndBlocks(t *testing.T) {
 	}
 }
 
-// TestFaultsAreErrorsOfOneLine has what goes wrong on the way to a file.
+// TestFaultsAreErrorsOfOneLine has faults on the way to a file.
 func TestFaultsAreErrorsOfOneLine(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

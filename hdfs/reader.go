@@ -7,41 +7,42 @@ import (
 	"net/url"
 )
 
-// Reader reads a file. One goroutine uses it.
+// Reader reads a file. Only one goroutine may use it.
 //
-// A read that goes on where the last one ended uses the same connection. Each new connection
-// asks for more than the one before, so that a reader of few bytes wastes few.
+// A read that begins where the last one ended uses the same connection. Each new connection
+// requests more bytes than the one before, so that reading a few bytes wastes few.
 type Reader struct {
 	fs    *FS
 	name  string
-	bytes int64 // of the file
+	bytes int64 // length of the file
 
-	body io.ReadCloser // nil: no connection
-	at   int64         // place of the next byte of body
-	end  int64         // behind the last byte that body will have
-	asks int64         // bytes of the next connection
+	body io.ReadCloser // of the current connection; nil: there is none
+	at   int64         // offset in the file of the next byte of body
+	end  int64         // offset behind the last byte of body
+	asks int64         // bytes that the next connection requests
 
-	// The last bytes read: a reader of records goes back to the start of one.
+	// The last bytes read. A reader of records goes back to the start of a record.
 	back   []byte
-	backAt int64
+	backAt int64 // offset in the file of back
 
-	pos int64 // of Read
+	pos int64 // offset of the next Read
 }
 
 const (
-	// Bytes: of back, and of the first and the largest request.
+	// In bytes: the length of back, and of the first and the largest request.
 	backBytes     = 64 << 10
 	leastAskBytes = 256 << 10
 	mostAskBytes  = 128 << 20
 )
 
-// Open returns a reader of the file name, which has bytes.
+// Open returns a reader of the file name, whose length is bytes. It does not connect yet.
 func (s *FS) Open(name string, bytes int64) *Reader {
 	return &Reader{fs: s, name: name, bytes: bytes, asks: leastAskBytes}
 }
 
-// ReadAt reads at least one byte at off. At the end of the file it returns 0 and no error, as
-// pread does.
+// ReadAt reads at least one byte at off, and at most len(p). At the end of the file it returns
+// 0 and no error, as pread does, and not io.EOF as io.ReaderAt does. It fails if the connection
+// ends early.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) == 0 || off >= r.bytes {
 		return 0, nil
@@ -59,15 +60,15 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	r.keep(p[:n])
 	switch {
 	case n > 0:
-		return n, nil // an error comes again with the next call
-	// The body ends where its length says, so an end before r.end is a connection that was lost.
+		return n, nil // the next call returns an error again
+	// The body should have bytes up to r.end, so the connection was lost.
 	case err == io.EOF || err == nil:
 		return 0, fmt.Errorf("%s: the connection was lost at byte %d of %d", r.name, r.at, r.bytes)
 	}
 	return 0, fmt.Errorf("%s: at byte %d of %d: %w", r.name, r.at, r.bytes, cause(err))
 }
 
-// Read reads on where the last call of Read has ended, from the start of the file on.
+// Read implements io.Reader. It begins at the start of the file.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.ReadAt(p, r.pos)
 	if r.pos += int64(n); n == 0 && err == nil && len(p) > 0 {
@@ -76,7 +77,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Stat returns the attributes of the file that has the name now.
+// Stat returns the attributes of the file that has the name now. The file may have been
+// replaced since Open.
 func (r *Reader) Stat() (File, error) {
 	f, err := r.fs.Stat(r.name)
 	if err != nil {
@@ -85,7 +87,8 @@ func (r *Reader) Stat() (File, error) {
 	return f, err
 }
 
-// keep remembers the last backBytes bytes read; after a jump, those since it.
+// keep saves p, the bytes that were read last. back then has the last backBytes bytes, or fewer
+// after a jump.
 func (r *Reader) keep(p []byte) {
 	if r.at-int64(len(p)) != r.backAt+int64(len(r.back)) {
 		r.back = r.back[:0]
@@ -102,7 +105,7 @@ func (r *Reader) keep(p []byte) {
 	r.backAt = r.at - int64(len(r.back))
 }
 
-// connect asks for the bytes from off on, at least wanted if the file has them.
+// connect requests bytes from off on: at least wanted, if the file has them.
 func (r *Reader) connect(off, wanted int64) error {
 	if err := r.Close(); err != nil {
 		return err
@@ -125,13 +128,13 @@ func (r *Reader) connect(off, wanted int64) error {
 	return nil
 }
 
-// Close ends the connection. The reader may be used again.
+// Close ends the connection. The Reader may be used again.
 func (r *Reader) Close() error {
 	if r.body == nil {
 		return nil
 	}
 	body := r.body
 	r.body = nil
-	_ = body.Close() // what it had left is of no use
+	_ = body.Close() // the rest of the body is not needed
 	return nil
 }

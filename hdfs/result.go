@@ -9,24 +9,24 @@ import (
 	"sync/atomic"
 )
 
-// Names below the directory: those of Hadoop, and the mark that only mrlocal makes.
+// Names below the directory of a result: those of Hadoop, and a mark that only mrlocal makes.
 const (
 	tempBelow    = "/_temporary"
 	markBelow    = tempBelow + "/.mrlocal"
 	successBelow = "/_SUCCESS"
 )
 
-// Errors to compare with errors.Is: the result or the attempt was given up; another attempt of
-// the task was first; another run has made the directory.
+// Callers compare these errors with errors.Is. ErrAborted: the result or the attempt was
+// aborted. ErrLost: another attempt of the task was first. ErrTaken: another run writes to the
+// directory.
 var (
 	ErrAborted = errors.New("aborted")
 	ErrLost    = errors.New("another attempt has committed")
 	ErrTaken   = errors.New("another run writes there")
 )
 
-// Result is a result of a job: part files and _SUCCESS in a directory of HDFS. As package output does
-// on local disks, it is written whole or not at all. Hadoop makes each step durable. Methods may be
-// called from any goroutine.
+// Result is a result of a job in a directory of HDFS: part files and _SUCCESS. It is written
+// whole or not at all. HDFS makes each step durable. Any goroutine may call the methods.
 //
 //	name/_temporary/attempt_r_000003_0/part-r-00003     written by an attempt
 //	name/_temporary/task_r_000003/part-r-00003          its attempt has won
@@ -37,27 +37,27 @@ type Result struct {
 
 	mu struct {
 		sync.Mutex
-		made    bool
+		made    bool // Start has made the directory
 		aborted bool
-		tasks   map[int]string // by task: the part file of the attempt that has won
-		open    map[*ResultPart]struct{}
+		tasks   map[int]string           // by task: path of the part file of the attempt that has won
+		open    map[*ResultPart]struct{} // attempts that have not ended
 	}
 }
 
-// NewResult returns a result for which nothing is done yet. Publish and Abort close the idle
-// connections of f.
+// NewResult returns a Result in the directory name. It makes nothing yet. Publish and Abort
+// close the idle connections of f.
 func NewResult(name string, f *FS) *Result {
 	d := &Result{name: strings.TrimRight(name, "/"), fs: f}
 	d.mu.tasks, d.mu.open = map[int]string{}, map[*ResultPart]struct{}{}
 	return d
 }
 
-// Inside reports whether the result is path, or lies below it.
+// Inside reports whether the result has the name path or lies below it.
 func (d *Result) Inside(path string) bool {
 	return strings.HasPrefix(d.name+"/", strings.TrimRight(path, "/")+"/")
 }
 
-// Free fails with fs.ErrExist if the name is taken.
+// Free returns fs.ErrExist if the name is taken, and nil if it is free.
 func (d *Result) Free() error {
 	switch _, err := d.fs.Stat(d.name); {
 	case err == nil:
@@ -69,8 +69,8 @@ func (d *Result) Free() error {
 	}
 }
 
-// Start makes what attempts write to. Of two runs that start at once only one makes the mark; the
-// other one gets ErrTaken.
+// Start makes the directory of the attempts, with the mark. If two runs start at once, only one
+// of them makes the mark, and the other one gets ErrTaken.
 func (d *Result) Start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,8 +86,8 @@ func (d *Result) Start() error {
 	return nil
 }
 
-// touch makes an empty file. It fails with fs.ErrExist if there is one: on HDFS only one of
-// several clients makes a file.
+// touch makes an empty file. It fails with fs.ErrExist if there is one: HDFS lets only one of
+// several clients make a file.
 func (d *Result) touch(name string) error {
 	w, err := d.fs.Create(name)
 	if err != nil {
@@ -96,7 +96,8 @@ func (d *Result) touch(name string) error {
 	return w.Close()
 }
 
-// Attempt makes the part file name of attempt n of a task, whose kind is m or r.
+// Attempt makes the part file name of attempt n of a task. kind is "m" or "r". The caller ends
+// the attempt with Commit or Abort.
 func (d *Result) Attempt(kind string, task, n int, name string) (*ResultPart, error) {
 	p := &ResultPart{
 		dir:  d,
@@ -118,8 +119,9 @@ func (d *Result) Attempt(kind string, task, n int, name string) (*ResultPart, er
 	return p, nil
 }
 
-// Publish moves the parts of all tasks up. `_SUCCESS` comes last: without it no reader takes the
-// result for complete.
+// Publish moves up the part files of all tasks, whose number must be tasks. It makes _SUCCESS
+// last. Without that file, no reader takes the result as complete. The caller calls Abort after
+// an error.
 func (d *Result) Publish(tasks int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,8 +131,7 @@ func (d *Result) Publish(tasks int) error {
 	case len(d.mu.tasks) != tasks:
 		return fmt.Errorf("%d of %d parts were written", len(d.mu.tasks), tasks)
 	}
-	// A rename is atomic, but all of them together are not. So _SUCCESS tells readers that they
-	// are complete.
+	// Each rename is atomic, but all of them together are not.
 	for _, won := range d.mu.tasks {
 		if err := d.fs.Rename(won, d.name+won[strings.LastIndexByte(won, '/'):]); err != nil {
 			return err
@@ -156,7 +157,7 @@ func (d *Result) Abort() error {
 		open = append(open, p)
 	}
 	d.mu.Unlock()
-	for _, p := range open { // outside of the lock, which Commit takes too
+	for _, p := range open { // without the lock, which Commit takes too
 		p.Abort()
 	}
 	if !made {
@@ -166,14 +167,15 @@ func (d *Result) Abort() error {
 	return d.fs.Remove(d.name)
 }
 
-// ResultPart is the part file of one attempt. One goroutine uses it; Abort may be called from any.
+// ResultPart is the part file of one attempt. Only one goroutine may use it; any goroutine may
+// call Abort.
 type ResultPart struct {
 	dir             *Result
 	task            int
-	path, won, name string // directories, and the file in them
+	path, won, name string // directories before and after the commit; the name of the file in them
 	w               *Writer
 	aborted         atomic.Bool
-	ended           bool // by Commit
+	ended           bool // Commit was called
 }
 
 // Write implements io.Writer.
@@ -188,7 +190,8 @@ func (p *ResultPart) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Commit ends the file and makes this attempt the winner of its task, or fails with ErrLost.
+// Commit ends the file and makes this attempt the winner of its task. It returns ErrLost if
+// another attempt has won, and ErrAborted after Abort.
 func (p *ResultPart) Commit() error {
 	if p.aborted.Load() || p.ended {
 		return ErrAborted
@@ -204,7 +207,7 @@ func (p *ResultPart) Commit() error {
 		return ErrAborted
 	case err != nil:
 		return err
-	// The attempt that came second is removed, since its directory would be left otherwise.
+	// Nothing else removes the directory of a second attempt before Publish.
 	case taken:
 		return errors.Join(ErrLost, d.fs.Remove(p.path))
 	}
@@ -215,8 +218,7 @@ func (p *ResultPart) Commit() error {
 	return nil
 }
 
-// Abort ends the attempt without a result. What it has written is removed later, with all of
-// _temporary.
+// Abort ends the attempt without a result. Its file is removed later, together with _temporary.
 func (p *ResultPart) Abort() {
 	p.aborted.Store(true)
 	p.w.Abort()

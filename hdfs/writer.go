@@ -8,17 +8,18 @@ import (
 	"net/url"
 )
 
-// Writer writes a new file. One goroutine calls Write and Close; Abort may be called from any.
+// Writer writes a new file. Only one goroutine may call Write and Close; any goroutine may call
+// Abort.
 type Writer struct {
-	pipe *io.PipeWriter
-	done chan error // the answer of the DataNode
+	pipe *io.PipeWriter // leads to the body of the request
+	done chan error     // gets the result of the request
 }
 
-// errAborted ends the connection of a file that is given up.
+// errAborted ends the connection of a Writer that was aborted.
 var errAborted = errors.New("the file was given up")
 
-// Create makes the file name, which must not exist (fs.ErrExist). The file is whole when Close
-// has succeeded.
+// Create makes the file name. If the file exists, it fails with fs.ErrExist, at the latest at
+// Close. The file is whole only after a successful Close.
 func (s *FS) Create(name string) (*Writer, error) {
 	where, err := s.place(name)
 	if err != nil {
@@ -32,8 +33,8 @@ func (s *FS) Create(name string) (*Writer, error) {
 	r.Header.Set("Content-Type", "application/octet-stream")
 	w := &Writer{pipe: write, done: make(chan error, 1)}
 	go func() {
-		// The goroutine ends with the request: when the pipe is closed, or when the connection
-		// breaks. done has room for its answer, so it ends also if nobody waits.
+		// This goroutine ends with the request: when the pipe is closed, or when the connection
+		// breaks. done has room for the result, so the goroutine never waits.
 		response, err := s.client.Do(r)
 		if err == nil {
 			defer response.Body.Close()
@@ -46,7 +47,7 @@ func (s *FS) Create(name string) (*Writer, error) {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
-		// A writer that waits gets the error too.
+		// A Write that waits gets the error too.
 		if err == nil {
 			read.Close()
 		} else {
@@ -57,8 +58,8 @@ func (s *FS) Create(name string) (*Writer, error) {
 	return w, nil
 }
 
-// place asks the NameNode where the bytes of the new file go: the URL of a DataNode. A PUT
-// with a body must not follow the redirection by itself, because the body would be sent to the
+// place returns the URL of a DataNode for the bytes of the new file. It asks the NameNode
+// without a body. If a PUT with a body followed the redirection, it would send the body to the
 // NameNode first.
 func (s *FS) place(name string) (string, error) {
 	address, err := s.address(name, "CREATE", url.Values{"overwrite": {"false"}})
@@ -80,11 +81,11 @@ func (s *FS) place(name string) (string, error) {
 	return response.Header.Get("Location"), nil
 }
 
-// Write sends p to the DataNode. It returns the error of a connection that has ended.
+// Write sends p to the DataNode. If the request has ended, it returns the error of the request.
 func (w *Writer) Write(p []byte) (int, error) { return w.pipe.Write(p) }
 
-// Close ends the file and waits until the DataNodes have it. It is called once, and not after
-// Abort.
+// Close ends the file and waits until the DataNodes have stored it. It is called once, and not
+// after Abort.
 func (w *Writer) Close() error {
 	if err := w.pipe.Close(); err != nil {
 		return err
@@ -92,5 +93,5 @@ func (w *Writer) Close() error {
 	return <-w.done
 }
 
-// Abort gives the file up. A part of it may stay; the caller removes it.
+// Abort ends the connection. A part of the file may stay; the caller removes it.
 func (w *Writer) Abort() { w.pipe.CloseWithError(errAborted) }

@@ -11,7 +11,7 @@ type pairs []string
 
 func (p *pairs) Emit(key, value []byte) { *p = append(*p, fmt.Sprintf("%q=%q", key, value)) }
 
-// windows is a Refiller that supplies one window of values after the other.
+// windows is a Refiller. Each element is a window of values.
 type windows [][]string
 
 func (w *windows) Refill(vs *Values) bool {

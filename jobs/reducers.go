@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// AppendUint64 appends n to dst as Sum reads it, 8 bytes with the lowest first,
-// and returns the result.
+// AppendUint64 appends n to dst in the format of Sum, 8 bytes with the lowest first, and
+// returns the result.
 func AppendUint64(dst []byte, n uint64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, n)
 }
@@ -17,8 +17,8 @@ func AppendUint64(dst []byte, n uint64) []byte {
 // than 8 bytes.
 func Uint64(p []byte) uint64 { return binary.LittleEndian.Uint64(p) }
 
-// AppendDescending appends 8 bytes to dst that sort before those of any smaller
-// n, and returns the result. A key that begins with them sorts by falling n.
+// AppendDescending appends 8 bytes to dst and returns the result. The bytes for a larger n sort
+// before those for a smaller n. So keys that begin with them sort by descending n.
 func AppendDescending(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, ^n)
 }
@@ -27,14 +27,13 @@ func AppendDescending(dst []byte, n uint64) []byte {
 // less than 8 bytes.
 func Descending(p []byte) uint64 { return ^binary.BigEndian.Uint64(p) }
 
-// Sum adds values made by AppendUint64. It is a Folder and a Reducer. The zero
-// value works; one made by NewSum keeps scratch memory, so that Reduce allocates
-// nothing.
+// Sum adds values made by AppendUint64. It is a Folder and a Reducer. The zero value works. A
+// Sum of NewSum keeps scratch memory, so that Reduce allocates nothing.
 //
-// As a Folder, Sum is known to the kvbuffer, which adds in its hash table
-// without a call for each value. A type that embeds or wraps Sum is not known:
-// it gives the same result in about five times the time (BenchmarkWrappedSum in
-// package spill). It is as fast as Sum if it implements Summer.
+// The kvbuffer recognizes the type Sum as a Folder, and adds in its hash table without a call
+// for each value. It does not recognize a type that embeds or wraps Sum. Such a type gives the
+// same result in about five times the time (BenchmarkWrappedSum in package spill), unless it
+// implements Summer.
 type Sum struct{ text *[20]byte }
 
 // NewSum makes a Sum for one attempt at a task.
@@ -63,7 +62,7 @@ func (s Sum) Reduce(key []byte, vs *Values, out Emitter) error {
 	return nil
 }
 
-// Column says which half of each record an Identity emits.
+// Column says which part of each record an Identity emits.
 type Column uint8
 
 const (
@@ -72,9 +71,9 @@ const (
 	ValueColumn               // the value
 )
 
-// Identity is a Reducer that emits the records that it gets, in order. The
-// engine knows the type and copies records in bulk instead of calling Reduce; a
-// type that embeds Identity is not known, and slower.
+// Identity is a Reducer that emits the records that it gets, in order. The engine recognizes
+// the type and copies records in bulk instead of calling Reduce. It does not recognize a type
+// that embeds Identity, which is slower.
 type Identity struct {
 	Out    Column
 	Unique bool // emit only the first value of each group
@@ -104,21 +103,21 @@ func (r Identity) Reduce(key []byte, vs *Values, out Emitter) error {
 //		use(vs.Value())
 //	}
 //
-// Values are streamed: a group may have more of them than memory holds. User
-// code gets a *Values from the engine, and calls only Next and Value. It is no
-// interface so that the compiler inlines both: the engine refills it with
-// windows of values that lie in one buffer.
+// Values are streamed: a group may have more of them than memory holds. User code gets a
+// *Values from the engine, and calls only Next, Value and Key. Values is not an interface, so
+// that the compiler can inline these methods. The engine refills it with windows of values that
+// lie in one buffer.
 type Values struct {
-	base  []byte
-	spans []Span
-	i     int
+	base  []byte // memory of the window; borrowed from the Refiller
+	spans []Span // where each value lies in base
+	i     int    // current value; -1: none
 	more  Refiller
-	key   []byte // of the window; nil: that of the group
+	key   []byte // key of the values of the window; nil: the job has no GroupBytes
 }
 
-// Refiller supplies the values of a group to a Values. Refill calls vs.Window
-// with the next values, or returns false at the end of the group. Engines and
-// tests implement it.
+// Refiller supplies the values of a group to a Values. Refill calls vs.Window with the next
+// values and returns true, or returns false at the end of the group. Engines and tests
+// implement it.
 type Refiller interface {
 	Refill(vs *Values) bool
 }
@@ -139,16 +138,15 @@ func (v *Values) Value() []byte {
 	return v.base[s.Off : uint64(s.Off)+uint64(s.Len) : uint64(s.Off)+uint64(s.Len)]
 }
 
-// Key returns the whole key of the current value, if the job has GroupBytes, and nil if not.
-// It is borrowed until the next call of Next.
+// Key returns the whole key of the current value if the job has GroupBytes; otherwise nil. It
+// is borrowed until the next call of Next.
 func (v *Values) Key() []byte { return v.key }
 
-// SetKey sets what Key returns for the values of the window at hand. Refillers call it. The
+// SetKey sets the result of Key for the values of the current window. Refillers call it. The
 // key is borrowed until the next call of Refill.
 func (v *Values) SetKey(key []byte) { v.key = key }
 
-// refill gets the next values of the group, which replace those at hand. false: there are no
-// more.
+// refill gets the next window of values. It returns false if there is none.
 func (v *Values) refill() bool {
 	v.spans, v.i = v.spans[:0], 0
 	if v.more == nil || !v.more.Refill(v) {
@@ -162,17 +160,18 @@ func (v *Values) refill() bool {
 // empty until Window is called.
 func (v *Values) Reset(r Refiller) { v.base, v.spans, v.i, v.more = nil, v.spans[:0], -1, r }
 
-// Window sets the next values: the spans of base, of which there must be at
-// least one. Both are borrowed until the next call of Refill.
+// Window sets the next values: at least one span of base. Both slices are borrowed until the
+// next call of Refill.
 func (v *Values) Window(base []byte, spans []Span) { v.base, v.spans, v.i = base, spans, 0 }
 
-// Lines yields the lines of the block without their newlines. A carriage return
-// before the newline belongs to the line. The lines lie in b.Data, and are
-// borrowed as it is. Nothing is allocated.
+// Lines yields the lines of the block without their newlines. A carriage return before the
+// newline belongs to the line. The lines lie in b.Data and are borrowed until Map returns.
+// Nothing is allocated.
 func (b Block) Lines() iter.Seq[[]byte] { return b.Records(Newline) }
 
-// Fixed yields the records of a block whose records have so many bytes each
-// (Job.RecordBytes). They are borrowed as those of Records.
+// Fixed yields the records of a block whose records have the given number of bytes each
+// (Job.RecordBytes). A shorter rest at the end is left out. The records lie in b.Data and are
+// borrowed until Map returns.
 func (b Block) Fixed(bytes int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for rest := b.Data; len(rest) >= bytes; rest = rest[bytes:] {
@@ -183,9 +182,8 @@ func (b Block) Fixed(bytes int) iter.Seq[[]byte] {
 	}
 }
 
-// Records yields the records of the block without their delimiter. They lie in
-// b.Data, and are borrowed as it is; their capacity is their length, so that
-// append copies them.
+// Records yields the records of the block without their delimiter. They lie in b.Data and are
+// borrowed until Map returns. Their capacity is their length, so that append copies them.
 func (b Block) Records(delim Delim) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		rest, end := b.Data, delim.Byte()

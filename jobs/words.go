@@ -6,15 +6,15 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// Words finds the words of a block, some hundred at a time. It keeps scratch
-// memory, so each mapper needs its own.
+// Words finds the words of a block, several hundred at a time. It keeps scratch memory, so each
+// mapper needs its own.
 //
 //	for spans := range m.words.In(b.Data) {
 //		jobs.EmitSpans(out, b.Data, spans, one)
 //	}
 type Words struct {
 	set   *scan.Bytes
-	edges [1024 + scan.EdgesRoom]uint32
+	edges [1024 + scan.EdgesRoom]uint32 // offsets where a word begins, ends, begins, ...
 	spans [512 + scan.EdgesRoom/2]Span
 }
 
@@ -29,10 +29,10 @@ func LettersAndDigits() *Words {
 	return &Words{set: scan.NewBytes(func(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 26 }, false)}
 }
 
-// In yields the words of data in order, as spans of data, some hundred in each
-// step. A step is borrowed until the next one. data must have less than 4 GiB.
+// In yields the words of data in order, as spans of data, several hundred in each step. A step
+// is borrowed until the next one. data must have less than 4 GiB.
 //
-// hot: a step for some hundred words.
+// hot: one iteration for several hundred words.
 func (w *Words) In(data []byte) iter.Seq[[]Span] {
 	return func(yield func([]Span) bool) {
 		begun := 0 // 1: edges[0] begins a word whose end is not known yet

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// A signal may end a run at any moment: whatever the writers and Commit are
-// doing, afterwards there is the whole result or nothing, and never anything
-// else.
+// A signal may end a run at any moment. Whatever the writers and Commit are doing, the whole
+// result is left, or nothing.
 func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 	w := newKit(t, 1<<20)
 	const count = 4
@@ -20,7 +19,7 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const rounds = 50
 			outcomes := map[bool]int{}
-			whole := time.Second // how long a round takes that nothing ends
+			whole := time.Second // time of a round that is not aborted
 			for round := range rounds {
 				if name == "replaced" {
 					w.write("old/_SUCCESS", "")
@@ -38,7 +37,7 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 				}
 				begun := time.Now()
 				ended := make(chan struct{})
-				abort := time.AfterFunc(delay, func() { target.Abort(); close(ended) })
+				abort := time.AfterFunc(delay, func() { target.Abort(); close(ended) }) // may run together with the other Abort
 				err := writeAll(target, name == "directory" || name == "replaced", count)
 				stopped := abort.Stop()
 				if err == nil {

@@ -12,18 +12,17 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// openDirectory checks Spec.Dir.
+// openDirectory checks Spec.Dir and returns its place. It creates nothing.
 func openDirectory(spec Spec) (place, error) {
 	path, info, err := resolve(spec.Dir)
 	switch {
 	case err != nil:
 		return nil, err
-	// A new directory.
-	case info == nil:
+	case info == nil: // a new directory
 	case !info.IsDir():
 		return nil, wrong(spec.Dir, "exists and is not a directory")
 	}
-	// The place is checked before what stands there: a wrong parent is the first cause.
+	// checkPlace comes before checkReplace, so that the error names a wrong parent first.
 	if err := checkPlace(spec, spec.Dir, path, info); err != nil {
 		return nil, err
 	}
@@ -36,14 +35,16 @@ func openDirectory(spec Spec) (place, error) {
 	return &directory{name: spec.Dir, path: path, replaces: true, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
 }
 
-// checkReplace refuses a directory that exists, unless it may and can be replaced.
+// checkReplace refuses a directory that exists, unless the user allows Overwrite and a rename
+// can replace it.
 func checkReplace(spec Spec, path string, info fs.FileInfo) error {
-	// The lock is asked first: a run that still writes is not one that was interrupted.
+	// The lock is checked first. A locked directory is being written, so its run was not
+	// interrupted.
 	if disk.Locked(path) {
 		return errTaken(spec.Dir)
 	}
 	if !spec.Overwrite {
-		// A kill leaves `_temporary`, which publish removes otherwise.
+		// A killed run leaves `_temporary`; publish would have removed it.
 		if isUnfinished(path) {
 			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set Options.Overwrite to replace it")
 		}
@@ -52,7 +53,8 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	if err := replaceable(path); err != nil {
 		return err
 	}
-	// A rename cannot replace a mount point. Later it would fail after all work was done.
+	// A rename cannot replace a mount point. Without this check it would fail after all work
+	// was done.
 	if parent, err := os.Stat(filepath.Dir(path)); err == nil && isMount(info, parent) {
 		return wrong(spec.Dir, "is a mount point and cannot be replaced; give another name")
 	}
@@ -62,8 +64,9 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkPlace refuses a result whose parent directory is missing or not writable. It also
-// refuses one that would be an input or lie inside an input.
+// checkPlace refuses a result if its parent directory is missing or not writable. It also
+// refuses a result that is one of the inputs or lies inside one. info is nil if the result does
+// not exist yet.
 func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	parent := filepath.Dir(path)
 	parentInfo, err := os.Stat(parent)
@@ -76,10 +79,10 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	if err := disk.MayMakeIn(parent); err != nil {
 		return refuseParent(name, parent, err)
 	}
-	// An input that grows while it is read, by what is made from it, has no end.
+	// A result inside an input would be found and read as input, and grow without end.
 	roots := paths.Expand(spec.Inputs)
-	// Found compares with each file of the plan, roots with the names as they were given. A
-	// directory among the inputs is in roots only.
+	// Found knows the files that the plan reads. roots are the inputs as the user named them. A
+	// directory among the inputs is only in roots.
 	if info != nil && !(spec.File != "" && spec.Overwrite) {
 		if in, same := sameAsInput(spec, info); same {
 			return wrong(name, "is the input %s; give another name", quoteName(in))
@@ -89,7 +92,7 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 		}
 	}
 	in, inside := paths.Enclosing(parent, roots)
-	// Globs and links lead to directories that are no root.
+	// Globs and links lead to directories that are not in roots.
 	if !inside && spec.Found != nil {
 		in, inside = insideFound(parent, spec.Found)
 	}
@@ -99,7 +102,7 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// resolve is paths.Resolve with refusals that name the output.
+// resolve is paths.Resolve. Its errors name the output.
 func resolve(name string) (path string, info fs.FileInfo, err error) {
 	path, info, err = paths.Resolve(name)
 	var parent *paths.ParentError
@@ -112,7 +115,7 @@ func resolve(name string) (path string, info fs.FileInfo, err error) {
 	return path, info, err
 }
 
-// refuseParent words why the parent directory of an output cannot be used.
+// refuseParent returns the options error for a parent directory that cannot be used.
 func refuseParent(name, parent string, err error) error {
 	cause := errs.Cause(err)
 	if errors.Is(cause, fs.ErrNotExist) {
@@ -121,9 +124,9 @@ func refuseParent(name, parent string, err error) error {
 	return wrong(name, "the directory %s cannot be written to: %v", quoteName(parent), cause)
 }
 
-// sameAsInput finds the file to be read that is the same file.
+// sameAsInput returns the name of the input file that is the same file as info.
 func sameAsInput(spec Spec, info fs.FileInfo) (string, bool) {
-	// Standard input may be redirected from the file that is to be written.
+	// Standard input may be redirected from the output file.
 	if f, ok := spec.Stdin.(*os.File); ok && slices.Contains(spec.Inputs, "-") {
 		if in, err := f.Stat(); err == nil && os.SameFile(info, in) {
 			return "(standard input)", true
@@ -135,7 +138,7 @@ func sameAsInput(spec Spec, info fs.FileInfo) (string, bool) {
 	return spec.Found.File(info)
 }
 
-// insideFound returns the directory, at or above dir, in which inputs were found.
+// insideFound returns the input directory that contains dir: dir itself or one above it.
 func insideFound(dir string, found Found) (string, bool) {
 	for _, info := range paths.Above(dir) {
 		if in, ok := found.Directory(info); ok {

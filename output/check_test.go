@@ -12,7 +12,7 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// Every refusal is wrong usage, one line, and leaves nothing behind.
+// Every refusal is an options error of one line, and leaves nothing behind.
 func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(w *kit) Spec
@@ -141,7 +141,7 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 			return Spec{File: w.path("result") + "/"}
 		}, "names a directory"},
 		"a socket": {func(w *kit) Spec {
-			must(w.t, os.Chdir(w.dir)) // a socket's path is short
+			must(w.t, os.Chdir(w.dir)) // the path of a socket must be short
 			l, err := net.Listen("unix", "s")
 			must(w.t, err)
 			w.t.Cleanup(func() { l.Close(); os.Chdir("/") })
@@ -241,7 +241,7 @@ func TestOfTwoRunsThatStartTogetherOneIsRefused(t *testing.T) {
 	mustList(t, w.list(), "out", "out/_SUCCESS")
 }
 
-// found knows files and directories by asking the system.
+// found is a Found with the given files and directories. It compares them as the system does.
 type found struct{ files, dirs []string }
 
 func (f found) File(info fs.FileInfo) (string, bool)      { return paths.Same(info, f.files) }

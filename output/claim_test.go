@@ -10,8 +10,8 @@ import (
 	"mrlocal/errs"
 )
 
-// TestOfRunsThatWriteTheSameOutputAtOnceOneGetsIt: the others are refused, and once it has
-// ended the next run may have it.
+// TestOfRunsThatWriteTheSameOutputAtOnceOneGetsIt: the other runs are refused. When the first
+// one has ended, the next run gets the output.
 func TestOfRunsThatWriteTheSameOutputAtOnceOneGetsIt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files cannot be locked: the last run wins")
@@ -21,7 +21,7 @@ func TestOfRunsThatWriteTheSameOutputAtOnceOneGetsIt(t *testing.T) {
 	for what, spec := range map[string]Spec{
 		"a new file": {File: w.path("file")}, "a new directory": {Dir: w.path("new")}, "a directory that is replaced": {Dir: w.path("old"), Overwrite: true},
 	} {
-		for round := range 50 { // the runs begin at the same time, and differently each time
+		for round := range 50 { // the runs begin together, with a different delay in each round
 			const runs = 4
 			targets, begun := make([]*Target, runs), make([]error, runs)
 			for i := range targets {

@@ -11,8 +11,8 @@ import (
 
 const cleanHelper = "MRLOCAL_TEST_OUTPUT_CLEAN"
 
-// TestCleanHelperProcess writes a part of a file, of a new directory and of one that it will
-// replace, says so, and waits to be killed.
+// TestCleanHelperProcess is the process that is killed. It writes a part of a file, of a new
+// directory, and of a directory that replaces another one. Then it reports that and waits.
 func TestCleanHelperProcess(t *testing.T) {
 	dir := os.Getenv(cleanHelper)
 	if dir == "" {
@@ -128,8 +128,8 @@ func TestCleanTakesTheDirectoryItselfOnlyWhereItMay(t *testing.T) {
 	mustList(t, w.list())
 }
 
-// A run that is killed before it has marked `_temporary` leaves that empty. Only under a name that
-// no other program gives is it ours.
+// A run that is killed before it marks `_temporary` leaves that directory empty. Clean removes
+// it only under a hidden name, which no other program uses.
 func TestCleanRemovesAnEmptyStageBesideTheResultOnly(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no locks here")
@@ -149,7 +149,7 @@ func TestCleanRemovesAnEmptyStageBesideTheResultOnly(t *testing.T) {
 	if found, err := Clean(w.path("hadoop"), false, true); err != nil || len(found) > 0 {
 		t.Errorf("a directory that Hadoop may have made: %+v, %v", found, err)
 	}
-	// The next run to the same name clears it too.
+	// The next run to the same name removes it too.
 	must(t, os.MkdirAll(w.path(".out.mrlocal-0000000000000000/_temporary"), 0o777))
 	sweepBeside(w.path("out"))
 	if _, err := os.Stat(w.path(".out.mrlocal-0000000000000000")); !os.IsNotExist(err) {

@@ -16,10 +16,10 @@ import (
 	"mrlocal/output/compress"
 )
 
-const blockBytes = 1 << 20 // of package compress
+const blockBytes = 1 << 20 // as in package compress
 
-// unpack decodes a compressed result with other decoders than those of the package, where
-// there are some.
+// unpack decodes a compressed result. If there are other decoders than those of the package, it
+// uses them.
 func unpack(t testing.TB, c compress.Format, data []byte) []byte {
 	t.Helper()
 	var r io.Reader
@@ -41,7 +41,7 @@ func unpack(t testing.TB, c compress.Format, data []byte) []byte {
 	return text
 }
 
-// packedAlone compresses a whole text in one go.
+// packedAlone compresses a whole text with one Writer.
 func packedAlone(t testing.TB, c compress.Format, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -53,7 +53,7 @@ func packedAlone(t testing.TB, c compress.Format, text []byte) []byte {
 	return b.Bytes()
 }
 
-// lineText is compressible text of part i.
+// lineText returns the text of part i, which compresses well.
 func lineText(i, bytes int) []byte {
 	var text []byte
 	for n := 0; len(text) < bytes; n++ {
@@ -62,8 +62,8 @@ func lineText(i, bytes int) []byte {
 	return text[:bytes]
 }
 
-// Whatever the attempts do, and however many blocks are compressed at a time, the bytes of a
-// result in order depend on its text alone.
+// The bytes of a compressed result in order depend only on its text. Failed attempts do not
+// change them, nor does the number of blocks that are compressed at a time.
 func TestCompressedBytesDependOnTheTextAlone(t *testing.T) {
 	large, small := newKit(t, 64<<20), newKit(t, 1<<20)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -178,7 +178,8 @@ func TestACompressedResultWithoutTextIsOneEmptyMember(t *testing.T) {
 	}
 }
 
-// newKit checks that no memory and no temporary file is left, TestMain that no goroutine is.
+// newKit checks that no memory and no temporary file is left. TestMain checks that no goroutine
+// is left.
 func TestAnAbortedCompressedResultLeavesNothing(t *testing.T) {
 	for _, memoryBytes := range []int64{1 << 20, 64 << 20} {
 		for _, spec := range []Spec{{File: "r.gz"}, {Dir: "d", Compress: compress.Zstd}} {

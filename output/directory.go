@@ -13,17 +13,18 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// The names are those of Hadoop, so that other programs know a finished directory.
+// Hadoop uses the first two names, so its tools recognize a finished directory.
 const (
 	tempName    = "_temporary"
 	successName = "_SUCCESS"
 
-	// markName is a file in `_temporary` that only mrlocal makes.
+	// markName is a file in `_temporary`. It says that mrlocal made that directory.
 	markName = ".mrlocal"
 )
 
-// directory is a place with part files. Its stage is where the result is built: under its
-// own name if that is free, and else beside the directory that it will replace.
+// directory is a place with part files. The result is built in a directory called the stage.
+// The stage has the final name if that name is free. Otherwise it lies beside the directory
+// that it will replace.
 //
 //	stage/_temporary/.mrlocal                           says that mrlocal made it
 //	stage/_temporary/attempt_r_000003_0/part-r-00003    written by an attempt
@@ -34,24 +35,24 @@ const (
 // Lock order: attemptFile.mu before directory.mu.
 type directory struct {
 	name     string // as the user gave it
-	path     string // absolute, no link
-	replaces bool
+	path     string // absolute, without links
+	replaces bool   // a directory of that name exists and will be replaced
 	suffix   string // of part files
 	style    DirStyle
 
 	mu struct {
 		sync.Mutex
-		// Emptied by abort. Attempts see by it that nothing may be made any more.
-		stage   string // "": not made
+		// abort sets it to "", and attempts then make nothing more.
+		stage   string // "": not made, or aborted
 		lock    *disk.File
-		tasks   map[int][]string // by task: the files of the attempt that has won, below the stage
-		merged  *attemptFile     // the single file of parts in order
+		tasks   map[int][]string // by task: the files of the attempt that has won, with paths below the stage
+		merged  *attemptFile     // the single file of parts in order; nil: each attempt has a file
 		aborted bool
-		old     string // what replace has put aside; "": nothing
+		old     string // where replace has put the old directory; "": nothing was replaced
 	}
 }
 
-// start implements place: it makes and locks the stage.
+// start implements place. It makes, locks and marks the stage.
 func (d *directory) start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,20 +76,21 @@ func (d *directory) start() error {
 	return nil
 }
 
-// makeStage makes and locks the stage. Mkdir decides between two runs that start at once:
-// only one of them makes it.
+// makeStage makes and locks the stage. If two runs start at once, mkdir succeeds for only one
+// of them.
 func (d *directory) makeStage(stage string) error {
 	if err := disk.MakeDir(stage, 0o777); err != nil {
 		return err
 	}
 	f, err := disk.OpenRead(stage)
 	switch {
-	case d.replaces && errors.Is(err, fs.ErrNotExist): // another run took it for a leftover
+	case d.replaces && errors.Is(err, fs.ErrNotExist): // another run has removed it as a leftover
 		return disk.ErrLocked
 	case err != nil:
 		return errors.Join(err, disk.Remove(stage))
 	}
-	// Under its own name the stage is no leftover, even if another run looks at its lock now.
+	// With its final name the stage cannot be taken for a leftover, so a failed lock does no
+	// harm.
 	if err := lockMade(f, stage); err != nil && d.replaces {
 		return errors.Join(err, f.Close())
 	}
@@ -96,8 +98,8 @@ func (d *directory) makeStage(stage string) error {
 	return nil
 }
 
-// unlock lets other runs see that the stage is not written any more.
-// The stage may be renamed meanwhile: the lock belongs to the open directory.
+// unlock releases the lock of the stage. The lock belongs to the open directory, so a rename
+// does not affect it. The caller holds d.mu.
 func (d *directory) unlock() {
 	if d.mu.lock != nil {
 		_ = d.mu.lock.Close()
@@ -105,21 +107,20 @@ func (d *directory) unlock() {
 	}
 }
 
-// errExists refuses a directory that exists and may not be replaced.
+// errExists returns the options error for a directory that exists and may not be replaced.
 func errExists(path string) error {
 	return wrong(path, "exists already; give another name, or set Options.Overwrite to replace what mrlocal made")
 }
 
-// attempt makes the part file of attempt n of a task. It writes over a file that an attempt
-// with the same number has left.
-// The caller ends the attempt with commit or abort. Paths are kept below the stage,
-// which publish may rename.
+// attempt implements attempted: it makes the part file of attempt n of a task. It overwrites a
+// file that an attempt with the same number has left.
 func (d *directory) attempt(task, n int, mapOnly bool) (partWriter, error) {
 	return d.begin(task, n, mapOnly)
 }
 
-// begin makes the directory and the part of an attempt: FileOutputCommitter's names, so that
-// tools of Hadoop find them. It fails with ErrAborted if the output has ended.
+// begin makes the directory and the part file of an attempt. The names are those of Hadoop's
+// FileOutputCommitter, so that its tools find them. It returns ErrAborted if the output has
+// ended. Paths are kept relative to the stage, because publish may rename the stage.
 func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
 	kind := paths.KindLetter(mapOnly)
 	a := &attemptFile{
@@ -152,7 +153,7 @@ func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
 	return a, nil
 }
 
-// sink makes a single part file, for parts that come in order.
+// sink implements place: it makes a single part file, to which all parts are written in order.
 func (d *directory) sink(mapOnly bool) (*sink, error) {
 	a, err := d.begin(0, 0, mapOnly)
 	if err != nil {
@@ -164,7 +165,8 @@ func (d *directory) sink(mapOnly bool) (*sink, error) {
 	return fileSink(a.mu.f), nil
 }
 
-// sync implements place. Part files of their own are durable since their commit.
+// sync implements place. It commits the single part file. Part files of attempts are durable
+// since their commit.
 func (d *directory) sync() error {
 	d.mu.Lock()
 	a := d.mu.merged
@@ -175,9 +177,9 @@ func (d *directory) sync() error {
 	return a.commit(0)
 }
 
-// publish moves the parts up and marks success, and makes each step durable before the next
-// one begins. A directory that is replaced is swapped with the new one at the very end.
-// It is called once and must not be slow, because d.mu keeps abort waiting.
+// publish implements place. It moves the parts up, writes `_SUCCESS`, and makes each step
+// durable before the next one begins. If it replaces a directory, it exchanges the two at the
+// very end. It has to be quick, because abort waits for d.mu.
 func (d *directory) publish(parts int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,13 +198,13 @@ func (d *directory) publish(parts int) error {
 			}
 		}
 	}
-	// `_temporary` keeps its mark and goes last: at any crash before, it says that the
-	// directory may be replaced.
+	// `_temporary` with its mark goes last. If a crash comes before that, the mark allows a
+	// later run to replace the directory.
 	temp := filepath.Join(d.mu.stage, tempName)
 	if err := emptyTemp(temp); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	// Parts are durable before `_SUCCESS` says that they are complete.
+	// The parts must be durable before `_SUCCESS` says that they are complete.
 	if err := syncDir(d.mu.stage); err != nil {
 		return err
 	}
@@ -211,7 +213,7 @@ func (d *directory) publish(parts int) error {
 			return err
 		}
 	}
-	// The result is whole now. At worst a directory stays that no program reads.
+	// The result is complete. If this fails, `_temporary` stays, and no program reads it.
 	_ = removeTemp(temp)
 	if d.replaces {
 		return d.replace()
@@ -219,14 +221,13 @@ func (d *directory) publish(parts int) error {
 	return nil
 }
 
-// replace puts the stage in the place of the old directory, which must still hold nothing
-// but what mrlocal makes.
-// The check is repeated because the run may have taken hours. d.mu is held.
+// replace puts the stage in the place of the old directory. It checks again that the old
+// directory has only files of mrlocal, because the run may have taken hours. The caller holds
+// d.mu.
 func (d *directory) replace() error {
 	if err := replaceable(d.path); err != nil {
 		return err
 	}
-	// Linux exchanges the two at once. Elsewhere there is a moment without the directory.
 	old, err := swap(d.mu.stage, d.path)
 	if err != nil {
 		return err
@@ -236,13 +237,14 @@ func (d *directory) replace() error {
 	return nil
 }
 
-// swap gives stage the name path, and returns the new name of the directory that had it.
-// If it fails, the directory that was there has its name back.
+// swap gives stage the name path, and returns the new name of the directory that had it. On
+// Linux the exchange is atomic. Elsewhere the name is free for a moment. If swap fails, the old
+// directory has its name again, unless the error also reports a failed rename back.
 func swap(stage, path string) (old string, err error) {
 	if disk.Exchange(stage, path) == nil {
 		return stage, nil
 	}
-	// There is no exchange in this file system, so the name is free for a moment.
+	// This file system cannot exchange names.
 	old = paths.Beside(path)
 	if err := disk.Move(path, old); err != nil {
 		return "", fmt.Errorf("output: %w", err)
@@ -253,8 +255,8 @@ func swap(stage, path string) (old string, err error) {
 	return old, nil
 }
 
-// settle implements place: it makes the name durable, then removes what was replaced.
-// The old directory goes last, so that a crash leaves one of the two.
+// settle implements place. It makes the name durable and then removes the directory that was
+// replaced. In this order a crash leaves at least one of the two.
 func (d *directory) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -268,8 +270,9 @@ func (d *directory) settle() error {
 	return nil
 }
 
-// takeBack removes the result, which cannot be made durable because of cause. A directory
-// that it has replaced gets its name back. d.mu is held.
+// takeBack removes the result, because cause prevents that it becomes durable. If the result
+// has replaced a directory, that directory gets its name back. takeBack always returns an
+// error. The caller holds d.mu.
 func (d *directory) takeBack(cause error) error {
 	made, back := d.path, ""
 	if d.mu.old != "" {
@@ -283,16 +286,15 @@ func (d *directory) takeBack(cause error) error {
 	return fmt.Errorf("output %s: was removed, because it could not be made durable%s: %w", quoteName(d.name), back, errors.Join(errs.Cause(cause), removeMade(made)))
 }
 
-// abort removes the stage: `_temporary` with everything in it and, by name, what publish may
-// have moved up. A file that somebody else has put there stays.
-// It may be called again.
+// abort implements place. It removes the stage: `_temporary` with the files of attempts, and
+// parts that publish may have moved up. Files of other programs stay. It may be called again.
 func (d *directory) abort() error {
 	d.mu.Lock()
 	d.mu.aborted = true
 	merged := d.mu.merged
 	d.mu.Unlock()
 	if merged != nil {
-		merged.abort() // before the lock, see the order of locks
+		merged.abort() // without d.mu: lock order
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -305,8 +307,8 @@ func (d *directory) abort() error {
 	return err
 }
 
-// writeSuccess makes an empty `_SUCCESS` and makes it durable. d.mu is held.
-// Its name is durable when it returns, too.
+// writeSuccess makes an empty `_SUCCESS`, whose data and name are durable when it returns. The
+// caller holds d.mu.
 func (d *directory) writeSuccess() error {
 	f, err := disk.Create(filepath.Join(d.mu.stage, successName))
 	if err != nil {
@@ -318,33 +320,33 @@ func (d *directory) writeSuccess() error {
 	return syncDir(d.mu.stage)
 }
 
-// attemptFile is the part file of one attempt. abort does not wait for a write or a sync:
-// the goroutine that holds the lock then cleans up.
-// One goroutine writes and commits. aborted is set without the lock, and the holder of
-// the lock looks at it.
+// attemptFile is the part file of one attempt. One goroutine writes and commits. abort may be
+// called by any goroutine and does not wait for a write or a sync. It only sets aborted,
+// without the lock. The goroutine that holds the lock checks aborted when it unlocks, and then
+// cleans up.
 type attemptFile struct {
 	dir             *directory
 	task            int
-	path, won, name string // directories below the stage, and the file in them
+	path, won, name string // directories below the stage before and after the commit; the name of the file
 
 	aborted atomic.Bool
 	mu      struct {
 		sync.Mutex
-		f       *disk.File // nil: ended
+		f       *disk.File // nil: the attempt has ended
 		besides []*besideFile
 	}
 	written                             // under mu
-	besidePath func(name string) string // of the file of a named output, until publish
+	besidePath func(name string) string // path of the file of a named output, before publish
 }
 
-// written is what was written to a file.
+// written counts the bytes of a file, and starts their way to the disk.
 type written struct {
 	bytes int64
 	disk  disk.Writeback
 }
 
-// append writes p at the end of the file, and starts to write pages back to the disk when there
-// are enough.
+// append writes p at the end of the file. It starts write-back to the disk when enough bytes
+// are dirty.
 func (w *written) append(f *disk.File, p []byte) error {
 	n, err := f.Write(p)
 	if err != nil {
@@ -355,16 +357,16 @@ func (w *written) append(f *disk.File, p []byte) error {
 	return nil
 }
 
-// besideFile is the file of a named output. It lives and ends with its attempt, whose lock it
-// takes.
+// besideFile is the file of a named output. It commits and aborts with its attempt, and uses
+// the attempt's lock.
 type besideFile struct {
 	attempt *attemptFile
 	name    string
 	f       *disk.File
-	written
+	written // guarded by mu
 }
 
-// beside implements besides.
+// beside implements besides. It makes the file of the output called name.
 func (a *attemptFile) beside(name string) (partWriter, error) {
 	a.mu.Lock()
 	defer a.unlock()
@@ -380,7 +382,7 @@ func (a *attemptFile) beside(name string) (partWriter, error) {
 	return b, nil
 }
 
-// write appends p. It fails with ErrAborted if the attempt has ended.
+// write implements partWriter. It returns ErrAborted if the attempt has ended.
 func (b *besideFile) write(p []byte) error {
 	a := b.attempt
 	a.mu.Lock()
@@ -391,24 +393,23 @@ func (b *besideFile) write(p []byte) error {
 	return b.append(b.f, p)
 }
 
-// commit and abort are those of the attempt.
+// commit and abort do nothing, because the attempt commits and aborts its files.
 func (*besideFile) commit(int64) error { return nil }
 func (*besideFile) abort()             {}
 
-// write appends to the part file. It fails with ErrAborted once the attempt was given
-// up.
+// write implements partWriter. It returns ErrAborted if the attempt has ended or was aborted.
 func (a *attemptFile) write(p []byte) error {
 	a.mu.Lock()
 	defer a.unlock()
 	if a.mu.f == nil || a.aborted.Load() {
 		return ErrAborted
 	}
-	// The write may take long. abort does not wait for it, see attemptFile.
+	// The write may take long; abort does not wait for a.mu.
 	return a.append(a.mu.f, p)
 }
 
-// commit makes the file durable and then makes this attempt the winner of its task.
-// The number of bytes is not needed here: the file has what was written.
+// commit makes the files of the attempt durable, and then makes the attempt the winner of its
+// task. It ignores the number of bytes, because the file has its own length.
 func (a *attemptFile) commit(int64) error {
 	a.mu.Lock()
 	defer a.unlock()
@@ -431,8 +432,8 @@ func (a *attemptFile) commit(int64) error {
 	return a.win()
 }
 
-// win renames the directory of the attempt, unless another attempt has won.
-// a.mu is held, and d.mu is taken inside of it.
+// win renames the directory of the attempt to that of its task. If another attempt has won, it
+// removes the directory and returns ErrLost. The caller holds a.mu; win also takes d.mu.
 func (a *attemptFile) win() error {
 	d := a.dir
 	d.mu.Lock()
@@ -463,7 +464,7 @@ func (a *attemptFile) win() error {
 	return nil
 }
 
-// abort gives the attempt up. It may be called at any time and several times.
+// abort aborts the attempt. It may be called at any time and several times.
 func (a *attemptFile) abort() {
 	a.aborted.Store(true)
 	if a.mu.TryLock() {
@@ -471,33 +472,32 @@ func (a *attemptFile) abort() {
 	}
 }
 
-// unlock gives the lock back, and cleans up if the attempt was given up meanwhile.
+// unlock releases a.mu. If the attempt was aborted meanwhile, it cleans up.
 func (a *attemptFile) unlock() {
 	if a.aborted.Load() {
 		a.end()
 	}
 	a.mu.Unlock()
-	if a.aborted.Load() && a.mu.TryLock() { // abort came in between and found it locked
+	if a.aborted.Load() && a.mu.TryLock() { // abort came before Unlock and found a.mu locked
 		a.end()
 		a.mu.Unlock()
 	}
 }
 
-// end closes and removes the file of the attempt. a.mu is held.
+// end closes the files of the attempt and removes them. The caller holds a.mu.
 func (a *attemptFile) end() {
 	if a.mu.f == nil {
 		return
 	}
-	_ = a.mu.f.Close() // its content is dropped
+	_ = a.mu.f.Close() // the content is discarded
 	a.mu.f = nil
 	for _, b := range a.mu.besides {
-		_ = b.f.Close() // twice after a commit that failed, which does no harm
+		_ = b.f.Close() // may be closed already, by a commit that failed later
 	}
-	_ = a.remove() // what cannot be removed goes with the whole of _temporary
+	_ = a.remove() // if this fails, removing _temporary removes it
 }
 
-// remove deletes what the attempt has written.
-// A directory that is gone is no error.
+// remove removes the directory of the attempt. It is not an error if the directory is gone.
 func (a *attemptFile) remove() error {
 	a.dir.mu.Lock()
 	defer a.dir.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"mrlocal/internal/disk"
 )
 
-// A result that cannot be made durable must not look like one, whichever call of it fails. A
-// file that has replaced another one stays, and the error says so.
+// If any call to the system fails, so that a result cannot be made durable, it must not look
+// complete. A file that has replaced another one stays, and the error says so.
 func TestACallThatFailsLeavesNoResult(t *testing.T) {
 	for _, spec := range []Spec{{File: "new"}, {File: "old"}, {Dir: "newdir"}, {Dir: "olddir", Overwrite: true}} {
 		for _, op := range []disk.Op{disk.Sync, disk.Close, disk.Write, disk.Rename, disk.Mkdir, disk.Open} {
@@ -27,7 +27,7 @@ func TestACallThatFailsLeavesNoResult(t *testing.T) {
 	}
 }
 
-// commitOn writes a result while a call fails, checks what is left, and reports whether the
+// commitOn writes a result while a call fails, and checks what is left. It reports whether the
 // fault was reached.
 func commitOn(t *testing.T, f disk.Fault, spec Spec) (reached bool) {
 	t.Helper()
@@ -57,8 +57,7 @@ func commitOn(t *testing.T, f disk.Fault, spec Spec) (reached bool) {
 	if failed == 0 {
 		t.Fatalf("nothing was made to fail in %d calls: %v", calls, err)
 	}
-	// Nobody but the user can remove a directory whose last file cannot be removed; these calls
-	// are not made to fail here.
+	// A directory whose last file cannot be removed stays. These calls do not fail here.
 	said := strings.Contains(err.Error(), "has replaced")
 	mustList(t, w.list(), before...)
 	if file := w.read("old"); file != "old" && !said {
@@ -73,7 +72,7 @@ func commitOn(t *testing.T, f disk.Fault, spec Spec) (reached bool) {
 	return true
 }
 
-// whole fails the test unless there is the whole result.
+// whole fails the test if the result is not complete.
 func whole(t *testing.T, w *kit, spec Spec, f disk.Fault) {
 	t.Helper()
 	text := ""
@@ -88,8 +87,8 @@ func whole(t *testing.T, w *kit, spec Spec, f disk.Fault) {
 	}
 }
 
-// tellsCause reports whether an error names what has failed. An attempt that fails here is not
-// tried again, so the commit may find a part missing.
+// tellsCause reports whether an error names the call that has failed. A failed attempt is not
+// tried again here, so the commit may instead report a missing part.
 func tellsCause(err error) bool {
 	for _, cause := range []string{syscall.EIO.Error(), syscall.ENOSPC.Error(), syscall.EMFILE.Error(), "parts were written", "was not written"} {
 		if strings.Contains(err.Error(), cause) {

@@ -16,13 +16,13 @@ import (
 	"mrlocal/output/compress"
 )
 
-// pendingFile is a place that is one regular file. It is written under a hidden name beside
-// its own and renamed at the end.
-// The open file is the lock that keeps other runs from sweeping it.
+// pendingFile is a place that is one regular file. The file is written under a hidden name
+// beside its own, and renamed at the end. The open file is locked, so that other runs do not
+// remove it as a leftover.
 type pendingFile struct {
 	name     string      // as the user gave it
-	path     string      // absolute, no link
-	replaces fs.FileInfo // nil: a new file
+	path     string      // absolute, without links
+	replaces fs.FileInfo // the file that the result replaces; nil: none
 
 	mu struct {
 		sync.Mutex
@@ -31,35 +31,35 @@ type pendingFile struct {
 	}
 }
 
-// fileState is how far a pending file is.
+// fileState is the state of a pending file.
 type fileState uint8
 
 const (
 	filePending fileState = iota // under its hidden name, or not made yet
-	fileRenamed                  // it has its name, and stays
+	fileRenamed                  // it has its name, and abort does nothing
 	fileAborted                  // it is removed
 )
 
 func (s fileState) String() string { return [...]string{"pending", "renamed", "aborted"}[s] }
 
-// Next lists the states that may follow s, for checked builds.
+// Next returns the states that may follow s, for checked builds.
 func (s fileState) Next() []fileState {
 	return [...][]fileState{{fileRenamed, fileAborted}, nil, nil}[s]
 }
 
-// start makes the pending file and locks it, so that other runs see that it is in use. It
-// removes those of runs that were killed. A file that replaces a private one is private from
-// the beginning.
-// O_EXCL makes sure that the file is new.
+// start implements place. It makes the pending file and locks it, so that other runs see that
+// it is in use. It also removes the pending files of killed runs. If the result replaces a file
+// that others cannot read, the pending file is as private from the beginning.
 func (p *pendingFile) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// The owner can always write, or the run could not. sync sets the mode that was there.
+	// The owner must be able to write during the run. sync sets the mode of the old file.
 	mode := fs.FileMode(0o666)
 	if p.replaces != nil {
 		mode &= p.replaces.Mode().Perm()
 	}
 	return claim(p.name, p.path, func(pending string) error {
+		// O_EXCL ensures that the file is new.
 		f, err := disk.OpenFile(pending, os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
 		if err != nil {
 			return err
@@ -72,9 +72,8 @@ func (p *pendingFile) start() error {
 	})
 }
 
-// file returns the pending file, or ErrAborted.
-// The caller uses it without the lock. An abort then closes it, and the next write
-// fails.
+// file returns the pending file, or ErrAborted. The caller uses the file without the lock. If
+// abort closes it meanwhile, the next write fails.
 func (p *pendingFile) file() (*disk.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +83,7 @@ func (p *pendingFile) file() (*disk.File, error) {
 	return p.mu.f, nil
 }
 
-// sink implements place: parts that come in order go to the one file.
+// sink implements place: all parts are written to the one file, in order.
 func (p *pendingFile) sink(bool) (*sink, error) {
 	f, err := p.file()
 	if err != nil {
@@ -93,8 +92,8 @@ func (p *pendingFile) sink(bool) (*sink, error) {
 	return fileSink(f), nil
 }
 
-// regions implements regioned. The file gets its whole length at once, so that parts can be
-// written in parallel. A file system without room fails here or in a write.
+// regions implements regioned. It gives the file its whole length, so that parts can be written
+// in parallel. If the file system has no room, regions or a later write fails.
 func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 	f, err := p.file()
 	if err != nil {
@@ -104,10 +103,9 @@ func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 	return r, about(p.name, f.Truncate(r.end()))
 }
 
-// sync makes the content durable, before publish makes it visible: after a crash the name
-// must never stand for half a result.
-// The owner is set before the mode, because a change of owner may clear bits of the
-// mode.
+// sync implements place. It makes the content durable before publish makes it visible. After a
+// crash the name must not stand for half a result. It sets the owner before the mode, because a
+// change of owner may clear bits of the mode.
 func (p *pendingFile) sync() error {
 	f, err := p.file()
 	if err != nil {
@@ -125,20 +123,19 @@ func (p *pendingFile) sync() error {
 	return about(p.name, flush(f))
 }
 
-// publish gives the file its name. The rename is atomic: others see the old file or the
-// whole new one.
-// From here on abort does nothing.
+// publish implements place: it gives the file its name. The rename is atomic: other processes
+// see the old file or the whole new one. Afterwards abort does nothing.
 func (p *pendingFile) publish(int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.state == fileAborted {
 		return ErrAborted
 	}
-	// The check at the start may be hours old.
+	// The check in openFile may be hours old.
 	if info, err := os.Lstat(p.path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("output %s: is not a regular file any more", quoteName(p.name))
 	}
-	// Windows does not rename an open file.
+	// Windows does not rename open files.
 	if closeBeforeRename {
 		if err := p.mu.f.Close(); err != nil {
 			return about(p.name, err)
@@ -151,15 +148,15 @@ func (p *pendingFile) publish(int) error {
 	return nil
 }
 
-// settle makes the name durable. If that fails the result is in doubt: a new file is
-// removed. The file that a rename has replaced cannot come back, and the error says so.
-// It closes the file and so unlocks it.
+// settle implements place. It makes the name durable, and closes the file, which unlocks it. If
+// the name cannot be made durable, settle removes a new file. A file that the rename has
+// replaced cannot be restored; then the result stays, and the error says so.
 func (p *pendingFile) settle() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var ours fs.FileInfo
 	if !closeBeforeRename {
-		ours, _ = p.mu.f.Stat() // fails for no open file
+		ours, _ = p.mu.f.Stat() // does not fail for an open file
 	}
 	err := errs.Cause(syncDir(filepath.Dir(p.path)))
 	if !closeBeforeRename {
@@ -171,15 +168,15 @@ func (p *pendingFile) settle() error {
 	case p.replaces != nil:
 		return fmt.Errorf("output %s: has replaced the file that was there, but could not be made durable: %w", quoteName(p.name), err)
 	}
-	// Another program may have put its own file there since the rename.
+	// Another program may have put its own file there since the rename. That file stays.
 	if now, statErr := os.Lstat(p.path); statErr == nil && (ours == nil || os.SameFile(now, ours)) {
 		err = errors.Join(err, disk.Remove(p.path))
 	}
 	return fmt.Errorf("output %s: was removed, because it could not be made durable: %w", quoteName(p.name), err)
 }
 
-// abort removes the pending file. After the rename there is nothing to take back. It may be
-// called several times.
+// abort implements place. It removes the pending file. After the rename it does nothing. It may
+// be called several times.
 func (p *pendingFile) abort() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,14 +187,14 @@ func (p *pendingFile) abort() error {
 	if p.mu.f == nil {
 		return nil
 	}
-	_ = p.mu.f.Close() // its content is dropped
+	_ = p.mu.f.Close() // the content is discarded
 	if err := disk.Remove(p.mu.f.Name()); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// about puts the name of the output before err; nil stays nil.
+// about puts the name of the output before err. It returns nil for nil.
 func about(name string, err error) error {
 	if err == nil {
 		return nil
@@ -205,22 +202,20 @@ func about(name string, err error) error {
 	return fmt.Errorf("output %s: %w", quoteName(name), errs.Cause(err))
 }
 
-// sink is where parts go in order: a file, which can take back what an attempt wrote before
-// it failed, or a stream, which cannot.
-// It has no lock: ordered.passing guards it.
+// sink receives the parts in order and writes them to a file or a stream. A file can drop what
+// a failed attempt has written; a stream cannot. sink has no lock: ordered.passing guards it.
 type sink struct {
 	w      io.Writer
-	file   *disk.File // nil: a stream
-	offset int64      // bytes passed on, of text
+	file   *disk.File // nil: the sink is a stream
+	offset int64      // bytes of text that were written, before compression
 	disk   disk.Writeback
-	pack   *compress.Queue // nil: the text is written as it is
+	pack   *compress.Queue // compresses the text; nil: the text is written as it is
 }
 
-// fileSink returns the sink of a file that is empty and stands at its start.
+// fileSink returns the sink of an empty file.
 func fileSink(f *disk.File) *sink { return &sink{w: f, file: f} }
 
-// Write passes p on and counts it. A short write is an error even if the writer reports
-// none.
+// Write writes p and counts it. A short write is an error, also if the writer reports none.
 func (s *sink) Write(p []byte) (int, error) {
 	if s.pack != nil {
 		n, err := s.pack.Write(p)
@@ -235,7 +230,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, streamError(err)
 }
 
-// advance counts bytes that were written.
+// advance counts bytes that were written, and starts write-back to the disk.
 func (s *sink) advance(bytes int64) {
 	s.offset += bytes
 	if s.file != nil {
@@ -243,8 +238,8 @@ func (s *sink) advance(bytes int64) {
 	}
 }
 
-// rewind takes back everything behind offset. It reports false for a stream.
-// offset counts the bytes of this result.
+// rewind drops everything behind offset, which counts the bytes of text. It returns false for a
+// stream, which it leaves as it is.
 func (s *sink) rewind(offset int64) (bool, error) {
 	if s.file == nil {
 		return false, nil
@@ -262,7 +257,7 @@ func (s *sink) rewind(offset int64) (bool, error) {
 		s.offset = offset
 		return true, nil
 	}
-	// Both are needed: the next write starts at the offset of the open file.
+	// Truncate does not move the offset of the open file, where the next write begins.
 	err := s.file.Truncate(offset)
 	if err == nil {
 		_, err = s.file.Seek(offset, io.SeekStart)
@@ -274,9 +269,8 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	return true, nil
 }
 
-// streamError says of an error that it came from writing, and makes that of a pipe whose
-// reader has gone an ErrClosedPipe.
-// The reader of a closed pipe wants no more, which is no failure of the job.
+// streamError says that err came from writing. If the reader of a pipe has closed it, it
+// returns an ErrClosedPipe: the reader wants no more, and the job has not failed.
 func streamError(err error) error {
 	switch {
 	case err == nil:
@@ -289,9 +283,9 @@ func streamError(err error) error {
 	return fmt.Errorf("write: %w", errs.Cause(err))
 }
 
-// openFile checks Spec.File and finds out what kind of place it is.
-// Nothing is created or opened here. Links are followed, so the file behind a link is
-// replaced and not the link.
+// openFile checks Spec.File and returns its place: a regular file, a device, a FIFO or a
+// descriptor. It creates and opens nothing. It follows links, so the result replaces the file
+// behind a link, not the link.
 func openFile(spec Spec) (place, error) {
 	if strings.HasSuffix(spec.File, string(filepath.Separator)) {
 		return nil, wrong(spec.File, "names a directory; give a file, or use Options.OutputDir for a directory of parts")
@@ -327,18 +321,20 @@ func openFile(spec Spec) (place, error) {
 	return &pendingFile{name: spec.File, path: path, replaces: info}, nil
 }
 
-// flush returns the error that a close of f would return. Some file systems send data only
-// at a close, and find then that it has no room. f stays open, and so it stays locked.
+// flush returns the error that closing f would return. Some file systems send the data only at
+// a close, and only then report that there is no room. f itself stays open, and so it stays
+// locked.
 func flush(f *disk.File) error {
+	// Without a duplicate, the later close reports the error.
 	twin, err := disk.Duplicate(f)
 	if err != nil {
-		return nil // no descriptor is left, or the system has no duplicates: the close itself will report it
+		return nil // too few descriptors, or not supported
 	}
 	return twin.Close()
 }
 
-// syncFile makes the data of a file durable. It is no error that a file cannot be synced, as
-// a pipe, a device and files of some mounted file systems.
+// syncFile makes the data of a file durable. A file that cannot be synced, such as a pipe, a
+// device and files of some file systems, is not an error.
 func syncFile(f *disk.File) error {
 	if err := f.Sync(); err != nil && !syncUnsupported(err) {
 		return fmt.Errorf("sync: %w", err)
@@ -346,9 +342,8 @@ func syncFile(f *disk.File) error {
 	return nil
 }
 
-// syncDir makes the names in a directory durable. A directory that may be written to but not
-// read cannot be opened, and so it is not synced.
-// It is called for the directory that holds a name, after a rename.
+// syncDir makes the names in a directory durable, after a rename in it. A directory that may be
+// written but not read cannot be opened; syncDir then does nothing.
 func syncDir(path string) error {
 	d, err := disk.OpenRead(path)
 	if errors.Is(err, fs.ErrPermission) {

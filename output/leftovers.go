@@ -14,16 +14,18 @@ import (
 	"mrlocal/internal/paths"
 )
 
-const sweepEntries = 1024 // directory entries that are read at once
+const sweepEntries = 1024 // directory entries that one call reads
 
-// claimTries is how often a run tries to get the claim while others begin too.
+// claimTries is the number of attempts to make the pending file while other runs begin too.
 const claimTries = 16
 
-// claim makes the file or directory in which a run builds the result for path. It has the
-// same name beside path in all runs, so one run alone has it. make makes what must not exist
-// yet and locks it, and fails with disk.ErrLocked if another run was faster.
-// Where nothing can be locked, and where the name belongs to somebody else, the name is
-// random: then the last rename wins.
+// claim makes the file or directory in which a run builds the result for path. Its name is the
+// same in all runs, so that only one run at a time can have it. make creates pending, which
+// must not exist, and locks it. make returns disk.ErrLocked if another run was faster. claim
+// then refuses name.
+//
+// If nothing can be locked, or another program has that name, the pending name is random. Then
+// the run that renames last wins.
 func claim(name, path string, make func(pending string) error) error {
 	sweepBeside(path)
 	pending := paths.Claim(path)
@@ -39,7 +41,7 @@ func claim(name, path string, make func(pending string) error) error {
 		if err == nil && (info.Mode().IsRegular() || info.IsDir()) && disk.Locked(pending) {
 			return errTaken(name)
 		}
-		disk.RemoveUnlocked(pending, disk.Remove) // a directory only if it is empty
+		disk.RemoveUnlocked(pending, disk.Remove) // removes a directory only if it is empty
 	}
 	if err := make(paths.Beside(path)); err != nil {
 		return refuse(name, err)
@@ -47,8 +49,9 @@ func claim(name, path string, make func(pending string) error) error {
 	return nil
 }
 
-// lockMade locks what a run has just made, so that no other run takes it for a leftover. It
-// returns disk.ErrLocked if one has already done so.
+// lockMade locks f, which the run has just made at path, so that no other run removes it as a
+// leftover. It returns disk.ErrLocked if another run has locked or removed it before. If this
+// file system has no locks, it does nothing: then no run removes leftovers.
 func lockMade(f *disk.File, path string) error {
 	if err := disk.TryLock(f); errors.Is(err, disk.ErrLocked) {
 		return err
@@ -60,27 +63,26 @@ func lockMade(f *disk.File, path string) error {
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(made, now) {
 		return disk.ErrLocked
 	}
-	return nil // locked, or no file can be locked here and none is swept
+	return nil // locked, or there are no locks here
 }
 
-// errTaken refuses a place that another run is writing.
+// errTaken returns the options error for a place that another run is writing.
 func errTaken(name string) error {
 	return wrong(name, "is being written by another run; give another name")
 }
 
-// sweepBeside removes what killed runs left beside path: files and directories with names of
-// beside, of this user, that no run has locked.
-// It is a courtesy: errors are ignored, and nothing is removed of which the maker is in
-// doubt.
+// sweepBeside removes what killed runs have left beside path: files and directories with names
+// of paths.Beside, of this user, that no run has locked. It ignores errors. If it is not sure
+// who made something, it leaves it.
 func sweepBeside(path string) {
 	_ = eachLeft(filepath.Dir(path), filepath.Base(paths.BesidePrefix(path)), func(path string, remove func(string) error) {
 		disk.RemoveUnlocked(path, remove)
 	})
 }
 
-// Clean finds what killed runs of this user have left in a directory beside their results, and
-// removes it unless dry is set. If itself is set and the directory is a result that was never
-// finished, that is all that it finds.
+// Clean finds what killed runs of this user have left beside their results in dir. Unless dry
+// is set, it removes them; Leftover.Err has the error of each. If itself is set and dir is an
+// unfinished result, Clean only finds dir. It fails if dir cannot be read.
 func Clean(dir string, dry, itself bool) (found []disk.Leftover, err error) {
 	take := func(path string, remove func(string) error) {
 		l := disk.Leftover{Path: path, Bytes: disk.BytesBelow(path)}
@@ -94,7 +96,7 @@ func Clean(dir string, dry, itself bool) (found []disk.Leftover, err error) {
 		}
 	}
 	if itself && isUnfinished(dir) {
-		if dir, err = filepath.Abs(dir); err != nil { // the system does not remove "."
+		if dir, err = filepath.Abs(dir); err != nil { // rmdir does not remove "."
 			return nil, err
 		}
 		take(dir, removeMade)
@@ -103,15 +105,15 @@ func Clean(dir string, dry, itself bool) (found []disk.Leftover, err error) {
 	return found, eachLeft(dir, "", take)
 }
 
-// isUnfinished reports whether a directory is a result whose run has not published it.
+// isUnfinished reports whether dir is a result that its run has not published.
 func isUnfinished(dir string) bool {
 	temp, err := os.Lstat(filepath.Join(dir, tempName))
 	_, done := os.Lstat(filepath.Join(dir, successName))
 	return err == nil && temp.IsDir() && errors.Is(done, fs.ErrNotExist) && replaceable(dir) == nil
 }
 
-// eachLeft calls visit with what lies in parent under a name of beside that begins with prefix,
-// and with the function that removes it.
+// eachLeft calls visit for each leftover in parent whose name begins with prefix and is one of
+// paths.Beside. It also passes the function that removes the leftover.
 func eachLeft(parent, prefix string, visit func(path string, remove func(path string) error)) error {
 	dir, err := disk.OpenRead(parent)
 	if err != nil {
@@ -119,7 +121,7 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 	}
 	defer dir.Close()
 	for {
-		// A directory of any size is read with bounded memory.
+		// A fixed number at a time bounds the memory for a directory of any size.
 		entries, err := dir.ReadDir(sweepEntries)
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), prefix) || !paths.IsBeside(e.Name()) {
@@ -141,9 +143,10 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 	}
 }
 
-// isBare reports whether a directory with a name of beside holds nothing but an empty
-// `_temporary`: its run was killed before it had marked that. Under another name such a
-// directory may be one that Hadoop is about to use.
+// isBare reports whether a directory holds nothing, or only an empty `_temporary`. A run that
+// was killed before it marked `_temporary` leaves such a directory. The caller has checked that
+// its name is one of paths.Beside. Under another name, Hadoop may be about to use the
+// directory.
 func isBare(path string) bool {
 	entries, err := disk.ReadDir(path)
 	if err != nil || len(entries) > 1 {
@@ -158,7 +161,7 @@ func isBare(path string) bool {
 	return true
 }
 
-// mark says in a directory `_temporary` that mrlocal has made it. Hadoop and Spark make
+// mark writes into a directory `_temporary` that mrlocal made it. Hadoop and Spark make
 // directories of the same name.
 func mark(temp string) error {
 	f, err := disk.Create(filepath.Join(temp, markName))
@@ -168,8 +171,9 @@ func mark(temp string) error {
 	return f.Close()
 }
 
-// lookTemp looks into a directory `_temporary`: whether it is marked, what attempts of mrlocal
-// have made there, and the name of something else; "": there is nothing else.
+// lookTemp reads a directory `_temporary`. marked reports whether mrlocal has marked it. works
+// are the directories of attempts in it that mrlocal has made. foreign is the name of an entry
+// that mrlocal did not make; "" if there is none.
 func lookTemp(temp string) (marked bool, works []string, foreign string, err error) {
 	entries, err := disk.ReadDir(temp)
 	isWork, isPart := paths.WorkName(), paths.PartName()
@@ -195,7 +199,8 @@ func lookTemp(temp string) (marked bool, works []string, foreign string, err err
 	return marked, works, foreign, err
 }
 
-// emptyTemp removes from a directory `_temporary` what attempts have made. The mark stays.
+// emptyTemp removes the directories of attempts from a directory `_temporary`. The mark stays.
+// It fails if there is anything else.
 func emptyTemp(temp string) error {
 	_, works, foreign, err := lookTemp(temp)
 	problems := []error{err}
@@ -208,8 +213,8 @@ func emptyTemp(temp string) error {
 	return errors.Join(problems...)
 }
 
-// removeTemp removes an empty directory `_temporary`. The mark goes last, and comes back if the
-// directory stays.
+// removeTemp removes a directory `_temporary` that is empty except for its mark. If the
+// directory stays, the mark is restored.
 func removeTemp(temp string) error {
 	if err := disk.Remove(filepath.Join(temp, markName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -221,9 +226,9 @@ func removeTemp(temp string) error {
 	return err
 }
 
-// replaceable returns nil if Options.Overwrite may replace a directory, and else an options error
-// that says why not. The directory must hold `_SUCCESS` or a marked `_temporary`, and besides
-// those only part files.
+// replaceable returns nil if Options.Overwrite may replace the directory at path. Otherwise it
+// returns an options error with the reason. The directory must have `_SUCCESS` or a marked
+// `_temporary`, and besides these only part files.
 func replaceable(path string) error {
 	entries, err := disk.ReadDir(path)
 	if err != nil {
@@ -258,10 +263,9 @@ func replaceable(path string) error {
 	return nil
 }
 
-// removeMade removes a directory that mrlocal has made: the files in it by name, and then
-// the directory. If it holds anything else, that and the directory stay, and removeMade
-// fails.
-// A directory that is gone is no error.
+// removeMade removes a directory that mrlocal has made: its files by name, and then the
+// directory. If it holds anything else, removeMade leaves that and the directory, and fails. It
+// is not an error if the directory is gone.
 func removeMade(path string) error {
 	entries, err := disk.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -280,7 +284,7 @@ func removeMade(path string) error {
 			foreign = e.Name()
 		}
 	}
-	// The mark says that the directory is ours until nothing else is in it.
+	// The mark goes last, so that a later run can remove the directory after an error.
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
@@ -295,14 +299,13 @@ func removeMade(path string) error {
 	return disk.Remove(path)
 }
 
-// wrong returns an options error about the output that the user named.
-// name is quoted where it would not stand on one line.
+// wrong returns an options error about the output that the user has called name.
 func wrong(name, format string, args ...any) error {
 	return errs.Optionf("output "+quoteName(name), format, args...)
 }
 
-// refuse turns an error about a path into an options error if the path causes it; a full
-// disk, for example, does not.
+// refuse turns err into an options error if the path is the cause. A full disk, for example, is
+// not.
 func refuse(path string, err error) error {
 	if errs.IsUsage(err) {
 		return err
@@ -314,7 +317,8 @@ func refuse(path string, err error) error {
 	return fmt.Errorf("output %s: %w", quoteName(path), cause)
 }
 
-// quoteName returns a file name as it is, or quoted where it would not stand on one line.
+// quoteName returns a file name as it is, or quoted if it has characters that are not
+// printable.
 func quoteName(name string) string {
 	if q := fmt.Sprintf("%q", name); len(q) != len(name)+2 {
 		return q

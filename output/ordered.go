@@ -14,25 +14,25 @@ import (
 	"mrlocal/output/spool"
 )
 
-// ordered passes parts on, one after the other.
+// ordered writes parts to the sink, one after the other.
 //
-// turn is the part whose turn it is: an attempt at it may write through to the sink, and no
-// other may. Attempts at later parts collect in spools. When a part has committed and its
-// turn comes, the goroutine that moved the turn passes its spool on.
+// turn is the index of the part whose turn it is. One attempt at it may write through to the
+// sink. Attempts at later parts write to spools. When the part of the turn commits, the
+// goroutine that commits advances the turn and copies the spools of the next parts that have
+// committed.
 //
 //	parts   0     1     2     3     4
 //	      done  done   ...  spool  spool
 //	                    ^ turn: its attempt empties its spool, then writes through
 //
-// An attempt that fails after it has written through leaves bytes in the sink. A file takes
-// them back. A stream cannot: the first bytes of the next attempt are compared with those,
-// by hash, and must be the same.
+// An attempt that fails after it has written through leaves bytes in the sink. A file drops
+// them. A stream cannot: then the next attempt must begin with the same bytes. ordered compares
+// hashes of them.
 //
-// Two locks: mu guards the queue and is never held during a write. passing is held while
-// bytes go to the sink, is taken before mu, and never by abort.
-// A part is committed once. Later parts do not depend on which attempt commits it.
+// There are two locks. mu guards the queue and is never held during a write. passing is held
+// while bytes go to the sink. It is taken before mu, and never by abort.
 type ordered struct {
-	name  string // of the result, for messages
+	name  string // of the result, for error messages
 	sink  *sink
 	parts Parts
 
@@ -40,15 +40,15 @@ type ordered struct {
 
 	mu struct {
 		sync.Mutex
-		idle sync.Cond // signals that draining has ended
-		// Parts leave it when their turn is over.
-		queue    map[int]*turn // parts that were mentioned and not passed on
-		turn     int
-		total    int   // number of parts; -1: not known yet
-		draining bool  // a goroutine is in drain
-		current  *turn // is being passed on
+		idle sync.Cond // signals that drain has ended
+		// A part leaves the queue when its turn is over.
+		queue    map[int]*turn // by index: parts that have begun or were skipped, and were not passed on
+		turn     int           // index of the part whose turn it is
+		total    int           // number of parts; -1: not known yet
+		draining bool          // a goroutine runs drain
+		current  *turn         // the part that drain is passing on
 		state    queueState
-		err      error // of the sink or the Releaser
+		err      error // sticky, of the sink or the Releaser
 	}
 }
 
@@ -69,8 +69,8 @@ func (s queueState) Next() []queueState {
 	return [...][]queueState{{queueEnded, queueAborted}, {queueAborted}, nil}[s]
 }
 
-// turn is a part that was not passed on yet.
-// Fields above the blank line are under ordered.mu.
+// turn is a part that was not passed on yet. ordered.mu guards its fields, except for those
+// after the blank line.
 type turn struct {
 	index    int
 	attempts map[*attemptOutput]struct{}
@@ -78,34 +78,36 @@ type turn struct {
 	done     *attemptOutput // the attempt that has committed; nil: none
 	skipped  bool           // the part will not come, or is dropped
 
-	// What was written to the sink. Under passing.
-	start, passed int64          // offset in the sink, and bytes from there on
-	hash          *xxhash.Digest // of those bytes; nil: a file
+	// The bytes that were written to the sink. ordered.passing guards these fields.
+	start, passed int64          // offset of the part in the sink; number of its bytes there
+	hash          *xxhash.Digest // of those bytes; nil: the sink is a file
 }
 
 // over reports whether no attempt may write the part any more. ordered.mu is held.
 func (t *turn) over() bool { return t.done != nil || t.skipped }
 
-// attemptOutput is one attempt at a part. write and commit belong to its goroutine.
-// dead is read without a lock, so that a write under passing sees an abort.
+// attemptOutput is one attempt at a part. Only its goroutine calls write and commit. dead is
+// atomic, so that a write, which holds passing, sees an abort.
 type attemptOutput struct {
 	of    *ordered
 	turn  *turn
-	spool *spool.Spool // nil: writes through
+	spool *spool.Spool // nil: the attempt writes through
 	dead  atomic.Bool
 
 	// Under passing.
-	checked int64          // bytes of the attempt that were compared with, or added to, turn.passed
-	hash    *xxhash.Digest // of the bytes that are compared
+	checked int64          // bytes of the attempt that are in the sink, from it or from an earlier one
+	hash    *xxhash.Digest // of the bytes that were compared; nil: none
 }
 
-// copyBufferBytes is how many bytes of a temporary file are passed on at once.
+// copyBufferBytes is the buffer that copies a temporary file to a stream.
 const copyBufferBytes = 256 << 10
 
-// errDiffers says that a job is not deterministic, where the result depends on it.
-var errDiffers = errors.New("a retried attempt wrote something else than the attempt before, whose output cannot be taken back")
+// errDiffers says that the job is not deterministic. The result depends on that, because a
+// stream cannot take back what a failed attempt has written.
+var errDiffers = errors.New("a retried attempt wrote other bytes than the failed one, whose output cannot be taken back")
 
-// newOrdered makes a queue that waits for part 0. total is -1 if it is not known.
+// newOrdered makes a queue that begins with part 0. total is the number of parts; -1: not
+// known.
 func newOrdered(name string, s *sink, p Parts, total int) *ordered {
 	o := &ordered{name: name, sink: s, parts: p}
 	o.mu.queue = make(map[int]*turn)
@@ -114,7 +116,7 @@ func newOrdered(name string, s *sink, p Parts, total int) *ordered {
 	return o
 }
 
-// at returns the part i, which it makes at its first mention. o.mu is held.
+// at returns part i, and makes it if it is new. The caller holds o.mu.
 func (o *ordered) at(i int) *turn {
 	t := o.mu.queue[i]
 	if t == nil {
@@ -124,9 +126,9 @@ func (o *ordered) at(i int) *turn {
 	return t
 }
 
-// attempt begins an attempt at part i. It fails if the part has committed, was skipped, or
-// does not exist.
-// Several attempts at one part may run at once.
+// attempt begins an attempt at part i. Several attempts at one part may run at once. It returns
+// ErrLost if the part has committed or was skipped, and fails if the part does not exist or the
+// result has failed.
 func (o *ordered) attempt(i int) (*attemptOutput, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,8 +148,8 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 	return a, nil
 }
 
-// write writes p through, or to the spool.
-// A spool may be emptied late: the first write after the turn has come does it.
+// write implements partWriter. It writes p to the sink or to the spool. The first write after
+// the turn has come copies the spool to the sink first.
 func (a *attemptOutput) write(p []byte) error {
 	o := a.of
 	through, err := o.claim(a)
@@ -164,9 +166,9 @@ func (a *attemptOutput) write(p []byte) error {
 	return o.pass(a, p)
 }
 
-// claim lets an attempt write through if it is the turn of its part and no other attempt
-// does. With a Releaser no attempt writes through.
-// The answer stays true until the attempt ends, because the turn waits for its commit.
+// claim reports whether an attempt may write through: it is the turn of its part, and no other
+// attempt writes through. Once true, the result stays true until the attempt ends, because the
+// turn waits for its commit. With a Releaser no attempt writes through.
 func (o *ordered) claim(a *attemptOutput) (through bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,8 +189,8 @@ func (o *ordered) claim(a *attemptOutput) (through bool, err error) {
 	return true, nil
 }
 
-// empty passes on what the attempt has spooled before its turn.
-// It holds no lock while it copies.
+// empty copies the spool of the attempt to the sink and frees it. It holds no lock while it
+// copies.
 func (a *attemptOutput) empty() error {
 	if a.spool == nil {
 		return nil
@@ -203,9 +205,8 @@ func (a *attemptOutput) empty() error {
 	return nil
 }
 
-// pass writes p to the sink, except for what an earlier attempt has written.
-// Bytes that were written count even if the write fails, because they may be in the
-// stream.
+// pass writes p to the sink, except for bytes that an earlier attempt has written. Bytes count
+// even if the write fails later, because they may be in the stream.
 func (o *ordered) pass(a *attemptOutput, p []byte) error {
 	o.passing.Lock()
 	defer o.passing.Unlock()
@@ -223,10 +224,10 @@ func (o *ordered) pass(a *attemptOutput, p []byte) error {
 	return o.fail(err)
 }
 
-// compare returns what of p is new. At the start of an attempt a file takes back what a
-// failed attempt has left. In a stream p is compared with that. o.passing is held.
-// The hashes are compared only when the attempt has reached the end of the bytes that
-// are there.
+// compare returns the rest of p that is not in the sink yet. At the start of an attempt, a file
+// drops the bytes of a failed attempt. A stream keeps them, and compare adds the same bytes of
+// p to a hash. When it has as many bytes as the failed attempt wrote, it compares the hashes.
+// It fails if they differ. The caller holds o.passing.
 func (o *ordered) compare(a *attemptOutput, p []byte) ([]byte, error) {
 	t := a.turn
 	if a.dead.Load() {
@@ -261,9 +262,9 @@ func (o *ordered) compare(a *attemptOutput, p []byte) ([]byte, error) {
 	return p[n:], nil
 }
 
-// fail keeps an error of the sink, which no other attempt can avoid.
-// It returns err behind the name of the result, so that callers can return its result.
-// ErrAborted concerns one attempt and is not kept.
+// fail makes err the error of the whole result, because no other attempt can avoid an error of
+// the sink. It returns err with the name of the result. ErrAborted concerns one attempt only
+// and is not kept.
 func (o *ordered) fail(err error) error {
 	if err == nil || errors.Is(err, ErrAborted) {
 		return err
@@ -277,14 +278,13 @@ func (o *ordered) fail(err error) error {
 	return err
 }
 
-// passer is the way of an attempt to the sink, as an io.Writer.
+// passer is an io.Writer for an attempt that writes to the sink.
 type passer struct {
 	o *ordered
 	a *attemptOutput
 }
 
-// Write passes data on to the sink. Streams and spools in memory use it; a spool in a file
-// goes through ReadFrom.
+// Write writes data to the sink. io.Copy uses ReadFrom instead where it can.
 func (p passer) Write(data []byte) (int, error) {
 	if err := p.o.pass(p.a, data); err != nil {
 		return 0, err
@@ -292,8 +292,8 @@ func (p passer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// ReadFrom lets the kernel copy a temporary file to a file.
-// Text that is hashed, as that of a stream, or compressed takes the way through Write.
+// ReadFrom copies a temporary file to a file inside the kernel. If the text has to be hashed or
+// compressed, it copies through Write.
 func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	o, a := p.o, p.a
 	if o.sink.file == nil || o.sink.pack != nil {
@@ -304,7 +304,7 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	if _, err := o.compare(a, nil); err != nil {
 		return 0, o.fail(err)
 	}
-	// The kernel copies without a look at the bytes, so there is nothing to hash.
+	// Text of a file is not hashed, so the bytes need not pass through this process.
 	n, err := o.sink.file.ReadFrom(r)
 	o.sink.advance(n)
 	a.turn.passed += n
@@ -312,16 +312,16 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	return n, o.fail(streamError(err))
 }
 
-// commit makes the text of this attempt that of the part, and passes on all parts that can
-// be passed on then.
-// bytes is what the Part has counted. It must be what the spool holds.
+// commit implements partWriter. It makes the text of this attempt that of the part, and then
+// passes on all parts that are ready. bytes is the count of the Part; it must agree with the
+// spool.
 func (a *attemptOutput) commit(bytes int64) error {
 	o := a.of
 	if a.spool != nil {
 		if err := a.spool.Seal(); err != nil {
 			return err
 		}
-		// The Part counts by itself, so a spool that has lost bytes cannot commit.
+		// The Part counts independently, so this finds a spool that has lost bytes.
 		if held := a.spool.Bytes(); held != bytes {
 			return fmt.Errorf("output part %d: %d of %d bytes were kept", a.turn.index, held, bytes)
 		}
@@ -332,7 +332,7 @@ func (a *attemptOutput) commit(bytes int64) error {
 	return o.drain()
 }
 
-// settle makes a the attempt that has committed and ends the others.
+// settle makes a the attempt that has committed, and ends the other attempts at the part.
 func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 	if a.spool == nil {
 		if err := o.checkWhole(a, bytes); err != nil {
@@ -350,7 +350,7 @@ func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 	case o.mu.err != nil:
 		return o.mu.err
 	}
-	// The first attempt to commit wins, whatever the Ledger knows by then.
+	// The first attempt that commits wins, whichever of them the Ledger prefers.
 	t.done = a
 	for other := range t.attempts {
 		if other != a {
@@ -360,9 +360,9 @@ func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 	return nil
 }
 
-// checkWhole fails for an attempt that has written through less than an earlier one. It
-// waits for passing, so it is only called where the attempt has written through itself.
-// An attempt that wrote less would leave the rest of the earlier one in the stream.
+// checkWhole fails if an attempt has written through less than an earlier one. The rest of the
+// earlier attempt would stay in the stream. It waits for passing, so only attempts that write
+// through call it.
 func (o *ordered) checkWhole(a *attemptOutput, bytes int64) error {
 	o.passing.Lock()
 	defer o.passing.Unlock()
@@ -375,8 +375,8 @@ func (o *ordered) checkWhole(a *attemptOutput, bytes int64) error {
 	return nil
 }
 
-// kill ends an attempt without waiting for it. of.mu is held.
-// The next write of the attempt fails.
+// kill ends an attempt without waiting for it. The next write of the attempt fails. The caller
+// holds of.mu.
 func (a *attemptOutput) kill() {
 	a.dead.Store(true)
 	if a.spool != nil {
@@ -384,9 +384,9 @@ func (a *attemptOutput) kill() {
 	}
 }
 
-// abort gives up the attempt and frees its spool. What it has passed on stays: the next
-// attempt takes it back or compares with it.
-// It never waits for a write, because a full pipe may hold one up for ever.
+// abort implements partWriter. It ends the attempt and frees its spool. Bytes that it has
+// written to the sink stay; the next attempt drops them or compares with them. abort never
+// waits for a write, because a full pipe may hold up a write forever.
 func (a *attemptOutput) abort() {
 	o := a.of
 	o.mu.Lock()
@@ -402,8 +402,8 @@ func (a *attemptOutput) abort() {
 	}
 }
 
-// skip says that part i will not come. A part that has committed is dropped, unless it is
-// being passed on.
+// skip says that part i is not needed. A part that has committed is dropped, unless it is being
+// passed on or was passed on.
 func (o *ordered) skip(i int) error {
 	o.mu.Lock()
 	if i < o.mu.turn || o.mu.current != nil && i == o.mu.current.index {
@@ -419,30 +419,30 @@ func (o *ordered) skip(i int) error {
 	return o.drain()
 }
 
-// seal says how many parts there are.
+// seal sets the number of parts.
 func (o *ordered) seal(total int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.total = total
 }
 
-// released returns how many parts were passed on.
+// released returns the number of parts that were passed on.
 func (o *ordered) released() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.turn
 }
 
-// fatal returns the error that ends the whole result.
+// fatal returns the error that ends the whole result, or nil.
 func (o *ordered) fatal() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.err
 }
 
-// drain passes on the parts that are ready and whose turn it is. Only one goroutine does
-// that; another one that comes meanwhile leaves its part to it.
-// o.mu is not held while a part is passed on, so attempts go on meanwhile.
+// drain passes on the parts that are ready, in their turn. Only one goroutine at a time does
+// that. A goroutine that calls drain meanwhile returns at once, and the first one passes on its
+// part too. o.mu is not held while a part is passed on, so attempts can continue.
 func (o *ordered) drain() error {
 	for first := true; ; first = false {
 		t, ok, err := o.ready(first)
@@ -457,7 +457,7 @@ func (o *ordered) drain() error {
 		}
 		if err == nil {
 			delete(o.mu.queue, t.index)
-			// released may say so only now, when the bytes are out.
+			// The turn advances after the bytes are written, because released reports it.
 			o.mu.turn++
 			if verdict == jobs.EndJob {
 				invariant.Reach(&o.mu.state, queueEnded)
@@ -470,9 +470,9 @@ func (o *ordered) drain() error {
 	}
 }
 
-// ready returns the part whose turn it is, if it can be passed on. The first call of a drain
-// also takes the right to pass parts on, and a call that returns false gives it back.
-// finish waits on idle until the right is given back.
+// ready returns the part whose turn it is, if it can be passed on. With first, it also takes
+// the right to pass parts on, unless another goroutine has it. When it returns false, it gives
+// the right back; finish waits for that.
 func (o *ordered) ready(first bool) (*turn, bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -492,8 +492,8 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 	return nil, false, o.mu.err
 }
 
-// notify calls OnVerdict and OnRelease for a part that was passed on.
-// No lock is held, because the callbacks may call Skip.
+// notify calls OnVerdict and OnRelease for a part that was passed on. It holds no lock, because
+// the callbacks may call Skip.
 func (o *ordered) notify(t *turn, verdict jobs.Verdict, handed bool) {
 	if o.parts.OnVerdict != nil && handed {
 		o.parts.OnVerdict(t.index, verdict)
@@ -503,11 +503,11 @@ func (o *ordered) notify(t *turn, verdict jobs.Verdict, handed bool) {
 	}
 }
 
-// release passes one part on, or hands it to the Releaser.
-// The spool is freed in all cases, also if the Releaser fails.
+// release passes one part on: to the sink, or to the Releaser. handed reports whether the
+// Releaser got it. The spool is freed in all cases.
 func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error) {
 	a := t.done
-	if a == nil || a.spool == nil { // skipped, or written through
+	if a == nil || a.spool == nil { // skipped, or it has written through
 		return jobs.Continue, false, nil
 	}
 	defer a.spool.Release()
@@ -520,15 +520,15 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 	case o.parts.Releaser == nil:
 		return jobs.Continue, false, o.passWhole(a)
 	}
-	// The Releaser may stop reading at any byte; the rest of the part is then left out.
+	// The Releaser may stop reading at any byte. The rest of the part is then dropped.
 	r := a.spool.NewReader()
 	defer r.Close()
 	verdict, err = o.parts.Releaser.Release(r, sinkWriter{o})
 	return verdict, true, errors.Join(err, o.fatal())
 }
 
-// passWhole passes on a part that has not written through. An earlier attempt may have, and
-// may have written more.
+// passWhole copies the spool of a committed attempt to the sink. An earlier attempt may have
+// written through. If it wrote more than this one to a stream, passWhole fails.
 func (o *ordered) passWhole(a *attemptOutput) error {
 	if err := o.pass(a, nil); err != nil {
 		return err
@@ -544,11 +544,10 @@ func (o *ordered) passWhole(a *attemptOutput) error {
 	return nil
 }
 
-// sinkWriter is the sink as a Releaser sees it.
+// sinkWriter is the io.Writer of a Releaser.
 type sinkWriter struct{ o *ordered }
 
-// Write writes to the sink. It holds the lock passing, as every write to the sink does,
-// because a committed part may be passed on at the same time.
+// Write writes to the sink. Like every write to the sink, it holds passing.
 func (w sinkWriter) Write(p []byte) (int, error) {
 	w.o.passing.Lock()
 	defer w.o.passing.Unlock()
@@ -556,9 +555,8 @@ func (w sinkWriter) Write(p []byte) (int, error) {
 	return n, w.o.fail(err)
 }
 
-// finish waits for parts that are being passed on, fails if a part is missing, and lets the
-// Releaser finish.
-// All parts have committed or were skipped by then, or the Releaser has ended the job.
+// finish waits until drain has ended. It fails if a part is missing, unless the Releaser has
+// ended the job. Then it calls Releaser.Finish and ends the compressed text.
 func (o *ordered) finish(total int) error {
 	o.mu.Lock()
 	for o.mu.draining && o.mu.state < queueAborted {
@@ -582,7 +580,7 @@ func (o *ordered) finish(total int) error {
 	return errors.Join(o.fatal(), o.finishPack())
 }
 
-// finishPack compresses what is left of the text.
+// finishPack compresses the rest of the text and writes it.
 func (o *ordered) finishPack() error {
 	if o.sink.pack == nil {
 		return nil
@@ -592,9 +590,9 @@ func (o *ordered) finishPack() error {
 	return o.fail(packError(o.sink.pack.Finish()))
 }
 
-// abort ends everything: later calls fail, and all spools are freed, also those of attempts
-// that are still writing.
-// It does not take passing: a write that waits must not hold it up.
+// abort ends everything. Later calls fail, and all spools are freed, also those of attempts
+// that are still writing. It does not take passing, because a write may wait for a reader
+// forever.
 func (o *ordered) abort() {
 	if o.sink.pack != nil {
 		o.sink.pack.Abort()

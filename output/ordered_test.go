@@ -17,7 +17,7 @@ import (
 	"mrlocal/jobs"
 )
 
-// partText is what part i of a random result holds.
+// partText returns the text of part i of a random result.
 func partText(i, bytes int) []byte {
 	r := rand.New(rand.NewPCG(uint64(i), 7))
 	text := make([]byte, 0, bytes+8)
@@ -27,8 +27,8 @@ func partText(i, bytes int) []byte {
 	return text[:bytes]
 }
 
-// Whatever the order of writes, commits, failures, retries and rival attempts,
-// the result is the parts one after the other.
+// The result has the parts one after the other, whatever the order of writes, commits,
+// failures, retries and rival attempts.
 func TestPartsComeOutInOrderWhateverHappensToTheirAttempts(t *testing.T) {
 	w := newKit(t, 2<<20)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -274,8 +274,8 @@ func TestPartsOfParallelWritersComeOutInOrder(t *testing.T) {
 	}
 }
 
-// Tasks wait for their floor while spools hold the rest of the memory: those
-// must make way, or nothing ever ends.
+// Tasks wait for their floor while spools hold the rest of the memory. The spools must be
+// evicted, or the tasks would wait forever.
 func TestTasksThatWaitForMemoryGetThatOfPartsThatWaitForTheirTurn(t *testing.T) {
 	w := newKit(t, 1<<20)
 	const count, bytesEach, tasks, floorBytes = 40, 400_000, 3, 300 << 10
@@ -315,8 +315,8 @@ func TestTasksThatWaitForMemoryGetThatOfPartsThatWaitForTheirTurn(t *testing.T) 
 	}
 }
 
-// An attempt whose thread was abandoned is never aborted: the one that commits
-// in its place frees what it held.
+// An attempt whose thread was abandoned is never aborted. When another attempt commits, it
+// frees the memory of the abandoned one.
 func TestAnAbandonedAttemptHoldsNoMemoryOnceAnotherCommits(t *testing.T) {
 	w := newKit(t, 4<<20)
 	var out bytes.Buffer

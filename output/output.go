@@ -3,27 +3,26 @@
 //
 // A Target is one of three kinds of places:
 //
-//   - A directory, here or on HDFS, holds part files and `_SUCCESS`. Attempts write below `_temporary`, one attempt
-//     of each task wins, and the parts move up when the job commits (Hadoop 1.0.3,
-//     FileOutputCommitter).
+//   - A directory, on this machine or on HDFS, holds part files and `_SUCCESS`. Attempts write below
+//     `_temporary`. One attempt of each task wins, and the parts move up when the job commits
+//     (Hadoop 1.0.3, FileOutputCommitter).
 //   - A file is written under a hidden name beside its own and renamed at the end.
 //   - A stream (standard output, a device, a pipe) is written directly.
 //
 // Files and streams hold the parts one after the other. If the sizes of the parts are known
-// (SetSizes), reduces write in parallel, each at its own place. Otherwise one part at a time
-// writes through, in order, and the other parts wait in spools (output/spool), in memory and then in temporary
-// files. With a jobs.Releaser, each part is handed to the Releaser as a whole, in order.
+// (SetSizes), reduces write in parallel, each at its own place. Otherwise only the part whose turn
+// it is writes through. The other parts wait in spools (output/spool), first in memory and then in
+// temporary files. With a jobs.Releaser, each whole part goes to the Releaser, in order.
 //
-// A result may be compressed. Part files are compressed by the attempts that write them, a file
-// or stream block by block (output/compress).
+// A result may be compressed (output/compress). Attempts compress their own part files. A file or a
+// stream is compressed block by block.
 //
-// Commit writes the data, makes it durable, moves the names, makes the directory durable, and
-// then reports success. Abort may be called at any moment from any goroutine. It removes what is
-// pending, and nothing that the Target did not make.
+// Commit makes the data durable, renames it, makes the names durable, and then reports success.
+// Abort may be called at any moment from any goroutine. It removes only what the Target has made.
 //
-// Memory: a []byte given to a Part is copied or written before the call returns. Neighbours:
-// package engine calls; membudget and disk give spools their room; internal/paths finds out
-// whether a result would overwrite an input.
+// Memory: a Part copies or writes a []byte before its method returns. Neighbours: package engine
+// calls this package; membudget and disk give spools their memory and files; internal/paths finds
+// out whether a result would overwrite an input.
 package output
 
 import (
@@ -42,83 +41,84 @@ import (
 	"mrlocal/output/compress"
 )
 
-// These are compared with errors.Is.
+// Callers compare these errors with errors.Is.
 var (
-	// ErrClosedPipe says that the reader of a stream has gone. It does not want the rest, so
-	// the job has succeeded.
+	// ErrClosedPipe says that the reader of a stream has closed it. The reader does not want
+	// the rest, so the job has succeeded.
 	ErrClosedPipe = errors.New("output: the reader has closed the pipe")
 
 	// ErrLost says that another attempt of the task has committed.
 	ErrLost = errors.New("output: another attempt has committed")
 
-	// ErrAborted says that the attempt or the whole result was given up.
+	// ErrAborted says that the attempt or the whole result was aborted.
 	ErrAborted = errors.New("output: aborted")
 )
 
 // Spec says where a result goes and what it must not overwrite. At most one of Dir and File is
-// set; without both the result goes to Stdout.
-// Names stay as the user gave them, because messages show them.
+// set. If neither is set, the result goes to Stdout. Error messages show names as the user gave
+// them.
 type Spec struct {
 	Dir       string    // a directory of part files
 	File      string    // one file with all parts
-	Overwrite bool      // Dir may exist, if mrlocal made it, and File may be an input; Commit replaces it
-	Stdout    io.Writer // nil: the result is thrown away
+	Overwrite bool      // Commit may replace a Dir that mrlocal made, and a File that is an input
+	Stdout    io.Writer // nil: the result is discarded
 	Compress  compress.Format
-	HDFS      hdfs.Options // how a Dir on HDFS is reached
+	HDFS      hdfs.Options // connection for a Dir on HDFS
 
 	DirStyle // of Dir
 
-	// A result is refused if it would be one of the inputs, or lie inside one.
-	Inputs []string  // as the user named them, globs too
-	Stdin  io.Reader // what is read for "-"
-	Found  Found     // what was found under Inputs; nil: nothing
-	Files  []string  // that will be read; they only matter if Overwrite replaces a directory
+	// Open refuses a result that is one of the inputs or lies inside one.
+	Inputs []string  // as the user named them, including globs
+	Stdin  io.Reader // the input that is named "-"
+	Found  Found     // the files and directories that Inputs stand for; nil: none
+	Files  []string  // files that will be read; used if Overwrite replaces a directory
 }
 
-// DirStyle says what a directory of part files looks like. The zero value is that of
-// Hadoop's newer interface.
+// DirStyle says which names and files a directory of part files has. The zero value is the
+// style of Hadoop's newer interface.
 type DirStyle struct {
 	PlainNames bool // part-00000 for every kind of task, as in Hadoop's older interface
 	OmitEmpty  bool // no part file for a task that has written nothing
 	NoSuccess  bool // no _SUCCESS
 }
 
-// Found knows the files that will be read, and the directories in which they were found.
-// Files are compared by identity and not by name, so links do not hide them.
+// Found knows the files that will be read, and the directories in which they were found. It
+// compares files by identity and not by name, so links do not hide them.
 type Found interface {
 	File(info fs.FileInfo) (name string, ok bool)
 	Directory(info fs.FileInfo) (name string, ok bool)
 }
 
-// Parts says which parts will come. They are numbered from 0.
-// The engine fills it before the first task runs.
+// Parts describes the parts of a result. They are numbered from 0. The engine sets it before
+// the first task runs.
 type Parts struct {
-	Count   int  // 0: not known until Seal
-	MapOnly bool // part-m-… rather than part-r-…
+	Count   int  // number of parts; 0: not known until Seal
+	MapOnly bool // part files are named part-m-… rather than part-r-…
 
-	// What spools wait in. Without Memory they go to files at once. Without CreateTemp a part
-	// that does not fit in memory fails.
+	// Spools hold parts in Memory, and in files of CreateTemp. If Memory is nil, they use files
+	// from the start. If CreateTemp is nil, a part that does not fit in memory fails.
 	Memory     *membudget.Budget
 	CreateTemp func() (*disk.TempFile, error)
 
-	// Compressors is how many blocks of a result in order are compressed at a time; 0: one.
+	// Compressors is the number of blocks that are compressed at a time, for a result in order;
+	// 0: one.
 	Compressors int
 
-	// Releaser, when set, gets every part, in order, and writes the result.
+	// Releaser gets every part, in order, and writes the result; nil: the parts are the result.
 	Releaser jobs.Releaser
 
-	// OnRelease gets how many parts, counted from the first, were passed on for good; OnVerdict
-	// gets what the Releaser returned for a part. Both are called in the order of the parts, on
-	// the goroutine of some Part.Commit or Skip, and may call Skip.
+	// OnRelease gets the number of parts, counted from the first, that were passed on.
+	// OnVerdict gets what the Releaser returned for a part. Both are called in the order of the
+	// parts, by the goroutine that calls Part.Commit or Skip. They may call Skip.
 	OnRelease func(parts int)
 	OnVerdict func(part int, v jobs.Verdict)
 }
 
-// Target is the place of one result. Its methods may be called from any goroutine.
-// Lock order: Target.mu before the locks of the place and of ordered.
+// Target is the place of one result. Any goroutine may call its methods. Lock order: Target.mu
+// before the locks of the place and of ordered.
 type Target struct {
 	place  place
-	name   string          // as errors have it
+	name   string          // of the result, for error messages
 	format compress.Format // never BySuffix
 
 	mu struct {
@@ -126,18 +126,18 @@ type Target struct {
 		state   state
 		parts   Parts
 		total   int      // number of parts; -1: not known yet
-		ordered *ordered // nil: parts are not written in order, or none has begun
+		ordered *ordered // nil: no part was begun in order
 		regions *regions // nil: the sizes of the parts are not known
 	}
 }
 
-// state is how far a Target is.
+// state is the state of a Target.
 type state uint8
 
 const (
-	opened    state = iota // it has created nothing
-	started                // it takes parts
-	aborted                // everything that it has created goes
+	opened    state = iota // nothing is created yet
+	started                // parts may be written
+	aborted                // everything that it has created is removed
 	committed              // the result has its name
 )
 
@@ -145,29 +145,29 @@ func (s state) String() string {
 	return [...]string{"opened", "started", "aborted", "committed"}[s]
 }
 
-// Next lists the states that may follow s, for checked builds.
+// Next returns the states that may follow s, for checked builds.
 func (s state) Next() []state {
 	return [...][]state{{started, aborted}, {aborted, committed}, nil, nil}[s]
 }
 
-// place is a directory, a file or a stream. The methods are called in the order in which they
-// are listed, but for abort.
+// place is a directory, a file or a stream. Its methods are called in this order. Only abort
+// may be called at any moment.
 type place interface {
-	start() error                     // creates what is pending
-	sink(mapOnly bool) (*sink, error) // where parts go that come in order
+	start() error                     // creates the pending file or directory
+	sink(mapOnly bool) (*sink, error) // returns the writer for parts in order
 	sync() error                      // makes the pending data durable
-	publish(parts int) error          // gives it its name, all or nothing; it must be quick
-	settle() error                    // makes the name durable, or takes the result away again
-	abort() error                     // removes what is pending, at any moment before publish has succeeded; idempotent
+	publish(parts int) error          // gives the result its name, all or nothing; it must be quick
+	settle() error                    // makes the name durable, or removes the result
+	abort() error                     // removes the pending file or directory, unless publish has succeeded; idempotent
 }
 
-// attempted is a place in which each attempt writes a part file of its own.
+// attempted is a place in which each attempt writes its own part file.
 type attempted interface {
 	attempt(task, n int, mapOnly bool) (partWriter, error)
 }
 
-// Open checks everything that can be known beforehand. Its errors are options errors
-// (package errs) that say what is wrong with the place. Nothing is created before Start.
+// Open checks everything about spec that can be checked before the run. It returns options
+// errors (package errs) that say what is wrong with the place. It creates nothing.
 func Open(spec Spec) (*Target, error) {
 	format, err := spec.Compress.Of(spec.File)
 	if err != nil {
@@ -183,7 +183,7 @@ func Open(spec Spec) (*Target, error) {
 	return t, nil
 }
 
-// choose makes the place that spec names, and checks it.
+// choose returns the place that spec names, after checks.
 func choose(spec Spec) (place, error) {
 	switch {
 	case hdfs.Is(spec.Dir):
@@ -198,8 +198,8 @@ func choose(spec Spec) (place, error) {
 	return openStdout(spec)
 }
 
-// Start creates what the parts are written to. It is called before any work, because the
-// place may still be refused here.
+// Start creates the pending file or directory. The caller calls it before any work, because it
+// may still refuse the place.
 func (t *Target) Start() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -213,8 +213,8 @@ func (t *Target) Start() error {
 	return nil
 }
 
-// Expect says which parts will come. It is called before the first Part or Attempt.
-// p is kept. Its callbacks are called without t.mu.
+// Expect sets the description of the parts. The caller calls it before the first Part or
+// Attempt. The Target keeps p. It calls the callbacks of p without holding t.mu.
 func (t *Target) Expect(p Parts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,7 +224,7 @@ func (t *Target) Expect(p Parts) {
 	}
 }
 
-// Seal says how many parts there are, if Expect could not.
+// Seal sets the number of parts, if Expect could not.
 func (t *Target) Seal(total int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -234,10 +234,10 @@ func (t *Target) Seal(total int) {
 	}
 }
 
-// SetSizes says how many bytes each part has. It reports whether the parts will be written
-// in parallel, each at its own place; if not, the sizes are ignored. It is called before the
-// first Part.
-// A Releaser may change the text, and how long compressed text will be is not known.
+// SetSizes sets the size of each part in bytes. It reports whether the parts will be written in
+// parallel, each at its own place. Otherwise the Target ignores the sizes: a Releaser may
+// change the text, and the length of compressed text is not known. The caller calls SetSizes
+// before the first Part.
 func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -256,7 +256,8 @@ func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 	return true, nil
 }
 
-// Attempt begins a part file in a directory, for attempt n of a task.
+// Attempt begins the part file of attempt n of a task. It fails if the place is not a
+// directory.
 func (t *Target) Attempt(task, n int) (*Part, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -285,15 +286,15 @@ func (t *Target) Attempt(task, n int) (*Part, error) {
 // compresses reports whether the result is compressed.
 func (t *Target) compresses() bool { return t.format != compress.None }
 
-// Part begins part i, for attempt n, of a result that holds all parts in order. In a
-// directory that is a single part file.
+// Part begins attempt n at part i of a result that holds all parts in order. In a directory,
+// such a result is a single part file.
 func (t *Target) Part(i, n int) (*Part, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.state != started {
 		return nil, ErrAborted
 	}
-	// Sizes are known: each part has a place of its own, and none waits for another.
+	// With known sizes each part has its own place, and none waits for another.
 	if t.mu.regions != nil {
 		w, err := t.mu.regions.part(i)
 		if err != nil {
@@ -312,8 +313,8 @@ func (t *Target) Part(i, n int) (*Part, error) {
 	return t.newPart(w), nil
 }
 
-// inOrder returns the queue of parts and makes it at its first use. t.mu is held.
-// It opens the sink, which creates the single part file of a directory.
+// inOrder returns the queue of parts. The first call makes it and opens the sink, which creates
+// the single part file of a directory. The caller holds t.mu.
 func (t *Target) inOrder() (*ordered, error) {
 	if t.mu.ordered != nil {
 		return t.mu.ordered, nil
@@ -335,9 +336,8 @@ func (t *Target) byTask() bool {
 	return ok
 }
 
-// Skip says that part i of a result with a Releaser is not needed. Its place stays empty,
-// whether an attempt at it is running, has committed or has not begun. A part that was
-// passed on already stays.
+// Skip says that part i of a result with a Releaser is not needed. The result leaves it out,
+// also if an attempt at it runs or has committed. A part that was passed on stays.
 func (t *Target) Skip(i int) error {
 	t.mu.Lock()
 	if t.mu.state != started {
@@ -352,8 +352,8 @@ func (t *Target) Skip(i int) error {
 	return o.skip(i)
 }
 
-// Released returns how many parts, counted from the first, were passed on for good, where
-// parts are passed on in order.
+// Released returns the number of parts, counted from the first, that were passed on. It returns
+// 0 if parts are not passed on in order.
 func (t *Target) Released() int {
 	if o := t.queue(); o != nil {
 		return o.released()
@@ -361,8 +361,9 @@ func (t *Target) Released() int {
 	return 0
 }
 
-// Err returns what makes the whole result impossible: the output disk is full, or the reader
-// of the pipe has gone. No attempt need be tried again then.
+// Err returns the error that makes the whole result impossible, for example that the disk is
+// full or the reader of the pipe has gone. Retrying attempts is then useless. It returns nil if
+// there is no such error.
 func (t *Target) Err() error {
 	if o := t.queue(); o != nil {
 		return o.fatal()
@@ -370,19 +371,18 @@ func (t *Target) Err() error {
 	return nil
 }
 
-// queue returns the queue of parts; nil: there is none yet.
+// queue returns the queue of parts, or nil if there is none yet.
 func (t *Target) queue() *ordered {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.ordered
 }
 
-// Commit makes the result visible under its name, whole and durable. Every part must have
-// been committed. After an error everything that was pending is gone, and so is a result that
-// cannot be made durable. If that result has replaced a file, it stays and the error says so.
-// publish runs under t.mu, so an Abort comes either before or after it.
+// Commit makes the result visible under its name, whole and durable. Every part must have been
+// committed. After an error everything that was pending is removed. A result that cannot be
+// made durable is removed too. If it has replaced a file, it stays, and the error says so.
 func (t *Target) Commit() error {
-	// Parts may still be passed on here, for as long as the reader of a pipe takes.
+	// This passes on the last parts, which takes as long as the reader of a pipe takes.
 	if err := t.finish(); err != nil {
 		return errors.Join(err, t.Abort())
 	}
@@ -391,23 +391,25 @@ func (t *Target) Commit() error {
 		t.mu.Unlock()
 		return errors.Join(ErrAborted, t.Abort())
 	}
+	// publish runs under t.mu, so an Abort comes either before or after it.
 	if err := t.place.publish(t.mu.total); err != nil {
 		t.mu.Unlock()
 		return errors.Join(err, t.Abort())
 	}
-	// From here on Abort does nothing, so settle may go on without the lock.
+	// From here on Abort does nothing, so settle needs no lock.
 	invariant.Move(&t.mu.state, committed)
 	t.mu.Unlock()
 	return t.place.settle()
 }
 
-// finish passes on the parts that are left and makes the data durable.
-// t.mu is not held while parts are passed on, so that Abort can interrupt.
+// finish passes on the last parts and makes the data durable. It does not hold t.mu meanwhile,
+// so that Abort can interrupt it.
 func (t *Target) finish() error {
 	t.mu.Lock()
 	st, total := t.mu.state, t.mu.total
 	o, r := t.mu.ordered, t.mu.regions
-	// A Releaser writes its own end, and an empty text that is compressed is not empty.
+	// Without any part, a Releaser may still write its end, and a compressed empty text is not
+	// empty.
 	if st == started && o == nil && (t.mu.parts.Releaser != nil || t.compresses() && total == 0 && !t.byTask()) {
 		var err error
 		if o, err = t.inOrder(); err != nil {
@@ -435,9 +437,9 @@ func (t *Target) finish() error {
 	return t.place.sync()
 }
 
-// Abort gives up the result and removes everything that is pending. It does not wait for
-// writers: their next call fails. It may be called again, also by several goroutines at
-// once; each call returns when all is gone. Once the result was committed it does nothing.
+// Abort removes everything that is pending. It does not wait for writers: their next call
+// fails. It may be called again, also by several goroutines at once; each call returns when
+// everything is removed. After a successful Commit it does nothing.
 func (t *Target) Abort() error {
 	t.mu.Lock()
 	if t.mu.state == committed {
@@ -450,7 +452,7 @@ func (t *Target) Abort() error {
 	if r != nil {
 		r.abort()
 	}
-	// The place goes first: closing a device ends a write that holds the queue up.
+	// The place goes first: closing a device ends a write that holds up the queue.
 	err := t.place.abort()
 	if o != nil {
 		o.abort()

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// kit is a folder, a memory budget and a temp root that must all be clean
+// kit has a directory, a memory budget and a directory of temporary files. All must be clean
 // when the test ends.
 type kit struct {
 	t      testing.TB
@@ -96,7 +96,7 @@ func (w *kit) write(name, text string) string {
 	return path
 }
 
-// list returns what the folder of the kit holds, without its temp folder.
+// list returns the names in the directory of the kit, without its temporary files.
 func (w *kit) list() []string {
 	w.t.Helper()
 	return slices.DeleteFunc(tree(w.t, w.dir), func(name string) bool { return name == "tmp" || strings.HasPrefix(name, "tmp/") })
@@ -128,7 +128,7 @@ func mustList(t testing.TB, got []string, want ...string) {
 	}
 }
 
-// put writes text to a part. An error of that fails the part's Commit.
+// put writes text to a part. If that fails, Commit of the part fails too.
 func put(t testing.TB, p *Part, err error, text string) *Part {
 	t.Helper()
 	must(t, err)
@@ -305,7 +305,7 @@ func TestPartsOfKnownSizesAreWrittenAtTheirPlacesInAnyOrder(t *testing.T) {
 	put(t, first, err, "ab")
 	put(t, last, nil, "e")
 	must(t, last.Commit())
-	first.Abort() // and is tried again
+	first.Abort() // the task is tried again below
 	first, err = target.Part(0, 1)
 	must(t, put(t, first, err, "abc").Commit())
 	empty, err := target.Part(1, 0)
@@ -385,7 +385,7 @@ func TestStandardOutputThatIsAFileIsWrittenInParallelAndAfterWhatStandsThere(t *
 	if parallel, err := target.SetSizes([]int64{2, 2}); !parallel || err != nil {
 		t.Fatalf("SetSizes: %v, %v", parallel, err)
 	}
-	_, err = f.WriteString("note\n") // as 2>&1 does
+	_, err = f.WriteString("note\n") // as notes do under 2>&1
 	must(t, err)
 	for _, i := range []int{1, 0} {
 		p, err := target.Part(i, 0)

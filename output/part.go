@@ -11,24 +11,25 @@ import (
 	"mrlocal/output/compress"
 )
 
-// Part is what one attempt at a part writes: a part file, a region of a file, or
-// a place in the queue. Each Write goes there at once, so a writer of records
-// has to gather them first. One goroutine uses a Part; only Abort may be called from
-// others. Errors are sticky, and Commit returns them.
+// Part is the output of one attempt at a part: a part file, a region of a file, or a place in
+// the queue. Each Write goes there at once, so a writer of records has to gather them first.
+// Only one goroutine may use a Part; any goroutine may call Abort. Errors are sticky, and
+// Commit returns them.
 type Part struct {
 	w      partWriter
 	target *Target
-	bytes  int64 // written
+	bytes  int64 // that Write has accepted
 	err    error
 	ended  bool
 }
 
-// besides is a partWriter whose attempt may have further files. They are committed and aborted
-// with the part. The names of the files begin with name.
+// besides is a partWriter whose attempt may have further files. Their names begin with name.
+// They commit and abort with the part.
 type besides interface {
 	beside(name string) (partWriter, error)
 }
 
+// beside makes a further file of w's attempt, or fails if w cannot have one.
 func beside(w partWriter, name string) (partWriter, error) {
 	if b, ok := w.(besides); ok {
 		return b.beside(name)
@@ -36,9 +37,9 @@ func beside(w partWriter, name string) (partWriter, error) {
 	return nil, errors.New("output: named outputs need a directory of part files on this machine")
 }
 
-// Beside makes a further file of the attempt, NAME-r-00003 beside part-r-00003, which is whole
-// and durable when Commit returns. Only part files of a
-// directory can have such files. The caller of Commit looks at the errors of the writer first.
+// Beside makes a further file of the attempt, for example NAME-r-00003 beside part-r-00003. It
+// is whole and durable when Commit returns. Only part files in a directory on this machine can
+// have such files. The caller checks the errors of the writer before it calls Commit.
 func (p *Part) Beside(name string) (io.Writer, error) {
 	w, err := beside(p.w, name)
 	if err != nil {
@@ -47,10 +48,9 @@ func (p *Part) Beside(name string) (io.Writer, error) {
 	return partBytes{w}, nil
 }
 
-// partWriter takes the bytes of a Part. commit gets how many there were. abort may
-// be called from any goroutine, also during write, and makes later calls fail.
-// ErrLost from commit means that another attempt was first. write gets at least one
-// byte.
+// partWriter receives the bytes of a Part. write gets at least one byte and does not keep p.
+// commit gets the number of bytes; it returns ErrLost if another attempt was first. Any
+// goroutine may call abort, also during write; later calls then fail.
 type partWriter interface {
 	write(p []byte) error
 	commit(bytes int64) error
@@ -60,7 +60,8 @@ type partWriter interface {
 // newPart makes the Part of an attempt.
 func (t *Target) newPart(w partWriter) *Part { return &Part{w: w, target: t} }
 
-// Write appends data. It copies it, or writes it before it returns.
+// Write appends data. It has copied or written data when it returns. After an error every call
+// returns that error.
 func (p *Part) Write(data []byte) (int, error) {
 	switch {
 	case p.err != nil:
@@ -77,7 +78,7 @@ func (p *Part) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// namedError is an error of writing behind the name of the result.
+// namedError is an error of writing, with the name of the result before it.
 type namedError struct {
 	name string
 	err  error
@@ -87,11 +88,11 @@ func (e *namedError) Error() string { return e.name + ": " + e.err.Error() }
 
 func (e *namedError) Unwrap() error { return e.err }
 
-// named puts the name of the result before an error of writing, once.
-// The two errors that callers look for stay as they are.
+// named puts the name of the result before an error of writing, but only once. ErrAborted and
+// ErrClosedPipe stay as they are.
 func named(name string, err error) error {
 	if err == nil {
-		return nil // before done, which goes to the heap
+		return nil // before done is declared, which escapes to the heap
 	}
 	var done *namedError
 	if errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) || errors.As(err, &done) {
@@ -100,8 +101,8 @@ func named(name string, err error) error {
 	return &namedError{name, err}
 }
 
-// Commit ends the part: its attempt has succeeded. Of several attempts the first
-// one wins, and the others get ErrLost.
+// Commit ends the part: its attempt has succeeded. The first attempt at a part that commits
+// wins, and Commit returns ErrLost for the others.
 func (p *Part) Commit() error {
 	if p.err != nil {
 		p.Abort()
@@ -118,15 +119,15 @@ func (p *Part) Commit() error {
 	return p.err
 }
 
-// Abort gives the attempt up. It may be called from any goroutine and at any
-// time, also after Commit, when it does nothing.
+// Abort ends the attempt and drops what it has written. Any goroutine may call it at any time.
+// After a successful Commit it does nothing.
 func (p *Part) Abort() { p.w.abort() }
 
 // packedPart compresses a part file on the thread of its attempt.
 type packedPart struct {
 	partWriter
 	out   *compress.Writer
-	lease *membudget.Lease // of the encoder; nil: the encoder counts as part of the attempt's floor
+	lease *membudget.Lease // of the encoder; nil: the floor of the attempt covers the encoder
 
 	format compress.Format
 	memory *membudget.Budget
@@ -136,7 +137,7 @@ type packedPart struct {
 	}
 }
 
-// newPackedPart makes a packedPart whose bytes go to w.
+// newPackedPart makes a packedPart that writes compressed bytes to w.
 func newPackedPart(w partWriter, c compress.Format, memory *membudget.Budget) (*packedPart, error) {
 	out, err := compress.NewWriter(c, partBytes{w})
 	if err != nil {
@@ -154,7 +155,7 @@ func (p *packedPart) write(text []byte) error {
 	return err
 }
 
-// commit ends the last member before the part file is closed.
+// commit ends the compressed text of all files of the attempt and then commits them.
 func (p *packedPart) commit(textBytes int64) error {
 	defer p.leave()
 	for _, b := range append(p.others(), p) {
@@ -170,7 +171,7 @@ func (p *packedPart) abort() {
 	p.partWriter.abort()
 }
 
-// beside implements besides: each file is compressed by itself.
+// beside implements besides. Each file is compressed by itself.
 func (p *packedPart) beside(name string) (partWriter, error) {
 	w, err := beside(p.partWriter, name)
 	if err != nil {
@@ -191,7 +192,7 @@ func (p *packedPart) others() []*packedPart {
 	return slices.Clone(p.mu.besides)
 }
 
-// leave gives the memory back. It may be called by several goroutines.
+// leave gives back the memory of all encoders. Several goroutines may call it.
 func (p *packedPart) leave() {
 	for _, b := range p.others() {
 		b.leave()
@@ -201,7 +202,7 @@ func (p *packedPart) leave() {
 	}
 }
 
-// partBytes is a partWriter as an io.Writer.
+// partBytes is an io.Writer that writes to a partWriter.
 type partBytes struct{ partWriter }
 
 func (w partBytes) Write(p []byte) (int, error) {
@@ -211,23 +212,23 @@ func (w partBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// packed returns a sink whose text is compressed and then written to s.
+// packed returns a sink that compresses text and writes it to s.
 func (s *sink) packed(c compress.Format, p Parts) *sink {
 	o := compress.Options{Format: c, Workers: p.Compressors, Memory: p.Memory, CreateTemp: p.CreateTemp}
 	return &sink{file: s.file, pack: compress.NewQueue(o, packedSink{s})}
 }
 
-// packedSink is the sink of compressed bytes.
+// packedSink is the destination of compressed bytes (compress.Sink).
 type packedSink struct{ *sink }
 
 func (s packedSink) Offset() int64 { return s.offset }
 
 func (s packedSink) Rewind(offset int64) error {
-	_, err := s.rewind(offset) // only a file is rewound
+	_, err := s.rewind(offset) // never a stream: sink.rewind has checked that
 	return err
 }
 
-// packError makes the error of what an abort has closed an ErrAborted.
+// packError returns ErrAborted for the error of a file that an abort has closed.
 func packError(err error) error {
 	if errors.Is(err, os.ErrClosed) {
 		return ErrAborted

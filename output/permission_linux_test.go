@@ -11,8 +11,8 @@ import (
 	"mrlocal/errs"
 )
 
-// The tests may run as root, whom no permission stops: the check runs in a
-// process of nobody's.
+// If the tests run as root, no permission refuses anything. So the check runs in a process of
+// the user nobody.
 func TestAReadOnlyParentIsFoundBeforeAnythingRuns(t *testing.T) {
 	const inside = "MRLOCAL_TEST_OUTPUT"
 	if dir := os.Getenv(inside); dir != "" {

@@ -10,28 +10,26 @@ import (
 
 // regioned is a place whose parts can be written in parallel.
 type regioned interface {
-	regions(bytes []int64) (*regions, error) // nil: not here and now
+	regions(bytes []int64) (*regions, error) // nil: not possible for this file
 }
 
-// regions are the parts of a file whose sizes are known: part i lies from starts[i] to
-// starts[i+1].
-// Lock order: regions.mu before region.mu.
+// regions are the parts of a file whose sizes are known. Part i lies from byte starts[i] to
+// starts[i+1]. Lock order: regions.mu before region.mu.
 type regions struct {
 	f      *disk.File
 	starts []int64
 
 	mu struct {
 		sync.Mutex
-		done    []bool
-		latest  []*region // attempt at each part
+		done    []bool    // by part: an attempt has committed
+		latest  []*region // by part: its latest attempt
 		aborted bool
 	}
 }
 
-// newRegions places parts of so many bytes one after the other, from offset base of f.
+// newRegions places parts of these sizes one after the other, from offset base of f.
 func newRegions(f *disk.File, base int64, bytes []int64) *regions {
 	r := &regions{f: f, starts: make([]int64, 1, len(bytes)+1)}
-	// One more start than parts: the last one is the end.
 	r.starts[0] = base
 	for _, n := range bytes {
 		base += n
@@ -41,18 +39,19 @@ func newRegions(f *disk.File, base int64, bytes []int64) *regions {
 	return r
 }
 
-// base and end bound the parts in the file, in bytes.
+// base and end return the offsets in the file at which the parts begin and end.
 func (r *regions) base() int64 { return r.starts[0] }
 func (r *regions) end() int64  { return r.starts[len(r.starts)-1] }
 
-// part begins an attempt at a part. It ends the attempt before, if that one is still
-// running, because two must not write to one place.
+// part begins an attempt at part i. It first aborts the attempt before, if that one is still
+// running, because two attempts must not write to one place. It returns ErrLost if the part has
+// committed.
 func (r *regions) part(i int) (*region, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case i < 0 || i >= len(r.mu.done):
-		return nil, fmt.Errorf("output part %d: there are %d", i, len(r.mu.done))
+		return nil, fmt.Errorf("output part %d: there are only %d parts", i, len(r.mu.done))
 	case r.mu.done[i]:
 		return nil, fmt.Errorf("output part %d: %w", i, ErrLost)
 	}
@@ -75,23 +74,20 @@ func (r *regions) finish() error {
 	return nil
 }
 
-// abort lets no part be committed any more. Attempts that still write do no harm: the
-// file is removed.
-// It does not wait for attempts.
+// abort prevents that any part commits. It does not wait for attempts: they may still write,
+// because the file is removed.
 func (r *regions) abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.aborted = true
 }
 
-// region is one attempt at a part. Its lock is held during a write, so that an attempt that
-// was given up writes nothing after abort has returned.
-// offset counts from the start of the file. No lock of other regions is needed, because
-// regions do not overlap.
+// region is one attempt at a part. write holds mu, so that an aborted attempt writes nothing
+// after abort has returned. Regions do not overlap, so different regions need no common lock.
 type region struct {
 	of     *regions
 	part   int
-	offset int64
+	offset int64 // in the file, of the next byte
 	disk   disk.Writeback
 
 	mu struct {
@@ -100,7 +96,7 @@ type region struct {
 	}
 }
 
-// write appends to the part. It fails rather than write into the next part.
+// write implements partWriter. It fails if p does not fit in the part.
 func (w *region) write(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,9 +104,9 @@ func (w *region) write(p []byte) error {
 		return ErrAborted
 	}
 	if end := w.of.starts[w.part+1]; int64(len(p)) > end-w.offset {
-		return fmt.Errorf("output part %d: is larger than the %d bytes it was said to have", w.part, end-w.of.starts[w.part])
+		return fmt.Errorf("output part %d: has more than the %d bytes that were announced", w.part, end-w.of.starts[w.part])
 	}
-	// Parts share the file and its offset, so that each write names its place.
+	// All parts share the file offset, so each write names its place.
 	n, err := w.of.f.WriteAt(p, w.offset)
 	w.offset += int64(n)
 	w.disk.Wrote(w.of.f, w.offset)
@@ -120,8 +116,8 @@ func (w *region) write(p []byte) error {
 	return nil
 }
 
-// commit makes the part count. Of several attempts the first one wins.
-// end gives its lock back before r.mu is taken, which keeps the lock order.
+// commit implements partWriter. The first attempt at a part that commits wins. end has released
+// w.mu before commit takes r.mu, which keeps the lock order.
 func (w *region) commit(int64) error {
 	if err := w.end(); err != nil {
 		return err
@@ -139,8 +135,8 @@ func (w *region) commit(int64) error {
 	return nil
 }
 
-// end closes the region, which must be full.
-// A part of another size than announced would leave a hole.
+// end ends the region. It fails if the part has fewer bytes than announced, because the file
+// would have a hole.
 func (w *region) end() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,12 +146,12 @@ func (w *region) end() error {
 	w.mu.ended = true
 	start, end := w.of.starts[w.part], w.of.starts[w.part+1]
 	if w.offset != end {
-		return fmt.Errorf("output part %d: has %d bytes where %d were expected", w.part, w.offset-start, end-start)
+		return fmt.Errorf("output part %d: has %d bytes, and %d were announced", w.part, w.offset-start, end-start)
 	}
 	return nil
 }
 
-// abort gives the attempt up. It waits for a write that is under way.
+// abort implements partWriter. It waits for a write that is under way.
 func (w *region) abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 // remotePlace is a directory of part files on HDFS.
 type remotePlace struct {
 	*hdfs.Result
-	name, suffix string           // as the user gave it; of part files
-	merged       *hdfs.ResultPart // the single file of parts in order
+	name, suffix string           // name as the user gave it; suffix of part files
+	merged       *hdfs.ResultPart // the single file of parts in order; nil: each attempt has a file
 }
 
-// openRemote checks Spec.Dir, a name on HDFS.
+// openRemote checks Spec.Dir, a name on HDFS, and returns its place. It creates nothing.
 func openRemote(spec Spec) (place, error) {
 	if spec.Overwrite {
 		return nil, wrong(spec.Dir, "a directory on HDFS is not replaced; remove it, or give another name")
@@ -31,7 +31,8 @@ func openRemote(spec Spec) (place, error) {
 	return d, d.worded(d.Free())
 }
 
-// worded words an error of the place; one about its name is the user's.
+// worded translates an error of package hdfs. An error about the name of the result becomes an
+// options error.
 func (d *remotePlace) worded(err error) error {
 	switch {
 	case err == nil:
@@ -81,10 +82,10 @@ func (d *remotePlace) publish(parts int) error {
 	return d.failed(d.Publish(parts))
 }
 
-func (d *remotePlace) settle() error { return nil } // the NameNode has written down each step
+func (d *remotePlace) settle() error { return nil } // the NameNode has logged each step
 func (d *remotePlace) abort() error  { return d.failed(d.Abort()) }
 
-// failed words an error of work that has begun.
+// failed translates an error after the start of the run. It is not an options error.
 func (d *remotePlace) failed(err error) error {
 	if err := d.worded(err); err == nil || !errs.IsUsage(err) {
 		return err

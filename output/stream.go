@@ -14,20 +14,20 @@ import (
 	"mrlocal/internal/disk"
 )
 
-// stdout is a place that somebody else has opened. If it is a regular file that ends at its
-// offset, parts of known sizes are written in parallel.
-// It is never closed here.
+// stdout is a place that the caller has opened, mostly standard output. It is never closed
+// here. If it is a regular file that ends at its offset, parts of known sizes are written in
+// parallel.
 type stdout struct {
 	w io.Writer
 
 	mu struct {
 		sync.Mutex
-		reserved *regions
+		reserved *regions // nil: the parts are written in order
 	}
 }
 
-// openStdout refuses a standard output that is redirected to an input, which would be read
-// while it grows. That input and output may be the two ends of one pipe is not checked.
+// openStdout refuses a standard output that is redirected to an input, because the run would
+// read what it writes. It does not check whether input and output are the two ends of one pipe.
 func openStdout(spec Spec) (place, error) {
 	s := &stdout{w: spec.Stdout}
 	if s.w == nil {
@@ -43,7 +43,7 @@ func openStdout(spec Spec) (place, error) {
 	return s, nil
 }
 
-// regular returns standard output if it is a regular file, and else nil.
+// regular returns standard output if it is a regular file, and nil otherwise.
 func (s *stdout) regular() (*disk.File, fs.FileInfo) {
 	f, ok := s.w.(*os.File)
 	if !ok {
@@ -61,23 +61,24 @@ func (s *stdout) start() error {
 	return nil
 }
 
-// sink passes parts on in order. The caller's writer need not be a file.
+// sink implements place. The writer need not be a file, so nothing can be dropped from it.
 func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w}, nil }
 
-// regions reserves the room by moving the offset of the descriptor behind it. A process that
-// shares the descriptor, and our own notes under 2>&1, then write behind the result.
+// regions implements regioned. It makes the file longer and moves the offset of the descriptor
+// behind the parts. A process that shares the descriptor then writes behind the result; so do
+// our own notes under 2>&1.
 func (s *stdout) regions(bytes []int64) (*regions, error) {
 	f, _ := s.regular()
 	if f == nil {
 		return nil, nil
 	}
 	base, atEnd := disk.Offset(f)
-	// Data behind the offset belongs to somebody else.
+	// Data behind the offset belongs to another program.
 	if !atEnd {
 		return nil, nil
 	}
 	r := newRegions(f, base, bytes)
-	// Without room the parts are written in order, which fails later if at all.
+	// If there is no room, the parts are written in order instead.
 	if err := f.Truncate(r.end()); err != nil {
 		return nil, nil
 	}
@@ -100,12 +101,12 @@ func (s *stdout) sync() error {
 	return nil
 }
 
-// publish and settle have nothing to do: a stream has no name of ours.
+// publish and settle do nothing, because a stream has no name to give.
 func (s *stdout) publish(int) error { return nil }
 
 func (s *stdout) settle() error { return nil }
 
-// abort takes back the reserved room, which may have holes, unless somebody has written
+// abort removes the reserved room, which may have holes, unless another process has written
 // behind it.
 func (s *stdout) abort() error {
 	s.mu.Lock()
@@ -122,17 +123,17 @@ func (s *stdout) abort() error {
 	if err := r.f.Truncate(r.base()); err != nil {
 		return nil
 	}
-	_, _ = r.f.Seek(r.base(), io.SeekStart) // a failed run's output is not looked at
+	_, _ = r.f.Seek(r.base(), io.SeekStart) // an error does not matter, because the run has failed
 	return nil
 }
 
 // device is a place that is written directly: a character device, a FIFO, or a descriptor of
-// the process.
-// opening is taken before mu, and never by abort, which must not wait for a reader.
+// the process. opening is taken before mu. abort never takes opening, because it must not wait
+// for a reader.
 type device struct {
 	path  string
-	fifo  bool
-	flags int
+	fifo  bool // is opened at its first write
+	flags int  // added to those of open
 
 	opening sync.Mutex // held while open waits for a FIFO's reader
 	mu      struct {
@@ -142,11 +143,11 @@ type device struct {
 	}
 }
 
-// readerPoll is how long open waits between two tries to find a reader of a FIFO.
+// readerPoll is the time between two attempts of open to open a FIFO that has no reader yet.
 const readerPoll = 10 * time.Millisecond
 
-// start opens a device. A FIFO is opened at its first write, because opening waits for a
-// reader. Neither the start nor the end of the run may wait for that.
+// start implements place. It opens a device. It does not open a FIFO, because that waits for a
+// reader, and neither the start nor the end of a run may wait.
 func (d *device) start() error {
 	if d.fifo {
 		return nil
@@ -157,8 +158,8 @@ func (d *device) start() error {
 	return nil
 }
 
-// open opens the device; a FIFO as soon as it has a reader.
-// An abort ends the loop, since tryOpen then fails with ErrAborted.
+// open opens the device. It waits until a FIFO has a reader. abort ends the loop: tryOpen then
+// returns ErrAborted.
 func (d *device) open() (*disk.File, error) {
 	d.opening.Lock()
 	defer d.opening.Unlock()
@@ -171,7 +172,8 @@ func (d *device) open() (*disk.File, error) {
 	}
 }
 
-// tryOpen opens the device, unless that was done or the device was aborted.
+// tryOpen returns the device, and opens it if it is not open yet. It returns ErrAborted after
+// abort.
 func (d *device) tryOpen() (*disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,7 +191,8 @@ func (d *device) tryOpen() (*disk.File, error) {
 	return f, nil
 }
 
-// Write writes to the device. abort closes the device, which ends a Write that waits.
+// Write writes to the device. abort closes the device, which ends a Write that waits; it then
+// returns ErrAborted.
 func (d *device) Write(p []byte) (int, error) {
 	f, err := d.open()
 	if err != nil {
@@ -202,10 +205,11 @@ func (d *device) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// sink passes parts on in order, since nothing can be taken back.
+// sink implements place. Nothing can be dropped from a device.
 func (d *device) sink(bool) (*sink, error) { return &sink{w: d}, nil }
 
-// sync also opens a FIFO that got no bytes, so that its reader sees the end.
+// sync implements place. It also opens a FIFO to which nothing was written, so that its reader
+// sees the end.
 func (d *device) sync() error {
 	f, err := d.open()
 	if err != nil {
@@ -214,7 +218,7 @@ func (d *device) sync() error {
 	return about(d.path, syncFile(f))
 }
 
-// publish has nothing to do: the bytes are out.
+// publish does nothing: the bytes are written already.
 func (d *device) publish(int) error { return nil }
 
 // settle closes the device, so that the reader of a FIFO sees the end.
@@ -224,7 +228,8 @@ func (d *device) settle() error {
 	return about(d.path, d.mu.f.Close())
 }
 
-// abort opens a FIFO whose reader is waiting, so that the reader sees the end.
+// abort implements place. It opens a FIFO whose reader is waiting and closes it, so that the
+// reader sees the end.
 func (d *device) abort() error {
 	if d.fifo {
 		_, _ = d.tryOpen()
@@ -233,17 +238,17 @@ func (d *device) abort() error {
 	defer d.mu.Unlock()
 	d.mu.aborted = true
 	if d.mu.f != nil {
-		_ = d.mu.f.Close() // may be closed already; the result is dropped
+		_ = d.mu.f.Close() // may be closed already; the result is discarded
 	}
 	return nil
 }
 
-// maxLinks is how many symbolic links may lead to a descriptor.
+// maxLinks is the most symbolic links that descriptor follows.
 const maxLinks = 40
 
-// descriptor recognises names of our own descriptors. Standard output is the one that Spec
-// has. Another descriptor is written at its end, so that what the shell has opened is
-// neither emptied nor replaced.
+// descriptor returns the place of a name such as /dev/stdout, which stands for a descriptor of
+// this process. Descriptor 1 is Spec.Stdout. Other descriptors are opened for append, so that a
+// file that the shell has opened is neither emptied nor replaced.
 func descriptor(spec Spec) (place, bool) {
 	path, err := filepath.Abs(spec.File)
 	if err != nil {
@@ -277,8 +282,8 @@ func descriptor(spec Spec) (place, bool) {
 	return &device{path: path, flags: os.O_APPEND}, true
 }
 
-// isDescriptorDir recognises /proc/self/fd, to which /dev/fd is a link, in the forms that
-// resolving it may give.
+// isDescriptorDir reports whether dir is /proc/self/fd, or /dev/fd, which links to it. dir has
+// its links resolved.
 func isDescriptorDir(dir string) bool {
 	self, err := filepath.EvalSymlinks("/proc/self/fd")
 	return dir == "/dev/fd" || err == nil && dir == self

@@ -123,7 +123,7 @@ func itoa(n int) string {
 	return itoa(n/10) + itoa(n%10)
 }
 
-// soon runs f and fails the test when it has not returned after some time.
+// soon runs f, and fails the test if f does not return within some time.
 func soon(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})

@@ -10,7 +10,7 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// No record, value or entry allocates.
+// Emit, Take and the merge allocate nothing for a record, a value or an entry.
 func TestTheHotPathDoesNotAllocate(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("checked builds allocate")
@@ -67,7 +67,7 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 	release(t, k, outs)
 }
 
-// A block is kept for records that fill a good part of it; few are copied.
+// A block is kept if its records fill a good part of it. A few records are copied instead.
 func TestFewRecordsOfABlockAreCopied(t *testing.T) {
 	for _, each := range []uint32{10, 2000} {
 		k := newKit(t, 64<<20)
@@ -121,7 +121,7 @@ func TestMergeNextAndTakeDoNotAllocate(t *testing.T) {
 	loan := lend(b, c)
 	blk := jobs.Block{Data: c.Data}
 	b.Take(blk, spans)
-	if n := testing.AllocsPerRun(20, func() { b.Take(blk, spans) }); n > 1 { // a place in the arena's list
+	if n := testing.AllocsPerRun(20, func() { b.Take(blk, spans) }); n > 1 { // the list of the arena may grow
 		t.Errorf("%v allocations in a Take of 100 records", n)
 	}
 	if !reclaim(b, loan) {

@@ -11,10 +11,10 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// fillRecords fills a chunk with rows as TeraGen's are long.
+// fillRecords fills a chunk with records of 100 bytes, the length of TeraGen's rows.
 func fillRecords(data []byte, r *rand.Rand) []jobs.Span { return fillBlock(data, r, 100) }
 
-// fillBlock fills a chunk with records of size bytes, newline included.
+// fillBlock fills a chunk with records of size bytes, including the newline.
 func fillBlock(data []byte, r *rand.Rand, size int) []jobs.Span {
 	var spans []jobs.Span
 	for at := 0; at+size <= len(data); at += size {
@@ -27,7 +27,8 @@ func fillBlock(data []byte, r *rand.Rand, size int) []jobs.Span {
 	return spans
 }
 
-// fillLines fills a chunk with lines that are like text: many equal, common prefixes, leading blanks.
+// fillLines fills a chunk with lines like those of text: many equal lines, common prefixes and
+// leading blanks.
 func fillLines(data []byte, r *rand.Rand) []jobs.Span {
 	var spans []jobs.Span
 	words := []string{"the ", "of ", "        ", "\t\t", "return ", "if err != nil ", "static ", "int ", "value ", "{", "}", "key "}
@@ -51,7 +52,7 @@ func fillLines(data []byte, r *rand.Rand) []jobs.Span {
 	}
 }
 
-// takeAll collects and sorts blocks; the time to copy them is not measured.
+// takeAll collects and sorts blocks. It does not measure the time of copying them.
 func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound int64, appendKey func(dst, record []byte) []byte, codec runs.Codec) *runs.MapOutput {
 	b.StopTimer()
 	o, done := k.options(bound)
@@ -226,7 +227,7 @@ func BenchmarkEmit(b *testing.B) {
 	done()
 }
 
-// Groups of a skewed key: what a value costs.
+// The cost of a value in groups of a skewed key.
 func BenchmarkValues(b *testing.B) {
 	for _, where := range []string{"memory", "disk"} {
 		b.Run("in="+where, func(b *testing.B) {
@@ -277,7 +278,7 @@ func BenchmarkValues(b *testing.B) {
 	}
 }
 
-// Spilling a sorted run, with each codec.
+// The cost of evicting a sorted run, with each codec.
 func BenchmarkEvict(b *testing.B) {
 	for _, codec := range []runs.Codec{runs.None, runs.S2, runs.Zstd} {
 		b.Run("codec="+codec.String(), func(b *testing.B) {

@@ -1,5 +1,6 @@
-// Package spill is the kvbuffer: it collects, sorts or combines the records that one map
-// attempt emits. It spills what does not fit in its memory. What it leaves is a runs.MapOutput.
+// Package spill is the kvbuffer. It collects the records that one map attempt emits, and sorts
+// or combines them. Records that do not fit in its memory are spilled. The result is a
+// runs.MapOutput.
 //
 //	Emit, EmitSpans, Take -> Buffer -> (segment on disk)* -> runs.MapOutput
 //
@@ -13,16 +14,14 @@
 //   - Hash-combining: it folds each value into the accumulator of its key, and
 //     sorts only the distinct keys.
 //
-// Either way a Buffer starts small and may grow by the rule of Dynamic Split
-// [Split11]. Otherwise it spills at its mark, and goes on collecting meanwhile.
-// What it holds at the end stays in memory, where merges read it, until the
-// memory budget evicts it.
+// In both ways a Buffer starts small and may grow by the rule of Dynamic Split [Split11]. If it
+// may not grow, it spills at its spill mark and collects further records during the spill. The
+// last load stays in memory, where merges read it, until the memory budget evicts it.
 //
 // # Memory
 //
-// All memory is chunks of the lease that a Buffer is given. The Buffer keeps
-// two of them for its whole life, to sort and to write with. The other chunks
-// belong to a load:
+// A Buffer takes all its memory as chunks of Options.Lease. It keeps two chunks for its whole
+// life: one to sort with and one to write with. The other chunks belong to a load:
 //
 //	Buffer ── load ── chunks   records, blocks taken, the table; the arena numbers them
 //	             └─── index    entries, 16,384 to a chunk
@@ -49,12 +48,12 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Buffer is the kvbuffer of one map attempt: the jobs.Emitter and jobs.Taker
-// that a mapper is given. One goroutine uses it; its spills run on
-// Options.Background. Close or Discard ends it.
+// Buffer is the kvbuffer of one map attempt. It is the jobs.Emitter and the jobs.Taker of the
+// mapper. Only one goroutine may use it; its spills run on Options.Background. The caller ends
+// it with Close or Discard.
 //
-// Errors are sticky: after the first one every record is dropped, and Err and
-// Close return it.
+// Errors are sticky: after the first error the Buffer drops every record, and Err and Close
+// return that error.
 type Buffer struct {
 	o     Options
 	lease *membudget.Lease
@@ -62,8 +61,8 @@ type Buffer struct {
 	// Where the next record goes. All are empty after an error, so that every
 	// record then takes the slow path (makeRoom).
 	data     []byte         // the chunk being filled
-	off      int            // in data
-	dataAddr uint64         // of data
+	off      int            // next free byte of data
+	dataAddr uint64         // address of data[0] in the arena of the load
 	cur      []record.Entry // the index chunk being filled
 	n        int            // entries in cur
 	room     int64          // bytes until the spill mark; may be negative after Take
@@ -72,48 +71,48 @@ type Buffer struct {
 	// Of hash-combining.
 	sums      sums
 	deltaRoom [8]byte // the value of a sum that is inserted
-	touched   byte    // keeps the compiler from removing reads that only fill the cache
+	touched   byte    // keeps the compiler from removing the reads that warm the cache
 
 	load    *load
-	seed    seed            // of every table
-	divider *record.Divider // nil: what is collected is sorted here
+	seed    seed            // hash function of every table of this buffer
+	divider *record.Divider // divides entries by partition for the reduces to sort; nil: this buffer sorts
 	mode    mode
-	part    func(key []byte, parts int) int // nil: one part, or Options.Cuts
-	keyRoom []byte                          // for AppendKey
+	part    func(key []byte, parts int) int // nil: one partition, or Options.Cuts gives the partition
+	keyRoom []byte                          // reused memory for Options.AppendKey
 
-	// Invariant: heldBytes <= max(capacityBytes, leastHeldBytes), but for one
-	// record longer than a chunk and for blocks that were taken.
+	// Invariant: heldBytes <= max(capacityBytes, leastHeldBytes). Two things are excepted: a
+	// record longer than a chunk, and blocks that were taken.
 	heldBytes     atomic.Int64 // chunks of the load and of a spill under way
 	capacityBytes int64        // abs in the rule of Dynamic Split
 	markBytes     int64        // the spill mark: SpillPercent of the capacity
 	mayGrow       bool
 	doneBytes     int64 // pfs: stored bytes of the split that were read
-	totalBytes    int64 // tfs: all of them; 0: not known
+	totalBytes    int64 // tfs: all stored bytes of the split; 0: not known
 
 	// The chunk that the block being mapped lies in (Lend).
 	lent struct {
 		loan   *membudget.Loan // nil: no block is lent
-		wanted bool            // entries refer to it
+		wanted bool            // entries of the load refer to the block
 	}
 
 	sorting    sorting
 	writer     *runs.Writer // made at the first spill
 	writerRoom *membudget.Chunk
-	arranging  *membudget.Chunk // for arrange; nil: it has not begun, or there is no memory
+	arranging  *membudget.Chunk // scratch for arrange; nil: not used yet, or the lease had no memory
 	out        *runs.MapOutput
 	spill      struct {
 		done   chan struct{} // closed by the spill under way; nil: none
-		err    error         // of that spill; read after done, as the next two
-		sorted time.Duration // what it took to sort, by the clock
-		took   time.Duration // what it took in all
-		cpu    time.Duration // of its thread
-		held   time.Duration // how long it has kept the goroutine of the buffer
+		err    error         // error of that spill; this field and the next three are read after done is closed
+		sorted time.Duration // wall time of sorting
+		took   time.Duration // wall time of the whole spill
+		cpu    time.Duration // processor time of its thread
+		held   time.Duration // time that starting it has kept the goroutine of the buffer
 	}
-	combineMu sync.Mutex // of the counts below, to which spills add
+	combineMu sync.Mutex // guards combining and the spill counts in stats, to which spills add
 	combining struct{ in, out int64 }
 	stats     Stats
 	err       error
-	ended     bool
+	ended     bool // after Close without error, or Discard
 }
 
 // mode is how a buffer collects.
@@ -126,34 +125,37 @@ const (
 )
 
 const (
-	// reserveChunks of the lease are left to the input of the attempt.
+	// reserveChunks is how many chunks of the lease a buffer leaves free for the input of the
+	// attempt.
 	reserveChunks = 2
 
-	// copyBlockBytes: a block up to this long is copied. Keeping it would keep a
-	// chunk that is several times as long. The same holds for a block whose
-	// records take no more than this.
+	// copyBlockBytes: a block of at most this length is copied. Keeping it would hold a chunk
+	// that is several times as long. A longer block is copied too if its records together take
+	// no more than this.
 	copyBlockBytes = membudget.ChunkBytes / 4
 
-	// pollEmits records pass between two looks at the kill flag.
+	// pollEmits is the number of records between two polls of the kill flag.
 	pollEmits = 4096
 
-	// leastHeldBytes may always be held: a spill and a load of two chunks each.
+	// leastHeldBytes may be held whatever the capacity is: two chunks for a spill under way,
+	// and two for the load.
 	leastHeldBytes = 4 * membudget.ChunkBytes
 
-	// arrangeBytes are enough for the records of an index chunk, if they have 64 bytes each.
+	// arrangeBytes is the scratch of arrange: 64 bytes for each record of an index chunk. If
+	// the records are longer, they are not arranged.
 	arrangeBytes = 4 * membudget.ChunkBytes
 )
 
-// NewBuffer makes an empty buffer. It takes two chunks of the lease, one to sort
-// with and one to write with, until the buffer ends. It fails when an option is
-// wrong or the lease has less than LeastBytes.
+// NewBuffer makes an empty buffer. It takes two chunks of o.Lease, one to sort with and one to
+// write with, and keeps them until the buffer ends. It fails if an option is wrong, or if the
+// lease grants less than LeastBytes.
 func NewBuffer(o Options) (*Buffer, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	b := &Buffer{o: o, lease: o.Lease, seed: newSeed(o.Seed), mayGrow: o.Growth, counted: pollEmits}
-	// Sums have a table with the sum in the slot; other accumulators lie outside of it.
+	// A table of sums holds each sum in its slot. Other accumulators lie outside of the slots.
 	switch o.Folder.(type) {
 	case nil:
 	case jobs.Sum, jobs.Summer:
@@ -183,10 +185,9 @@ func NewBuffer(o Options) (*Buffer, error) {
 	return b, nil
 }
 
-// setCapacity makes the capacity so many bytes. What the load has collected
-// already counts against the new spill mark.
+// setCapacity sets the capacity. What the load has collected counts against the new spill mark.
 func (b *Buffer) setCapacity(bytes int64) {
-	// room alone counts what is used, so it moves with the mark.
+	// No field counts the collected bytes. They are the difference of the mark and room.
 	used := b.markBytes - b.room
 	b.capacityBytes = bytes
 	b.markBytes = rule.MarkBytes(bytes, b.o.SpillPercent)
@@ -201,14 +202,14 @@ func (b *Buffer) begin() {
 	b.room = b.markBytes
 }
 
-// SetProgress says how many stored bytes of the split were read, of how many:
-// pfs and tfs in the rule of Dynamic Split. A total of 0 means that it is not
-// known; the buffer then does not grow.
+// SetProgress sets how many of the stored bytes of the split were read: pfs and tfs in the rule
+// of Dynamic Split. If totalBytes is 0, the size is not known, and the buffer does not grow.
 func (b *Buffer) SetProgress(doneBytes, totalBytes int64) {
 	b.doneBytes, b.totalBytes = doneBytes, totalBytes
 }
 
-// Err returns the first error, also that of a spill in the background.
+// Err returns the first error. It includes the error of a background spill that has ended. It
+// does not wait for a spill under way.
 func (b *Buffer) Err() error {
 	if b.err == nil && b.spill.done != nil {
 		select {
@@ -231,8 +232,8 @@ func (b *Buffer) Stats() Stats {
 
 var errDiscarded = errors.New("kvbuffer: discarded")
 
-// fail makes err sticky. From then on every record takes the slow path and is
-// dropped there.
+// fail makes err the sticky error, unless there is one. It empties the chunks being filled, so
+// that every later record takes the slow path and is dropped there.
 func (b *Buffer) fail(err error) {
 	if b.err == nil {
 		b.err = err
@@ -241,17 +242,19 @@ func (b *Buffer) fail(err error) {
 	b.load.table = table{}
 }
 
-// Emit adds a record. It copies both slices, or folds value into the accumulator
-// of key.
+// Emit adds a record. It copies key and value, or folds value into the accumulator of key. The
+// caller keeps both slices. Errors are sticky (Err). If the attempt is killed, Emit panics with
+// runs.ErrKilled.
 //
-// hot: once a record that a mapper emits.
+// hot: runs once for each record that a mapper emits.
 func (b *Buffer) Emit(key, value []byte) {
 	if b.mode != sortMode {
 		b.fold(key, value)
 		return
 	}
 	need := len(key) + len(value) + record.MaxHeaderBytes
-	// One test covers the index, the chunk and the mark, and errors, which empty all three.
+	// One test covers a full index chunk, a full data chunk, the spill mark, and a sticky
+	// error, which leaves no room in any of them.
 	if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
 		if !b.makeRoom(need) {
 			b.emitAlone(key, value)
@@ -261,7 +264,8 @@ func (b *Buffer) Emit(key, value []byte) {
 	code := uint64(record.CodeEmitted)
 	if b.part != nil {
 		p := b.part(key, b.o.Parts)
-		// A partition of the user's own may be wrong. The conversion catches negative ones too.
+		// The user's partitioner may return any number. The conversion to uint makes negative
+		// numbers large, so one comparison refuses them too.
 		if uint(p) >= uint(b.o.Parts) {
 			b.fail(partError(p, b.o.Parts))
 			return
@@ -277,9 +281,9 @@ func (b *Buffer) Emit(key, value []byte) {
 	b.stats.Bytes += int64(len(key) + len(value))
 }
 
-// makeRoom makes room for a record of up to need bytes in the chunks being
-// filled: it takes chunks, grows the buffer, or spills. It reports false when
-// there is an error, and for a record that is longer than a chunk.
+// makeRoom makes room for a record of up to need bytes in the chunks being filled. It takes
+// chunks, grows the buffer, or spills. It returns false after an error, after the end, and for
+// a record that is longer than a chunk.
 func (b *Buffer) makeRoom(need int) bool {
 	if !b.alive() || need > membudget.ChunkBytes {
 		return false
@@ -295,7 +299,8 @@ func (b *Buffer) makeRoom(need int) bool {
 	return b.err == nil
 }
 
-// alive polls the kill flag. It reports false after an error and at the end.
+// alive polls the kill flag, and makes runs.ErrKilled the error if the attempt is killed. It
+// returns false after an error and after the end of the buffer.
 func (b *Buffer) alive() bool {
 	if b.err == nil && b.o.Killed() {
 		b.fail(runs.ErrKilled)
@@ -303,34 +308,34 @@ func (b *Buffer) alive() bool {
 	return b.err == nil && !b.ended
 }
 
-// stop ends the user code that is calling, if its attempt is killed: it panics with
-// runs.ErrKilled, which the engine recovers. Code that never returns by itself would keep its
-// core for ever.
-func (b *Buffer) stop() {
+// stopIfKilled panics with runs.ErrKilled if the attempt is killed. The engine recovers the
+// panic. User code that ignores the error and never returns would otherwise keep its core
+// forever.
+func (b *Buffer) stopIfKilled() {
 	if b.o.Killed() {
 		panic(runs.ErrKilled)
 	}
 }
 
-// nextIndex begins the next index chunk. It reports false where there is no
-// memory.
+// nextIndex begins the next index chunk. It returns false if there is no memory. With a divider
+// it first divides the chunk that is full.
 func (b *Buffer) nextIndex() bool {
 	c, ok := b.chunk()
 	if ok {
-		b.note()
+		b.countEntries()
 		if b.divider != nil {
 			b.divide()
 		}
 		b.load.index = append(b.load.index, c)
 		b.cur, b.n = record.EntriesIn(c.Data, record.ChunkEntries), 0
-		// full holds the whole chunk; entries says how much of the last one is in use.
+		// The slice spans the whole chunk. load.entries says how much of the last one is in
+		// use.
 		b.load.full = append(b.load.full, b.cur)
 	}
 	return ok
 }
 
-// nextData begins the next chunk of records. It reports false where there is no
-// memory.
+// nextData begins the next chunk of records. It returns false if there is no memory.
 func (b *Buffer) nextData() bool {
 	c, ok := b.chunk()
 	if ok {
@@ -339,27 +344,27 @@ func (b *Buffer) nextData() bool {
 	return ok
 }
 
-// useData makes c, which the lease holds, the chunk being filled. The arena gives
-// it the next addresses: they ascend in the order of arrival.
+// useData makes c, which the lease holds, the chunk being filled. The arena assigns it the next
+// addresses, so addresses ascend in the order of arrival.
 func (b *Buffer) useData(c *membudget.Chunk) {
 	b.load.chunks = append(b.load.chunks, c)
 	b.data, b.off, b.dataAddr = c.Data, 0, b.load.arena.Add(c.Data)
 }
 
-// note sets the number of entries of the load, which Emit and Take only count in
-// the index chunk being filled.
-func (b *Buffer) note() {
+// countEntries brings load.entries up to date. Emit and Take only count in the index chunk
+// being filled (n).
+func (b *Buffer) countEntries() {
 	if n := len(b.load.index); n > 0 {
 		b.load.entries = (n-1)*record.ChunkEntries + b.n
 	}
 }
 
-// chunk takes a chunk for the load and leaves reserveChunks to the input. The
-// lease may grow beyond its floor for it, because the capacity was promised. What
-// the load and a spill under way hold keeps to the capacity, except for the two
-// chunks that any load needs.
+// chunk takes a chunk for the load, and leaves reserveChunks of the lease to the input. It
+// keeps the invariant of heldBytes, but never refuses a load its first two chunks. The lease
+// may grow beyond its floor, because the capacity was granted before. It returns false if the
+// capacity is used up and may not grow, or if the lease has no memory.
 func (b *Buffer) chunk() (*membudget.Chunk, bool) {
-	// A spill under way frees its chunks on another thread, so the count is atomic.
+	// heldBytes is atomic, because a spill under way frees its chunks on another thread.
 	over := b.heldBytes.Load()+membudget.ChunkBytes > max(b.capacityBytes, leastHeldBytes)
 	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes)) && !b.load.slim() {
 		return nil, false
@@ -374,37 +379,39 @@ func (b *Buffer) chunk() (*membudget.Chunk, bool) {
 	return c, ok
 }
 
-// hold counts a chunk that the load gets.
+// hold adds c to the held bytes of the load and of the buffer.
 func (b *Buffer) hold(c *membudget.Chunk) {
 	b.load.heldBytes += int64(len(c.Data))
 	b.heldBytes.Add(int64(len(c.Data)))
 }
 
-// reserve makes so many chunks of the lease available, if it can.
+// reserve makes the given number of chunks available in the lease, and grows the lease if
+// necessary. It returns false if the budget refuses that.
 func (b *Buffer) reserve(chunks int64) bool {
 	short := chunks*membudget.ChunkBytes - b.lease.Available()
 	return short <= 0 || b.lease.Grow(short)
 }
 
-// atMark is called when the collected bytes, with need more, reach the spill
-// mark: the buffer grows by the rule of Dynamic Split, or spills.
+// atMark is called when a record of need bytes would pass the spill mark. The buffer grows by
+// the rule of Dynamic Split, or spills.
 func (b *Buffer) atMark(need int64) {
 	if b.mayGrow && b.grow(need) {
 		return
 	}
-	b.note()
+	b.countEntries()
 	if !b.load.empty() {
 		b.rotate()
 	}
 }
 
-// grow applies the rule of Dynamic Split [Split11, dynamic buffer enlargement].
-// With abs bytes allocated after pfs of the tfs bytes of the split were read, the
-// whole split needs x bytes: pfs : tfs = abs : x. The buffer grows to x when
-// x < afm * threshold, where afm is the free memory for each map. The size of a
-// table does not follow the input; unless Options.TablesInProportion is set, a table
-// doubles while the rule allows that. After the first refusal the buffer does not ask
-// again, and only spills.
+// grow applies the rule of Dynamic Split [Split11, dynamic buffer enlargement]. abs bytes are
+// allocated after pfs of the tfs bytes of the split were read. The whole split then needs x
+// bytes: pfs : tfs = abs : x. The buffer grows to x if x < afm * threshold, where afm is the
+// free memory for each map.
+//
+// The size of a table does not follow the input. So a table doubles instead, unless
+// Options.TablesInProportion is set. After the first refusal the buffer never grows again, and
+// only spills. grow returns false if the buffer did not grow.
 func (b *Buffer) grow(need int64) bool {
 	abs := b.capacityBytes
 	g := rule.Growth{
@@ -428,12 +435,12 @@ func (b *Buffer) grow(need int64) bool {
 	return true
 }
 
-// flush is called when there is no chunk left: it waits for the spill under way,
-// or spills what is collected.
+// flush is called when the load gets no further chunk. It waits for the spill under way, or
+// spills the load. It fails if neither can free memory.
 func (b *Buffer) flush() {
-	b.note()
+	b.countEntries()
 	switch {
-	// The spill frees its load, and then there may be chunks again.
+	// The spill frees its load at its end, and the caller then tries to take a chunk again.
 	case b.spill.done != nil:
 		b.wait()
 	case !b.load.empty():
@@ -445,19 +452,19 @@ func (b *Buffer) flush() {
 	}
 }
 
-// drop frees what an empty load holds, for example taken blocks whose records all
-// went to segments of their own.
+// drop frees the chunks of a load without records and begins a new load. Such a load holds, for
+// example, a taken block whose records all went to segments of their own.
 func (b *Buffer) drop() {
 	b.free(b.load)
 	b.begin()
 }
 
-// emitAlone adds a record that is longer than a chunk. It gets memory of its own
-// where the capacity allows that. Else it is written to a segment of its own
-// without being copied.
+// emitAlone adds a record for which makeRoom found no room, because it is longer than a chunk.
+// The record gets memory of its own if the capacity allows that. Otherwise it is written to a
+// segment of its own, without a copy in memory. After an error emitAlone drops the record.
 func (b *Buffer) emitAlone(key, value []byte) {
 	if b.err != nil || b.ended {
-		b.stop()
+		b.stopIfKilled()
 		return
 	}
 	need := int64(len(key)) + int64(len(value)) + record.MaxHeaderBytes
@@ -476,7 +483,7 @@ func (b *Buffer) emitAlone(key, value []byte) {
 	}
 }
 
-// emitBig stores a record in memory of its own. It reports false where there is
+// emitBig stores a record of need bytes in memory of its own. It returns false if there is
 // none.
 func (b *Buffer) emitBig(key, value []byte, need int64) bool {
 	if b.n == len(b.cur) && !b.nextIndex() {
@@ -502,10 +509,10 @@ func (b *Buffer) spillAlone(key, value []byte) {
 	b.spillFolded(key, value)
 }
 
-// spillFolded is spillAlone for a record that the stats count already. What was
-// collected before is spilled first, because runs keep the order of arrival.
+// spillFolded is spillAlone for a record that the stats already count. It spills the load
+// first, because runs keep the order of arrival.
 func (b *Buffer) spillFolded(key, value []byte) {
-	b.note()
+	b.countEntries()
 	if !b.load.empty() {
 		b.rotate()
 	}
@@ -517,7 +524,7 @@ func (b *Buffer) spillFolded(key, value []byte) {
 		b.fail(err)
 		return
 	}
-	defer b.spends(&b.stats.SpillTime)()
+	defer b.addTime(&b.stats.SpillTime)()
 	err = b.segment(func(w *runs.Writer) error {
 		for p := range b.o.Parts {
 			if p == part {
@@ -532,12 +539,13 @@ func (b *Buffer) spillFolded(key, value []byte) {
 	}
 }
 
-// Close sorts what is left, which stays in memory unless Options.OnDisk is set, waits for
-// spills, and gives back what only collecting needed. It returns the output, which the caller
-// releases, or the first error; then the caller still has to Discard the buffer.
+// Close ends the buffer. It waits for the spill under way and sorts the last load. The load
+// stays in memory, unless Options.OnDisk is set. Close returns the output, which the caller
+// owns and releases. If Close returns the first error instead, the caller still has to Discard
+// the buffer.
 func (b *Buffer) Close() (*runs.MapOutput, error) {
 	b.addPending()
-	b.note()
+	b.countEntries()
 	b.wait()
 	if b.err == nil && b.lent.wanted {
 		b.err = errors.New("kvbuffer: closed while a block is lent")
@@ -558,7 +566,8 @@ func (b *Buffer) Close() (*runs.MapOutput, error) {
 	return b.end(), nil
 }
 
-// Discard frees everything. It may follow an error of Close.
+// Discard waits for the spill under way, and frees the load and the output. It may follow an
+// error of Close. After a successful Close it does nothing.
 func (b *Buffer) Discard() {
 	if b.ended {
 		return
@@ -569,8 +578,8 @@ func (b *Buffer) Discard() {
 	b.end().Release()
 }
 
-// end gives back the chunks for sorting and writing and drops the references to
-// the others.
+// end gives back the chunks for sorting, writing and arranging. The other chunks belong to the
+// output by now, or are free. It returns the output.
 func (b *Buffer) end() *runs.MapOutput {
 	if b.ended {
 		return b.out
@@ -588,9 +597,9 @@ func (b *Buffer) end() *runs.MapOutput {
 	return b.out
 }
 
-// free gives back all chunks of a load. Entries and addresses of it are void then.
+// free gives back all chunks of l. Entries and addresses of l are invalid afterwards.
 func (b *Buffer) free(l *load) {
-	// Taken blocks lie among chunks too: their lease is the buffer's since Reclaim.
+	// l.chunks includes taken blocks. Reclaim has moved them to the lease of the buffer.
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
 		for _, c := range chunks {
 			b.lease.Free(c)

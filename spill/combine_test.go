@@ -25,7 +25,7 @@ func (firstOf) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 }
 
 func TestACombinerRunsOverEverySortedRun(t *testing.T) {
-	for _, room := range []int64{0, 64 << 20} { // without room beside it, the last run is combined to disk
+	for _, room := range []int64{0, 64 << 20} { // without further memory, the last run is combined to disk
 		k := newKit(t, 4<<20+room)
 		o, done := k.options(4 << 20)
 		o.Parts, o.StartBytes, o.Combiner = 2, 256<<10, func() jobs.Reducer { return firstOf{} }
@@ -61,8 +61,8 @@ func TestACombinerRunsOverEverySortedRun(t *testing.T) {
 	}
 }
 
-// TestATableIsKeptAsRecords: full chunks of a table take less than twice what the records do, and
-// are copied all the same.
+// TestATableIsKeptAsRecords: a load that is a table is copied, even if its full chunks take
+// less than twice the memory of the copy.
 func TestATableIsKeptAsRecords(t *testing.T) {
 	const keys, keyBytes = 5000, 16
 	k := newKit(t, 64<<20)
@@ -147,7 +147,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 			} else {
 				b.EmitSpans(data, spans, value)
 			}
-			clear(data[:cap(data)]) // what was emitted is copied
+			clear(data[:cap(data)]) // Emit has copied the records
 		}
 		out, err := b.Close()
 		if err != nil {
@@ -188,7 +188,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 	release(t, k, outs)
 }
 
-// kind is a sample of what makes keys.
+// kind returns a sample of the keys that makeKey makes.
 func kind(makeKey func(*rand.Rand) string) string {
 	r := rand.New(rand.NewPCG(9, 9))
 	longest := ""

@@ -14,8 +14,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Every byte of a temporary file may be damaged: the merge gives the same
-// records, or an error that names the output; never others.
+// Any byte of a temporary file may be damaged. The merge then returns the right records, or an
+// error that names the output.
 func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 	for _, codec := range []runs.Codec{runs.None, runs.S2, runs.Zstd} {
 		k := newKit(t, 32<<20)
@@ -54,7 +54,7 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 			damaged := bytes.Clone(whole)
 			at := r.IntN(len(whole))
 			if i < 64 {
-				at = i // magic and the first header
+				at = i // the magic and the first header
 			}
 			damaged[at] ^= 1 << r.IntN(8)
 			if i%50 == 49 {
@@ -98,7 +98,8 @@ func (k *kit) tryRead(outs []*runs.MapOutput) (got []pair, err error) {
 	return got, m.Close()
 }
 
-// startMerge spills what emit gives, and begins to merge it; the caller releases all three.
+// startMerge spills the records that emit emits, and opens a merge of them. The caller releases
+// the three results.
 func (k *kit) startMerge(floorBytes int64, emit func(*Buffer)) (*runs.MapOutput, *runs.Merge, *membudget.Lease) {
 	k.t.Helper()
 	o, done := k.options(floorBytes)

@@ -15,8 +15,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// lateKinds are lines whose cuts lie in all sorts of places: many within one
-// prefix, equal ones, such that differ in zeros only.
+// lateKinds are kinds of lines that make different cuts: many cuts within one prefix, equal
+// cuts, and cuts that differ only in zeros.
 var lateKinds = []struct {
 	name string
 	make func(r *rand.Rand) string
@@ -38,9 +38,9 @@ var lateKinds = []struct {
 	{"random bytes", func(r *rand.Rand) string { return randomBytes(r, 12) }},
 }
 
-// What is sorted late is read as what was sorted at once: whole, beside runs
-// that are sorted already, with too little memory to be sorted whole, and
-// after it was evicted before or during the merge.
+// A merge reads outputs that are sorted late in the same order as outputs that are sorted at
+// once. The test covers whole sorts, runs that are sorted already, and too little memory to
+// sort all runs as one. It also covers evictions before and during the merge.
 func TestLateSortingGivesTheStableSort(t *testing.T) {
 	eachLateKind(t, 6, sortLate)
 }
@@ -74,7 +74,7 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		o.Parts, o.Cuts = parts, cuts
 		o.SortLate, o.lateLeastBytes = r.IntN(5) > 0, 1
 		if r.IntN(4) == 0 {
-			o.StartBytes = 2 << 20 // spills when chunks of its index are divided
+			o.StartBytes = 2 << 20 // so that it spills after it has divided chunks of its index
 		}
 		keyed := r.IntN(3) == 0
 		if keyed {
@@ -119,8 +119,8 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 	release(t, k, outs)
 }
 
-// What one merge sorted, for want of memory, or an eviction, the next one gathers
-// as whole keys.
+// One merge may sort a partition, because it has too little memory or because of an eviction.
+// The next merge then gathers it by whole keys.
 func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 	for _, evicts := range []bool{false, true} {
 		for seed := range seeds(8) {
@@ -165,15 +165,15 @@ func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 	}
 }
 
-// readRecords merges one partition within a lease, and closes the lease.
+// readRecords merges one partition with the memory of l, and closes l.
 func (k *kit) readRecords(outs []*runs.MapOutput, p int, l *membudget.Lease) []pair {
 	k.t.Helper()
 	defer l.Close()
 	return k.merged(runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp}, nil)
 }
 
-// takeKeys makes a map output of n records, in blocks that are taken or copied.
-// Keyed records are their key and one byte more, and a value.
+// takeKeys makes a map output of n records, in blocks that are taken or copied. With keyed, a
+// record is its key, one byte more, and a value.
 func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Rand) string, keyed bool, want [][]pair) *runs.MapOutput {
 	b, err := NewBuffer(o)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"mrlocal/spill/record"
 )
 
-// fold folds a value into the accumulator of its key. A sum of a short key is only
-// noted, and added with others (sums.go).
+// fold folds value into the accumulator of key. For a sum of a short key it only queues the
+// value; addSums adds queued values together (sums.go).
 //
-// hot: once a record that is combined.
+// hot: runs once for each record that is combined.
 func (b *Buffer) fold(key, value []byte) {
 	if b.counted--; b.counted == 0 {
 		b.counted = pollEmits
@@ -37,21 +37,23 @@ func (b *Buffer) fold(key, value []byte) {
 	p := &b.sums
 	p.pending[p.filling][p.n&(pendingSums-1)] = keySum{a: a, b: w, meta: meta, delta: binary.LittleEndian.Uint64(value)}
 	if p.n++; p.n == pendingSums {
-		t.ahead(p.pending[p.filling][:])
-		b.turnSums()
+		t.prefetch(p.pending[p.filling][:])
+		b.swapSums()
 	}
 }
 
-// refuseValue fails for a value that is no sum. It is also called where there is
-// no table because of an error. Then it only stops code whose attempt is killed.
+// refuseValue fails for a value that is not a sum, that is, has not 8 bytes. fold also calls it
+// if there is no table because of an error. Then it only stops user code whose attempt is
+// killed.
 func (b *Buffer) refuseValue(value []byte) {
-	b.stop()
+	b.stopIfKilled()
 	if b.err == nil && !b.ended && len(b.load.table.directory) > 0 {
 		b.fail(fmt.Errorf("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
 	}
 }
 
-// first returns the accumulator of a key with one value.
+// first returns the accumulator of a key that has only this value. The result may be value
+// itself, or memory of the Folder.
 func (b *Buffer) first(value []byte) []byte {
 	if b.mode == sumMode {
 		return value
@@ -69,7 +71,7 @@ func (b *Buffer) foldShort(key, value []byte, k *keySum) {
 	}
 }
 
-// foldLong is fold for a key that does not fit a slot.
+// foldLong is foldShort for a key that does not fit in a slot.
 func (b *Buffer) foldLong(key, value []byte, meta uint64) {
 	slot, found := b.load.table.chunkOf(uint32(meta)).findLong(&b.load.arena, key, meta)
 	switch {
@@ -82,15 +84,16 @@ func (b *Buffer) foldLong(key, value []byte, meta uint64) {
 	}
 }
 
-// insert adds a key that the table does not have. a and w are the words of a short
-// key; of a long one a is its first 8 bytes. A key or accumulator longer than a
-// chunk is written to a segment of its own. acc is copied.
+// insert adds a key that is not in the table, with the accumulator acc. a and w are the words
+// of a short key. For a long key, a is its first 8 bytes, and w is ignored. If key and
+// accumulator are longer than a chunk, they are written to a segment of their own. insert
+// copies key and acc.
 func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	stored := 0
 	if len(key) > inlineKey {
 		stored = len(key)
 	}
-	// The key is stored as a whole record, so that sorting need not copy it again.
+	// A long key of a sum is stored as a whole record, so that sorting need not copy it again.
 	if len(key) > inlineKey && b.mode == sumMode {
 		stored = record.EmittedBytes(key, acc)
 	}
@@ -98,7 +101,7 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 		stored += record.AccHeaderBytes + accSpace(len(acc))
 	}
 	if stored > membudget.ChunkBytes {
-		// spillAlone counts the record, which fold has counted already.
+		// spillAlone counts the record, but fold has counted it already.
 		b.load.records--
 		b.stats.Bytes -= int64(len(key) + len(acc))
 		b.countCombined(1, 1)
@@ -129,13 +132,13 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	b.load.table.keys++
 }
 
-// slotCharge is how many bytes of the capacity a key takes: a slot, in a chunk of
-// which two thirds are used, and an entry when it is sorted.
+// slotCharge is the number of bytes of the capacity that a key takes, without its stored bytes.
+// It covers a slot in a chunk that is at most two thirds full, and an entry for sorting.
 const slotCharge = slotBytes*3/2 + record.EntryBytes
 
-// placeFor makes room for a new key that has stored bytes outside of its slot. It
-// returns the chunk of the table that the key belongs to, with a vacant slot; nil
-// when there is an error. The load may be another one afterwards.
+// placeFor makes room for a new key of the given hash that needs stored bytes outside of its
+// slot. It returns the chunk of the table for the key, with a vacant slot, or nil after an
+// error. It may spill, so that b.load is a different load afterwards.
 func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 	need := int64(slotCharge + stored)
 	if need > b.room {
@@ -157,7 +160,7 @@ func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 			b.room -= need
 			return c
 		}
-		// After a flush there may be another table, so the loop looks for the chunk again.
+		// flush may begin a new table, so the loop looks up the chunk again.
 		if !b.splitTable(c, hash) {
 			b.flush()
 		}
@@ -165,8 +168,7 @@ func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 	return nil
 }
 
-// startTable gives an empty load a table of one chunk. It reports false when there
-// is an error.
+// startTable gives an empty load a table of one chunk. It returns false after an error.
 func (b *Buffer) startTable() bool {
 	if !b.alive() {
 		return false
@@ -182,8 +184,8 @@ func (b *Buffer) startTable() bool {
 	return false
 }
 
-// splitTable splits the chunk c, where hash belongs. It reports false where there
-// is no memory or splitting would not help; then the load is spilled.
+// splitTable splits c, the chunk for hash. It returns false if there is no memory, or if no
+// split can divide the keys of c. The caller then spills the load.
 func (b *Buffer) splitTable(c *tableChunk, hash uint32) bool {
 	if c.depth == maxDepth || !c.divisible() {
 		return false
@@ -196,16 +198,16 @@ func (b *Buffer) splitTable(c *tableChunk, hash uint32) bool {
 	return ok
 }
 
-// store copies p to the chunk being filled, which has room for it, and returns the
-// address.
+// store copies p to the chunk being filled, which must have room for it. It returns the address
+// of the copy.
 func (b *Buffer) store(p []byte) uint64 {
 	addr := b.dataAddr + uint64(b.off)
 	b.off += copy(b.data[b.off:], p)
 	return addr
 }
 
-// storeSum stores a key as an emitted record with a sum, and returns the address of the
-// key in it. The slot has the sum until the table is sorted (slotEntries).
+// storeSum stores a key and its sum as an emitted record, and returns the address of the key in
+// it. The slot holds the current sum; slotEntries writes it to the record.
 func (b *Buffer) storeSum(key, sum []byte) uint64 {
 	addr := b.dataAddr + uint64(b.off)
 	size := record.PutEmitted(b.data[b.off:], key, sum)
@@ -213,10 +215,12 @@ func (b *Buffer) storeSum(key, sum []byte) uint64 {
 	return addr + uint64(size-len(key)-len(sum))
 }
 
-// accSpace is how many bytes an accumulator of n bytes gets, with room to grow.
+// accSpace returns the bytes that are reserved for an accumulator of n bytes: half as much
+// again and 8 bytes, so that it can grow in place.
 func accSpace(n int) int { return n + n/2 + 8 }
 
-// storeAcc stores an accumulator: its header, its bytes, and room to grow.
+// storeAcc stores an accumulator and returns its address. The layout is: reserved bytes and
+// used bytes, 4 bytes each, then the accumulator, then room to grow.
 func (b *Buffer) storeAcc(acc []byte) uint64 {
 	addr := b.dataAddr + uint64(b.off)
 	p := b.data[b.off:]
@@ -227,17 +231,18 @@ func (b *Buffer) storeAcc(acc []byte) uint64 {
 	return addr
 }
 
-// foldSlot folds value into the accumulator of a slot. An accumulator that outgrows
-// its room moves to the chunk being filled. If there is no room there, moveOut
-// spills the load.
+// foldSlot folds value into the accumulator of slot. If the accumulator outgrows its reserved
+// bytes, it moves to the chunk being filled. If there is no room there, moveOut spills the
+// load.
 func (b *Buffer) foldSlot(key, slot, value []byte) {
 	p := b.load.arena.At(binary.LittleEndian.Uint64(slot[slotAcc:]))
 	space, n := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:])
-	// Fold may append to old within its capacity, and so grow the accumulator in place.
+	// The capacity of old ends at the reserved bytes, so Fold may append in place up to there.
 	old := p[record.AccHeaderBytes : record.AccHeaderBytes+n : record.AccHeaderBytes+space]
 	acc := b.o.Folder.Fold(old, value)
 	if len(acc) <= int(space) {
-		// Fold has returned memory of its own, which is copied while it is still valid.
+		// Fold has returned memory of its own. It is valid only until the next Fold, so copy
+		// it.
 		if len(acc) > 0 && (len(old) == 0 || &acc[0] != &old[0]) {
 			copy(p[record.AccHeaderBytes:record.AccHeaderBytes+space], acc)
 		}
@@ -253,18 +258,17 @@ func (b *Buffer) foldSlot(key, slot, value []byte) {
 	b.moveOut(key, slot, acc)
 }
 
-// moveOut handles a key whose accumulator has no room. It marks the slot of the
-// key as dead, spills all else that was collected, and adds the key to the next
-// load.
+// moveOut handles a key whose accumulator acc has no room in the load. It marks the slot of the
+// key as dead, spills the rest of the load, and adds the key to the next load.
 func (b *Buffer) moveOut(key, slot, acc []byte) {
-	acc = append([]byte(nil), acc...) // it may lie in the load that is spilled
+	acc = append([]byte(nil), acc...) // acc may lie in the load that is spilled
 	binary.LittleEndian.PutUint64(slot[slotMeta:], binary.LittleEndian.Uint64(slot[slotMeta:])|deadSlot)
 	b.load.table.keys--
-	if b.note(); b.load.table.keys > 0 {
+	if b.countEntries(); b.load.table.keys > 0 {
 		b.rotate()
 	} else {
 		b.free(b.load)
-		// The key was counted in the load that is gone, and goes on in the new one.
+		// rotate did not count the records of this load. The new load carries them on.
 		records := b.load.records
 		b.begin()
 		b.load.records = records

@@ -9,8 +9,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// manyWords are words of one text, Zipf distributed, as a mapper hands them
-// over.
+// manyWords returns the words of one text, by Zipf's law, in the form in which a mapper emits
+// them.
 func manyWords(distinct int, format string) (data []byte, spans []jobs.Span) {
 	zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 1)), 1.07, 5, uint64(distinct-1))
 	for range 1 << 20 {
@@ -62,10 +62,10 @@ func BenchmarkSumSpans(b *testing.B) {
 	}
 }
 
-// embedsSum folds as jobs.Sum does, which the kvbuffer does not know.
+// embedsSum folds as jobs.Sum does, but the kvbuffer does not recognize it.
 type embedsSum struct{ jobs.Sum }
 
-// sumsToo says that it folds as jobs.Sum does. Its own Fold must not be called.
+// sumsToo is a jobs.Summer. Its own Fold must not be called.
 type sumsToo struct{ embedsSum }
 
 func (sumsToo) Sums() {}
@@ -121,7 +121,7 @@ func BenchmarkFoldSpans(b *testing.B) {
 	}
 }
 
-// Every word is new: the table grows, chunk by chunk, and is sorted.
+// Every word is new, so the table grows chunk by chunk, and is then sorted.
 func BenchmarkTableGrowth(b *testing.B) {
 	const words = 1 << 20
 	var data []byte
@@ -179,9 +179,9 @@ func TestEmittingSpansDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Keys made to have one hash collide only where the seed is known. There they cost more
-// than others, but not without bound: a chunk of them is spilled as it stands. What is
-// counted, and its order, does not depend on the seed.
+// Keys that were made to have one hash collide only if the table has the seed for which they
+// were made. There they cost more than others, but the cost is bounded: a chunk of them is
+// spilled and not split. The counts and their order do not depend on the seed.
 func TestKeysOfOneHashCollideOnlyWithTheirSeed(t *testing.T) {
 	const keys, parts = 8000, 3
 	one := jobs.AppendUint64(nil, 1)
@@ -229,7 +229,7 @@ func TestKeysOfOneHashCollideOnlyWithTheirSeed(t *testing.T) {
 	}
 }
 
-// folded adds up the sums of neighbours with one key.
+// folded adds the sums of neighbours with the same key.
 func folded(sums []pair) (all []pair) {
 	for _, x := range sums {
 		if n := len(all) - 1; n >= 0 && all[n].key == x.key {

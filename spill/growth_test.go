@@ -7,9 +7,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// TestTablesGrowByBothRules counts words of a vocabulary of 20,000 in a table of 64 KiB
-// [Split11, "buffer terms"]. By pfs : tfs = abs : x it takes more memory than by doubling,
-// and asks less often; both hold all words without a spill.
+// TestTablesGrowByBothRules counts words of a vocabulary of 20,000 in a table that starts with
+// 64 KiB [Split11, "buffer terms"]. By pfs : tfs = abs : x the table takes more memory than by
+// doubling, and grows less often. By both rules it holds all words without a spill.
 func TestTablesGrowByBothRules(t *testing.T) {
 	const records = 400_000
 	grown := func(proportion bool) (s Stats, capacity, used int64) {
@@ -21,7 +21,7 @@ func TestTablesGrowByBothRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Few words are frequent: the n-th draw takes a word below n modulo a number that grows.
+		// A few words are frequent: the n-th draw takes a word below n modulo a growing number.
 		state := uint64(1)
 		for i := range records {
 			if i%100 == 0 {

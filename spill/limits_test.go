@@ -12,8 +12,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// A worked example of the rule [Split11, "buffer terms"]: 100 bytes allocated after
-// 32 of 64 bytes of the split were read make 200.
+// A worked example of the rule [Split11, "buffer terms"]: 100 bytes were allocated after 32 of
+// 64 bytes of the split were read, so the buffer grows to 200 bytes.
 func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 	const unit = 10 << 10
 	for _, c := range []struct {
@@ -115,8 +115,8 @@ func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
 	}
 }
 
-// Three giants of three quarters of the bound, which differ in their last
-// bytes only, among small records: each is spilled alone and read alone.
+// Three records of three quarters of the memory bound differ only in their last bytes. Among
+// small records, each of them is spilled alone and read alone.
 func TestGiantsAreHeldOneAtATime(t *testing.T) {
 	const bound = 16 << 20
 	giant := strings.Repeat("g", bound*3/4-membudget.ChunkBytes)
@@ -165,8 +165,8 @@ func TestGiantsThatDoNotFitAreAnError(t *testing.T) {
 	out.Release()
 }
 
-// A buffer with the least lease, under a budget with nothing free, takes any
-// number of records.
+// A buffer with the least lease, in a budget without free memory, accepts any number of
+// records.
 func TestTheLeastLeaseIsEnough(t *testing.T) {
 	for _, mode := range []string{"emit", "sum", "take"} {
 		t.Run(mode, func(t *testing.T) {

@@ -5,26 +5,27 @@ import (
 	"math/bits"
 )
 
-// HashPartition is the partition of key where a job has no partitioner.
-// It maps the range of the hash to 0 to parts-1, in order.
+// HashPartition returns the partition of key, 0 to parts-1, for a job without a partitioner. It
+// scales a 32-bit hash to that range. It returns the same partition in every process.
 func HashPartition(key []byte, parts int) int {
 	return int(uint64(partitionSeed().key(key)) * uint64(parts) >> 32)
 }
 
-// seed chooses a hash function. Each run has a seed of its own for its tables, so
-// that nobody can make keys that collide in them. a is odd.
+// seed chooses a hash function. Each run draws a seed for its tables, so that no input can be
+// made whose keys all collide. a is odd.
 type seed struct{ a, b uint64 }
 
-// partitionSeed consists of odd constants without a pattern. The hash for partitions
-// is the same in every process, so partitions are.
+// partitionSeed returns the seed of HashPartition. It is constant, because all processes of a
+// job have to agree on the partition of a key.
 func partitionSeed() seed { return seed{mixA, mixB} }
 
+// mixA and mixB are odd numbers whose bits have no pattern.
 const (
 	mixA = 0x9e37_79b9_7f4a_7c15
 	mixB = 0xe703_7ed1_a0b4_28db
 )
 
-// newSeed makes a seed of any number. 0 makes partitionSeed.
+// newSeed derives a seed from n. It returns partitionSeed if n is 0.
 func newSeed(n uint64) seed {
 	p := partitionSeed()
 	if n == 0 {
@@ -33,19 +34,19 @@ func newSeed(n uint64) seed {
 	return seed{p.mix(n, 0) | 1, p.mix(n, 1)}
 }
 
-// mix spreads two words over 64 bits by one wide multiplication.
+// mix hashes two words to 64 bits with one multiplication of 128 bits.
 func (s seed) mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^s.a, b^s.b)
 	return hi ^ lo
 }
 
-// words is the 32-bit hash of a key of up to 16 bytes.
+// words returns the 32-bit hash of a key of up to 16 bytes, given as its two words.
 func (s seed) words(a, b uint64) uint32 {
 	h := s.mix(a, b)
 	return uint32((h * s.a) >> 32)
 }
 
-// key is the 32-bit hash of a key of any length.
+// key returns the 32-bit hash of a key of any length.
 func (s seed) key(key []byte) uint32 {
 	if len(key) <= inlineKey {
 		a, b := words(key)
@@ -54,8 +55,8 @@ func (s seed) key(key []byte) uint32 {
 	return s.long(key)
 }
 
-// long is the hash of a key longer than 16 bytes. The last 16 bytes are mixed
-// in at once, also those that were mixed in before.
+// long returns the 32-bit hash of a key longer than 16 bytes. The last step mixes the last 16
+// bytes of the key. They may overlap the bytes of the step before, so no length needs padding.
 func (s seed) long(key []byte) uint32 {
 	h := uint64(len(key)) * s.a
 	p := key

@@ -12,11 +12,11 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// idleCores runs what a merge wants to run on idle cores.
+// idleCores runs the helpers of a merge, as idle cores do.
 type idleCores struct {
 	most            int32
 	working, helped atomic.Int32
-	busy            func() bool // another task has got the core; nil: never
+	busy            func() bool // reports that another task has taken the core; nil: never
 	ended           sync.WaitGroup
 }
 
@@ -33,9 +33,9 @@ func (c *idleCores) beside(f func(idle func() bool)) bool {
 	return true
 }
 
-// A partition that is sorted range by range, by several goroutines, is read as what was sorted
-// at once: beside runs that were sorted at once or spilled, with too little memory for ranges, and
-// after an eviction.
+// Several goroutines sort a partition range by range. A merge reads it in the same order as if
+// it was sorted at once. That holds beside runs that were sorted at once or spilled, with too
+// little memory for ranges, and after an eviction.
 func TestRangesGiveTheStableSort(t *testing.T) {
 	eachLateKind(t, 5, sortRanges)
 }
@@ -52,7 +52,7 @@ func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand
 		case 0:
 			o.lateLeastBytes = 1 << 40 // sorted at once
 		case 1:
-			o.StartBytes = 2 << 20 // spills when chunks of its index are divided
+			o.StartBytes = 2 << 20 // so that it spills after it has divided chunks of its index
 		}
 		if n := 20_000 + r.IntN(20_000); r.IntN(2) == 0 {
 			outs = append(outs, k.takeKeys(o, r, n, m, makeKey, false, want))
@@ -69,7 +69,7 @@ func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand
 	event := [...]string{"nothing", "tight", "evicted before", "evicted while it is read", "evicted while it is read"}[r.IntN(5)]
 	what := fmt.Sprintf("seed %d, %d maps, %d cores, %s", seed, len(outs), cores.most, event)
 	evict := func() {
-		if _, err := outs[len(outs)/2].Evict(); err != nil { // sorts it
+		if _, err := outs[len(outs)/2].Evict(); err != nil { // sorts the output
 			t.Fatal(err)
 		}
 	}
@@ -102,12 +102,12 @@ func (k *kit) emitKeys(o Options, r *rand.Rand, n int, makeKey func(*rand.Rand) 
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	long := r.IntN(3) * n / 2 // none, one in the middle, or one behind the end
+	long := r.IntN(3) * n / 2 // index of a long record; 0 and n: none
 	for i := range n {
 		key, value := makeKey(r), fmt.Sprint(i)
 		switch {
 		case i == long && i > 0:
-			value = string(make([]byte, 300<<10)) // has memory of its own
+			value = string(make([]byte, 300<<10)) // so long that it gets memory of its own
 		case i%1000 == 999:
 			value = string(make([]byte, 3000))
 		}
@@ -121,8 +121,8 @@ func (k *kit) emitKeys(o Options, r *rand.Rand, n int, makeKey func(*rand.Rand) 
 	return out
 }
 
-// Other cores sort, and have ended when a merge is closed that was not read to its end. The
-// entries that are sorted ahead take a part of what all take.
+// Other cores sort ranges. They have stopped when a merge is closed, even if it was not read to
+// its end. The entries that are sorted ahead take only a part of the memory of all entries.
 func TestOtherCoresSortRanges(t *testing.T) {
 	k := newKit(t, 96<<20)
 	r := rand.New(rand.NewPCG(1, 22))

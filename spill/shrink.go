@@ -7,24 +7,24 @@ import (
 )
 
 const (
-	// pieceMax is the most bytes that a piece of a chunk is taken for.
+	// pieceMax: memory of at most this many bytes is taken as a piece of a chunk.
 	pieceMax = membudget.ChunkBytes / 2
 
-	// shrinkRecordMax: a run with a longer record is not copied.
+	// shrinkRecordMax: a load with a longer record, in bytes, is not copied.
 	shrinkRecordMax = 64 << 10
 
-	// shrinkHeldMax: a load that takes more and is no table has mostly filled its
-	// chunks.
+	// shrinkHeldMax: a load that holds more bytes and is no table has mostly full chunks. It is
+	// not copied.
 	shrinkHeldMax = 16 * membudget.ChunkBytes
 )
 
-// shrunk copies a sorted load, record by record in order, to memory of exactly its size.
-// It does so if the load is a table, or takes at least twice that memory. The second is
-// true of the output of a small map, which has hardly begun its chunks. Thousands of
-// small maps then fit in memory, and merges read the copy from front to back. A table is
-// copied however full it is, because reduces cannot sort entries that stand for slots,
-// and merging costs more than sorting (Merge.sortWhole). It returns nil where copying
-// does not pay or there is no room for the copy beside the load.
+// shrunk copies the records of a sorted load, in order, to memory of exactly their size. It
+// returns nil if a copy does not pay, or if there is no room for it beside the load.
+//
+// The copy pays in two cases. The load takes at least twice the memory of the copy: then a
+// small map has hardly filled its chunks, and thousands of such outputs fit in memory once
+// copied. Or the load is a table: reduces cannot sort entries of slots, and merging costs more
+// than sorting (runs.Merge.sortWhole). Merges also read a copy from front to back.
 func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	held, records := 0, 0
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
@@ -53,33 +53,34 @@ func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	return c
 }
 
-// copier writes a run in memory, record by record in order. Its chunks are of
-// the buffer's lease, which it grows beyond what the load takes.
+// copier writes a sorted run to memory. It takes its chunks from the lease of the buffer, and
+// grows the lease if necessary.
 type copier struct {
 	lease   *membudget.Lease
 	load    load
-	records int // that will come; -1: not known, whole chunks are taken
-	left    int // bytes of the records that are yet to come
+	records int // to come; -1: not known, so whole chunks are taken
+	left    int // bytes of the records that are still to come
 
 	entries []record.Entry // the index chunk being filled
-	n       int            // entries in it
+	n       int            // entries in use in entries
 	data    []byte         // the chunk being filled
-	off     int            // in data
-	addr    uint64         // of data
+	off     int            // next free byte of data
+	addr    uint64         // address of data[0] in the arena of load
 
-	slices []record.Slice // one for each index chunk; Ends only of partitions that have ended in it
+	slices []record.Slice // one for each index chunk; Ends has only the partitions that have ended in it
 	stats  []record.PartStat
 	part   int
-	full   bool // there was no memory for a record
+	full   bool // there was no memory for a record; all later records are refused
 }
 
-// newCopier makes a copier of so many records, which take dataBytes; -1: their
-// number is not known.
+// newCopier makes a copier for the given number of records, which take dataBytes together. If
+// records is -1, their number is not known, and dataBytes is ignored.
 func newCopier(b *Buffer, records, dataBytes int) *copier {
 	return &copier{lease: b.lease, records: records, left: dataBytes, stats: make([]record.PartStat, b.o.Parts)}
 }
 
-// copy adds all records of slices. It reports false where there is no memory.
+// copy adds all records of slices, whose addresses refer to a. It returns false if there is no
+// memory for the whole copy.
 func (c *copier) copy(a *record.Arena, slices []record.Slice) bool {
 	var m runs.Merger
 	for p := range c.stats {
@@ -97,8 +98,8 @@ func (c *copier) copy(a *record.Arena, slices []record.Slice) bool {
 	return true
 }
 
-// add adds the next record. It reports false where there is no memory for it,
-// and from then on.
+// add copies the next record. It returns false if there is no memory for it; then it also
+// refuses all later records.
 func (c *copier) add(key, value []byte) bool {
 	need := record.EmittedBytes(key, value)
 	if c.full || c.n == len(c.entries) && !c.nextIndex() || need > len(c.data)-c.off && !c.nextData(need) {
@@ -113,8 +114,8 @@ func (c *copier) add(key, value []byte) bool {
 	return true
 }
 
-// nextIndex takes memory for the entries of all records, or, where their number
-// is not known, of a chunk.
+// nextIndex takes memory for the entries of all records, or for a chunk of entries if the
+// number of records is not known. It returns false if there is no memory.
 func (c *copier) nextIndex() bool {
 	c.endIndex()
 	records := c.records
@@ -130,7 +131,7 @@ func (c *copier) nextIndex() bool {
 	return ok
 }
 
-// endIndex makes the index chunk being filled a slice.
+// endIndex completes the slice of the index chunk being filled.
 func (c *copier) endIndex() {
 	if len(c.slices) == 0 {
 		return
@@ -142,8 +143,9 @@ func (c *copier) endIndex() {
 	}
 }
 
-// nextData takes a chunk for the next records, of at least need bytes. It returns false if there
-// is no room. If the size of the whole copy is known, no chunk is larger than what is left.
+// nextData takes memory of at least need bytes for the next records. It returns false if there
+// is none. If the size of the whole copy is known, it takes no more than the records still
+// need.
 func (c *copier) nextData(need int) bool {
 	bytes := membudget.ChunkBytes
 	if c.records >= 0 {
@@ -157,7 +159,7 @@ func (c *copier) nextData(need int) bool {
 	return ok
 }
 
-// endPart ends a partition.
+// endPart ends the current partition. Later records belong to the next one.
 func (c *copier) endPart() {
 	c.part++
 	if len(c.slices) > 0 {
@@ -166,8 +168,11 @@ func (c *copier) endPart() {
 	}
 }
 
-// take takes so many bytes, contiguous: a piece of a chunk, a chunk, or more.
+// take takes contiguous memory of the given number of bytes: a piece of a chunk, a chunk, or a
+// mapping that is longer than a chunk. It grows the lease if necessary, and returns false if
+// the budget refuses that.
 func (c *copier) take(bytes int) (*membudget.Chunk, bool) {
+	// The lease charges whole pages. ChunkBytes/64 is one page.
 	charge := int64(max(bytes, membudget.ChunkBytes) + membudget.ChunkBytes/64)
 	if bytes == membudget.ChunkBytes {
 		charge = membudget.ChunkBytes
@@ -184,7 +189,7 @@ func (c *copier) take(bytes int) (*membudget.Chunk, bool) {
 	return c.lease.Big(int64(bytes))
 }
 
-// keep makes the copy the run in memory of the buffer's output.
+// keep makes the copy the run in memory of the output of b, which then owns the copy.
 func (c *copier) keep(b *Buffer) {
 	c.endIndex()
 	b.adopt(&c.load, c.slices, c.stats, nil)

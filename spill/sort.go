@@ -7,26 +7,26 @@ import (
 	"mrlocal/spill/record"
 )
 
-// load is what a buffer has collected since its last spill. It owns its chunks,
-// which the lease of the buffer holds. While a load is collected, the goroutine
-// of the buffer uses it; rotate hands it to a spill as a whole.
+// load holds the records that a buffer has collected since its last spill. It owns its chunks,
+// which are charged to the lease of the buffer. The goroutine of the buffer fills it. rotate
+// hands the whole load to a spill.
 type load struct {
 	arena   record.Arena
 	chunks  []*membudget.Chunk // records, blocks that were taken, the table
 	index   []*membudget.Chunk // entries
-	full    [][]record.Entry   // what lies in index: record.ChunkEntries each, the last one fewer
-	entries int                // in all of index (Buffer.note)
-	ends    [][]int            // where the partitions end in the index chunks that are divided
+	full    [][]record.Entry   // the entries in index: record.ChunkEntries each, fewer in the last one
+	entries int                // in all of index; Buffer.countEntries brings it up to date
+	ends    [][]int            // for each index chunk that is divided, where its partitions end
 	table   table
-	records int64 // as they were emitted, before combining
+	records int64 // before combining
 
-	heldBytes int64 // chunks that collecting took; sorting may take more
+	heldBytes int64 // chunks taken to collect; sorting may take more
 }
 
 func (l *load) empty() bool { return l.entries == 0 && l.table.keys == 0 }
 
-// slim reports whether the load has fewer than the two chunks that any load
-// needs: one of records and one of entries.
+// slim reports whether the load has fewer than two chunks. Any load needs two: one of records
+// and one of entries.
 func (l *load) slim() bool { return len(l.chunks)+len(l.index) < 2 }
 
 // indexed returns the entries of the i-th index chunk.
@@ -34,28 +34,29 @@ func (l *load) indexed(i int) []record.Entry {
 	return l.full[i][:min(record.ChunkEntries, l.entries-i*record.ChunkEntries)]
 }
 
-// sorting turns loads into sorted slices. Its memory is scratch, a chunk of the
-// buffer, and what the lease gives beyond that (room).
+// sorting turns loads into sorted slices. Its memory is scratch, a chunk that the buffer keeps,
+// and what room adds to the lease. A buffer and its spill use it in turn.
 type sorting struct {
 	parts   int
 	cuts    [][]byte                        // Options.Cuts
-	part    func(key []byte, parts int) int // of a taken record; nil: one part, or cuts
+	part    func(key []byte, parts int) int // of a record that was taken; nil: one partition, or cuts
 	lease   *membudget.Lease
 	sorter  record.Sorter
 	scratch *membudget.Chunk
-	counts  []int // by partition
+	counts  []int // by partition; reused
 
-	grownBytes int64 // that the lease grew by for room
+	grownBytes int64 // by which room has grown the lease
 
-	// What the records of the table sorted last take when they are copied.
+	// Bytes of all records of the table sorted last, and of the longest one, as copies.
 	slotBytes, longestSlot int
-	touched                byte // keeps the compiler from removing reads that only fill the cache
+	touched                byte // keeps the compiler from removing the reads that warm the cache
 }
 
-// sort sorts a load and returns its slices, in the order of arrival. If there is
-// memory for all entries side by side, they become one slice and the index chunks
-// are freed. Else each index chunk is sorted in place and becomes a slice, and
-// the reader of the slices merges them.
+// sort sorts a load and returns its slices in the order of arrival. If the lease has memory for
+// all entries side by side, they become one slice, and the index chunks are freed. Otherwise
+// each index chunk is sorted in place and becomes a slice, and readers merge the slices. The
+// slices refer to memory of the load. sort fails if the partitioner returns a number out of
+// range.
 func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	s.sorter.Arena = &l.arena
 	if l.table.keys > 0 {
@@ -79,15 +80,15 @@ func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	return slices, nil
 }
 
-// room takes contiguous memory for n entries, if the budget has it free. giveBack
-// gives back what the lease grew by.
+// room takes contiguous memory for n entries, if the budget has it free. It may grow the lease;
+// giveBack undoes that.
 func (s *sorting) room(n int) (*membudget.Chunk, bool) {
 	c, grown, ok := record.Take(s.lease, n)
 	s.grownBytes += grown
 	return c, ok
 }
 
-// freeIndex frees the index chunks of a load whose entries were gathered.
+// freeIndex frees the index chunks of l. The caller has copied their entries.
 func (s *sorting) freeIndex(l *load) {
 	for _, c := range l.index {
 		s.lease.Free(c)
@@ -95,16 +96,15 @@ func (s *sorting) freeIndex(l *load) {
 	l.index, l.full = nil, nil
 }
 
-// giveBack shrinks the lease by what it grew for room. It is called when the load
-// is written and freed.
+// giveBack shrinks the lease by what room added. The caller has freed the load before.
 func (s *sorting) giveBack() {
 	s.lease.Shrink(s.grownBytes)
 	s.grownBytes = 0
 }
 
-// inPlace sorts entries that are no more than the scratch. Partitions that are
-// ranges of keys are found in the sorted order; other entries are first
-// distributed by partition, and then each partition is sorted.
+// inPlace sorts e, which must not be longer than the scratch. Partitions that are ranges of
+// keys are found in the sorted order. Otherwise it distributes the entries by partition first,
+// and then sorts each partition.
 func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, error) {
 	if s.part == nil {
 		s.sorter.Sort(e, 0)
@@ -118,10 +118,10 @@ func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, erro
 		}
 		s.counts[p+1]++
 	}
-	ends := s.sums()
+	ends := s.partEnds()
 	out := s.sorter.Scratch[:len(e)]
 	for i := range e {
-		p, _ := s.partOf(a, e[i].Ref) // was in range above
+		p, _ := s.partOf(a, e[i].Ref) // the first loop has checked the range
 		out[s.counts[p]] = e[i]
 		s.counts[p]++
 	}
@@ -133,9 +133,9 @@ func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, erro
 	return slice, nil
 }
 
-// sums turns s.counts, in which counts[p+1] is the size of partition p, into
-// where each partition begins, and returns where each ends.
-func (s *sorting) sums() (ends []int) {
+// partEnds returns where each partition ends. On entry, s.counts[p+1] is the size of partition
+// p. On return, s.counts[p] is where partition p begins.
+func (s *sorting) partEnds() (ends []int) {
 	ends = make([]int, s.parts)
 	for p := range ends {
 		s.counts[p+1] += s.counts[p]
@@ -144,8 +144,9 @@ func (s *sorting) sums() (ends []int) {
 	return ends
 }
 
-// gather copies all entries of the load to out and sorts them. The copy already
-// distributes them by partition, or by the highest bits in which prefixes differ.
+// gather copies all entries of the load to out and sorts them. While it copies, it distributes
+// the entries by partition. Without a partitioner it distributes them by the highest bits in
+// which their prefixes differ.
 func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 	if s.part != nil {
 		return s.gatherParts(l, out)
@@ -159,7 +160,7 @@ func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 	return record.Slice{Entries: out, Ends: record.CutEnds(s.cuts, s.parts, &l.arena, out)}, nil
 }
 
-// gatherParts is gather for partitions that are no ranges of keys.
+// gatherParts is gather for partitions that are not ranges of keys.
 func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error) {
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for i := range l.index {
@@ -171,10 +172,10 @@ func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error)
 			s.counts[p+1]++
 		}
 	}
-	slice := record.Slice{Entries: out, Ends: s.sums()}
+	slice := record.Slice{Entries: out, Ends: s.partEnds()}
 	for i := range l.index {
 		for _, e := range l.indexed(i) {
-			p, _ := s.partOf(&l.arena, e.Ref) // was in range above
+			p, _ := s.partOf(&l.arena, e.Ref) // the first loop has checked the range
 			out[s.counts[p]] = e
 			s.counts[p]++
 		}
@@ -183,10 +184,10 @@ func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error)
 	return slice, nil
 }
 
-// sortTable makes entries for the slots of the table and sorts them. There is one
-// slice where there is memory for all entries. Else each chunk of the table has a
-// slice, whose entries lie in the third of the chunk that no slot uses. The table
-// cannot be searched any more.
+// sortTable makes entries for the slots of the table and sorts them. If there is memory for all
+// entries, it returns one slice. Otherwise it returns a slice for each chunk of the table; its
+// entries lie in the third of the chunk that no slot uses. Keys cannot be looked up in the
+// table afterwards.
 func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
 	l.arena.Sums = l.table.sums
 	s.slotBytes, s.longestSlot = 0, 0
@@ -221,8 +222,7 @@ func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
 	return slices, nil
 }
 
-// spread sorts entries that may be more than the scratch and lie in memory that
-// room took.
+// spread sorts entries of any number, in memory that room took.
 func (s *sorting) spread(a *record.Arena, e []record.Entry) (record.Slice, error) {
 	if len(e) <= len(s.sorter.Scratch) {
 		return s.inPlace(a, e)
@@ -237,9 +237,9 @@ func (s *sorting) spread(a *record.Arena, e []record.Entry) (record.Slice, error
 	return record.Slice{Entries: e, Ends: ends}, nil
 }
 
-// byPart divides entries, all of partitions lo to hi-1, by partition: in place, by
-// halves, so that it needs no memory. e begins at place at of the whole; byPart
-// writes to ends where each partition ends there.
+// byPart divides e, whose entries belong to partitions lo to hi-1, by partition. It works in
+// place and by halves, so it needs no memory. e begins at index at of the whole slice. byPart
+// sets ends[p], the index in the whole slice where partition p ends.
 func (s *sorting) byPart(a *record.Arena, e []record.Entry, lo, hi, at int, ends []int) {
 	if hi-lo == 1 {
 		ends[lo] = at + len(e)
@@ -259,8 +259,9 @@ func (s *sorting) byPart(a *record.Arena, e []record.Entry, lo, hi, at int, ends
 	s.byPart(a, e[i:], mid, hi, at+i, ends)
 }
 
-// slotEntries writes to out the entries of the first len(out) slots of c, which are
-// compacted. It also adds up what their records take when they are copied.
+// slotEntries writes to out the entries of the first len(out) slots of c, which are compacted.
+// It also adds up the bytes of their records (slotBytes) and finds the longest one. It fails if
+// the partitioner returns a number out of range.
 func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry) error {
 	for i := range out {
 		slot := c.slots[i*slotBytes : (i+1)*slotBytes]
@@ -286,18 +287,20 @@ func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry
 	return nil
 }
 
-// slotsAhead is how many keys are read at a time, so that they arrive together.
+// slotsAhead is the number of slots whose keys are read in a row, so that their cache misses
+// overlap.
 const slotsAhead = 32
 
-// touchKeys reads a byte of the keys of slotsAhead slots from i on, of n.
+// touchKeys reads a byte of the key of slotsAhead slots, from i on. c has n slots in use.
 func (s *sorting) touchKeys(a *record.Arena, c *tableChunk, i, n int) {
 	for end := min(i+slotsAhead, n); i < end; i++ {
 		s.touched += a.TouchSlotKey(c.slots[i*slotBytes:])
 	}
 }
 
-// partOf returns the partition of the record at ref. An emitted record and a slot
-// have it in their code; for a taken one the partitioner is asked.
+// partOf returns the partition of the record at ref. The code of an emitted record or of a slot
+// holds it. For a taken record it calls the partitioner, and fails if the number is out of
+// range.
 func (s *sorting) partOf(a *record.Arena, ref uint64) (int, error) {
 	if code := ref & record.CodeMask; code >= record.CodeSlot {
 		return int(code &^ record.KindMask), nil
@@ -313,8 +316,8 @@ func partError(p, parts int) error {
 	return fmt.Errorf("partition %d of %d: out of range", p, parts)
 }
 
-// newDivider returns what divides the entries of a buffer whose records the
-// reduces sort (Options.SortLate), and nil where this buffer has to sort them.
+// newDivider returns the Divider for a buffer whose records the reduces sort
+// (Options.SortLate). It returns nil if the buffer has to sort them itself.
 func (b *Buffer) newDivider() *record.Divider {
 	if !b.o.SortLate || b.mode != sortMode || b.o.Combiner != nil || b.o.Parts > record.MostParts {
 		return nil
@@ -328,12 +331,12 @@ func (b *Buffer) newDivider() *record.Divider {
 	return record.NewDivider(b.o.Parts, nil, b.sorting.partOf)
 }
 
-// divide divides the index chunks that are full, and at the end the last one.
-// The records that they stand for are then still in the cache.
+// divide divides the index chunks that are full but not yet divided; at the end also the last
+// one. Their records are then still in the cache.
 func (b *Buffer) divide() {
 	l := b.load
 	for i := len(l.ends); i < len(l.full) && b.err == nil; i++ {
-		// Divide needs as much scratch as a chunk has entries, which is what NewBuffer took.
+		// Divide needs a scratch of as many entries as a chunk has. NewBuffer took that much.
 		first := l.indexed(i)[0].Ref >> record.CodeBits
 		ends, err := b.divider.Divide(&l.arena, l.indexed(i), b.sorting.sorter.Scratch)
 		if err != nil {
@@ -346,8 +349,9 @@ func (b *Buffer) divide() {
 	}
 }
 
-// arrange puts the records of the index chunk that was divided last into the order of their ranges.
-// So the reduce, which sorts range by range, finds many of them side by side.
+// arrange copies the records of the index chunk that was divided last into the order of their
+// ranges. first is the address of its first record. The reduce, which sorts range by range,
+// then finds many records of a range side by side. Without memory arrange does nothing.
 func (b *Buffer) arrange(entries []record.Entry, first uint64) {
 	if b.arranging == nil {
 		if !b.lease.Grow(arrangeBytes) {
@@ -358,14 +362,16 @@ func (b *Buffer) arrange(entries []record.Entry, first uint64) {
 			return
 		}
 	}
+	// In the new order the records may take fewer bytes. The next records then begin behind
+	// them.
 	if end, ok := b.load.arena.Arrange(entries, first, b.dataAddr+uint64(b.off), b.arranging.Data); ok {
 		b.off = int(max(end, b.dataAddr) - b.dataAddr)
 	}
 }
 
-// stopDividing is called when the load has to be sorted here after all. It
-// gives divided entries the prefixes of whole keys; they only keep their new
-// order. From then on the buffer sorts.
+// stopDividing is called when this buffer has to sort the load after all. Divided entries get
+// the prefixes of their whole keys again; they stay in the order of the partitions. From then
+// on the buffer sorts all loads.
 func (b *Buffer) stopDividing(l *load) {
 	if b.divider == nil {
 		return
@@ -376,9 +382,9 @@ func (b *Buffer) stopDividing(l *load) {
 	b.divider, l.ends = nil, nil
 }
 
-// keepDivided makes the load the output's run in memory, unsorted. It reports false if
-// the load is so small that it is sorted and copied (shrunk). It also reports false if a
-// part of the output is on disk.
+// keepDivided makes the load the run in memory of the output, unsorted. It returns false if the
+// load has to be sorted here. That is so without a divider, after an error, and if a part of
+// the output is on disk. It is also so if the load is so small that shrunk may copy it.
 func (b *Buffer) keepDivided(l *load) bool {
 	if b.divider == nil || b.out.OnDisk() || l.heldBytes < b.o.lateLeastBytes || l.empty() || b.err != nil {
 		return false

@@ -15,8 +15,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// rotate hands the load to a spill, which owns it from then on, and starts an empty
-// one. It waits for the spill before: at most one is under way.
+// rotate hands the load to a spill, which then owns it, and begins an empty load. It first
+// waits for the previous spill: at most one is under way.
 func (b *Buffer) rotate() {
 	if b.wait(); b.err != nil {
 		return
@@ -28,7 +28,7 @@ func (b *Buffer) rotate() {
 	b.o.Notify(runs.Event{Kind: runs.SpillStart, Bytes: b.markBytes, Records: l.records})
 	done := make(chan struct{})
 	b.spill.done = done
-	defer b.spends(&b.spill.held)()
+	defer b.addTime(&b.spill.held)()
 	b.o.Background(func() {
 		defer close(done)
 		begun, cpu := time.Now(), machine.ThreadCPU()
@@ -37,13 +37,14 @@ func (b *Buffer) rotate() {
 	})
 }
 
-// spends returns a function that adds to d the time since spends was called.
-func (b *Buffer) spends(d *time.Duration) func() {
+// addTime returns a function that adds to *d the time since addTime was called.
+func (b *Buffer) addTime(d *time.Duration) func() {
+	// Receiving from done makes all writes of the spill visible to this goroutine.
 	begun := time.Now()
 	return func() { *d += time.Since(begun) }
 }
 
-// wait waits for the spill under way, if there is one, and takes its error over.
+// wait waits for the spill under way, if there is one, and makes its error the buffer's.
 func (b *Buffer) wait() {
 	if b.spill.done == nil {
 		return
@@ -58,10 +59,12 @@ func (b *Buffer) wait() {
 	}
 }
 
-// bookSpill adds the time of the spill that has ended to that of sorts and spills. The goroutine of
-// the buffer has waited for the spill before. A spill beside the mapper shares its core. So it
-// counts with the processor time that it took, or with the time that the mapper stood still if that
-// is more: then the disk was slow.
+// bookSpill adds the time of the spill that has ended to Stats.SortTime and Stats.SpillTime.
+// waited is how long the buffer waited for it.
+//
+// A spill shares its core with the mapper. So it counts with its processor time, or with the
+// time that the mapper stood still for it if that is more. The second case means that the disk
+// was slow.
 func (b *Buffer) bookSpill(waited time.Duration) {
 	s := &b.spill
 	counts := max(min(s.cpu, s.took), s.held+waited)
@@ -73,9 +76,9 @@ func (b *Buffer) bookSpill(waited time.Duration) {
 	s.sorted, s.took, s.cpu, s.held = 0, 0, 0, 0
 }
 
-// spillLoad sorts a load, combines it, writes it as a segment and frees it. It runs
-// on Options.Background: besides the load it uses only sorting, the writer and the
-// counts under combineMu, which the buffer leaves alone until wait.
+// spillLoad sorts a load, combines it, writes it as a segment and frees it. It runs on
+// Options.Background. It may use the load, sorting, the writer, and the counts that combineMu
+// guards. The goroutine of the buffer does not use the first three until wait returns.
 func (b *Buffer) spillLoad(l *load) error {
 	defer b.sorting.giveBack()
 	defer b.free(l)
@@ -94,8 +97,8 @@ func (b *Buffer) spillLoad(l *load) error {
 	})
 }
 
-// combineWith returns what runs the combiner over one partition; nil where
-// there is no combiner. It counts what hash-combining has combined.
+// combineWith returns a function that runs the combiner over one partition; nil if there is no
+// combiner. For a buffer that combines by hash, it also counts what the table has combined.
 func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, func(key, value []byte)) error {
 	if b.mode != sortMode {
 		distinct := int64(0)
@@ -116,7 +119,7 @@ func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, 
 	}
 }
 
-// countCombined adds to the counts of the combiner.
+// countCombined adds to the numbers of records before and after the combiner.
 func (b *Buffer) countCombined(in, out int64) {
 	b.combineMu.Lock()
 	defer b.combineMu.Unlock()
@@ -131,7 +134,7 @@ func (b *Buffer) segment(write func(w *runs.Writer) error) (err error) {
 			return err
 		}
 	}
-	// One spill at a time uses the Writer, and so its chunk.
+	// At most one spill runs at a time, so the Writer and its chunk are not shared.
 	w := b.writer
 	if err := b.out.AppendSegment(w, write); err != nil {
 		return err
@@ -145,8 +148,9 @@ func (b *Buffer) segment(write func(w *runs.Writer) error) (err error) {
 	return nil
 }
 
-// keep makes what was collected last the output's run in memory. It sorts the
-// load, unless the reduces do, and combines it where there is a combiner.
+// keep makes the last load the run in memory of the output. It combines the load if there is a
+// combiner. Otherwise it leaves the load unsorted if the reduces can sort it, or sorts it, and
+// copies it if that saves memory.
 func (b *Buffer) keep() error {
 	l := b.load
 	b.stats.Records += l.records
@@ -157,7 +161,6 @@ func (b *Buffer) keep() error {
 	if b.o.Combiner != nil {
 		return b.keepCombined(l)
 	}
-	// The entries stay unsorted, so this map has no sort at all.
 	if b.keepDivided(l) {
 		return nil
 	}
@@ -178,12 +181,12 @@ func (b *Buffer) keep() error {
 
 // sortNow sorts a load on the goroutine of the buffer.
 func (b *Buffer) sortNow(l *load) ([]record.Slice, error) {
-	defer b.spends(&b.stats.SortTime)()
+	defer b.addTime(&b.stats.SortTime)()
 	return b.sorting.sort(l)
 }
 
-// adopt makes a load the output's run in memory. Its chunks go over to a lease
-// of the output's own. unsorted is nil for slices that are sorted.
+// adopt makes a load the run in memory of the output. The load's chunks move to a lease that
+// the output owns. unsorted is nil if the slices are sorted.
 func (b *Buffer) adopt(l *load, slices []record.Slice, stats []record.PartStat, unsorted *record.Unsorted) {
 	lease, _ := b.lease.Budget().TryReserve(0) // 0 bytes are always granted
 	b.lease.Transfer(lease, l.chunks...)
@@ -192,8 +195,9 @@ func (b *Buffer) adopt(l *load, slices []record.Slice, stats []record.PartStat, 
 	l.chunks, l.index = nil, nil
 }
 
-// keepCombined runs the combiner over the last load. The result stays in
-// memory where there is room for it beside the load; else it becomes a segment.
+// keepCombined runs the combiner over the last load. The result stays in memory if there is
+// room for it beside the load. Otherwise the combiner runs again, and the result becomes a
+// segment.
 func (b *Buffer) keepCombined(l *load) error {
 	defer b.free(l)
 	slices, err := b.sortNow(l)
@@ -202,7 +206,7 @@ func (b *Buffer) keepCombined(l *load) error {
 	}
 	combine := b.combineWith(l, slices)
 	c := newCopier(b, -1, 0)
-	// If the copy does not fit, the combiner runs once more, and must not count twice.
+	// If the copy does not fit, the combiner runs a second time, which must not count twice.
 	in, out := b.combining.in, b.combining.out
 	for p := range b.o.Parts {
 		var m runs.Merger
@@ -216,7 +220,7 @@ func (b *Buffer) keepCombined(l *load) error {
 		}
 		c.endPart()
 	}
-	if c.full { // again, to disk
+	if c.full { // run it again, to disk
 		b.free(&c.load)
 		b.combining.in, b.combining.out = in, out
 		return b.segment(func(w *runs.Writer) error {
@@ -227,79 +231,78 @@ func (b *Buffer) keepCombined(l *load) error {
 	return nil
 }
 
-// Options describe the kvbuffer of one map attempt. Parts and Lease are required.
+// Options are the options of the kvbuffer of one map attempt. Parts and Lease are required.
+// Every other field may be zero.
 type Options struct {
-	Parts int // partitions, 1 to 1,048,576
+	Parts int // number of partitions, 1 to 1,048,576
 
-	// Cuts divides keys by range: Parts-1 keys in ascending order. A key that is equal
-	// to a cut belongs to the right of it. The partitions are then found in the sorted
+	// Cuts divides keys by range: Parts-1 keys in ascending order. A key that is equal to a cut
+	// belongs to the partition on its right. The buffer finds the partitions in the sorted
 	// order. nil: Partition chooses the partition.
 	Cuts [][]byte
 
-	// Partition returns the partition of a key, 0 to parts-1. It is not called if Cuts
-	// is set. nil: a hash of the key chooses the partition.
+	// Partition returns the partition of a key, 0 to parts-1. The buffer does not call it if
+	// Cuts is set. nil: HashPartition.
 	Partition func(key []byte, parts int) int
 
-	AppendKey func(dst, record []byte) []byte // jobs.Job.AppendKey
+	AppendKey func(dst, record []byte) []byte // jobs.Job.AppendKey; nil: a taken record is its own key
 	Folder    jobs.Folder                     // not nil: the buffer combines by hash
-	Combiner  func() jobs.Reducer             // run over every sorted run; not together with Folder
+	Combiner  func() jobs.Reducer             // makes the reducer that runs over every sorted run; not together with Folder
 
-	// Seed chooses the hash function of the table that combines. The result does not
-	// depend on it. A run draws it at random, so that no input can have many keys of
+	// Seed chooses the hash function of the table that combines. The result does not depend on
+	// it. The engine draws it at random for each run, so that no input can have many keys of
 	// one hash.
 	Seed uint64
 
-	// SortLate says that all outputs of the job together are likely to fit in
-	// memory. The reduces then sort (docs/adr/0010), if everything did fit.
+	// SortLate says that all outputs of the job together are likely to fit in memory. Outputs
+	// that did fit are then sorted by the reduces (docs/adr/0010).
 	SortLate bool
 
-	// Ranges, shared by the maps of a job with one partition, makes what is sorted late sorted
-	// by several threads; nil: it is sorted as one.
+	// Ranges lets several threads sort an output late, range by range. The maps of a job with
+	// one partition share it. nil: one thread sorts it.
 	Ranges *record.Ranges
 
-	// lateLeastBytes: a load that holds less is sorted at once. 0: so little that
-	// shrunk may copy it.
+	// lateLeastBytes: a load that holds less is sorted at once. 0: the size above which shrunk
+	// copies no load.
 	lateLeastBytes int64
 
-	// The capacity is how many bytes of chunks the records and their index may
-	// take. The buffer spills when it has collected SpillPercent of it.
+	// The capacity bounds the bytes of the chunks of records and entries. The buffer spills
+	// when it has collected SpillPercent of it.
 	StartBytes      int64   // capacity at the start; 0: what the lease grants
-	SpillPercent    float64 // 0 to 1, as a share of the capacity; 0: 0.80
+	SpillPercent    float64 // share of the capacity, above 0 and up to 1; other values: 0.80
 	Growth          bool    // the rule of Dynamic Split may enlarge the capacity
-	GrowthThreshold float64 // of that rule; 0: 0.8
+	GrowthThreshold float64 // threshold of that rule; 0: 0.8
 
-	// TablesInProportion applies pfs : tfs = abs : x to buffers that combine by hash too,
-	// which otherwise double [Split11, "buffer terms"].
+	// TablesInProportion applies pfs : tfs = abs : x also to buffers that combine by hash
+	// [Split11, "buffer terms"]. By default such a buffer doubles.
 	TablesInProportion bool
 
-	// Lease gives all memory; it needs LeastBytes, and the caller closes it.
-	// AfmBytes returns the memory that each map may count on: (bound - leased) /
-	// running maps, in bytes. It is called at the spill mark. nil: what the budget
-	// has free.
+	// Lease gives all memory. It must grant at least LeastBytes. The caller closes it. AfmBytes
+	// returns the free memory for each map, in bytes: (bound - leased) / running maps. The
+	// buffer calls it at the spill mark. nil: the free memory of the whole budget.
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
-	OnDisk     bool // nothing stays in memory, and the output is synced in the end (runs.MapOutput.Store)
+	OnDisk     bool // nothing stays in memory, so that runs.MapOutput.Store can keep the whole output
 	Codec      runs.Codec
 	CreateTemp func() (*disk.TempFile, error) // called at the first spill; nil: a spill fails
 
-	// Background runs a spill on a helper thread of the slot; nil: on the goroutine
-	// of the caller. Notify may be called from that thread.
+	// Background runs a spill on a helper thread of the slot; nil: on the goroutine of the
+	// caller. Notify may be called from that thread.
 	Background func(spill func())
-	Killed     func() bool      // polled every few thousand records; Emit panics with runs.ErrKilled then; nil: never
+	Killed     func() bool      // polled every few thousand records; if it is true, Emit panics with runs.ErrKilled; nil: never killed
 	Notify     func(runs.Event) // nil: events are dropped
 }
 
 const (
-	// LeastBytes is a lease that is enough for any buffer.
+	// LeastBytes is the smallest lease that is enough for every buffer.
 	LeastBytes = 6 * membudget.ChunkBytes
 
-	// maxParts is how many partitions the code of an entry can tell apart.
+	// maxParts is the number of partitions that the code of an entry can hold.
 	maxParts = 1 << 20
 )
 
-// withDefaults returns o with the default for each field that is not set. Functions that are nil
-// do nothing; a spill then runs on the caller's goroutine.
+// withDefaults returns o with the default for each field that is not set. o.Lease must be set.
 func (o Options) withDefaults() Options {
 	if o.StartBytes <= 0 {
 		o.StartBytes = o.Lease.Granted()
@@ -326,7 +329,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate returns what no Buffer can work with. It runs after withDefaults.
+// validate returns an error if no buffer can work with o. It runs before withDefaults.
 func (o Options) validate() error {
 	switch {
 	case o.Lease == nil:
@@ -344,10 +347,11 @@ func (o Options) validate() error {
 // Stats are the counts of a buffer.
 type Stats struct {
 	Records, Bytes               int64 // emitted or taken; bytes of keys and values
-	CombineIn, CombineOut        int64
+	CombineIn, CombineOut        int64 // records before and after the combiner or the Folder
 	SpilledRecords, SpilledBytes int64 // written to segments; bytes as stored
-	Expansions, Refusals, Spills int64
+	Expansions, Refusals, Spills int64 // growth by the rule of Dynamic Split, growth refused, segments
 
-	// Of all sorts, and of all writing and keeping of what was sorted, combiners included.
+	// SortTime is the time of all sorts. SpillTime is the time to combine sorted loads and to
+	// write or keep them (bookSpill says how a spill beside the mapper counts).
 	SortTime, SpillTime time.Duration
 }

@@ -19,8 +19,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// seeds is how many random runs a test makes: fewer in a checked build, which
-// poisons every chunk that is freed.
+// seeds returns how many random runs a test makes. A checked build makes fewer, because it
+// overwrites every chunk that is freed.
 func seeds(n uint64) uint64 {
 	if invariant.Enabled {
 		return max(2, n/4)
@@ -28,8 +28,8 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-// spillAside makes a goroutine of its own spill. Events are dropped, because the Notify of a
-// test serves one goroutine.
+// spillAside lets spills run on a goroutine of their own. It drops events, because the Notify
+// of a test serves one goroutine.
 func spillAside(o *Options) {
 	o.Background = func(run func()) { go run() }
 	o.Notify = nil
@@ -38,7 +38,7 @@ func spillAside(o *Options) {
 // pair is one record of the oracle.
 type pair struct{ key, value string }
 
-// kit is what a test's buffers and merges need.
+// kit holds what the buffers and merges of a test need.
 type kit struct {
 	t      testing.TB
 	budget *membudget.Budget
@@ -81,13 +81,13 @@ func (k *kit) lease(bytes int64) *membudget.Lease {
 	return l
 }
 
-// options with a floor of so many bytes; done ends the lease.
+// options returns options with a lease of floorBytes. done closes the lease.
 func (k *kit) options(floorBytes int64) (o Options, done func()) {
 	l := k.lease(floorBytes)
 	return Options{Parts: 1, Lease: l, CreateTemp: k.createTemp, Notify: func(e runs.Event) { k.events = append(k.events, e) }}, l.Close
 }
 
-// mergeLease is the floor of a reduce; outputs may be evicted for it.
+// mergeLease returns the lease of a reduce. The budget may evict outs for it.
 func (k *kit) mergeLease(outs []*runs.MapOutput) *membudget.Lease {
 	for _, out := range outs {
 		out.Register(k.budget)
@@ -107,8 +107,8 @@ func (k *kit) read(outs []*runs.MapOutput, part int, change func(*runs.MergeOpti
 	return k.merged(o, nil)
 }
 
-// merged returns all records of a merge. It calls behind, unless that is nil, behind each
-// record, with the number of records so far.
+// merged returns all records of a merge. If behind is not nil, it is called after each record
+// with the number of records so far.
 func (k *kit) merged(o runs.MergeOptions, behind func(n int)) []pair {
 	k.t.Helper()
 	m, err := runs.NewMerge(context.Background(), o)
@@ -178,7 +178,7 @@ func same(t testing.TB, what string, got, want []pair) {
 	}
 }
 
-// keys makes keys that are hard to sort, of every kind.
+// keyKinds makes keys of many kinds that are hard to sort.
 var keyKinds = []struct {
 	name string
 	make func(r *rand.Rand) string
@@ -223,8 +223,8 @@ func TestMergedBuffersAreTheStableSortOfWhatWasEmitted(t *testing.T) {
 	}
 }
 
-// metamorphic emits the same records through buffers with random options: the
-// merge may not change.
+// metamorphic emits the same records through buffers with random options. The merged records
+// must not change.
 func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
 	k := newKit(t, 64<<20)
 	parts := 1 + r.IntN(4)
@@ -245,7 +245,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 		o.StartBytes = []int64{0, 1 << 10, 64 << 10, 1 << 20}[r.IntN(4)]
 		o.Growth = r.IntN(2) == 0
 		o.Codec = runs.Codec(r.IntN(4))
-		if r.IntN(2) == 0 {
+		if r.IntN(2) == 0 { // no memory beyond the floor, so each index chunk is a slice
 			o.SortLate, o.lateLeastBytes = true, 1+int64(r.IntN(2))<<20
 		}
 		if r.IntN(2) == 0 {
@@ -327,8 +327,8 @@ func release(t testing.TB, k *kit, outs []*runs.MapOutput) {
 	}
 }
 
-// TestSortsAndSpillsAreTimed: a spill that the mapper waits for counts with all of that time, and
-// what is kept in memory in the end counts as well.
+// TestSortsAndSpillsAreTimed: a spill for which the mapper waits counts with its whole time.
+// The time to keep the last load in memory counts too.
 func TestSortsAndSpillsAreTimed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -342,7 +342,7 @@ func TestSortsAndSpillsAreTimed(t *testing.T) {
 	} {
 		k := newKit(t, 64<<20)
 		o, done := k.options(LeastBytes)
-		o.OnDisk = c.spills // then no sort but those of spills counts
+		o.OnDisk = c.spills // then only sorts of spills count
 		o.Background = func(spill func()) { time.Sleep(c.waits); spill() }
 		begun := time.Now()
 		b, err := NewBuffer(o)
@@ -454,8 +454,8 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 	}
 }
 
-// A merge whose memory is evicted while it reads goes on
-// from the disk, at any place, and the memory comes free at once.
+// A merge whose memory is evicted while it reads continues from the disk, at any record, and
+// the memory is freed at once.
 func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
 	for seed := range seeds(40) {
 		r := rand.New(rand.NewPCG(seed, 5))

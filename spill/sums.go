@@ -6,29 +6,31 @@ import (
 	"mrlocal/jobs"
 )
 
-// pendingSums is how many slots are prefetched at once. A slot of a table larger
-// than the caches arrives while as many others are collected or added.
+// pendingSums is the number of slots that are prefetched together. The slots of a table larger
+// than the caches arrive while the buffer collects or adds as many other keys.
 const pendingSums = 64
 
-// spansAtOnce is how many keys sumSpans packs before it adds the long ones among
+// spansAtOnce is the number of keys that sumSpans packs before it adds the long keys among
 // them.
 const spansAtOnce = 512
 
-// sums holds short keys and what has to be added for each, in two halves: one is
-// being filled, and the slots of the other one were prefetched. A sum does not depend
-// on the order in which its parts are added, so they may wait here.
+// sums queues short keys and the number to add for each. It has two halves: one is being
+// filled, and the slots of the other one are being prefetched. A sum does not depend on the
+// order of its parts, so the parts may wait here.
 type sums struct {
-	pending [2][pendingSums]keySum
-	filling int
-	n       int // in the half being filled
-	asked   int // in the other half
+	pending    [2][pendingSums]keySum
+	filling    int // index of the half being filled
+	n          int // in the half being filled
+	prefetched int // in the other half
 
 	long [spansAtOnce]jobs.Span // keys that do not fit a slot
 }
 
-// EmitSpans emits each of keys, which are parts of data, with the same value.
+// EmitSpans emits each of keys with the same value. keys are parts of data. It copies keys and
+// value, or folds value. Errors are sticky (Err). Like Emit, it panics with runs.ErrKilled if
+// the attempt is killed.
 //
-// hot: a turn for some hundred words.
+// hot: runs once for several hundred words.
 func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.mode == foldMode {
 		for len(keys) > 0 {
@@ -45,24 +47,24 @@ func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 		return
 	}
 	for len(keys) > 0 {
-		// The array of long keys bounds a turn.
+		// sums.long has room for as many long keys.
 		n := min(len(keys), spansAtOnce)
 		b.sumSpans(data, keys[:n], value)
 		keys = keys[n:]
 	}
 }
 
-// sumSpans adds value to the sums of keys. It packs the short ones and adds the long
+// sumSpans adds value to the sums of keys. It packs the short keys first, and adds the long
 // ones together at the end.
 //
-// hot: every word passes.
+// hot: one iteration for each word.
 func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.counted -= len(keys); b.counted <= 0 {
 		b.counted = pollEmits
 		b.alive()
 	}
 	if len(b.load.table.directory) == 0 && !b.startTable() {
-		b.stop()
+		b.stopIfKilled()
 		return
 	}
 	delta := binary.LittleEndian.Uint64(value)
@@ -81,8 +83,10 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 		rest = rest[used:]
 		long += longs
 		if p.n += n; p.n == pendingSums {
-			b.turnSums()
-		} else if len(rest) > 0 { // so near the end of data that two words cannot be read
+			b.swapSums()
+		} else if len(rest) > 0 {
+			// pack stopped before a key that is so near the end of data that 16 bytes cannot be
+			// read.
 			long = b.sumLast(data, rest[0], delta, long)
 			rest = rest[1:]
 		}
@@ -90,8 +94,8 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 	b.sumLong(data, p.long[:long], value)
 }
 
-// sumLast adds delta for a key near the end of data. It returns how many long keys
-// there are then.
+// sumLast adds delta for s, a key near the end of data. A long key goes to sums.long, which has
+// long keys so far. It returns their new number.
 func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 	p := &b.sums
 	if s.Len > inlineKey {
@@ -101,15 +105,16 @@ func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 	x, w := words(data[s.Off : s.Off+s.Len : s.Off+s.Len])
 	p.pending[p.filling][p.n] = keySum{a: x, b: w, meta: metaOf(int(s.Len), b.seed.words(x, w)), delta: delta}
 	if p.n++; p.n == pendingSums {
-		b.turnSums()
+		b.swapSums()
 	}
 	return long
 }
 
-// sumLong adds value for keys that do not fit a slot. It prefetches all slots, then
-// touches the keys that those refer to, and then compares and adds.
+// sumLong adds value for keys that do not fit in a slot. It first prefetches all slots, then
+// reads a byte of the keys to which the slots refer, and then compares and adds. So the cache
+// misses of each step overlap.
 //
-// hot: every word that does not fit a slot.
+// hot: one iteration for each word that does not fit in a slot.
 func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 	for len(keys) > 0 {
 		var room [pendingSums]keySum
@@ -119,10 +124,11 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 			sums[i] = keySum{a: binary.LittleEndian.Uint64(key), meta: metaOf(len(key), b.seed.long(key))}
 		}
 		t := &b.load.table
-		t.ahead(sums)
+		t.prefetch(sums)
 		if len(t.directory) > 0 {
 			for i := range sums {
-				// The byte is of no use. Reading it brings the key into the cache for foldLong.
+				// The value of the byte does not matter. Reading it brings the key into the
+				// cache for foldLong.
 				b.touched += t.chunkOf(uint32(sums[i].meta)).lookLong(&b.load.arena, &sums[i])
 			}
 		}
@@ -136,17 +142,17 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 	}
 }
 
-// foldSpans folds value into the accumulators of up to pendingSums keys. As sumLong
-// does, it first prefetches all slots and then touches all accumulators.
+// foldSpans folds value into the accumulators of up to pendingSums keys. Like sumLong, it first
+// prefetches all slots and then reads a byte of all accumulators.
 //
-// hot: every word passes.
+// hot: one iteration for each word.
 func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.counted -= len(keys); b.counted <= 0 {
 		b.counted = pollEmits
 		b.alive()
 	}
 	if len(b.load.table.directory) == 0 && !b.startTable() {
-		b.stop()
+		b.stopIfKilled()
 		return
 	}
 	var room [pendingSums]keySum
@@ -165,7 +171,7 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 	b.load.records += int64(len(keys))
 	b.stats.Bytes += int64(bytes)
 	t := &b.load.table
-	t.ahead(found)
+	t.prefetch(found)
 	for i := range found {
 		b.touched += t.chunkOf(uint32(found[i].meta)).lookAcc(&b.load.arena, &found[i])
 	}
@@ -182,22 +188,22 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 	}
 }
 
-// turnSums adds the half whose slots were prefetched, which is filled next. The
-// slots of the half that is full must have been prefetched.
-func (b *Buffer) turnSums() {
+// swapSums exchanges the halves: it adds the half whose slots were prefetched, which is filled
+// next. The caller has begun to prefetch the slots of the half that is full.
+func (b *Buffer) swapSums() {
 	p := &b.sums
-	other := p.pending[1-p.filling][:p.asked]
-	p.filling, p.asked, p.n = 1-p.filling, p.n, 0
+	other := p.pending[1-p.filling][:p.prefetched]
+	p.filling, p.prefetched, p.n = 1-p.filling, p.n, 0
 	b.addSums(other)
 }
 
-// addPending adds both halves.
+// addPending adds the sums of both halves. Close calls it, so that no sum is left in the queue.
 func (b *Buffer) addPending() {
-	b.turnSums()
-	b.turnSums()
+	b.swapSums()
+	b.swapSums()
 }
 
-// addSums adds pending, and inserts the keys that the table does not have.
+// addSums adds pending to the table. It inserts the keys that are not in the table.
 func (b *Buffer) addSums(pending []keySum) {
 	for {
 		pending = pending[b.load.table.addSums(pending):]
@@ -212,15 +218,16 @@ func (b *Buffer) addSums(pending []keySum) {
 	}
 }
 
-// keySum is a key of up to inlineKey bytes, as its words and meta, and what has to
-// be added to its sum. The assembly knows its layout.
+// keySum is a key of up to inlineKey bytes, as its two words and its meta word, and the number
+// to add to its sum. The assembly depends on its layout.
 type keySum struct{ a, b, meta, delta uint64 }
 
-// pack writes to dst a keySum of delta for each of keys, which are parts of data, and
-// prefetches their slots for addSums. It writes keys longer than inlineKey to long,
-// which must have room for all. It stops at the end of keys or dst, and before a key
-// so near the end of data that 16 bytes cannot be read. It returns how many of keys
-// it used, and how many sums and long keys it wrote. The table must have a chunk.
+// pack writes a keySum of delta to dst for each of keys, which are parts of data, and
+// prefetches its slot for addSums. It writes keys longer than inlineKey to long, which must
+// have room for all. It stops at the end of keys or dst. It also stops before a key so near the
+// end of data that 16 bytes cannot be read. The table must have a chunk.
+//
+// It returns how many of keys it used, and how many sums and long keys it wrote.
 func (t *table) pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span) (used, sums, longs int) {
 	if len(dst) == 0 || len(keys) == 0 || len(data) < inlineKey {
 		return 0, 0, 0
@@ -231,7 +238,7 @@ func (t *table) pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, 
 
 // packPortable is pack in plain Go, without the prefetch.
 //
-// hot: where there is no assembly.
+// hot: replaces the assembly on other processors.
 func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, hash seed) (used, sums, longs int) {
 	for _, s := range keys {
 		if sums == len(dst) || uint64(s.Off)+inlineKey > uint64(len(data)) {
@@ -250,8 +257,8 @@ func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, lon
 	return used, sums, longs
 }
 
-// addSums adds sums up to the first one whose key the table does not have, and
-// returns how many it added.
+// addSums adds sums, up to the first one whose key is not in the table. It returns how many it
+// added.
 func (t *table) addSums(sums []keySum) int {
 	if len(sums) == 0 || len(t.bases) == 0 {
 		return 0
@@ -261,7 +268,7 @@ func (t *table) addSums(sums []keySum) int {
 
 // addSumsPortable is addSums in plain Go.
 //
-// hot: where there is no assembly.
+// hot: replaces the assembly on other processors.
 func addSumsPortable(sums []keySum, bases []*slots, shift uint64) int {
 	for i := range sums {
 		if !addSum(&sums[i], bases[uint64(uint32(sums[i].meta))>>shift]) {
@@ -271,7 +278,7 @@ func addSumsPortable(sums []keySum, bases []*slots, shift uint64) int {
 	return len(sums)
 }
 
-// addSum adds p if c has its key, and reports whether it does.
+// addSum adds p to its slot if c has its key. It returns false if c does not have the key.
 func addSum(p *keySum, c *slots) bool {
 	for i := uint32(p.meta); ; i++ {
 		s := (*[slotBytes]byte)(c[i&slotMask*slotBytes:])
@@ -286,9 +293,9 @@ func addSum(p *keySum, c *slots) bool {
 	}
 }
 
-// ahead prefetches the slots of sums.
-func (t *table) ahead(sums []keySum) {
+// prefetch prefetches the slots of sums.
+func (t *table) prefetch(sums []keySum) {
 	if len(sums) > 0 && len(t.bases) > 0 {
-		ahead(sums, t.bases, uint64(t.shift()))
+		prefetch(sums, t.bases, uint64(t.shift()))
 	}
 }

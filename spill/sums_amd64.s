@@ -136,8 +136,8 @@ absent:
 	MOVQ SI, ret+56(FP)
 	RET
 
-// func ahead(sums []keySum, bases []*slots, shift uint64)
-TEXT ·ahead(SB), NOSPLIT, $0-56
+// func prefetch(sums []keySum, bases []*slots, shift uint64)
+TEXT ·prefetch(SB), NOSPLIT, $0-56
 	MOVQ sums_base+0(FP), SI
 	MOVQ sums_len+8(FP), DX
 	MOVQ bases_base+24(FP), DI

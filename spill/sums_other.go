@@ -12,5 +12,5 @@ func addSums(sums []keySum, bases []*slots, shift uint64) int {
 	return addSumsPortable(sums, bases, shift)
 }
 
-// ahead does nothing, because Go has no prefetch.
-func ahead([]keySum, []*slots, uint64) {}
+// prefetch does nothing, because Go has no prefetch.
+func prefetch([]keySum, []*slots, uint64) {}

@@ -8,34 +8,34 @@ import (
 	"mrlocal/spill/record"
 )
 
-// table is the hash-combining side of a kvbuffer: extendible hashing over
-// chunks. The directory says by the top bits of the hash which chunk a key is
-// in. Each chunk is an open-addressing table of its own, and a chunk that is
-// full is split into two. So the table grows by one chunk at a time, no other
-// chunk moves, and growing needs no memory but that chunk (docs/adr/0004).
+// table is the hash table of a kvbuffer that combines by hash. It uses extendible hashing over
+// chunks. The directory maps the top bits of a hash to the chunk of the key. Each chunk is an
+// open-addressing table of its own. A chunk that is full is split into two. So the table grows
+// by one chunk at a time, and no other chunk moves (docs/adr/0004).
 //
-// The chunks are the load's, which frees them. Slots are drawn in
-// record/arena.go.
+// The load owns the chunks and frees them. record/arena.go has a drawing of a slot.
 type table struct {
-	directory []*tableChunk // by the upper depth bits of the hash; a chunk of a lesser depth has several neighbouring places
-	bases     []*slots      // of the directory's chunks: one load less on the way to a slot
+	directory []*tableChunk // by the upper depth bits of the hash; a chunk of lesser depth has several neighbouring places
+	bases     []*slots      // of the directory's chunks; saves one load on the way to a slot
 	depth     uint
-	chunks    []*tableChunk // each once, in the order of their addresses
+	chunks    []*tableChunk // each chunk once, in the order of their addresses
 	keys      int64
-	sums      bool // accumulators are sums
+	sums      bool // accumulators are sums and lie in the slots
 	seed      seed
 }
 
+// slots is the memory of a chunk: chunkSlots slots of slotBytes each.
 type slots [membudget.ChunkBytes]byte
 
+// tableChunk is a chunk of a table. At most maxChunkKeys of its slots are in use.
 type tableChunk struct {
 	slots *slots
 	keys  int    // slots in use
-	depth uint   // bits of the hash that all keys have in common
-	base  uint64 // address
+	depth uint   // number of upper bits of the hash that all its keys have in common
+	base  uint64 // address of its first slot in the arena of the load
 }
 
-// The layout of a slot by names that the assembly can refer to.
+// The layout of a slot, under names that the assembly can use.
 const (
 	slotBytes = record.SlotBytes
 	slotAcc   = record.SlotAcc
@@ -47,14 +47,13 @@ const (
 	chunkSlots = membudget.ChunkBytes / slotBytes
 	slotMask   = chunkSlots - 1
 
-	// maxChunkKeys is two thirds of a chunk. The entries of its slots then fit
-	// into the rest of the chunk, and a table is sorted without other memory
-	// (compact).
+	// maxChunkKeys is two thirds of a chunk. The entries of as many slots fit in the rest of
+	// the chunk, so a table is sorted without other memory (sortTable).
 	maxChunkKeys = chunkSlots * 2 / 3
 
-	// maxDepth is how often the directory doubles at most. Keys that need more
-	// share more of their hash than chance allows: the table is spilled as if it
-	// were full.
+	// maxDepth is the greatest depth of the directory. Keys that would need a deeper one share
+	// more bits of their hash than chance explains. The table is then spilled as if it were
+	// full.
 	maxDepth = 18
 
 	// deadSlot, set in the meta of a slot, marks a key that moved out
@@ -62,10 +61,12 @@ const (
 	deadSlot = 1 << 63
 )
 
-// metaOf is the meta word of a key of n bytes.
+// metaOf returns the meta word of a key of n bytes: its length plus 1 above its hash. So it is
+// never 0, which marks an empty slot.
 func metaOf(n int, hash uint32) uint64 { return uint64(n+1)<<32 | uint64(hash) }
 
-// shift is how far a hash is shifted for its place in the directory.
+// shift returns the number of bits by which a hash is shifted right to index the directory. The
+// mask spares the compiler a test for shifts of 64 and more.
 func (t *table) shift() uint32 { return uint32(32-t.depth) & 63 }
 
 // chunkOf returns the chunk that a key of this hash belongs to.
@@ -73,10 +74,10 @@ func (t *table) chunkOf(hash uint32) *tableChunk {
 	return t.directory[uint64(hash)>>(32-t.depth)]
 }
 
-// find returns the slot of a short key, or, with found false, an empty one for it.
-// It ends, because a third of a chunk is always empty.
+// find returns the slot of a short key and true, or an empty slot for it and false. The loop
+// ends, because at least a third of a chunk is empty.
 //
-// hot: once a record that is combined.
+// hot: runs once for each record that is combined.
 func (c *tableChunk) find(a, b, meta uint64) (slot []byte, found bool) {
 	for i := uint32(meta); ; i++ {
 		at := i & slotMask * slotBytes
@@ -90,11 +91,10 @@ func (c *tableChunk) find(a, b, meta uint64) (slot []byte, found bool) {
 	}
 }
 
-// lookLong reads a byte of the key that findLong will compare k with, so that it is
-// in the cache by then. The caller has to use what it returns, or the compiler
-// removes the read.
+// lookLong reads a byte of the key with which findLong will compare k, so that the key is in
+// the cache by then. The caller has to use the result, or the compiler removes the read.
 //
-// hot: a cache miss for each long key.
+// hot: one cache miss for each long key.
 func (c *tableChunk) lookLong(ar *record.Arena, k *keySum) byte {
 	if s := c.like(k); s != nil {
 		return ar.At(binary.LittleEndian.Uint64(s[8:]))[0]
@@ -102,9 +102,10 @@ func (c *tableChunk) lookLong(ar *record.Arena, k *keySum) byte {
 	return 0
 }
 
-// lookAcc is lookLong for the accumulator of the key that is most likely k.
+// lookAcc is lookLong for the accumulator of k. It may read another accumulator if keys
+// collide.
 //
-// hot: a cache miss for each record.
+// hot: one cache miss for each record.
 func (c *tableChunk) lookAcc(ar *record.Arena, k *keySum) byte {
 	if s := c.like(k); s != nil {
 		return ar.At(binary.LittleEndian.Uint64(s[slotAcc:]))[0]
@@ -112,8 +113,7 @@ func (c *tableChunk) lookAcc(ar *record.Arena, k *keySum) byte {
 	return 0
 }
 
-// like returns the first slot with the hash, the length and the first 8 bytes of k;
-// nil: there is none.
+// like returns the first slot with the hash, the length and the first 8 bytes of k, or nil.
 func (c *tableChunk) like(k *keySum) *[slotBytes]byte {
 	for i := uint32(k.meta); ; i++ {
 		s := (*[slotBytes]byte)(c.slots[i&slotMask*slotBytes:])
@@ -126,7 +126,7 @@ func (c *tableChunk) like(k *keySum) *[slotBytes]byte {
 	}
 }
 
-// findLong is find for a key that does not fit a slot.
+// findLong is find for a key that does not fit in a slot.
 func (c *tableChunk) findLong(ar *record.Arena, key []byte, meta uint64) (slot []byte, found bool) {
 	first := binary.LittleEndian.Uint64(key)
 	for i := uint32(meta); ; i++ {
@@ -151,16 +151,16 @@ func (t *table) start(c *membudget.Chunk, base uint64) {
 	t.depth, t.keys = 0, 0
 }
 
-// newTableChunk makes c, which may hold anything, a chunk of empty slots.
+// newTableChunk makes c a chunk of empty slots. It clears the memory of c.
 func newTableChunk(c *membudget.Chunk, base uint64, depth uint) *tableChunk {
-	// A meta of 0 is an empty slot.
+	// A slot whose meta word is 0 is empty.
 	clear(c.Data)
 	return &tableChunk{slots: (*slots)(c.Data), depth: depth, base: base}
 }
 
-// divisible reports whether splits can divide the keys of c, which has some: their
-// hashes differ in the bits that the directory uses. Otherwise keys that were made to
-// have one hash would be moved maxDepth times, past one another each time.
+// divisible reports whether splits can divide the keys of c: their hashes differ in the bits
+// that the directory may use. c has at least one key. The test stops an input whose keys were
+// made to have one hash. Without the test, maxDepth splits would each move all of its keys.
 func (c *tableChunk) divisible() bool {
 	var first, diff uint64
 	for i := range uint32(chunkSlots) {
@@ -174,9 +174,9 @@ func (c *tableChunk) divisible() bool {
 	return uint32(diff)>>(32-maxDepth) != 0
 }
 
-// split moves the keys of c in whose hash the next bit is set to fresh, whose address
-// is base. hash is any hash that belongs to c. The directory doubles if c was its
-// deepest chunk.
+// split splits c, the chunk of hash, into c and fresh, whose address is base. It moves the keys
+// with a set next bit of the hash to fresh. The directory doubles if c is as deep as the
+// directory.
 func (t *table) split(c *tableChunk, hash uint32, fresh *membudget.Chunk, base uint64) {
 	if c.depth == t.depth {
 		doubled, bases := make([]*tableChunk, 2*len(t.directory)), make([]*slots, 2*len(t.directory))
@@ -187,8 +187,8 @@ func (t *table) split(c *tableChunk, hash uint32, fresh *membudget.Chunk, base u
 		t.directory, t.bases = doubled, bases
 		t.depth++
 	}
-	// The places of c in the directory are neighbours. Their upper half goes to the
-	// sibling.
+	// The places of c in the directory are neighbours. The upper half of them now belongs to
+	// the sibling.
 	places := 1 << (t.depth - c.depth)
 	first := int(uint64(hash)>>(32-t.depth)) &^ (places - 1)
 	c.depth++
@@ -200,15 +200,15 @@ func (t *table) split(c *tableChunk, hash uint32, fresh *membudget.Chunk, base u
 	}
 }
 
-// part empties c and puts every slot where it belongs, in c or in sibling. A chunk is
-// a circle. Starting behind an empty slot, slots are put back in the order in which
-// probing meets them. So none is written over before it was read.
+// part moves every slot of c to where it belongs, in c or in sibling. Probing wraps around the
+// end of a chunk. So part starts behind an empty slot and puts slots back in the order of
+// probing. No slot is then overwritten before it was read.
 func (c *tableChunk) part(sibling *tableChunk) {
 	start := uint32(0)
 	for c.meta(start) != 0 {
 		start++
 	}
-	// put counts the keys that stay.
+	// put counts the keys that stay in c.
 	c.keys = 0
 	var slot [slotBytes]byte
 	for n := uint32(1); n <= chunkSlots; n++ {
@@ -242,7 +242,7 @@ func (c *tableChunk) vacant(hash uint32) []byte {
 	return c.slots[i*slotBytes : (i+1)*slotBytes : (i+1)*slotBytes]
 }
 
-// put copies slot to the first empty slot for hash.
+// put copies slot to the first empty slot for hash, and counts its key.
 func (c *tableChunk) put(slot []byte, hash uint32) {
 	i := hash & slotMask
 	for c.meta(i) != 0 {
@@ -252,8 +252,8 @@ func (c *tableChunk) put(slot []byte, hash uint32) {
 	c.keys++
 }
 
-// compact moves the slots in use, without dead ones, to the front and returns how
-// many there are. The chunk cannot be searched any more.
+// compact moves the slots in use to the front, without dead ones, and returns their number.
+// Keys cannot be looked up in the chunk afterwards.
 func (c *tableChunk) compact() int {
 	n := 0
 	for i := range uint32(chunkSlots) {
@@ -267,10 +267,10 @@ func (c *tableChunk) compact() int {
 	return n
 }
 
-// words packs a key of up to 16 bytes into two words, little-endian and padded with
-// zeros. Together with its length they determine the key. Where 16 bytes can be
-// read, which the capacity of key shows, that takes two loads and two masks. Else
-// the loads overlap, so that no byte outside of the key is read.
+// words packs a key of up to 16 bytes into two words, little-endian and padded with zeros. The
+// words and the length together determine the key. If the capacity of key allows reading 16
+// bytes, words uses two loads and two masks. Otherwise the loads overlap, so that none reads
+// outside of the key.
 func words(key []byte) (a, b uint64) {
 	n := len(key)
 	if cap(key) >= inlineKey {
@@ -288,10 +288,9 @@ func words(key []byte) (a, b uint64) {
 	return 0, 0
 }
 
-// wordsAt is words of the n bytes of data from off on. It may read 16 bytes where
-// data has them.
+// wordsAt is words for the n bytes of data from off on. It reads 16 bytes if data has them.
 //
-// hot: inlined, once for every word of a text.
+// hot: inlined; runs once for each word of a text.
 func wordsAt(data []byte, off, n uint32) (a, b uint64) {
 	if p := data[off:]; len(p) >= inlineKey {
 		m := &masks[n&31]

@@ -10,7 +10,7 @@ import (
 	"mrlocal/jobs"
 )
 
-// tableOf has the keys, each with the sum 0.
+// tableOf returns a table of the keys, each with the sum 0.
 func tableOf(keys [][]byte, hash uint64) *table {
 	t := table{seed: newSeed(hash)}
 	chunk := func() *membudget.Chunk { return &membudget.Chunk{Data: make([]byte, membudget.ChunkBytes)} }
@@ -76,7 +76,7 @@ func FuzzSums(f *testing.F) {
 	})
 }
 
-// Keys that are built from words are those that went in, wherever they lie.
+// The words of a key give back the key, whatever bytes follow it in memory.
 func TestWordsDoNotDependOnWhatFollows(t *testing.T) {
 	for n := range inlineKey + 1 {
 		key := []byte("0123456789abcdef")[:n]

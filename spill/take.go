@@ -8,28 +8,29 @@ import (
 	"mrlocal/spill/record"
 )
 
-// Lend lends the chunk that the next block lies in. Each call of Map is between
-// a Lend and a Reclaim.
+// Lend says that the next block lies in the chunk of l. The engine calls Lend before each call
+// of Map, and Reclaim after it. In between, l stays valid.
 func (b *Buffer) Lend(l *membudget.Loan) { b.lent.loan, b.lent.wanted = l, false }
 
-// Reclaim ends what Lend began. If entries refer to the block, the buffer takes
-// the chunk over.
+// Reclaim ends the loan that Lend began. If entries refer to the block, the buffer takes
+// ownership of the chunk. Otherwise the chunk stays with the reader.
 func (b *Buffer) Reclaim() {
 	loan, wanted := b.lent.loan, b.lent.wanted
 	b.lent.loan, b.lent.wanted = nil, false
 	if !wanted {
 		return
 	}
-	// Take has flushed all of its entries, and their spill has ended.
-	if b.note(); b.err == nil && b.load.empty() && b.spill.done == nil {
-		b.drop() // no entry refers to the block
+	// If the load with the entries was spilled and the spill has ended, no entry refers to the
+	// block.
+	if b.countEntries(); b.err == nil && b.load.empty() && b.spill.done == nil {
+		b.drop()
 		return
 	}
 	loan.Take(b.lease)
 	b.load.chunks = append(b.load.chunks, loan.Chunk)
 	b.hold(loan.Chunk)
 	for b.err == nil && !b.reserve(reserveChunks) {
-		b.note()
+		b.countEntries()
 		if b.load.empty() && b.spill.done == nil {
 			break
 		}
@@ -37,12 +38,12 @@ func (b *Buffer) Reclaim() {
 	}
 }
 
-// Take adds the records of a block, which spans lists. A block that was lent is not
-// copied but kept, and entries refer to it, if its records are long enough together
-// (copyBlockBytes). Else each record is emitted.
+// Take adds the records of blk that spans lists. If the block was lent and its records are long
+// enough (copyBlockBytes), the buffer keeps the block, and entries refer to it. Otherwise it
+// emits each record, which copies it. Errors are sticky (Err).
 func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	if len(spans) == 0 || !b.alive() {
-		b.stop()
+		b.stopIfKilled()
 		return
 	}
 	if b.mode != sortMode || b.lent.loan == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {
@@ -50,7 +51,7 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 		return
 	}
 	b.lent.wanted = true
-	b.data, b.off = nil, 0 // addresses ascend: no chunk goes on being filled behind the block's
+	b.data, b.off = nil, 0 // addresses ascend with arrival, so the chunk with lower addresses must not be filled further
 	for len(spans) > 0 && b.err == nil {
 		if b.room < 0 {
 			b.atMark(record.EntryBytes)
@@ -68,7 +69,7 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 func areFew(spans []jobs.Span) bool {
 	bytes := 0
 	for _, s := range spans {
-		// Three bytes are the usual header of a record in the chunk.
+		// An emitted record usually has a header of three bytes.
 		if bytes += int(s.Len) + 3; bytes > copyBlockBytes {
 			return false
 		}
@@ -76,11 +77,10 @@ func areFew(spans []jobs.Span) bool {
 	return true
 }
 
-// takeSpans adds records that are their own keys. base is the address of data. It
-// returns the records that are left if the load was spilled meanwhile: they need a
-// new base.
+// takeSpans adds records that are their own keys. base is the address of data in the arena. If
+// the load was spilled meanwhile, it returns the records that are left, which need a new base.
 //
-// hot: a turn for a chunk of the index.
+// hot: one iteration for each chunk of the index.
 func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
 	for load := b.load; len(spans) > 0; {
 		if b.n == len(b.cur) && !b.nextIndex() {
@@ -90,7 +90,7 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 			return spans
 		}
 		n := b.index(data, base, spans[:min(len(spans), len(b.cur)-b.n)])
-		// No entry can stand for the first span: it is too long.
+		// The first span is too long for an entry.
 		if n == 0 {
 			b.takeLong(data, base, spans[0])
 			n = 1
@@ -103,11 +103,11 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 	return nil
 }
 
-// index makes entries for spans, at most as many as cur has room for. It stops at
-// the spill mark, and at a record whose length does not fit an entry. It returns
-// how many it made. Each record counts as one byte more than it has, its newline.
+// index makes entries for spans, at most as many as cur has room for, and returns how many it
+// made. It stops at the spill mark, and at a record whose length does not fit in an entry. A
+// record counts against the mark with one byte more than it has, for its newline.
 //
-// hot: once a record that is sorted where it lies.
+// hot: one iteration for each record that is taken.
 func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 	cur := b.cur[b.n:]
 	room, bytes := b.room, b.stats.Bytes
@@ -117,7 +117,7 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 			break
 		}
 		if s.Len == 0 {
-			s.Off = 0 // the address of the very end belongs to the next piece of the arena
+			s.Off = 0 // the address behind the last byte belongs to the next piece of the arena
 		}
 		cur[i] = record.Entry{Prefix: prefixAt(data, s), Ref: (base+uint64(s.Off))<<record.CodeBits | uint64(s.Len)}
 		room -= int64(s.Len) + 1 + record.EntryBytes
@@ -129,14 +129,14 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 	return n
 }
 
-// takeLong adds a record whose length does not fit an entry: a description of 16
-// bytes, address and length, is stored for it.
+// takeLong adds a record whose length does not fit in an entry. The entry refers to a
+// description of 16 bytes in the chunk being filled: the address and the length of the record.
 func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 	load := b.load
 	if !b.makeRoom(record.MaxHeaderBytes) {
 		return
 	}
-	if b.load != load { // was spilled on the way
+	if b.load != load { // makeRoom has spilled the load
 		base = b.load.arena.Add(data)
 	}
 	p := b.data[b.off:]
@@ -147,10 +147,10 @@ func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 	b.off += 16
 	b.room -= 16 + record.EntryBytes + int64(s.Len) + 1
 	b.stats.Bytes += int64(s.Len)
-	b.data, b.off = nil, 0 // as in Take: the addresses of the block come later
+	b.data, b.off = nil, 0 // as in Take: later addresses of the block must be higher
 }
 
-// prefixAt is record.PrefixOf of a span of data. It reads 8 bytes of data at once,
+// prefixAt returns record.PrefixOf for s, a span of data. It reads 8 bytes of data at once,
 // except at the end of data.
 func prefixAt(data []byte, s jobs.Span) uint64 {
 	at := int(s.Off)
@@ -164,11 +164,11 @@ func prefixAt(data []byte, s jobs.Span) uint64 {
 	return x
 }
 
-// takeKeyed adds records whose keys AppendKey makes. The keys are copied, the
-// values, which are the records, stay in the block. It returns the records that
-// are left if the load was spilled meanwhile.
+// takeKeyed adds records whose keys AppendKey makes. It copies the keys. The values, which are
+// the records, stay in the block. If the load was spilled meanwhile, it returns the records
+// that are left.
 //
-// hot: once a record whose key is made.
+// hot: one iteration for each record whose key AppendKey makes.
 func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
 	load := b.load
 	for i, s := range spans {
@@ -183,7 +183,7 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 				b.emitAlone(key, data[s.Off:s.Off+s.Len])
 				return spans[i+1:]
 			}
-			// The caller comes back with this record, whose key is made once more.
+			// The caller calls again with this record, and its key is made again.
 			if b.load != load {
 				return spans[i:]
 			}
@@ -228,8 +228,8 @@ func (b *Buffer) emitSpans(blk jobs.Block, spans []jobs.Span) {
 	}
 }
 
-// partition returns the partition of a key, also where cuts divide the keys. It fails
-// where the partitioner returns a number out of range.
+// partition returns the partition of a key, also if cuts divide the keys. It fails if the
+// partitioner returns a number out of range.
 func (b *Buffer) partition(key []byte) (int, error) {
 	if b.part != nil {
 		p := b.part(key, b.o.Parts)

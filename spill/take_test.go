@@ -10,8 +10,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// TestABlockOfGiantsIsNotHeld: records that have to go to spills of their own
-// leave nothing in the buffer that would keep the next ones out.
+// TestABlockOfGiantsIsNotHeld: if all records of a block have segments of their own, the buffer
+// does not keep the block, and has room for the next one.
 func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 	const bound, giant = 8 << 20, 1_200_000
 	k := newKit(t, bound)
@@ -51,7 +51,7 @@ func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 	release(t, k, outs)
 }
 
-// lend lends a chunk of the buffer's own lease.
+// lend lends a chunk of the lease of the buffer.
 func lend(b *Buffer, c *membudget.Chunk) *membudget.Loan {
 	loan := &membudget.Loan{Chunk: c}
 	b.Lend(loan)

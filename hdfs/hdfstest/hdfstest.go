@@ -1,9 +1,9 @@
-// Package hdfstest plays a Hadoop file system for tests: the part of WebHDFS that package hdfs
+// Package hdfstest simulates a Hadoop file system for tests: the part of WebHDFS that package hdfs
 // uses, in memory, with faults.
 //
-// A Cluster is an http.Handler and plays the NameNode and the DataNodes on one port. It answers
-// reads and writes with a redirection, as the NameNode does. Neighbours: the tests of hdfs,
-// input, output and of the command.
+// A Cluster is an http.Handler. It simulates the NameNode and the DataNodes on one port. It redirects
+// reads and writes, as the NameNode does. Neighbours: the tests of hdfs, input, output and the
+// command use it.
 package hdfstest
 
 import (
@@ -21,41 +21,42 @@ import (
 	"testing"
 )
 
-// Cluster is a file system. The zero value is empty. Its fields are set before the first request.
+// Cluster is a file system. The zero value is empty. The exported fields are set before the
+// first request.
 type Cluster struct {
-	BlockBytes int64    // default 128 MiB
-	Hosts      []string // of the blocks, one each in turn; nil: localhost
+	BlockBytes int64    // 0: 128 MiB
+	Hosts      []string // hosts of the blocks, one for each block in turn; nil: localhost
 
-	// Fault is asked before each request, with its operation and path. It may answer itself, and
-	// returns true then. nil: no faults.
+	// Fault is called before each request, with its operation and path. If it returns true, it
+	// has answered the request itself. nil: no faults.
 	Fault func(op, path string, w http.ResponseWriter) bool
-	// CutReads ends the connection of each read after so many bytes; 0: never. A read is
-	// short without an error of HTTP if ShortReads is set.
+	// CutReads is the number of bytes after which each read ends; 0: never. With ShortReads,
+	// the response looks complete. Without it, the connection breaks.
 	CutReads   int64
 	ShortReads bool
 
 	mu    sync.Mutex
-	files map[string][]byte // by path; directories end with a slash
-	ids   map[string]uint64
-	opens int
+	files map[string][]byte // by path; the path of a directory ends with a slash
+	ids   map[string]uint64 // numbers of inodes, by path
+	opens int               // number of reads
 }
 
-// Serve serves the cluster until the test has ended, and returns its host and port.
+// Serve serves the cluster until the test ends, and returns its host and port.
 func (c *Cluster) Serve(t testing.TB) string {
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
 }
 
-// Put makes a file.
+// Put makes or replaces a file. It keeps data, which must not be changed afterwards.
 func (c *Cluster) Put(path string, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(path, data)
 }
 
-// put stores data without a copy, so its caller gives it up. Ids begin at 16,386, as
-// those of a NameNode's files do. c.mu is held.
+// put makes or replaces a file. It keeps data. The numbers of inodes begin at 16,386, as on a
+// NameNode. The caller holds c.mu.
 func (c *Cluster) put(path string, data []byte) {
 	if c.files == nil {
 		c.files, c.ids = map[string][]byte{}, map[string]uint64{}
@@ -64,7 +65,7 @@ func (c *Cluster) put(path string, data []byte) {
 	c.ids[path] = uint64(len(c.ids)) + 16386
 }
 
-// Files returns the files below a directory, by their paths there.
+// Files returns the contents of the files below a directory, by their paths in that directory.
 func (c *Cluster) Files(dir string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +78,7 @@ func (c *Cluster) Files(dir string) map[string]string {
 	return found
 }
 
-// Opens returns how many reads there were.
+// Opens returns the number of reads so far.
 func (c *Cluster) Opens() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +101,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method + " " + op {
 	case "GET OPEN", "PUT CREATE":
-		// The NameNode moves no data: it names a DataNode, here itself with the mark data=1.
+		// The NameNode redirects to a DataNode: this server, with the parameter data=1.
 		if r.URL.Query().Get("data") == "" {
 			u := *r.URL
 			u.Scheme, u.Host = "http", r.Host
@@ -139,15 +140,14 @@ func answer(w http.ResponseWriter, what any) {
 	_ = json.NewEncoder(w).Encode(what)
 }
 
-// refuse sends an error as WebHDFS does: the exception's class decides what a client makes of it,
-// not the status alone.
+// refuse sends an error in the format of WebHDFS. Clients read the class of the exception, not
+// only the status code.
 func refuse(w http.ResponseWriter, code int, exception, message string) {
 	w.WriteHeader(code)
 	answer(w, map[string]any{"RemoteException": map[string]any{"exception": exception, "javaClassName": "java.io." + exception, "message": message}})
 }
 
-// isFile reports whether a path is a file. Directories that Put made end with a slash, and others
-// exist only by what lies below them, so neither is found here.
+// isFile reports whether path is a file.
 func (c *Cluster) isFile(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,8 @@ func (c *Cluster) isFile(path string) bool {
 	return ok
 }
 
-// attributes returns FileStatus of a path. c.mu is held.
+// attributes returns the FileStatus of path, with the given name. It returns false if there is
+// no such file or directory. The caller holds c.mu.
 func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
 	st := map[string]any{"pathSuffix": name, "modificationTime": 1_700_000_000_000, "replication": 1}
 	if data, ok := c.files[path]; ok {
@@ -171,7 +172,7 @@ func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
 	return nil, false
 }
 
-// blockBytes returns the size of a block in bytes.
+// blockBytes returns the length of a block.
 func (c *Cluster) blockBytes() int64 { return cmp.Or(c.BlockBytes, 128<<20) }
 
 // status sends the attributes of a file or directory.
@@ -186,7 +187,7 @@ func (c *Cluster) status(w http.ResponseWriter, path string) {
 	answer(w, map[string]any{"FileStatus": st})
 }
 
-// list sends what lies directly below a directory, sorted by name as a NameNode sorts it.
+// list sends the entries of a directory, sorted by name as on a NameNode.
 func (c *Cluster) list(w http.ResponseWriter, path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,8 +207,8 @@ func (c *Cluster) list(w http.ResponseWriter, path string) {
 	answer(w, map[string]any{"FileStatuses": map[string]any{"FileStatus": all}})
 }
 
-// blocks sends offset, length and host of each block. Hosts take turns, so tests know which
-// block is where.
+// blocks sends offset, length and host of each block. The hosts take turns, so tests know which
+// host has a block.
 func (c *Cluster) blocks(w http.ResponseWriter, path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +238,8 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	part := data[offset:min(offset+length, int64(len(data)))]
 	if c.CutReads > 0 && int64(len(part)) > c.CutReads {
-		// With a length that is not kept, the client sees an unexpected end. Otherwise
-		// the short answer looks complete, and only the length of the file gives it away.
+		// With a Content-Length that is too large, the client sees an early end. Without it,
+		// the short response looks complete, and only the length of the file shows the error.
 		if !c.ShortReads {
 			w.Header().Set("Content-Length", fmt.Sprint(len(part)))
 		}
@@ -253,7 +254,7 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request, path string) {
 	_, _ = w.Write(part)
 }
 
-// create takes a new file.
+// create makes a file of the body of the request.
 func (c *Cluster) create(w http.ResponseWriter, r *http.Request, path string) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -269,7 +270,8 @@ func (c *Cluster) create(w http.ResponseWriter, r *http.Request, path string) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// rename moves a file, or a directory with all that lies below it. It never replaces anything.
+// rename renames a file, or a directory with everything below it. It returns false if the new
+// name is taken or the old one does not exist.
 func (c *Cluster) rename(from, to string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,7 +289,7 @@ func (c *Cluster) rename(from, to string) bool {
 	return moved
 }
 
-// remove deletes a path and all that lies below it. It returns whether there was anything.
+// remove removes a path and everything below it. It reports whether there was anything.
 func (c *Cluster) remove(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

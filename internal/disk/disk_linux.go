@@ -71,8 +71,8 @@ func GrowPipe(w io.Writer) {
 	})
 }
 
-// Duplicate returns another descriptor of an open file. An abort may close f meanwhile: that
-// is an error here, and never another file that has got the number of f.
+// Duplicate returns a new descriptor of an open file. If the file is closed meanwhile, Duplicate
+// fails. It never duplicates another file that has got the number of f.
 func Duplicate(f *File) (*File, error) {
 	c, err := f.SyscallConn()
 	if err != nil {
@@ -89,8 +89,8 @@ func Duplicate(f *File) (*File, error) {
 	return Of(os.NewFile(uintptr(twin), f.Name())), nil
 }
 
-// Offset returns the offset of a regular file that is not in append mode, and whether the
-// file ends there.
+// Offset returns the offset of a regular file, and whether the file ends there. It returns
+// false for a file in append mode.
 func Offset(f *File) (offset int64, atEnd bool) {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_APPEND != 0 {

@@ -20,8 +20,8 @@ func startWriteback(*File, int64, int64) {}
 
 func dropPages(*File, int64, int64) {}
 
-// Duplicate is not there, so errors of a close show at the close itself.
+// Duplicate is not supported here. The close itself reports its errors.
 func Duplicate(*File) (*File, error) { return nil, errors.ErrUnsupported }
 
-// Offset says no, so standard output is written in order.
+// Offset returns false, so standard output is written in order.
 func Offset(*File) (offset int64, atEnd bool) { return 0, false }

@@ -1,10 +1,10 @@
-// Package adjacencylist is a job that makes lists of neighbours of a directed graph, as PageRank
-// needs them (Adjacency-List of PUMA, Purdue's MapReduce benchmarks). A line of input is an edge,
-// "p TAB q". The result is "node TAB from,from… TAB to,to…": the nodes with an edge to it, and
-// those to which it has one, in byte order, each once.
+// Package adjacencylist is a job that makes lists of neighbours of a directed graph, for example for
+// PageRank (Adjacency-List of PUMA, Purdue's MapReduce benchmarks). A line of input is an edge,
+// "p TAB q". The result is "node TAB from,from… TAB to,to…". First come the nodes with an edge to
+// the node, then those to which it has an edge. Each list is in byte order, and has each node once.
 //
-// A map emits each edge twice, with the keys "q TAB f p" and "p TAB t q". The group is the node,
-// and its neighbours come sorted (secondary sort).
+// A map emits each edge twice, with the keys "q TAB f p" and "p TAB t q". The group is the node, so
+// its neighbours come sorted (secondary sort).
 //
 // Memory: one key, and in a reduce one line (jobs/internal/lines). Neighbours: package jobs.
 package adjacencylist
@@ -27,19 +27,20 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
-// nodeBytes returns the length of a node's name and its TAB.
+// nodeBytes returns the length of the node at the start of key, with its TAB.
 func nodeBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
 
-// The byte between a node and its neighbour: the neighbour's edge leads to the node, or away
-// from it.
+// The byte between a node and its neighbour says whether the edge comes from the neighbour or
+// leads to it.
 const (
 	from = 'f'
 	to   = 't'
 )
 
+// mapper emits edges. key is scratch.
 type mapper struct{ key []byte }
 
-// Map emits each edge from both ends.
+// Map emits each edge for both of its nodes. It fails for a line that is not an edge.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	for line := range b.Lines() {
 		tab := bytes.IndexByte(line, '\t')
@@ -47,7 +48,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 			if len(line) == 0 {
 				continue
 			}
-			return errs.Inputf(b.Path, "%q is no edge: node TAB node", line[:min(len(line), 60)])
+			return errs.Inputf(b.Path, "%q is not an edge: want node TAB node", line[:min(len(line), 60)])
 		}
 		p, q := line[:tab], line[tab+1:]
 		m.key = append(append(append(m.key[:0], q...), '\t', from), p...)
@@ -58,12 +59,13 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
+// reducer writes the lists of neighbours.
 type reducer struct {
 	lines.Growing
-	last []byte // direction and neighbour
+	last []byte // direction and name of the last neighbour
 }
 
-// Reduce writes a node and its neighbours.
+// Reduce emits a node and its neighbours.
 func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	n := nodeBytes(key)
 	r.Text, r.last = r.Text[:0], append(r.last[:0], from)

@@ -1,8 +1,8 @@
-// Package classification is a job that puts points into the clusters of given centroids
-// (Classification of PUMA, Purdue's MapReduce benchmarks, which classifies movies). The centroids
-// are the side data of the run, as jobs/kmeans writes them. A line of input is a point: numbers
-// of at most 6 decimals between blanks or commas. The result is "cluster TAB point", by cluster,
-// then in the order of the input.
+// Package classification is a job that assigns points to the clusters of given centroids
+// (Classification of PUMA, Purdue's MapReduce benchmarks, which classifies movies). The centroids are
+// the side data of the run, in the format of the output of jobs/kmeans. A line of input is a point:
+// numbers of at most 6 decimals, separated by blanks or commas. The result is "cluster TAB point", by
+// cluster, then in the order of the input.
 //
 // Memory: the centroids in each attempt. Neighbours: jobs/internal/lines computes; jobs/kmeans
 // finds centroids.
@@ -25,12 +25,13 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
+// mapper emits points. key is scratch.
 type mapper struct {
 	lines.PointReader
 	key []byte
 }
 
-// Map emits each point with the number of its cluster.
+// Map emits each point with the number of its cluster. It fails for a line that is not a point.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return m.Each(b, func(line []byte, cluster int) {
 		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(cluster))
@@ -38,7 +39,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	})
 }
 
-// reduce writes the points of a cluster behind its number.
+// reduce emits the points of a cluster with its number.
 func reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	name := strconv.AppendUint(nil, uint64(binary.BigEndian.Uint32(key)), 10)
 	for vs.Next() {

@@ -1,9 +1,9 @@
-// Package combine is the job Combine of Gridmix: it counts words, and the maps combine what they
-// emit (Gridmix2, CombinerJobCreator: TokenCounterMapper with IntSumReducer as combiner). The result
-// is "word TAB count". RAS runs it with one reduce (--reducers 1).
+// Package combine is the job Combine of Gridmix: it counts words, and the maps combine their output
+// (Gridmix2, CombinerJobCreator: TokenCounterMapper with IntSumReducer as combiner). The result is
+// "word TAB count". RAS runs it with one reduce (--reducers 1).
 //
-// A count is folded in the kvbuffer of the map, so a map emits each word once a load. The words
-// are those of jobs/wordcount: runs of bytes other than blanks.
+// The kvbuffer of the map folds the counts, so the output of a map has each word once for each load
+// of the kvbuffer. As in jobs/wordcount, words are runs of bytes other than blanks.
 //
 // Memory: words are slices of the block. Neighbours: package jobs finds words and adds counts.
 package combine
@@ -20,6 +20,7 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
+// mapper emits words. one is the count 1 in the format of jobs.Sum.
 type mapper struct {
 	words *jobs.Words
 	one   []byte

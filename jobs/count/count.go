@@ -1,21 +1,20 @@
-// Package count is a job that counts how often lines, words or fields occur. It does
-// what sort | uniq -c does, without sorting what is equal: the kvbuffer adds the
-// counts in a hash table (jobs.Sum), and only the different keys are sorted.
+// Package count is a job that counts how often lines, words or fields occur. Its result is that of
+// sort | uniq -c, but it sorts only the different keys: the kvbuffer adds the counts in a hash table
+// (jobs.Sum).
 //
-// What is counted is a key of each record: the whole line, each of its words, the
-// fields that cut would print, or columns of CSV. Lines and words are handed over as
-// parts of the block. Other keys are first put together in memory of the mapper.
+// A key is the whole line, one of its words, the fields that cut would print, or columns of CSV.
+// Lines and words are emitted as parts of the block. Other keys are first built in memory of the
+// mapper.
 //
-// A record of the result is the count, right-aligned in 7 columns, a space and the
-// key, as uniq -c writes it. They come in byte order of the keys. With Top, they come
-// by falling count, then by key.
+// A record of the result is the count, right-aligned in 7 columns, a space and the key, as uniq -c
+// writes it. Records come in byte order of the keys. With Top, they come by descending count, then
+// by key.
 //
-// Memory: some hundred spans and keys for each mapper, and the longest key. With
-// IgnoreCase, lines and words are changed in the block; a second attempt on the same
-// block then changes nothing.
+// Memory: several hundred spans and keys for each mapper, and the longest key. With IgnoreCase, the
+// mapper changes lines and words in the block; a second attempt on the same block changes nothing.
 //
-// Neighbours: package jobs finds words; jobs/internal/lines adds, chooses and reads
-// CSV; jobs/jobtest and the GNU tools are the references of the tests. jobs/wordcount is the job of Hadoop, with its output.
+// Neighbours: package jobs finds words; jobs/internal/lines adds, ranks and reads CSV; jobs/jobtest
+// and the GNU tools are the references of the tests. jobs/wordcount is Hadoop's job, with its output.
 package count
 
 import (
@@ -27,39 +26,37 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// Options say what is counted and what is printed. The zero value counts lines.
+// Options say what is counted and which keys are printed. The zero value counts lines.
 type Options struct {
-	// Words counts words: runs of bytes other than space, TAB, newline, carriage
-	// return and form feed. With Fields, it makes them the fields of a line.
+	// Words counts words: runs of bytes other than space, TAB, newline, carriage return and
+	// form feed. With Fields, words are the fields of a line.
 	Words bool
 	Alnum bool // words are runs of ASCII letters and digits; requires Words, without Fields
 
-	// Fields counts these fields of each line, as LIST of cut -f, such as 2 or
-	// 1,3-. Several fields are joined by the delimiter. A line without delimiter is
-	// a key as a whole.
+	// Fields counts these fields of each line. It is a LIST of cut -f, such as 2 or 1,3-. The
+	// delimiter joins several fields to one key. A line without delimiter is a key as a whole.
 	Fields    string
-	Delimiter string // one byte; empty: TAB, of CSV a comma
-	Delimited bool   // leave out lines without delimiter, or, with Words, without any of the fields
+	Delimiter string // one byte; empty: TAB, or a comma for CSV
+	Delimited bool   // leave out lines without delimiter or, with Words, lines without any of the fields
 
-	// CSV counts columns of CSV, all of them unless Fields is set, and writes CSV.
-	// Fields may name columns; Header has the names. Records end with NUL, as with
-	// ZeroEnded, since a value in quotes may hold newlines.
+	// CSV counts columns of CSV, and writes CSV. It counts all columns unless Fields is set.
+	// Fields may name columns; Header has the names. Records end with NUL, as with ZeroEnded,
+	// because a value in quotes may contain newlines.
 	CSV    bool
 	Header []string
 
-	// Different says that most lines are likely to differ from each other. Lines are
-	// then sorted where they lie, which costs less than a table that finds few of
-	// them again. The result is the same. It is ignored unless lines are counted.
+	// Different says that most lines are likely to differ from each other. Lines are then
+	// sorted where they lie. That costs less than a hash table, because the table would find
+	// few lines again. The result is the same. It is ignored unless lines are counted.
 	Different bool
 
-	IgnoreCase bool  // A to Z count as a to z, and are printed so
-	ZeroEnded  bool  // lines end with NUL, of input and output
-	Top        int64 // only the Top most frequent keys, by falling count, then by key; 0: all keys
-	Min, Max   int64 // least and largest count of a key that is printed; Max 0: no bound
+	IgnoreCase bool  // A to Z count as a to z, and are printed as such
+	ZeroEnded  bool  // NUL ends each line of input and output
+	Top        int64 // only the Top most frequent keys, by descending count, then by key; 0: all keys
+	Min, Max   int64 // least and largest count of a printed key; Max 0: no bound
 }
 
-// New makes the job. It fails with an error of kind errs.BadOptions that names the
-// field.
+// New makes the job. It fails with an options error (package errs) that names the wrong field.
 func New(o Options) (jobs.Chain, error) {
 	newMapper, err := o.compile()
 	if err != nil {
@@ -123,7 +120,7 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 	case o.Delimited && (o.CSV || o.Fields == ""):
 		return nil, errs.Optionf("Options.Delimited", "is for fields, and not for CSV")
 	case o.Fields != "" && !o.Words && !o.CSV && o.separator() == delim:
-		return nil, errs.Optionf("Options.Delimiter", "is what ends lines")
+		return nil, errs.Optionf("Options.Delimiter", "is the byte that ends lines")
 	}
 	if o.Fields == "" && !o.CSV {
 		if o.Words {
@@ -157,7 +154,7 @@ func (o *Options) separator() byte {
 	return '\t'
 }
 
-// aligned is the format of uniq -c.
+// aligned is the format of uniq -c. It has no state.
 type aligned struct{}
 
 // countColumns is the least width of a count.
@@ -174,21 +171,21 @@ func (aligned) Append(dst, key []byte, count uint64) []byte {
 	return append(dst, key...)
 }
 
-// Cut implements lines.CountFormat. The key may begin with blanks and digits, so the one
-// space behind the count ends it.
+// Cut implements lines.CountFormat. Exactly one space follows the count, because the key may
+// begin with blanks and digits.
 func (aligned) Cut(record []byte) (key []byte, count uint64, ok bool) {
 	text, key, ok := bytes.Cut(bytes.TrimLeft(record, " "), []byte(" "))
 	count, err := strconv.ParseUint(string(text), 10, 64)
 	return key, count, ok && err == nil
 }
 
-// table is CSV: the count, then the columns that are counted.
+// table is the format of CSV: the count, then the counted columns.
 type table struct {
 	separator byte
-	key       []byte // of Cut, reused
+	key       []byte // result of Cut, reused
 }
 
-// Append implements lines.CountFormat. NUL ends each text of the key.
+// Append implements lines.CountFormat. NUL ends each value in key.
 func (t *table) Append(dst, key []byte, count uint64) []byte {
 	dst = strconv.AppendUint(dst, count, 10)
 	for len(key) > 0 {
@@ -202,7 +199,7 @@ func (t *table) Append(dst, key []byte, count uint64) []byte {
 	return dst
 }
 
-// Cut implements lines.CountFormat.
+// Cut implements lines.CountFormat. The key is valid until the next Cut.
 func (t *table) Cut(record []byte) (key []byte, count uint64, ok bool) {
 	text, rest, more := lines.CutCSV(record, t.separator)
 	count, err := strconv.ParseUint(string(text), 10, 64)

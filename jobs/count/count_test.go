@@ -14,8 +14,8 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// run counts texts, each a file. In options, text and result a bar stands for the end of
-// a line, and counts come without their blanks.
+// run counts texts, each as a file. In options, text and result, a bar stands for the end of a
+// line. The counts have no blanks.
 func run(t testing.TB, o Options, cut jobtest.Cut, texts ...string) string {
 	t.Helper()
 	chain, err := New(o)
@@ -115,9 +115,9 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// Each set of options has a pipeline of GNU tools that it stands for.
+// Each set of options has the same result as a pipeline of GNU tools.
 func TestGNUToolsAgree(t *testing.T) {
-	jobtest.Tool(t, nil, "uniq", "--version") // skips the test where it is missing
+	jobtest.Tool(t, nil, "uniq", "--version") // skips the test if it is not installed
 	jobtest.Tool(t, nil, "cut", "--version")
 	pipelines := []struct {
 		options  Options
@@ -148,7 +148,7 @@ func TestGNUToolsAgree(t *testing.T) {
 			bytes = rapid.Byte()
 		}
 		data := rapid.SliceOfN(bytes, 0, 200).Draw(r, "data")
-		// Of a file that ends with a delimiter, GNU cut drops the last line.
+		// If a file ends with a delimiter, GNU cut drops the last line.
 		if n := len(data); n > 0 && c.options.Fields != "" && string(data[n-1]) == c.options.Delimiter {
 			data = append(data, 'x')
 		}
@@ -176,7 +176,7 @@ func (d *discard) Take(b jobs.Block, records []jobs.Span) {
 	d.bytes += len(b.Data)
 }
 
-// hot are the mappers with a function that is marked hot.
+// hot returns options whose mappers have a function that is marked hot.
 func hot() map[string]Options {
 	return map[string]Options{
 		"lines": {}, "different": {Different: true}, "field": {Fields: "2", Delimiter: ","}, "words": {Words: true, Fields: "1,3"},

@@ -11,14 +11,14 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// span is a range of fields, from 1; both ends belong to it.
+// span is a range of fields. Fields count from 1, and both ends are included.
 type span struct{ first, last uint64 }
 
-// toEnd is the last field of a range such as 3-.
+// toEnd is the last field of a range without end, such as 3-.
 const toEnd = math.MaxUint64
 
-// ranges reads Options.Fields: ascending ranges that do not touch each other, as cut
-// takes them. No field at all is every field.
+// ranges parses Options.Fields, as cut does. It returns ascending ranges that do not touch each
+// other. If Fields is empty, it returns all fields.
 func (o *Options) ranges() ([]span, error) {
 	if o.Fields == "" {
 		return []span{{1, toEnd}}, nil
@@ -27,7 +27,8 @@ func (o *Options) ranges() ([]span, error) {
 	if name := slices.Index(o.Header, o.Fields); name >= 0 {
 		return []span{{uint64(name) + 1, uint64(name) + 1}}, nil
 	}
-	// As in cut, blanks divide ranges too. The name of a column may hold blanks.
+	// As in cut, blanks separate ranges too. With CSV they do not, because the name of a column
+	// may contain blanks.
 	words := strings.FieldsFunc(o.Fields, func(r rune) bool { return r == ',' || !o.CSV && (r == ' ' || r == '\t') })
 	if len(words) == 0 {
 		return nil, errs.Optionf("Options.Fields "+strconv.Quote(o.Fields), "names no field")
@@ -56,8 +57,7 @@ func (o *Options) ranges() ([]span, error) {
 	return merged, nil
 }
 
-// parseRange reads N, N-, N-M or -M, or the name of a column. problem says what is
-// wrong.
+// parseRange parses N, N-, N-M or -M, or the name of a column. problem is "" if word is right.
 func (o *Options) parseRange(word string) (s span, problem string) {
 	if name := slices.Index(o.Header, word); name >= 0 {
 		return span{uint64(name) + 1, uint64(name) + 1}, ""
@@ -85,15 +85,15 @@ func (o *Options) parseRange(word string) (s span, problem string) {
 	case s.first > s.last:
 		return s, "the range ends before it begins"
 	}
-	// Records end with their last column, but a range may name more.
+	// A range may go beyond the last column, where records end.
 	if o.CSV && to != "" {
 		s.last = min(s.last, uint64(len(o.Header)))
 	}
 	return s, ""
 }
 
-// AppendHeader appends a header for the result of CSV: the word count, then the names of
-// the columns that are counted. It is meant for options that New accepts.
+// AppendHeader appends the header of a CSV result: the word count, then the names of the
+// counted columns. New must accept the options.
 func (o *Options) AppendHeader(dst []byte) []byte {
 	list, err := o.ranges()
 	if err != nil {
@@ -108,19 +108,19 @@ func (o *Options) AppendHeader(dst []byte) []byte {
 	return dst
 }
 
-// keys makes keys of records.
+// keys builds the keys of records.
 type keys struct {
-	list      []span
+	list      []span // Options.Fields
 	separator byte
-	delimited bool
+	delimited bool // Options.Delimited
 }
 
-// appendFields appends what cut -f prints of a line, without its newline. It reports
-// false where cut prints nothing.
+// appendFields appends the text that cut -f prints for a line, without its newline. It returns
+// false if cut prints nothing.
 //
-// hot: once a line whose fields are counted.
+// hot: runs once for each line whose fields are counted.
 func (k *keys) appendFields(dst, line []byte) ([]byte, bool) {
-	end := bytes.IndexByte(line, k.separator) // of field n
+	end := bytes.IndexByte(line, k.separator) // where field n ends
 	if end < 0 {
 		return append(dst, line...), !k.delimited
 	}
@@ -153,7 +153,7 @@ func (k *keys) appendFields(dst, line []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// next returns where the field that begins at at ends; -1: with the line.
+// next returns where the field that begins at at ends; -1: it ends with the line.
 func (k *keys) next(line []byte, at int) int {
 	if n := bytes.IndexByte(line[at:], k.separator); n >= 0 {
 		return at + n
@@ -161,10 +161,10 @@ func (k *keys) next(line []byte, at int) int {
 	return -1
 }
 
-// appendWords appends words of a line, with a space between two of them. It reports
-// false for a line that has none of them, if such lines are left out.
+// appendWords appends the words of a line that are in the list, with a space between two of
+// them. It returns false if there are none and such lines are left out.
 //
-// hot: once a line whose words are fields.
+// hot: runs once for each line whose words are fields.
 func (k *keys) appendWords(dst, line []byte) ([]byte, bool) {
 	list, n, found := k.list, uint64(0), false
 	for at := 0; len(list) > 0; {
@@ -192,11 +192,11 @@ func (k *keys) appendWords(dst, line []byte) ([]byte, bool) {
 	return dst, found || !k.delimited
 }
 
-// isBlank reports whether c ends a word, as in jobs.BlankSeparated.
+// isBlank reports whether c separates words, as in jobs.BlankSeparated.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r' }
 
-// appendColumns appends the texts of columns of CSV. NUL follows each, because no
-// text has one. A record with fewer columns has empty ones.
+// appendColumns appends the values of columns of CSV. NUL ends each, because no value contains
+// one. A column that the record does not have is empty.
 func (k *keys) appendColumns(dst, record []byte) ([]byte, bool) {
 	record = bytes.TrimSuffix(record, []byte("\r"))
 	list, n := k.list, uint64(0)

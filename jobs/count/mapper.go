@@ -9,20 +9,19 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// perStep is how many keys are emitted at a time.
+// perStep is the most keys that are emitted together.
 const perStep = 512
 
 // emitter emits keys with the count 1.
 type emitter struct{ one [8]byte }
 
-// newEmitter makes an emitter. It has no state but the count.
 func newEmitter() emitter {
 	var e emitter
 	jobs.AppendUint64(e.one[:0], 1)
 	return e
 }
 
-// emit emits the keys, which are parts of data.
+// emit emits the keys, which are parts of data. Both are borrowed.
 func (e *emitter) emit(out jobs.Emitter, data []byte, keys []jobs.Span) {
 	jobs.EmitSpans(out, data, keys, e.one[:])
 }
@@ -54,7 +53,7 @@ func (m *wordMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// lineMapper emits the lines of a block, where they lie.
+// lineMapper emits the lines of a block as parts of the block.
 type lineMapper struct {
 	emitter
 	fold  bool
@@ -69,7 +68,7 @@ func newLineMapper(delim byte, fold bool) *lineMapper {
 
 // Map implements jobs.Mapper.
 //
-// hot: a turn for each line.
+// hot: one iteration for each line.
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	data := b.Data
 	if m.fold {
@@ -91,16 +90,16 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// wholeMapper passes blocks on as they are, with the places of their lines.
+// wholeMapper passes whole blocks to the kvbuffer, with the spans of their lines.
 type wholeMapper struct {
 	fold  bool
 	delim byte
-	lines []jobs.Span // of a block, reused
+	lines []jobs.Span // of the current block; reused
 }
 
-// Map implements jobs.Mapper. It fails for an Emitter that is no jobs.Taker.
+// Map implements jobs.Mapper. It fails if the Emitter is not a jobs.Taker.
 //
-// hot: a turn for each line.
+// hot: one iteration for each line.
 func (m *wholeMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
 		return nil
@@ -125,24 +124,24 @@ func (m *wholeMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// keyMapper emits a key of each record that it has put together in memory of its own.
+// keyMapper builds the keys of records in memory of its own, and emits them in steps.
 type keyMapper struct {
 	emitter
 	fold      bool
 	delim     byte
-	appendKey func(dst, record []byte) ([]byte, bool)
-	room      []byte // the keys of a step
-	keys      []jobs.Span
+	appendKey func(dst, record []byte) ([]byte, bool) // appends the key of record; false: it has none
+	room      []byte                                  // the keys of the current step, one after the other
+	keys      []jobs.Span                             // where each key lies in room
 
-	charge       func(bytes int64) bool // nil: no bound
-	chargedBytes int64                  // that charge counts; less may be in use
+	charge       func(bytes int64) bool // OwnAttempt.Charge; nil: no bound
+	chargedBytes int64                  // capacity of room that is charged or free
 }
 
-// roomBytes of keys end a step. One key may be longer.
+// roomBytes: a step ends when its keys take this many bytes. One key may be longer.
 const roomBytes = 64 << 10
 
-// newKeyMapper makes a mapper for one attempt. appendKey appends the key of a record,
-// or reports false for a record that has none.
+// newKeyMapper makes a mapper for one attempt. appendKey appends the key of a record, or
+// returns false if the record has none.
 func newKeyMapper(delim byte, fold bool, appendKey func(dst, record []byte) ([]byte, bool)) *keyMapper {
 	return &keyMapper{
 		emitter: newEmitter(), fold: fold, delim: delim, appendKey: appendKey,
@@ -154,8 +153,8 @@ func newKeyMapper(delim byte, fold bool, appendKey func(dst, record []byte) ([]b
 // Begin implements jobs.Attempter.
 func (m *keyMapper) Begin(a jobs.OwnAttempt) { m.charge = a.Charge }
 
-// account counts the room against the bound of the run. Short keys fit into what every
-// attempt has beside its blocks.
+// account charges the growth of room to the memory bound of the run. The first 2*roomBytes are
+// free, because every attempt has them.
 func (m *keyMapper) account() error {
 	more := int64(cap(m.room)) - m.chargedBytes
 	if more <= 0 || m.charge == nil {
@@ -170,7 +169,7 @@ func (m *keyMapper) account() error {
 
 // Map implements jobs.Mapper.
 //
-// hot: a turn for each record.
+// hot: one iteration for each record.
 func (m *keyMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	for rest := b.Data; len(rest) > 0; {
 		record := rest
@@ -200,9 +199,9 @@ func (m *keyMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// step emits the keys in the room, and empties it.
+// step emits the keys in room and empties it.
 func (m *keyMapper) step(out jobs.Emitter) {
-	// Only the keys are changed, not the block: a delimiter may be a letter.
+	// The block must not change, because the delimiter may be a letter.
 	if m.fold {
 		lines.Lower(m.room)
 	}

@@ -10,23 +10,21 @@ import (
 	"mrlocal/errs"
 )
 
-// Lines around selected ones cross the borders of blocks and splits. So a mapper
-// writes more lines than needed: of each run of lines of a block that are not
-// selected, the first After and the last Before. The releaser, which sees all
-// splits in order, decides which of them are written.
+// A group of lines may cross the border of a block or a split. So a mapper writes candidates, more
+// lines than needed: of each run of lines that are not selected, the first After and the last
+// Before. The releaser sees all splits in order and decides which candidates it writes.
 
-// These are the flags of a frameItem.
+// The flags of a frameItem.
 const (
 	itemSelected = 1 << iota
-	itemMore     // -o: a further match of the line before
+	itemMore     // -o: a further match of the same line
 	itemEmpty    // -o: nothing of the line is written
 	itemRelative // the number counts from the start of the split
 )
 
-// groups writes the lines of a block that are selected, and candidates around
-// them.
+// groups writes the selected lines of a block, and candidates around them.
 func (m *lineMapper) groups(data []byte) {
-	counted := 0 // m.lines counts the lines before this place
+	counted := 0 // m.lines counts the lines before data[counted]
 	for from := 0; from < len(data) && !m.done(); {
 		start, end := m.search.line()
 		next := len(data)
@@ -43,12 +41,12 @@ func (m *lineMapper) groups(data []byte) {
 	m.lines += countLines(data[counted:])
 }
 
-// stretch writes the lines of low:high, all of which are selected or none.
+// stretch writes the lines of data[low:high]. Either all of them are selected or none.
 func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	if low >= high {
 		return
 	}
-	// The frame of the file comes before the first line of it.
+	// The frameFile comes before the first line of the file.
 	m.name()
 	// The first After lines may follow a selected line of the block before.
 	after := m.context.After
@@ -61,8 +59,8 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	if low >= high {
 		return
 	}
-	// The last Before lines may come before a selected line of the next block. Those between are
-	// only counted.
+	// The last Before lines may come before a selected line of the next block. The lines
+	// between are only counted.
 	tail := high
 	for n := int64(0); n < m.context.Before && tail > low; n++ {
 		tail = low + bytes.LastIndexByte(data[low:tail-1], '\n') + 1
@@ -75,18 +73,18 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	}
 }
 
-// item writes the line low:end of a block.
+// item writes the line data[low:end] as a frameItem.
 func (m *lineMapper) item(data []byte, low, end int, selected bool) {
 	line := data[low:end]
 	m.lines++
 	flags := byte(0)
 	if selected {
-		// Lines around others do not count against the limit.
+		// Only selected lines count against the limit.
 		m.selected++
 		flags = itemSelected
 	}
 	switch {
-	case m.json: // of lines around others, those that match are the ones with -v
+	case m.json: // with -v, the lines around selected ones have the matches
 		m.candidate(flags, m.message(data, low, end, selected != m.invert))
 	case m.matched && !selected:
 		m.candidate(itemEmpty, nil)
@@ -99,9 +97,9 @@ func (m *lineMapper) item(data []byte, low, end int, selected bool) {
 	}
 }
 
-// partItems writes the matches in a selected line.
+// partItems writes the matches in a selected line (-o), each as an item.
 func (m *lineMapper) partItems(line []byte) {
-	// Each match is an item. All but the first have itemMore, so that the limit counts lines.
+	// All items but the first get itemMore, so that the limit counts lines.
 	flags := byte(itemSelected)
 	if !m.invert {
 		m.inner.begin(line)
@@ -116,7 +114,7 @@ func (m *lineMapper) partItems(line []byte) {
 	}
 }
 
-// candidate writes the frame of the line at hand.
+// candidate writes a frameItem for the current line. text is copied or written.
 func (m *lineMapper) candidate(flags byte, text []byte) {
 	if m.relative {
 		flags |= itemRelative
@@ -124,17 +122,16 @@ func (m *lineMapper) candidate(flags byte, text []byte) {
 	m.frames.item(m.lines, flags, text)
 }
 
-// item writes a frameItem.
+// item writes a frameItem. text is copied or written before the call returns.
 func (f *frames) item(number int64, flags byte, text []byte) {
-	// An item is a frame by itself, so a frame of lines that is open ends here.
+	// An item is a frame by itself, so it ends a frame of lines that is open.
 	f.close()
-	// One byte is for the flags. The buffer is then empty, so a long text may follow it at once.
+	// One byte is for the flags.
 	if len(f.buf)+headerBytes+1+len(text) > frameBytes {
 		f.flush()
 	}
 	f.buf = append(appendHeader(f.buf, frameItem, number, 1+len(text)), flags)
-	// A short text is copied to the buffer. A long one goes to the output directly, behind what
-	// the buffer has.
+	// A short text is copied to the buffer. A long one is written directly, after the buffer.
 	if len(text) < directBytes {
 		f.buf = append(f.buf, text...)
 		return
@@ -143,32 +140,32 @@ func (f *frames) item(number int64, flags byte, text []byte) {
 	f.out.WriteRaw(text)
 }
 
-// groups is what the releaser knows of the lines around selected ones.
+// groups is the releaser's state of groups of lines.
 type groups struct {
-	before []byte // lines that wait for a selected one: of each a head of itemHead bytes, then the text
-	oldest int    // place in before of the first of them
-	lines  int64  // number of lines in before
-	newest int64  // number of the last of them
-	last   int64  // number of the last line written; 0 if there is none in this file
-	after  int64  // so many lines are still to be written
-	cut    bool   // the last line was not written, and further matches in it are not
-	begun  bool   // a line was written, in whatever file
+	before []byte // lines that wait for a selected line: for each a head of itemHead bytes, then the text
+	oldest int    // offset in before of the first waiting line
+	lines  int64  // number of waiting lines
+	newest int64  // line number of the last waiting line
+	last   int64  // line number of the last line written; 0: none in this file
+	after  int64  // number of lines that are still to be written after the last selected one
+	cut    bool   // the last line was not written, so further matches in it are not written either
+	begun  bool   // a line was written, in any file
 }
 
-// mostBeforeBytes bounds the lines that wait for a selected one.
+// mostBeforeBytes bounds the text of the lines that wait for a selected one.
 const mostBeforeBytes = 8 << 20
 
-// itemHead is the length of the head of a waiting line: the length of its text,
+// itemHead is the length of the head of a waiting line: 8 bytes with the length of its text,
 // and its flags.
 const itemHead = 9
 
 // reset begins another file.
 func (g *groups) reset() { g.drop(); g.last, g.after, g.cut = 0, 0, false }
 
-// drop forgets the lines that wait.
+// drop removes the waiting lines.
 func (g *groups) drop() { g.before, g.oldest, g.lines = g.before[:0], 0, 0 }
 
-// item handles a frameItem, whose payload is still to be read.
+// item handles a frameItem of length bytes, which are still to be read.
 func (r *releaser) item(number, length int64) error {
 	flags, err := r.in.ReadByte()
 	if err != nil {
@@ -180,7 +177,7 @@ func (r *releaser) item(number, length int64) error {
 	if flags&itemRelative != 0 {
 		number += r.base
 	}
-	// Beyond the limit a selected line counts as a line around others.
+	// Beyond the limit, a selected line counts as a line around others.
 	reached := r.limited() && r.selected >= r.limit
 	switch {
 	case flags&itemMore != 0:
@@ -202,7 +199,7 @@ func (r *releaser) item(number, length int64) error {
 			g.last, g.cut = number, true
 			return r.copy(io.Discard, length)
 		}
-		if r.json { // ripgrep calls a line that matches beyond -m a match
+		if r.json { // ripgrep calls a line beyond -m a match if it matches
 			return r.message(number, flags, nil, length)
 		}
 		return r.itemLine(number, flags&^itemSelected, length)
@@ -213,31 +210,30 @@ func (r *releaser) item(number, length int64) error {
 	return r.wait(number, flags, length)
 }
 
-// wait keeps a line that is written if a line soon behind it is selected.
+// wait keeps a line, which is written if one of the next Before lines is selected.
 func (r *releaser) wait(number int64, flags byte, length int64) error {
 	g := &r.groups
-	// The lines before a gap are not next to a later line, so they are of no use.
+	// Lines before a gap are not next to any later line.
 	if number != g.newest+1 {
 		g.drop()
 	}
 	if g.lines == r.context.Before {
-		// Before lines wait already, so the oldest one makes room.
+		// Before lines wait already, so the oldest one is removed.
 		g.oldest += itemHead + int(binary.LittleEndian.Uint64(g.before[g.oldest:]))
 		g.lines--
-		if 2*g.oldest >= len(g.before) { // each byte is moved at most once
+		if 2*g.oldest >= len(g.before) { // so each byte is moved at most once
 			g.before = slices.Delete(g.before, 0, g.oldest)
 			g.oldest = 0
 		}
 	}
-	// A line is bounded by the input alone, so the number of lines is no bound of memory.
+	// Lines may be as long as the input, so the number of lines does not bound the memory.
 	if int64(len(g.before)-g.oldest)+length > mostBeforeBytes {
-		return errs.Optionf("Options.Context", "the lines before a selected line hold more than %d MiB", mostBeforeBytes>>20)
+		return errs.Optionf("Options.Context", "the lines before a selected line have more than %d MiB", mostBeforeBytes>>20)
 	}
-	// From here on the line counts, although its text is still to be read.
 	g.newest = number
 	g.lines++
 	g.before = append(binary.LittleEndian.AppendUint64(g.before, uint64(length)), flags)
-	// The text is read into its place, without a copy.
+	// The text is read directly to its place in before.
 	from := len(g.before)
 	g.before = slices.Grow(g.before, int(length))[:from+int(length)]
 	if _, err := io.ReadFull(r.in, g.before[from:]); err != nil {
@@ -246,16 +242,16 @@ func (r *releaser) wait(number int64, flags byte, length int64) error {
 	return nil
 }
 
-// waiting writes the lines that wait for the selected line of this number, and
-// the separator before them.
+// waiting writes the lines that wait for the selected line of the given number, and the
+// separator before the group.
 func (r *releaser) waiting(number int64) error {
 	g := &r.groups
 	if g.newest != number-1 {
 		g.drop()
 	}
-	// The waiting lines are those directly before the selected one.
+	// The waiting lines are directly before the selected one.
 	first := number - g.lines
-	// GNU grep separates groups that do not touch, those of different files too.
+	// GNU grep also separates groups of different files.
 	if !r.json && g.begun && (g.last == 0 || first != g.last+1) {
 		line := []byte("--")
 		if r.color {
@@ -281,7 +277,7 @@ func (r *releaser) waiting(number int64) error {
 	return nil
 }
 
-// itemLine writes one line, whose text is still to be read.
+// itemLine writes one line of length bytes, which are still to be read.
 func (r *releaser) itemLine(number int64, flags byte, length int64) error {
 	r.groups.last, r.groups.begun = number, true
 	if r.json {
@@ -301,7 +297,7 @@ func (r *releaser) itemLine(number int64, flags byte, length int64) error {
 	return r.out.WriteByte(r.eol)
 }
 
-// itemHead writes what stands before a line.
+// itemHead writes the path and the number before a line.
 func (r *releaser) itemHead(number int64, separator byte) {
 	r.scratch = r.scratch[:0]
 	if r.names {

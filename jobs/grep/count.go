@@ -8,9 +8,8 @@ import (
 	"mrlocal/jobs"
 )
 
-// countJobs returns the two jobs of Hadoop's grep example: the first counts
-// each match, the second sorts the counts. Unlike Hadoop's, it does not count
-// empty matches.
+// countJobs returns the two jobs of Hadoop's grep example. The first one counts each match, and
+// the second one sorts the counts. Unlike Hadoop's example, they do not count empty matches.
 func countJobs(p *program, skipBinary bool) jobs.Chain {
 	return jobs.Chain{{
 		Name:       "grep-search",
@@ -28,13 +27,13 @@ func countJobs(p *program, skipBinary bool) jobs.Chain {
 	}}
 }
 
-// matchMapper emits each match with a count.
+// matchMapper emits each match with the count 1.
 type matchMapper struct {
 	search *search
 	walker walker
-	// The room of the value that emit lends; it saves an allocation for each match.
+	// The value that emit passes to Emit; a field saves an allocation for each match.
 	count [8]byte
-	only  []byte // the text of all matches, if there is only one
+	only  []byte // the text of all matches, if they are all the same; otherwise nil
 }
 
 func newMatchMapper(p *program) *matchMapper {
@@ -48,14 +47,14 @@ func newMatchMapper(p *program) *matchMapper {
 // Begin charges the memory of the search to the attempt.
 func (m *matchMapper) Begin(a jobs.OwnAttempt) { m.search.account(a) }
 
-// Map implements jobs.Mapper. Matches that are emitted lie in the block.
+// Map implements jobs.Mapper. The keys that it emits lie in the block.
 func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
 		return nil
 	}
 	m.search.begin(b.Data)
 	m.search.tune()
-	// Literals are only candidates: the lineMatcher decides line by line.
+	// If literals only mark candidates, the lineMatcher decides line by line.
 	if !m.search.sure {
 		m.byLine(b.Data, out)
 		return nil
@@ -69,13 +68,13 @@ func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// Flush ends the search and gives its lineMatcher back.
+// Flush ends the search and returns its lineMatcher to the pool.
 func (m *matchMapper) Flush(jobs.Emitter) error {
 	m.search.end()
 	return nil
 }
 
-// byLine emits the matches of lines that hold a literal.
+// byLine emits the matches of lines that contain a literal.
 func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
 	for start, end, _ := m.search.candidate(); start != none; start, end, _ = m.search.candidate() {
 		m.walker.reset(m.search, data[start:end])
@@ -85,14 +84,14 @@ func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
 
 // emit emits the matches that the walker finds in text.
 func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
-	// Emit borrows the value until it returns, so that all matches share one.
+	// Emit borrows the value only until it returns, so all matches share it.
 	value := jobs.AppendUint64(m.count[:0], 1)
 	for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
 		out.Emit(text[start:end], value)
 	}
 }
 
-// same counts matches that all have the same text, and emits the text once.
+// same counts matches that all have the same text, and emits the text once with their number.
 func (m *matchMapper) same(out jobs.Emitter) {
 	n := uint64(0)
 	for start, _ := m.walker.next(); start != none; start, _ = m.walker.next() {
@@ -103,11 +102,10 @@ func (m *matchMapper) same(out jobs.Emitter) {
 	}
 }
 
-// rankMapper turns "match TAB count" into keys that sort by falling count, then
-// by match.
+// rankMapper turns "match TAB count" into keys that sort by descending count, then by match.
 type rankMapper struct{ key []byte }
 
-// Map implements jobs.Mapper. A match may hold tabs; the count stands behind the last one.
+// Map implements jobs.Mapper. A match may contain tabs; the count stands behind the last one.
 func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	for line := range b.Lines() {
 		tab := bytes.LastIndexByte(line, '\t')
@@ -115,7 +113,7 @@ func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		if tab < 0 || err != nil {
 			return fmt.Errorf("grep-sort: %s at %d: %q is not a match with its count", b.Path, b.Offset, line)
 		}
-		// Eight bytes that sort by falling count. Reduce cuts them off again.
+		// The first 8 bytes sort by descending count. Reduce removes them.
 		m.key = append(jobs.AppendDescending(m.key[:0], count), line[:tab]...)
 		out.Emit(m.key, nil)
 	}
@@ -125,7 +123,7 @@ func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
 // rankReducer writes "count TAB match".
 type rankReducer struct{ text [20]byte }
 
-// Reduce implements jobs.Reducer. Keys are in order already; there are no values.
+// Reduce implements jobs.Reducer. The keys are in order already, and their values are empty.
 func (r *rankReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	out.Emit(strconv.AppendUint(r.text[:0], jobs.Descending(key), 10), key[8:])
 	return nil

@@ -9,19 +9,19 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// none is returned as a place if there is none. It is larger than any place.
+// none is returned as an offset if there is none. It is larger than any offset.
 const none = math.MaxInt
 
-// border says what must lie around a literal to make it a match.
+// border says which surroundings make a literal a match.
 type border uint8
 
 const (
 	anywhere  border = iota
-	wordEnds         // -w: no word byte before it and behind it
+	wordEnds         // -w: no word byte directly before it or behind it
 	wholeLine        // -x: it is the whole line
 )
 
-// around reports whether data has the border b around start:end.
+// around reports whether data[start:end] has the border b.
 func (b border) around(data []byte, start, end int) bool {
 	switch b {
 	case wordEnds:
@@ -32,32 +32,31 @@ func (b border) around(data []byte, start, end int) bool {
 	return true
 }
 
-// isWord reports whether c is a word character of grep -w in the C locale. Wraparound
-// of bytes makes each range one comparison.
+// isWord reports whether c is a word character of grep -w in the C locale. Bytes wrap around,
+// so one comparison checks each range.
 func isWord(c byte) bool {
 	return c-'a' < 26 || c-'A' < 26 || c-'0' < 10 || c == '_'
 }
 
-// windowWords is how many words of marks are made at a time: for 32 KiB of
-// text, which then is still in the first-level cache.
+// windowWords is the number of words of marks that are made at a time, for 32 KiB of text. So
+// the text of a window stays in the first-level cache.
 const windowWords = 512
 
-// finder finds a set of literals in one text after the other. It marks where
-// they begin, one window at a time.
-// A finder belongs to one mapper. hits has a bit for each place of the window.
+// finder finds a set of literals in texts, one after the other. It marks the offsets at which
+// they begin, one window at a time. A finder belongs to one mapper.
 type finder struct {
 	marker scan.Marker
-	many   *scan.Set // the marker; nil if there is only one literal
+	many   *scan.Set // the same as marker; nil if there is only one literal
 	set    []literal
 	border border
 
 	data  []byte
-	base  int // place in data of the first mark
-	words int // number of words of marks
-	hits  [windowWords]uint64
+	base  int                 // offset in data of the first mark
+	words int                 // number of words of marks in use
+	hits  [windowWords]uint64 // a bit for each offset of the window
 }
 
-// newFinder makes a finder of the set, which must not be empty.
+// newFinder makes a finder of set, which must not be empty.
 func newFinder(set []literal, b border) *finder {
 	f := &finder{set: set, border: b}
 	lits := make([]scan.Literal, len(set))
@@ -73,18 +72,16 @@ func newFinder(set []literal, b border) *finder {
 	return f
 }
 
-// tune adapts the finder to a sample of the text.
+// tune adapts the finder to sample, a part of the text.
 func (f *finder) tune(sample []byte) { f.marker.Tune(sample) }
 
-// reset begins a new text.
-// data is borrowed until the next reset.
+// reset begins a new text. data is borrowed until the next reset.
 func (f *finder) reset(data []byte) { f.data, f.base, f.words = data, 0, 0 }
 
-// end returns the end of the window.
+// end returns the offset behind the window.
 func (f *finder) end() int { return f.base + 64*f.words }
 
-// window marks the next window, which begins at base, and reports whether there
-// is a mark.
+// window marks the window that begins at offset base. It reports whether there is a mark.
 func (f *finder) window(base int) bool {
 	f.base, f.words = base, min((len(f.data)-base+63)/64, windowWords)
 	hits := f.hits[:f.words]
@@ -119,16 +116,15 @@ func (f *finder) span() (first, last int) {
 	return f.base + 64*low + bits.TrailingZeros64(f.hits[low]), f.base + 64*high + bits.Len64(f.hits[high]) - 1
 }
 
-// slow reports whether marking the window took longer than an automaton takes
-// for its text.
+// slow reports whether marking the window took longer than an automaton takes for its text.
 func (f *finder) slow() bool { return f.many != nil && f.many.Compared() > slowPlaces*f.words }
 
-// slowPlaces is a number of places of a word. Comparing them one by one, at 5
-// ns each, takes as long as an automaton takes for the word at 1.4 GB/s.
+// slowPlaces is a number of comparisons for each word of marks. At 5 ns each, they take as long
+// as an automaton takes for the 64 bytes of the word at 1.4 GB/s.
 const slowPlaces = 8
 
-// length returns the length of the literal at start, 0 if there is none. If
-// several begin there, it is the first of the set.
+// length returns the length of the literal at offset start, or 0 if there is none. If several
+// literals begin there, it is the first one of the set.
 func (f *finder) length(start int) int {
 	for _, l := range f.set {
 		end := start + len(l.text)
@@ -139,9 +135,9 @@ func (f *finder) length(start int) int {
 	return 0
 }
 
-// find returns the leftmost literal at or behind from. If several begin at the
-// same place, it is the first of the set. start is none if there is no literal.
-// from must not decrease until reset.
+// find returns the leftmost literal that begins at or behind from. If several begin at the same
+// offset, it is the first one of the set. start is none if there is no literal. from must not
+// decrease until reset.
 func (f *finder) find(from int) (start, end int) {
 	if start = f.place(from); start == none {
 		return none, none
@@ -149,14 +145,14 @@ func (f *finder) find(from int) (start, end int) {
 	return start, start + f.matched(start)
 }
 
-// place is find without the end.
+// place returns only the start that find returns.
 func (f *finder) place(from int) int {
 	from = max(from, f.base)
 	for {
 		for w := (from - f.base) / 64; w < f.words; w++ {
 			h := f.hits[w]
 			if at := f.base + 64*w; at < from {
-				// Hits before from are hidden, not deleted: the caller may hold their places.
+				// Ignore hits before from.
 				h &= ^uint64(0) << (from - at)
 			}
 			if h != 0 {
@@ -165,7 +161,7 @@ func (f *finder) place(from int) int {
 		}
 		for from = max(from, f.end()); ; from = f.end() {
 			if from >= len(f.data) {
-				// An empty window behind the text: the next call finds nothing at once.
+				// An empty window at the end makes the next call return none at once.
 				f.base, f.words = from, 0
 				return none
 			}
@@ -184,14 +180,14 @@ func (f *finder) matched(start int) int {
 	return f.length(start)
 }
 
-// lineStart returns the start of the line in which at lies. from is the start
-// of a line at or before it. It goes back eight bytes at a time.
+// lineStart returns the start of the line that contains offset at. from is the start of that
+// line or of an earlier one. It goes back eight bytes at a time.
 func lineStart(data []byte, from, at int) int {
 	const lows, highs = 0x0101010101010101, 0x8080808080808080
 	for at-from >= 8 {
 		v := binary.LittleEndian.Uint64(data[at-8:]) ^ '\n'*lows
-		// This is exact for each byte: only zero bytes keep their high bit
-		// clear.
+		// A byte of v is zero where data has a newline. zero has the high bit of exactly these
+		// bytes.
 		if zero := ^((v&^highs + ^uint64(highs)) | v) & highs; zero != 0 {
 			return at - bits.LeadingZeros64(zero)/8
 		}
@@ -203,8 +199,8 @@ func lineStart(data []byte, from, at int) int {
 	return at
 }
 
-// lineEnd returns the end of the line in which at lies: the place of its
-// newline, or the end of data.
+// lineEnd returns the end of the line that contains offset at: the offset of its newline, or
+// len(data).
 func lineEnd(data []byte, at int) int {
 	if k := bytes.IndexByte(data[at:], '\n'); k >= 0 {
 		return at + k

@@ -112,8 +112,8 @@ func TestLiteralsOfPatterns(t *testing.T) {
 	}
 }
 
-// FuzzSelect compares both ways to search, with literals and without, with the
-// standard library.
+// FuzzSelect compares both ways of searching, with literals and without, with the standard
+// library.
 func FuzzSelect(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"foo|bar", "foo\nbar baz\n"}, {`\bs.*k\b`, "S k\nſ \u212a"}, {"(?i)straße", "STRASSE\nstraße"},
@@ -130,7 +130,7 @@ func FuzzSelect(f *testing.F) {
 		o := Options{Patterns: []string{pattern}, Text: true, Lines: bits&1 != 0, OnlyMatched: bits&2 != 0, IgnoreCase: bits&4 != 0,
 			Whole: bits&8 != 0, Invert: bits&16 != 0, LineNumbers: bits&32 != 0, Word: bits&64 != 0}
 		if o.Word && o.OnlyMatched {
-			return // the oracle knows what lines -w selects, not what parts of them; dfa's FuzzEqualsRegexp does
+			return // the oracle finds the lines that -w selects, but not the matches in them; FuzzEqualsRegexp of dfa checks those
 		}
 		chain, err := New(o)
 		if err != nil {
@@ -244,7 +244,7 @@ func BenchmarkRelease(b *testing.B) {
 			var split bytes.Buffer
 			m := chain[0].NewMapper()
 			spool := &spool{&split}
-			_ = m.Map(jobs.Block{Data: data, Offset: 1}, spool) // the middle of a file: numbers are settled on release
+			_ = m.Map(jobs.Block{Data: data, Offset: 1}, spool) // inside a file, so the releaser computes line numbers
 			_ = m.(jobs.Flusher).Flush(spool)
 			r, out := chain[0].NewReleaser(), &rawCounter{}
 			b.SetBytes(int64(len(data)))

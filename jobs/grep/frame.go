@@ -6,41 +6,38 @@ import (
 	"mrlocal/jobs"
 )
 
-// What a mapper writes for the releaser is a sequence of frames. A frame begins
-// with eight bytes, which have the kind in the lowest byte and a number above
-// it. Eight bytes with the length of the payload follow, and then the payload.
-// Numbers are little-endian. Most output is in raw frames of many lines, which
-// only need to be copied.
+// A mapper writes a sequence of frames for the releaser. A frame begins with eight bytes: the kind in
+// the lowest byte, and a number above it. Eight bytes with the length of the payload follow, and then
+// the payload. Numbers are little-endian. Most output is in raw frames of many lines, which the
+// releaser only copies.
 const (
-	// frameRaw is text as it is to appear. The number is the count of lines
-	// that were selected for it; 0 continues the last one.
+	// frameRaw is text in its final form. The number is the count of selected lines in it; 0
+	// continues the last line.
 	frameRaw = iota + 1
-	// frameLine is the text of one line. Its number counts from the piece of
-	// the file with which the split begins.
+	// frameLine is the text of one line. Its number is that of the line, counted from the start
+	// of the split, or of the file if the file begins in this split.
 	frameLine
-	// frameLines is several such lines. For each: eight bytes with the length
-	// of the text in the lowest lengthBits and the number above, then the text.
+	// frameLines is several such lines. For each line: eight bytes with the length of the text
+	// in the lowest lengthBits and the line number above, then the text. The number of the
+	// frame is the count of lines.
 	frameLines
 	// frameMore is further text of the same line (-o).
 	frameMore
-	// frameFile says that what follows belongs to the file of this number. The
-	// payload goes before its lines.
+	// frameFile says that the next frames belong to the file of this number. The payload is the
+	// text before each of its lines, such as the path.
 	frameFile
 	// frameCount is the number of lines that were selected in the file.
 	frameCount
-	// frameFound says that the file matches or, with -q, that something
-	// matches.
+	// frameFound says that the file has a selected line or, with -q, that any file has one.
 	frameFound
-	// frameOpen says that the split ends inside the file of this number. The
-	// payload is the number of lines of its piece, 8 bytes, and a byte that is
-	// 1 if the file began in this split.
+	// frameOpen says that the file of this number continues in the next split. The payload is
+	// the number of its lines in this split, 8 bytes, and a byte that is 1 if the file began in
+	// this split.
 	frameOpen
-	// frameBinary says that the file of this number is binary. The payload is
-	// its path.
+	// frameBinary says that the file of this number is binary. The payload is its path.
 	frameBinary
-	// frameItem is a line that is selected, or that may stand around one. Its
-	// number counts as that of frameLine. The payload is a byte of flags
-	// (context.go), then the text.
+	// frameItem is a line that is selected, or that may be written around a selected one. Its
+	// number is that of frameLine. The payload is a byte of flags (context.go), then the text.
 	frameItem
 	// frameSearched says how many bytes of the file of this number were searched.
 	// The payload is 8 bytes.
@@ -49,45 +46,44 @@ const (
 
 const (
 	headerBytes = 16
-	frameBytes  = 64 << 10 // so much is buffered before it is written
+	frameBytes  = 64 << 10 // size of the buffer of frames
 	lengthBits  = 14
-	directBytes = 1 << lengthBits // text of this length or more is not copied into the buffer
+	directBytes = 1 << lengthBits // text of at least this length is not copied to the buffer
 )
 
-// frames writes frames.
+// frames writes frames to out, through a buffer of frameBytes.
 type frames struct {
 	out  jobs.RawWriter
 	eol  byte // ends lines
 	buf  []byte
-	open int // place in buf of the header of the open frame; -1 if no frame is open
-	kind uint8
-	// lines is the number of lines that were selected for the open frame.
+	open int   // offset in buf of the header of the open frame; -1: no frame is open
+	kind uint8 // of the open frame
+	// lines is the number for the header of the open frame: its selected lines.
 	lines int64
 }
 
-// newFrames returns frames for lines that end with newlines. The caller sets out.
+// newFrames returns frames whose lines end with newlines. The caller sets out.
 func newFrames() *frames { return &frames{open: -1, eol: '\n'} }
 
-// appendHeader appends the header of a frame. The number has 56 bits, length is in
-// bytes.
+// appendHeader appends the header of a frame. number has 56 bits; length is in bytes.
 func appendHeader(dst []byte, kind uint8, number int64, length int) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(kind)|uint64(number)<<8)
 	return binary.LittleEndian.AppendUint64(dst, uint64(length))
 }
 
-// close ends the open frame, if there is one.
-// Only now the length is known, so the header is written into its place.
+// close ends the open frame, if there is one. Only then its length is known, so close writes
+// the header.
 func (f *frames) close() {
 	if f.open < 0 {
 		return
 	}
-	// Appending here writes over the room that the frame left for its header.
+	// Appending to this slice overwrites the room that the frame has left for its header.
 	header := f.buf[f.open:f.open]
 	appendHeader(header, f.kind, f.lines, len(f.buf)-f.open-headerBytes)
 	f.open, f.lines = -1, 0
 }
 
-// flush writes the buffer.
+// flush writes the buffer to out.
 func (f *frames) flush() {
 	f.close()
 	if len(f.buf) > 0 {
@@ -96,9 +92,8 @@ func (f *frames) flush() {
 	}
 }
 
-// room makes room for so many more bytes in a frame of this kind, which it
-// opens unless it is open.
-// A frame never grows beyond frameBytes.
+// room makes room for more bytes in a frame of this kind. If no such frame is open, it opens
+// one. A frame never grows beyond frameBytes.
 func (f *frames) room(kind uint8, bytes int) {
 	if len(f.buf)+headerBytes+bytes > frameBytes {
 		f.flush()
@@ -112,8 +107,8 @@ func (f *frames) room(kind uint8, bytes int) {
 	}
 }
 
-// text adds p, the output of so many selected lines, to the open raw frame.
-// p is copied or written before the call returns.
+// text adds p, the text of the given number of selected lines, to the open raw frame. p is
+// copied or written before the call returns.
 func (f *frames) text(lines int64, p []byte) {
 	if len(p) >= directBytes {
 		f.direct(frameRaw, lines, p)
@@ -124,7 +119,8 @@ func (f *frames) text(lines int64, p []byte) {
 	f.lines += lines
 }
 
-// line adds a line, behind a prefix, to the open raw frame.
+// line adds prefix and text as a line to the open raw frame. Both are copied or written before
+// the call returns.
 func (f *frames) line(lines int64, prefix, text []byte) {
 	if len(prefix)+len(text) >= directBytes {
 		f.text(lines, prefix)
@@ -137,8 +133,7 @@ func (f *frames) line(lines int64, prefix, text []byte) {
 	f.lines += lines
 }
 
-// numbered adds a line to the open frame of lines whose numbers the releaser
-// computes.
+// numbered adds a line to the open frame of lines whose numbers the releaser computes.
 func (f *frames) numbered(number int64, text []byte) {
 	if len(text) >= directBytes {
 		f.frame(frameLine, number, text)
@@ -149,17 +144,16 @@ func (f *frames) numbered(number int64, text []byte) {
 	f.lines++
 }
 
-// newline adds a newline to the open raw frame.
+// newline adds the end of a line to the open raw frame.
 func (f *frames) newline() {
 	f.room(frameRaw, 1)
 	f.buf = append(f.buf, f.eol)
 }
 
-// frame writes a whole frame.
-// It ends the open frame first, so frames keep their order.
+// frame writes a whole frame. It ends the open frame first, so frames keep their order.
 func (f *frames) frame(kind uint8, number int64, payload []byte) {
 	f.close()
-	// A payload of unknown length would make the buffer grow without bound.
+	// A long payload would make the buffer grow without bound.
 	if len(payload) >= directBytes {
 		f.direct(kind, number, payload)
 		return
@@ -170,7 +164,7 @@ func (f *frames) frame(kind uint8, number int64, payload []byte) {
 	f.buf = append(appendHeader(f.buf, kind, number, len(payload)), payload...)
 }
 
-// direct writes a frame whose payload is too long to be worth a copy.
+// direct writes a frame without copying its payload.
 func (f *frames) direct(kind uint8, number int64, payload []byte) {
 	f.close()
 	f.buf = appendHeader(f.buf, kind, number, len(payload))

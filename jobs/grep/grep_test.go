@@ -33,7 +33,7 @@ func named(texts ...string) []jobtest.File {
 	return files
 }
 
-// cuts are ways to cut the input. None of them may change the output.
+// cuts returns ways to cut the input. None of them may change the output.
 func cuts() []jobtest.Cut {
 	var all []jobtest.Cut
 	for _, block := range []int{0, 1, 5, 12} {
@@ -242,7 +242,7 @@ func TestAnyPatternOnAnyTextAgreesWithTheStandardLibrary(t *testing.T) {
 // flags returns the flags of GNU grep for o.
 func flags(o Options) []string {
 	args := []string{"-a", "-E"}
-	if o.Fixed {
+	if o.Fixed { // as bytes: in GNU grep, U+FFFD only matches itself
 		args = args[:1]
 	}
 	for flag, on := range map[string]bool{"-n": o.LineNumbers, "-H": o.Names == NamesAlways, "-h": o.Names == NamesNever, "-c": o.Count,
@@ -272,13 +272,13 @@ func TestAnyFlagsAgreeWithGNUGrep(t *testing.T) {
 		o.Word, o.Lines, o.Text = rapid.Bool().Draw(rt, "-w"), true, true
 		o.Patterns = rapid.SliceOfN(pattern, 1, 2).Draw(rt, "patterns")
 		if o.MaxCount != nil && *o.MaxCount < 0 {
-			o.MaxCount = nil // GNU grep 3.8 takes it for 0 when it inverts, later ones do not
+			o.MaxCount = nil // GNU grep 3.8 reads it as 0 with -v; later releases do not
 		}
 		if o.Invert && o.Patterns[0] == "" {
-			o.Count = false // it exits at once, without a count
+			o.Count = false // GNU grep exits at once, without a count
 		}
 		if o.OnlyMatched && o.Whole {
-			o.Word = false // together GNU grep 3.8 writes an empty line behind a match
+			o.Word = false // with both, GNU grep 3.8 writes an empty line behind a match
 		}
 		if o.Fixed || len(o.Patterns) > 1 && o.OnlyMatched {
 			o.Patterns = o.Patterns[:1]

@@ -10,21 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// Options.JSON writes the JSON lines of ripgrep 13: begin, match, context, end and
-// summary. A mapper knows everything of a line but its number in the file and
-// whether it is written at all. So it makes the two parts of a message around the
-// number, and the releaser joins them. Such a payload of a frameItem is
+// Options.JSON writes the JSON lines of ripgrep 13: begin, match, context, end and summary. A mapper
+// does not know the number of a line in its file, nor whether the line is written at all. So it makes
+// the two parts of a message around the number, and the releaser joins them. The payload of such a
+// frameItem is
 //
 //	length of the first part, 8 bytes │ matches in the line, 4 bytes │ first part │ second part
 
-// messageHead is the length of what stands before the two parts.
+// messageHead is the length of the head before the two parts.
 const messageHead = 12
 
-// message returns the payload for the line low:end of a block, borrowed until the
-// next call. hits says that the message lists the matches.
+// message returns the payload for the line data[low:end] of a block, borrowed until the next
+// call. hits says that the message lists the matches in the line.
 func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
-	next := min(end+1, len(data)) // the line is shown with its end
-	// The head is filled in at the end, when both lengths are known.
+	next := min(end+1, len(data)) // the message includes the end of the line
+	// The head is written last, when both lengths are known.
 	var head [messageHead]byte
 	dst := append(append(m.shown[:0], head[:]...), `"lines":`...)
 	dst = m.appendText(dst, data[low:next])
@@ -32,7 +32,7 @@ func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
 	dst = strconv.AppendInt(append(dst, `,"absolute_offset":`...), m.offset+int64(low), 10)
 	dst = append(dst, `,"submatches":[`...)
 	count := uint32(0)
-	// Places of matches count from the start of the line, in bytes.
+	// Offsets of matches count from the start of the line, in bytes.
 	if line := data[low:end]; hits {
 		m.inner.begin(line)
 		m.walker.reset(m.inner, line)
@@ -54,9 +54,9 @@ func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
 	return dst
 }
 
-// appendText appends text of the block as it was in the input.
+// appendText appends text of the block in its original form.
 func (m *lineMapper) appendText(dst, text []byte) []byte {
-	// Blocks of lines that end in NUL have NUL and newline exchanged.
+	// In blocks of lines that end with NUL, NUL and newline are exchanged.
 	if m.eol == 0 {
 		m.undone = m.appendOriginal(m.undone[:0], text)
 		text = m.undone
@@ -64,17 +64,16 @@ func (m *lineMapper) appendText(dst, text []byte) []byte {
 	return appendJSON(dst, text)
 }
 
-// appendJSON appends the object that stands for arbitrary bytes: {"text":"…"}, or
-// {"bytes":"…"} in base64 if they are not UTF-8.
+// appendJSON appends the JSON object for arbitrary bytes: {"text":"…"}, or {"bytes":"…"} in
+// base64 if they are not UTF-8.
 func appendJSON(dst, text []byte) []byte {
-	// JSON has no other way to hold arbitrary bytes.
 	if !utf8.Valid(text) {
 		dst = append(dst, `{"bytes":"`...)
 		dst = base64.StdEncoding.AppendEncode(dst, text)
 		return append(dst, `"}`...)
 	}
 	dst = append(dst, `{"text":"`...)
-	// text[:from] has been appended.
+	// text[:from] is appended already.
 	from := 0
 	for i, c := range text {
 		if c >= ' ' && c != '"' && c != '\\' {
@@ -95,32 +94,32 @@ func appendJSON(dst, text []byte) []byte {
 			dst = append(dst, `\r`...)
 		case '\t':
 			dst = append(dst, `\t`...)
-		default:
+		default: // a line of a later split may match
 			dst = fmt.Appendf(dst, `\u%04x`, c)
 		}
 	}
 	return append(append(dst, text[from:]...), `"}`...)
 }
 
-// tally is the stats of an end or a summary message. It counts files with a match
-// only, as ripgrep 13 does.
+// tally holds the stats of an end or a summary message. As in ripgrep 13, it counts only files
+// with a match.
 type tally struct {
 	elapsed                          time.Duration
-	searches                         int64
+	searches                         int64 // files with a match
 	searched, printed, lines, merged int64 // bytes searched, bytes printed, matched lines, matches
 }
 
-// messages is what the releaser knows of the messages of a run.
+// messages is the releaser's state of the messages of a run.
 type messages struct {
-	begun     bool // the begin message of the file was written
-	file, all tally
+	begun     bool      // the begin message of the file was written
+	file, all tally     // of the current file; of all files that have ended
 	since     time.Time // when the file began
 	start     time.Time // when the run began
-	early     int64     // the number of a file that has had no frameFile yet, and
-	earlier   int64     // how many bytes of it were searched
+	early     int64     // number of a file whose bytes were reported before its frameFile; -1: none
+	earlier   int64     // those bytes
 }
 
-// beginFile writes the begin message, once.
+// beginFile writes the begin message of the file, once.
 func (r *releaser) beginFile() {
 	if r.messages.begun {
 		return
@@ -129,32 +128,33 @@ func (r *releaser) beginFile() {
 	r.write(append(r.appendShown([]byte(`{"type":"begin","data":{"path":`)), "}}\n"...))
 }
 
-// appendShown appends the path of the file as messages have it.
+// appendShown appends the path of the file in the form of messages.
 func (r *releaser) appendShown(dst []byte) []byte {
-	// ripgrep names standard input so.
+	// ripgrep has this name for standard input.
 	if string(r.prefix) == stdinPath {
 		return appendJSON(dst, []byte("<stdin>"))
 	}
 	return appendJSON(dst, r.prefix)
 }
 
-// stdinPath is the path of standard input in blocks.
+// stdinPath is the path of standard input in a Block.
 const stdinPath = "(standard input)"
 
-// write writes a part of a message.
+// write writes a part of a message and counts its bytes.
 func (r *releaser) write(p []byte) {
 	r.messages.file.printed += int64(len(p))
 	_, _ = r.out.Write(p) // the next Flush returns the error
 }
 
-// message writes the message of one line. Its payload of length bytes comes from
-// the split, unless payload holds it already.
+// message writes the message of one line. payload is the payload of its frameItem. If payload
+// is nil, message reads length bytes of it from the split.
 func (r *releaser) message(number int64, flags byte, payload []byte, length int64) error {
 	r.beginFile()
 	head := payload
 	if payload == nil {
 		var err error
-		// The head is only looked at, because both parts behind it are copied without a buffer.
+		// Only the head is needed here; copy passes the two parts on from the buffer of the
+		// reader.
 		if head, err = r.in.Peek(messageHead); err != nil {
 			return fmt.Errorf("grep: the lines of a split end early: %w", err)
 		}
@@ -168,7 +168,6 @@ func (r *releaser) message(number int64, flags byte, payload []byte, length int6
 	}
 	r.scratch = append(r.appendShown(append(r.scratch[:0], kind...)), ',')
 	r.write(r.scratch)
-	// scratch was written above, so it can be used again.
 	line := strconv.AppendInt(append(r.scratch[:0], `,"line_number":`...), number, 10)
 	r.scratch = line
 	if payload != nil {
@@ -186,7 +185,8 @@ func (r *releaser) message(number int64, flags byte, payload []byte, length int6
 	return r.copy(r.out, length-messageHead-first)
 }
 
-// searched adds bytes of a file that a mapper has searched.
+// searched adds the bytes that a mapper has searched of a file. payload is that of a
+// frameSearched.
 func (r *releaser) searched(file int64, payload []byte) {
 	s := &r.messages
 	bytes := int64(binary.LittleEndian.Uint64(payload))
@@ -200,24 +200,26 @@ func (r *releaser) searched(file int64, payload []byte) {
 	}
 }
 
-// startFile begins the stats of the file that r.file numbers.
+// startFile begins the stats of file r.file.
 func (r *releaser) startFile() {
 	s := &r.messages
 	s.begun, s.file, s.since = false, tally{}, time.Now()
-	// A mapper of a later split may report its bytes before the file begins here.
+	// A mapper reports bytes of a file before its frameFile if the first match is in a later
+	// split.
 	if s.early == r.file {
 		s.file.searched = s.earlier
 	}
 }
 
-// endMessage writes the end message of a file of which something was written.
+// endMessage writes the end message of a file, if its begin message was written.
 func (r *releaser) endMessage() {
 	s := &r.messages
 	if !s.begun {
 		return
 	}
 	f := &s.file
-	// The time is that of writing the file's lines: searches of several files overlap.
+	// elapsed is the time in which the releaser wrote the lines of the file. The time of the
+	// search is not known: several files are searched at the same time.
 	f.elapsed, f.searches = time.Since(s.since), 1
 	s.begun = false
 	s.all.add(f)
@@ -238,12 +240,12 @@ func (t *tally) add(f *tally) {
 	t.merged += f.merged
 }
 
-// writeSummary writes the summary message, in which names are in order.
+// writeSummary writes the summary message. Its names are in alphabetical order, as in ripgrep.
 func (t *tally) writeSummary(w io.Writer, total time.Duration) {
 	elapsed := func(d time.Duration) string {
 		return fmt.Sprintf(`{"human":"%.6fs","nanos":%d,"secs":%d}`, d.Seconds(), int64(d%time.Second), int64(d/time.Second))
 	}
-	// The writer keeps an error for the Flush that follows.
+	// w keeps an error for the Flush that follows.
 	_, _ = fmt.Fprintf(w, `{"data":{"elapsed_total":%s,"stats":{"bytes_printed":%d,"bytes_searched":%d,"elapsed":%s,`, elapsed(total), t.printed, t.searched, elapsed(t.elapsed))
 	_, _ = fmt.Fprintf(w, `"matched_lines":%d,"matches":%d,"searches":%d,"searches_with_match":%d}},"type":"summary"}`+"\n", t.lines, t.merged, t.searches, t.searches)
 }

@@ -9,46 +9,44 @@ import (
 	"mrlocal/jobs"
 )
 
-// binaryHeadBytes is the length of the head in which a NUL byte makes a file
-// binary, the same as in package input.
+// binaryHeadBytes: a file is binary if its first binaryHeadBytes have a NUL byte. Package input
+// has the same limit.
 const binaryHeadBytes = 64 << 10
 
-// form says how selected lines are written. It is made of Options when the
-// number of files is known.
+// form says how selected lines are written. lower makes it from Options as soon as the number
+// of files is known.
 type form struct {
-	names   bool // the path of the file precedes lines and counts
+	names   bool // the path of the file is written before lines and counts
 	numbers bool
 	matched bool // -o
 	invert  bool
-	limit   int64 // of selected lines in each file; math.MaxInt64 for none
+	limit   int64 // most selected lines of each file; math.MaxInt64: no limit
 	want    want
 
 	nulNames    bool
 	color       bool
-	single      bool              // there is no other file
-	json        bool              // messages instead of lines; context is set
-	eol         byte              // ends lines of output
-	context     *Context          // nil unless lines are wanted
-	binaryMatch func(path string) // nil unless lines are wanted
+	single      bool              // there is only one file
+	json        bool              // messages instead of lines; context is set then
+	eol         byte              // ends each line of the output
+	context     *Context          // nil: only selected lines, or no lines are wanted
+	binaryMatch func(path string) // Options.BinaryMatch; nil: not set, or no lines are wanted
 }
 
-// want says what is to be found out about each file.
+// want says which result is wanted for each file.
 type want uint8
 
 const (
-	wantLines want = iota
-	wantCounts
-	wantFiles
-	wantOthers // -L
-	wantAny    // -q
+	wantLines  want = iota // the selected lines
+	wantCounts             // -c: the number of selected lines
+	wantFiles              // -l: the path, if a line is selected
+	wantOthers             // -L: the path, if no line is selected
+	wantAny                // -q: only whether a line of any file is selected
 )
 
-// limited reports whether there is a limit. The releaser must then be able to
-// count lines.
+// limited reports whether there is a limit. The releaser then has to count lines.
 func (f *form) limited() bool { return f.limit != math.MaxInt64 }
 
-// lower makes the form of the options. With files it decides whether lines need the name
-// of their file.
+// lower makes the form of the options for the given number of files.
 func lower(o Options, files int) *form {
 	f := &form{
 		names:   o.Names == NamesAlways || o.Names == NamesAuto && files > 1,
@@ -66,7 +64,7 @@ func lower(o Options, files int) *form {
 		f.eol = 0
 	}
 	switch {
-	// Of several such options the first one of this list counts, as in GNU grep.
+	// If several of these options are set, the first one of this list counts, as in GNU grep.
 	case o.Quiet:
 		f.want = wantAny
 	case o.ListFiles:
@@ -80,7 +78,7 @@ func lower(o Options, files int) *form {
 		if !o.Text && !o.NULEnded {
 			f.binaryMatch = o.BinaryMatch
 		}
-		if o.JSON { // messages have their own form of path, number and matches
+		if o.JSON { // messages have a form of their own for path, number and matches
 			f.json, f.names, f.numbers, f.matched, f.color = true, false, false, false, false
 			f.context = cmp.Or(f.context, &Context{})
 		}
@@ -91,42 +89,42 @@ func lower(o Options, files int) *form {
 	return f
 }
 
-// lineMapper selects lines. Line numbers count from the start of the file if
-// the file began in this split, else from the start of the split.
+// lineMapper selects lines and writes frames. Line numbers count from the start of the file if
+// the file begins in this split, and otherwise from the start of the split.
 type lineMapper struct {
 	*form
-	search *search // in blocks
-	inner  *search // in a line, for its matches
+	search *search // finds lines in blocks
+	inner  *search // finds matches in a line
 	walker walker
 	frames *frames
-	prefix []byte // path and colon, with room behind it for a line number
+	prefix []byte // path and separator; the memory behind it holds a line number
 	number decimal
-	most   int64  // selected lines of a file after which the rest of the split is of no use
+	most   int64  // number of selected lines after which the rest of the file in this split is not needed
 	text   []byte // the block with NUL and newline exchanged, if eol is NUL
-	shown  []byte // text that is made for the output
-	undone []byte // text of the input with NUL and newline exchanged back, for messages
+	shown  []byte // scratch for the text of a line or match in its output form
+	undone []byte // scratch for text in its original form, for messages
 
 	file     int32
 	path     string
 	open     bool  // a file has begun
-	relative bool  // the file began before this split
-	more     bool  // the file goes on behind the blocks seen so far
-	named    bool  // a frameFile was written for it
+	relative bool  // the file began before this split, so line numbers count from the split
+	more     bool  // the file has text behind the last block
+	named    bool  // the frameFile of the file was written
 	selected int64 // number of selected lines of the file in this split
-	lines    int64 // number of lines before the current text, if numbers are wanted
+	lines    int64 // lines of the file before the current text, if numbers are wanted
 	found    bool  // -q: a line was selected
-	binary   bool  // the file is to be named if it matches
-	offset   int64 // of the block in the file
-	searched int64 // bytes of the file in this split
+	binary   bool  // the file is binary, and its path is wanted if it has a match
+	offset   int64 // of the block in the file, in bytes
+	searched int64 // bytes of the file in this split so far
 }
 
-// newLineMapper returns a mapper for one attempt. p and f are shared by all attempts and only
-// read.
+// newLineMapper returns a mapper for one attempt. All attempts share p and f, and only read
+// them.
 func newLineMapper(p *program, f *form) *lineMapper {
 	m := &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames(), most: f.limit}
 	m.frames.eol, m.frames.buf = f.eol, m.search.spare[:0]
-	if f.context != nil && f.limited() { // selected lines beyond the limit are context
-		// The difference keeps the sum from overflowing where there is no limit.
+	if f.context != nil && f.limited() { // selected lines beyond the limit may be context
+		// The subtraction prevents an overflow if there is no limit.
 		m.most += min(f.context.After, math.MaxInt64-m.most)
 	}
 	return m
@@ -138,16 +136,16 @@ func (m *lineMapper) Begin(a jobs.OwnAttempt) {
 	m.inner.account(a)
 }
 
-// Map implements jobs.Mapper. out must be a jobs.RawWriter, because frames are no records.
+// Map implements jobs.Mapper. out must be a jobs.RawWriter, because frames are not records.
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
-	// The engine gives map-only jobs such an Emitter; a test may give another.
+	// The engine gives a job without reducers such an Emitter; a test may not.
 	raw, ok := out.(jobs.RawWriter)
 	if !ok {
 		return errors.New("grep: the Emitter cannot write raw lines (jobs.RawWriter)")
 	}
 	m.frames.out = raw
 	m.enter(b)
-	// The attempt may not skip the rest of the split: another file may begin there.
+	// Even if the rest of a file is not needed, another file may begin in this split.
 	if len(b.Data) > 0 && !m.done() {
 		data := b.Data
 		if m.eol == 0 {
@@ -163,9 +161,8 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// enter finds out whether a block begins another file.
+// enter begins another file if the block is the first one of a file or of the split.
 func (m *lineMapper) enter(b jobs.Block) {
-	// A block at offset 0 begins a file. The first block of a split may begin within one.
 	if !m.open || b.Offset == 0 {
 		m.leave()
 		m.open, m.file, m.path, m.relative = true, b.File, b.Path, b.Offset != 0
@@ -179,7 +176,8 @@ func (m *lineMapper) enter(b jobs.Block) {
 		}
 		m.binary = m.binaryMatch != nil && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
 		if m.binary {
-			// The frame comes before any line of the file. The releaser then shows none of them.
+			// This frame comes before any line of the file, so that the releaser shows none of
+			// them.
 			m.frames.frame(frameBinary, int64(m.file), []byte(m.path))
 		}
 	}
@@ -188,18 +186,18 @@ func (m *lineMapper) enter(b jobs.Block) {
 	m.searched += int64(len(b.Data))
 }
 
-// leave writes what is known of the file at the end of the file or of the
-// split.
+// leave writes the counts of the file, at the end of the file or of the split.
 func (m *lineMapper) leave() {
 	if !m.open {
 		return
 	}
 	if m.want == wantCounts && m.limit > 0 {
 		m.name()
-		// Counts of splits are added up; 0 too, because -c prints it.
+		// The releaser adds up the counts of splits. A count of 0 is needed too, because -c
+		// prints it.
 		m.frames.frame(frameCount, m.selected, nil)
 	}
-	// Of a file without match in this split, another split may have one.
+	// If the file has no match in this split, it may have one in another split.
 	if m.json && (m.named || m.relative || m.more) {
 		m.frames.frame(frameSearched, int64(m.file), jobs.AppendUint64(nil, uint64(m.searched)))
 	}
@@ -216,10 +214,10 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 		return nil
 	}
 	m.leave()
-	// The next split needs to know how many lines came before it, or that the file is done.
+	// For the next split, the releaser needs the number of lines before it, or that the file is
+	// done.
 	if m.more && (m.numbers || m.limited() || m.context != nil || m.want == wantFiles || m.want == wantOthers) {
 		payload := jobs.AppendUint64(nil, uint64(m.lines))
-		// The releaser needs to know whether these lines are the first of the file.
 		began := byte(1)
 		if m.relative {
 			began = 0
@@ -230,11 +228,10 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 	return nil
 }
 
-// done reports whether the rest of this file is of no use.
+// done reports whether the rest of the file is not needed.
 func (m *lineMapper) done() bool {
 	switch {
 	case m.want == wantAny:
-		// One line in any file answers -q.
 		return m.found || m.limit == 0
 	case m.want == wantFiles || m.want == wantOthers || m.binary:
 		return m.selected > 0 || m.limit == 0
@@ -242,7 +239,7 @@ func (m *lineMapper) done() bool {
 	return m.selected >= m.most
 }
 
-// name writes, once, which file the next frames are about.
+// name writes the frameFile of the file, once.
 func (m *lineMapper) name() {
 	if m.named {
 		return
@@ -251,15 +248,15 @@ func (m *lineMapper) name() {
 	prefix := m.prefix
 	switch {
 	case m.want == wantFiles || m.want == wantOthers:
-		// With -l and -L the name is the output itself.
+		// With -l and -L the path is the output itself.
 		prefix = m.appendName(nil, m.path)
-	case m.context != nil: // the releaser needs it with both separators
+	case m.context != nil: // the releaser adds the separator, which differs from line to line
 		prefix = []byte(m.path)
 	}
 	m.frames.frame(frameFile, int64(m.file), prefix)
 }
 
-// block searches one block of whole lines.
+// block searches one block, which has whole lines.
 func (m *lineMapper) block(data []byte) {
 	switch {
 	case m.want == wantAny:
@@ -282,16 +279,15 @@ func (m *lineMapper) block(data []byte) {
 	}
 }
 
-// any reports whether a line is selected.
+// any reports whether the block has a selected line.
 func (m *lineMapper) any(data []byte) bool {
 	if !m.invert {
 		start, _ := m.search.line()
 		return start != none
 	}
-	// With -v any line that is not the next matching one is selected.
+	// With -v, a line before the next match is selected.
 	for from := 0; from < len(data); {
 		start, end := m.search.line()
-		// Lines lie between from and the match; none of them matches.
 		if start != from {
 			return true
 		}
@@ -300,19 +296,18 @@ func (m *lineMapper) any(data []byte) bool {
 	return false
 }
 
-// count adds the selected lines of a block without writing them.
+// count adds up the selected lines of a block without writing them.
 func (m *lineMapper) count(data []byte) {
 	n := m.search.count()
 	if m.invert {
-		// Each line either matches or is selected by -v.
+		// With -v, the lines without a match are selected.
 		n = countLines(data) - n
 	}
-	// The sum may go over the limit in the middle of a block.
+	// The block may have more selected lines than the limit allows.
 	m.selected = min(m.selected+n, m.limit)
 }
 
-// countLines returns the number of lines, including a last line without
-// newline.
+// countLines returns the number of lines, including a last line without newline.
 func countLines(data []byte) int64 {
 	n := int64(bytes.Count(data, []byte{'\n'}))
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -324,26 +319,26 @@ func countLines(data []byte) int64 {
 // each writes the selected lines of a block. Neighbouring lines are written
 // together.
 func (m *lineMapper) each(data []byte) {
-	counted := 0 // m.lines counts the lines before this place
+	counted := 0 // m.lines counts the lines before data[counted]
 	for from := 0; from < len(data) && !m.done(); {
 		start, end := m.search.line()
 		from = m.selection(data, from, start, end, &counted)
 	}
-	// Lines behind the last selected one count for the split that follows.
+	// The lines behind the last selected one count for the next split.
 	if m.numbers && m.more {
 		m.lines += countLines(data[min(counted, len(data)):])
 	}
 }
 
-// selection writes the result of the matching line start:end: the line or, with
-// -v, the lines between the last match and this one. It returns the start of
-// the next line.
+// selection writes the lines that the match in line start:end selects: the line itself or, with
+// -v, the lines between from and it. counted is as in each. selection returns the start of the
+// next line.
 func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) int {
 	next := len(data)
 	if start != none {
 		next = min(end+1, next)
 	}
-	// low:high are the lines to write.
+	// data[low:high] has the lines to write.
 	low, high := start, next
 	if m.invert {
 		low, high = from, min(start, len(data))
@@ -351,7 +346,7 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 	if low >= high {
 		return next
 	}
-	// Newlines are only counted up to lines that are written, all at once.
+	// Newlines before the selected lines are counted in one call.
 	if m.numbers {
 		m.lines += int64(bytes.Count(data[*counted:low], []byte{'\n'}))
 		*counted = low
@@ -359,7 +354,8 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 	if m.binaryMatch != nil {
 		m.name() // the releaser may know that this file is binary
 	}
-	// Lines that need a head or may be cut off by the limit are written one by one.
+	// Lines are written one by one if each needs a prefix, a change, or a check against the
+	// limit.
 	switch apart := m.numbers || m.names || m.matched || m.color || m.eol == 0 || m.limited(); {
 	case m.matched && m.invert:
 		m.silent(data[low:high])
@@ -374,7 +370,7 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 	return next
 }
 
-// run writes neighbouring lines as they are.
+// run writes neighbouring selected lines as they are.
 func (m *lineMapper) run(text []byte) {
 	lines := int64(1)
 	if m.invert {
@@ -382,18 +378,18 @@ func (m *lineMapper) run(text []byte) {
 	}
 	m.selected += lines
 	m.frames.text(lines, text)
-	// Only the last line of a file can lack its newline. GNU grep adds one.
+	// Only the last line of a file can lack its newline. GNU grep adds it, too.
 	if text[len(text)-1] != '\n' {
 		m.frames.newline()
 	}
 }
 
-// silent selects lines of which nothing is written: -o with -v.
+// silent selects lines of which nothing is written (-o with -v).
 func (m *lineMapper) silent(text []byte) {
-	// The limit counts lines, whether anything of them is written or not.
+	// The limit counts lines, also if nothing of them is written.
 	lines := min(countLines(text), m.limit-m.selected)
 	m.selected += lines
-	// The releaser counts lines against the limit frame by frame.
+	// The releaser checks the limit frame by frame.
 	if m.limited() {
 		m.name()
 		for range lines {
@@ -404,7 +400,8 @@ func (m *lineMapper) silent(text []byte) {
 	m.frames.frame(frameRaw, lines, nil)
 }
 
-// apart writes lines one by one, and returns the place up to which it did.
+// apart writes the lines of data[low:high] one by one, up to the limit. It returns the offset
+// up to which it has written.
 func (m *lineMapper) apart(data []byte, low, high int) int {
 	for low < high && !m.done() {
 		end := lineEnd(data[:high], low)
@@ -418,7 +415,7 @@ func (m *lineMapper) apart(data []byte, low, high int) int {
 func (m *lineMapper) one(line []byte) {
 	m.lines++
 	m.selected++
-	// A frame of its own for each line, so that the releaser can stop behind any of them.
+	// Each line is a frame of its own, so that the releaser can stop behind any line.
 	if m.limited() {
 		m.name()
 		m.frames.close()
@@ -433,7 +430,7 @@ func (m *lineMapper) one(line []byte) {
 	}
 }
 
-// parts writes the matches in a line.
+// parts writes the matches in a line (-o).
 func (m *lineMapper) parts(line []byte) {
 	m.inner.begin(line)
 	m.walker.reset(m.inner, line)
@@ -447,14 +444,14 @@ func (m *lineMapper) parts(line []byte) {
 	}
 }
 
-// put writes one line of output. first is false for further parts of a line.
+// put writes one line of output. first is false for the second and later matches of a line.
 func (m *lineMapper) put(text []byte, first bool) {
 	lines := int64(0)
 	if first {
 		lines = 1
 	}
 	switch {
-	// The number in the file is not known here. The releaser adds what came before.
+	// The number of the line in the file is not known here. The releaser computes it.
 	case m.numbers && m.relative:
 		m.name()
 		switch {
@@ -466,7 +463,7 @@ func (m *lineMapper) put(text []byte, first bool) {
 			m.frames.frame(frameMore, 0, text)
 		}
 	case m.numbers:
-		// The number goes into the room behind the prefix; the next line writes over it.
+		// The number is appended behind the prefix; the next line overwrites it.
 		prefix := m.appendNumber(m.prefix, m.number.set(m.lines), ':')
 		m.frames.line(lines, prefix, text)
 		m.prefix = prefix[:len(m.prefix)]

@@ -17,29 +17,28 @@ type literal struct {
 	fold bool
 }
 
-// scanned returns the literal as package scan has it.
+// scanned returns the literal in the form of package scan.
 func (l literal) scanned() scan.Literal { return scan.Literal{Text: l.text, Fold: l.fold} }
 
-// needs is what is known about the literals of a pattern.
+// needs holds what is known about the literals of a pattern.
 //
-// If exact is not nil, it is the whole language of the pattern: each match is
-// one of these, and the preferred one is first. pure says that the reverse is
-// true too: each place of one of them is a match. If need is not nil, each
-// match contains one of its literals.
+// If exact is not nil, each match of the pattern is one of its literals, and they are in the
+// order of preference. If pure is true, the reverse holds too: wherever one of them occurs,
+// there is a match. If need is not nil, each match contains one of its literals. A set that is
+// nil is always safe: lines are then searched without it.
 //
-// No literal holds a newline. None holds U+FFFD, which in package regexp also
-// matches any invalid byte.
-// A missing set is always safe: it only means that lines are searched without it.
+// No literal contains a newline. None contains U+FFFD, which in package regexp also matches any
+// invalid byte.
 type needs struct {
-	exact []literal
+	exact []literal // nil: not known
 	pure  bool
 	need  []literal
 }
 
-// maxLiterals bounds the sets, including intermediate ones.
+// maxLiterals bounds each set, also intermediate ones.
 const maxLiterals = scan.MaxSet
 
-// analyse finds out what re, which must be simplified, needs.
+// analyse returns the literals of re, which must be simplified.
 func analyse(re *syntax.Regexp) needs {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -65,8 +64,8 @@ func analyse(re *syntax.Regexp) needs {
 	return needs{}
 }
 
-// inside returns the set of which each match contains one literal, or nil.
-// An empty literal would be found everywhere, so a set with one is of no use.
+// inside returns a set of which each match contains a literal; nil: not known. A set with the
+// empty literal is of no use, because that literal is found everywhere.
 func (n needs) inside() []literal {
 	if n.exact == nil {
 		return n.need
@@ -77,8 +76,8 @@ func (n needs) inside() []literal {
 	return n.exact
 }
 
-// analyseLiteral analyses a literal. It cuts it at runes that have no certain
-// bytes: folded letters beyond ASCII, and those that no literal may hold.
+// analyseLiteral analyses a literal. It cuts it at runes whose bytes are not certain: folded
+// letters beyond ASCII, and runes that no literal may contain.
 func analyseLiteral(re *syntax.Regexp) needs {
 	var pieces []string
 	var piece strings.Builder
@@ -109,18 +108,18 @@ func analyseLiteral(re *syntax.Regexp) needs {
 	return needs{need: best}
 }
 
-// newLiteral makes a literal. It drops fold if there is no letter.
+// newLiteral makes a literal. It ignores fold if text has no letter.
 func newLiteral(text string, fold bool) literal {
 	return literal{text, fold && hasLetter(text)}
 }
 
-// hasLetter reports whether folding would matter to s.
+// hasLetter reports whether s has an ASCII letter.
 func hasLetter(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' })
 }
 
-// analyseClass makes a literal of each rune of a small class. ranges holds pairs of
-// first and last runes.
+// analyseClass makes a literal of each rune of a small class. ranges has pairs of first and
+// last runes.
 func analyseClass(ranges []rune) needs {
 	var set []literal
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -136,15 +135,15 @@ func analyseClass(ranges []rune) needs {
 			}
 		}
 	}
-	// A class of the newline alone matches nothing in a line.
+	// A class of only the newline matches nothing in a line.
 	if len(set) == 0 || len(set) > maxLiterals {
 		return needs{}
 	}
 	return needs{exact: set, pure: true}
 }
 
-// analyseQuest adds the empty literal: first if the expression prefers nothing, and
-// else last.
+// analyseQuest adds the empty literal: first if the expression is not greedy, and otherwise
+// last.
 func analyseQuest(re *syntax.Regexp) needs {
 	sub := analyse(re.Sub[0])
 	// There must be room for the empty literal.
@@ -157,8 +156,7 @@ func analyseQuest(re *syntax.Regexp) needs {
 	return needs{exact: append(append([]literal(nil), sub.exact...), literal{}), pure: sub.pure}
 }
 
-// analyseAlternate joins the sets of all branches. One branch without a set leaves
-// none.
+// analyseAlternate joins the sets of all branches. If a branch has no set, the result has none.
 func analyseAlternate(subs []*syntax.Regexp) needs {
 	all := needs{pure: true}
 	exact, need := true, true
@@ -180,8 +178,8 @@ func analyseAlternate(subs []*syntax.Regexp) needs {
 	return all
 }
 
-// analyseConcat combines the sets of neighbours as long as the result is small,
-// and keeps the best of the runs in between.
+// analyseConcat combines the sets of neighbours as long as the product is small. If it is not
+// the whole pattern in the end, it returns the cheapest set of all runs of neighbours.
 func analyseConcat(subs []*syntax.Regexp) needs {
 	var best []literal
 	run := needs{exact: []literal{{}}, pure: true}
@@ -194,7 +192,7 @@ func analyseConcat(subs []*syntax.Regexp) needs {
 		}
 		whole = false
 		best = cheaper(cheaper(best, run.inside()), sub.inside())
-		// The neighbours before are cut off, so the run is no longer the whole pattern.
+		// A new run begins. It is not the whole pattern, so it is not pure.
 		run = needs{exact: []literal{{}}}
 		if sub.exact != nil {
 			run = sub
@@ -206,7 +204,7 @@ func analyseConcat(subs []*syntax.Regexp) needs {
 	return needs{need: cheaper(best, run.inside())}
 }
 
-// product returns each literal of a followed by each of b, in the order of preference.
+// product returns each literal of a followed by each literal of b, in the order of preference.
 func product(a, b needs) needs {
 	p := needs{pure: a.pure && b.pure}
 	for _, x := range a.exact {
@@ -219,19 +217,20 @@ func product(a, b needs) needs {
 	return p
 }
 
-// join appends b to a. same is false if the result matches more than both
-// together, because one folds and the other has letters.
+// join appends b to a. same is false if the result matches more than a followed by b: one of
+// them folds case, and the other one has letters.
 func join(a, b literal) (l literal, same bool) {
 	same = a.fold == b.fold || !a.fold && !hasLetter(a.text) || !b.fold && !hasLetter(b.text)
 	l = literal{a.text + b.text, a.fold || b.fold}
 	if !same {
-		// The result matches too much: it may only be searched for, never taken for a match.
+		// The result may be searched for, but finding it does not prove a match.
 		l.text = asciiLower(l.text)
 	}
 	return l, same
 }
 
-// asciiLower changes A to Z only, as fold does.
+// asciiLower turns A to Z into small letters. It changes no other letters, because fold is
+// about ASCII.
 func asciiLower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -241,8 +240,7 @@ func asciiLower(s string) string {
 	}, s)
 }
 
-// cheaper returns the set that is expected to cost less to search for. nil
-// costs most.
+// cheaper returns the set that is expected to cost less to search for. nil costs most.
 func cheaper(a, b []literal) []literal {
 	if len(a) == 0 || len(b) > 0 && cost(b) < cost(a) {
 		return b
@@ -250,9 +248,9 @@ func cheaper(a, b []literal) []literal {
 	return a
 }
 
-// cost estimates the time for each byte of text, in nanoseconds. It adds up
-// three costs: the search for the rarest byte of each literal, the stops at its
-// places, and a look at the lines that hold it.
+// cost estimates the time of searching for set, in nanoseconds for each byte of text. It is the
+// sum of three costs: searching for the rarest byte of each literal, stopping where that byte
+// occurs, and checking the lines that contain a literal.
 func cost(set []literal) float64 {
 	const stream, stop, verify = 0.05, 6, 400
 	sum := verify * chance(set)
@@ -266,13 +264,13 @@ func cost(set []literal) float64 {
 	return sum
 }
 
-// chance estimates the probability that one of set begins at a place of a text.
+// chance estimates the probability that a literal of set begins at a given offset of a text.
 func chance(set []literal) float64 {
 	sum := 0.0
 	for _, l := range set {
 		one := 1.0
 		for i := range len(l.text) {
-			one *= min(1, 3*l.scanned().Frequency(i)) // neighbouring bytes are not independent
+			one *= min(1, 3*l.scanned().Frequency(i)) // the factor 3: neighbouring bytes are not independent
 		}
 		sum += one
 	}

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// The colours are GNU grep's defaults: of matches, paths, line numbers and
-// separators.
+// GNU grep's default colours.
 const (
 	colorMatch     = "01;31"
 	colorPath      = "35"
@@ -15,19 +14,20 @@ const (
 	colorSeparator = "36"
 )
 
-// mostMarkBytes bounds what appendNumber adds to the digits.
+// mostMarkBytes is the most bytes that appendNumber adds to the digits.
 const mostMarkBytes = 64
 
-// paint appends text in a colour. Each change of colour also erases to the end
-// of the terminal's line, as GNU grep does.
+// paint appends text in a colour. Like GNU grep, it also erases to the end of the terminal's
+// line at each change of colour.
 func paint(dst []byte, color string, text []byte) []byte {
-	// "\x1b[" begins an escape sequence of terminals: m sets the colour, K erases.
+	// "\x1b[" begins an escape sequence of terminals: m sets the colour, K erases to the end of
+	// the line.
 	dst = append(append(append(dst, "\x1b["...), color...), "m\x1b[K"...)
 	return append(append(dst, text...), "\x1b[m\x1b[K"...)
 }
 
-// appendSeparator appends the byte between path, number and line: a colon for a
-// selected line, a hyphen for a line around one.
+// appendSeparator appends the byte behind a path or a number: a colon for a selected line, a
+// hyphen for a line around one.
 func (f *form) appendSeparator(dst []byte, separator byte) []byte {
 	if f.color {
 		return paint(dst, colorSeparator, []byte{separator})
@@ -35,7 +35,7 @@ func (f *form) appendSeparator(dst []byte, separator byte) []byte {
 	return append(dst, separator)
 }
 
-// appendPath appends a path and what separates it from the line.
+// appendPath appends a path and the separator behind it.
 func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
 	if f.color {
 		dst = paint(dst, colorPath, []byte(path))
@@ -48,7 +48,7 @@ func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
 	return f.appendSeparator(dst, separator)
 }
 
-// appendName appends a path that stands on a line of its own.
+// appendName appends a path that is a line of its own.
 func (f *form) appendName(dst []byte, path string) []byte {
 	if f.color {
 		dst = paint(dst, colorPath, []byte(path))
@@ -69,17 +69,18 @@ func (f *form) appendNumber(dst, digits []byte, separator byte) []byte {
 	return f.appendSeparator(paint(dst, colorNumber, digits), separator)
 }
 
-// painted returns a line with its matches in colour, borrowed until the next
-// call.
+// painted returns a line with its matches in colour, borrowed until the next call of a method
+// that writes m.shown.
 func (m *lineMapper) painted(line []byte) []byte {
 	m.shown = m.shown[:0]
 	m.inner.begin(line)
 	m.walker.reset(m.inner, line)
-	// line[:at] is in shown already.
+	// m.shown has line[:at] already.
 	at := 0
 	for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
 		m.shown = m.appendOriginal(m.shown, line[at:start])
-		// Only the text is restored, not the bytes of the colours.
+		// restore changes only the text, not the escape sequences: they have neither NUL nor
+		// newline.
 		from := len(m.shown)
 		m.shown = paint(m.shown, colorMatch, line[start:end])
 		m.restore(m.shown[from:])
@@ -89,7 +90,8 @@ func (m *lineMapper) painted(line []byte) []byte {
 	return m.shown
 }
 
-// part returns one match as it is shown, borrowed until the next call.
+// part returns one match in its output form, borrowed until the next call of a method that
+// writes m.shown.
 func (m *lineMapper) part(match []byte) []byte {
 	if !m.color {
 		return m.original(match)
@@ -99,9 +101,10 @@ func (m *lineMapper) part(match []byte) []byte {
 	return m.shown
 }
 
-// exchange exchanges NUL and newline in place. So a search for lines that end with newlines also
-// finds lines that end with NUL. A newline inside of those is a byte like others.
-// The two bytes are 0 and 10, so XOR with 10 turns each into the other. It takes eight bytes at a time.
+// exchange exchanges NUL and newline in place. So a search for lines that end with newlines
+// also finds lines that end with NUL. A newline inside such a line is then an ordinary byte.
+// The two bytes are 0 and 10, so XOR with 10 turns each into the other. exchange handles eight
+// bytes at a time.
 func exchange(data []byte) {
 	const ones = 0x0101010101010101
 	for ; len(data) >= 8; data = data[8:] {
@@ -116,16 +119,15 @@ func exchange(data []byte) {
 	}
 }
 
-// zeroBytes returns 0x80 in the place of each byte that is 0, and 0 elsewhere.
+// zeroBytes returns a word with 0x80 in each byte that is 0 in w, and 0 in the others.
 func zeroBytes(w uint64) uint64 {
 	const low = 0x7f7f7f7f7f7f7f7f
 	return ^((w&low + low) | w | low)
 }
 
-// exchangeRunes exchanges NUL and newline in the literals and classes of a
-// pattern, which then finds in exchanged text what it found before.
+// exchangeRunes exchanges NUL and newline in the literals and classes of a pattern. In
+// exchanged text, the pattern then finds what it found in the original text. It changes re.
 func exchangeRunes(re *syntax.Regexp) {
-	// The tree belongs to this program, so it is changed in place.
 	for _, sub := range re.Sub {
 		exchangeRunes(sub)
 	}
@@ -138,11 +140,11 @@ func exchangeRunes(re *syntax.Regexp) {
 		}
 	case syntax.OpCharClass:
 		// Ranges are pairs: the first and the last rune.
-		var ranges []rune // without the two
+		var ranges []rune // the class without NUL and newline
 		null, newline := false, false
 		for i := 0; i+1 < len(re.Rune); i += 2 {
 			low, high := re.Rune[i], re.Rune[i+1]
-			// The ranges are in order, so only the first can hold NUL.
+			// The ranges are in order, so only the first one can have NUL.
 			if low == 0 {
 				null, low = true, 1
 			}
@@ -157,15 +159,16 @@ func exchangeRunes(re *syntax.Regexp) {
 				ranges = append(ranges, low, high)
 			}
 		}
-		// The two change places: a class with NUL gets the newline, and the other way round.
+		// A class with NUL gets the newline, and a class with the newline gets NUL.
 		re.Rune = classWith(ranges, newline, null)
 	}
 }
 
-// classWith adds NUL and newline to the ranges of a class, which are in order.
+// classWith returns the ranges of a class, which are in order and have neither NUL nor newline,
+// with them added if wanted.
 func classWith(ranges []rune, null, newline bool) []rune {
 	var all []rune
-	add := func(low, high rune) { // neighbours must be one range
+	add := func(low, high rune) { // ranges that touch must be one range
 		if n := len(all); n > 0 && all[n-1]+1 == low {
 			all[n-1] = high
 			return
@@ -176,7 +179,6 @@ func classWith(ranges []rune, null, newline bool) []rune {
 		add(0, 0)
 	}
 	for i := 0; i < len(ranges); i += 2 {
-		// The newline goes to its place in the order.
 		if newline && ranges[i] > '\n' {
 			add('\n', '\n')
 			newline = false
@@ -189,14 +191,14 @@ func classWith(ranges []rune, null, newline bool) []rune {
 	return all
 }
 
-// restore undoes exchange, in place.
+// restore undoes exchange in text, if the block was exchanged.
 func (m *lineMapper) restore(text []byte) {
 	if m.eol == 0 {
 		exchange(text)
 	}
 }
 
-// appendOriginal appends text as it was in the input.
+// appendOriginal appends text of the block in its original form.
 func (m *lineMapper) appendOriginal(dst, text []byte) []byte {
 	from := len(dst)
 	dst = append(dst, text...)
@@ -204,7 +206,8 @@ func (m *lineMapper) appendOriginal(dst, text []byte) []byte {
 	return dst
 }
 
-// original returns text as it was in the input, borrowed until the next call.
+// original returns text of the block in its original form, borrowed until the next call of a
+// method that writes m.shown.
 func (m *lineMapper) original(text []byte) []byte {
 	if m.eol != 0 {
 		return text
@@ -213,15 +216,15 @@ func (m *lineMapper) original(text []byte) []byte {
 	return m.shown
 }
 
-// decimal is a number and its digits. Line numbers mostly grow by little, so
-// that only the last digits change.
+// decimal is a number and its digits. Line numbers mostly grow by little, so that only the last
+// digits change.
 type decimal struct {
 	value  int64
 	digits []byte
 }
 
-// set sets the number to n, which must not be negative, and returns its digits,
-// borrowed until the next call.
+// set sets the number to n, which must not be negative. It returns the digits, borrowed until
+// the next call.
 func (d *decimal) set(n int64) []byte {
 	step := n - d.value
 	d.value = n
@@ -229,7 +232,7 @@ func (d *decimal) set(n int64) []byte {
 		d.digits = strconv.AppendInt(d.digits[:0], n, 10)
 		return d.digits
 	}
-	// The step is at most 9, so the carry out of the last digit is at most one.
+	// The step is at most 9, so the carry is at most 1.
 	i := len(d.digits) - 1
 	d.digits[i] += byte(step)
 	if d.digits[i] <= '9' {
@@ -243,6 +246,6 @@ func (d *decimal) set(n int64) []byte {
 		}
 		d.digits[i] = '0'
 	}
-	d.digits = strconv.AppendInt(d.digits[:0], n, 10) // there is one more digit
+	d.digits = strconv.AppendInt(d.digits[:0], n, 10) // one digit more
 	return d.digits
 }

@@ -9,38 +9,37 @@ import (
 	"mrlocal/jobs/grep/dfa"
 )
 
-// lineMatcher decides about lines if literals cannot. It belongs to one mapper.
-// A line has no newline, and is matched without regard to other lines.
+// lineMatcher decides about lines if literals cannot. It belongs to one mapper. A line is
+// matched by itself, without its newline.
 type lineMatcher interface {
 	match(line []byte) bool
-	// find returns the leftmost match that begins at or behind from. from is 0,
-	// the end of a match, or one rune behind that. start is none if there is no
-	// match.
+	// find returns the leftmost match that begins at or behind from. from is 0, the end of a
+	// match, or the end of the rune behind a match. start is none if there is no match.
 	find(line []byte, from int) (start, end int)
-	// countLines returns the number of lines of data that match. The last line
-	// may lack its newline.
+	// countLines returns the number of lines of data that match. The last line may lack its
+	// newline.
 	countLines(data []byte) int64
-	// nextLine returns the next line of data that matches. from is the start of
-	// a line. start is none if there is no such line.
+	// nextLine returns the next line of data that matches, without its newline. from is the
+	// start of a line. start is none if there is no such line.
 	nextLine(data []byte, from int) (start, end int)
 }
 
-// newLineMatchers compiles a pattern, given as text and as its simplified tree.
-// It returns a function that makes a lineMatcher for one mapper.
+// newLineMatchers compiles a pattern, given as text and as its simplified tree. It returns a
+// function that makes a lineMatcher for one mapper. It fails as regexp.Compile does.
 func newLineMatchers(text string, tree *syntax.Regexp, b border) (func() lineMatcher, error) {
 	plain, err := newRegexpMatcher(text, tree, b)
 	if err != nil {
 		return nil, err
 	}
 	program := dfa.Compile(tree, b.dfa())
-	// The pattern has something that no automaton here can do, or too many states.
+	// The program is too large for automata.
 	if program == nil {
 		return func() lineMatcher { return plain }, nil
 	}
 	return func() lineMatcher { return &dfaMatcher{program.NewMatcher(), plain} }, nil
 }
 
-// dfa returns the border as package dfa has it.
+// dfa returns the border in the form of package dfa.
 func (b border) dfa() dfa.Border {
 	switch b {
 	case wordEnds:
@@ -51,15 +50,15 @@ func (b border) dfa() dfa.Border {
 	return dfa.Anywhere
 }
 
-// dfaMatcher is a lineMatcher that uses automata. If one of them gives up,
-// because its states do not fit its memory, it uses package regexp.
+// dfaMatcher is a lineMatcher that uses automata. If an automaton gives up, because its states
+// do not fit in its memory, it uses package regexp. An automaton that has given up says so at
+// each call.
 type dfaMatcher struct {
 	automata *dfa.Matcher
 	plain    *regexpMatcher
 }
 
-// match, find, countLines and nextLine ask the automata first. An automaton that gave
-// up says so at each call.
+// match implements lineMatcher.
 func (m *dfaMatcher) match(line []byte) bool {
 	if matches, ok := m.automata.Match(line); ok {
 		return matches
@@ -67,7 +66,7 @@ func (m *dfaMatcher) match(line []byte) bool {
 	return m.plain.match(line)
 }
 
-// Offsets count from the start of line.
+// find implements lineMatcher. Offsets count from the start of line.
 func (m *dfaMatcher) find(line []byte, from int) (start, end int) {
 	start, end, ok := m.automata.Find(line, from)
 	if !ok {
@@ -76,7 +75,7 @@ func (m *dfaMatcher) find(line []byte, from int) (start, end int) {
 	return start, end
 }
 
-// The last line of data may lack its end.
+// countLines implements lineMatcher.
 func (m *dfaMatcher) countLines(data []byte) int64 {
 	if lines, ok := m.automata.CountLines(data); ok {
 		return lines
@@ -84,7 +83,7 @@ func (m *dfaMatcher) countLines(data []byte) int64 {
 	return m.plain.countLines(data)
 }
 
-// It returns none, none if no line from there on matches.
+// nextLine implements lineMatcher. Offsets count from the start of data.
 func (m *dfaMatcher) nextLine(data []byte, from int) (start, end int) {
 	start, end, ok := m.automata.NextLine(data, from)
 	if !ok {
@@ -93,27 +92,27 @@ func (m *dfaMatcher) nextLine(data []byte, from int) (start, end int) {
 	return start, end
 }
 
-// regexpMatcher is a lineMatcher that uses package regexp. A search of that
-// package sees nothing before its start, but ^, \b and -w depend on what lies
-// before a match. So a search inside a line starts one rune early, and the
-// expression takes that rune outside of its group.
+// regexpMatcher is a lineMatcher that uses package regexp. A search of that package sees
+// nothing before its start, but ^, \b and -w depend on the text before a match. So a search
+// inside a line starts one rune early, and the expression matches that rune outside of its
+// group.
 type regexpMatcher struct {
 	lines *regexp.Regexp // without groups: decides whether a line matches
 	first *regexp.Regexp // for a search from the start of a line
-	later *regexp.Regexp // for a search from a place inside a line
-	group int            // group of the match in first: 1 if it lies between borders
-	after int            // group of the match in later
+	later *regexp.Regexp // for a search that begins inside a line
+	group int            // group of the match in first; 0: the whole match
+	after int            // group of the match in later; 0: the whole match
 }
 
-// newRegexpMatcher compiles the expressions for text, whose syntax tree is tree. It
-// fails as regexp.Compile does.
+// newRegexpMatcher compiles the expressions for text, whose syntax tree is tree. It fails as
+// regexp.Compile does.
 func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatcher, error) {
 	var lines, first, later string
 	m := &regexpMatcher{}
 	switch {
 	case b == wholeLine:
 		lines = `\A(?:` + text + `)\z`
-		first, later = lines, `\A[^\x00-\x{10FFFF}]` // there is no match behind a whole line
+		first, later = lines, `\A[^\x00-\x{10FFFF}]` // no match can follow a whole line
 	case b == wordEnds:
 		lines = `(?:\A|\W)(?:` + text + `)(?:\W|\z)`
 		first, later = `(?:\A|\W)(`+text+`)(?:\W|\z)`, `\W(`+text+`)(?:\W|\z)`
@@ -136,7 +135,7 @@ func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatche
 	return m, nil
 }
 
-// looksBack reports whether a match may depend on what lies before it.
+// looksBack reports whether a match may depend on the text before it.
 func looksBack(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
@@ -145,18 +144,17 @@ func looksBack(re *syntax.Regexp) bool {
 	return slices.ContainsFunc(re.Sub, looksBack)
 }
 
-// match reports whether a line has a match.
+// match implements lineMatcher.
 func (m *regexpMatcher) match(line []byte) bool { return m.lines.Match(line) }
 
-// find returns the first match from a place on, which is the start of a line or the end
-// of a match.
+// find implements lineMatcher.
 func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 	re, group, base := m.first, m.group, from
 	if from > 0 {
 		re, group = m.later, m.after
 		if group != 0 {
-			_, width := utf8.DecodeLastRune(line[:from])
 			// later matches one rune before its group, so the search begins one rune early.
+			_, width := utf8.DecodeLastRune(line[:from])
 			base -= width
 		}
 	}
@@ -170,7 +168,7 @@ func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 	return none, none
 }
 
-// countLines returns how many lines of data match.
+// countLines implements lineMatcher.
 func (m *regexpMatcher) countLines(data []byte) (lines int64) {
 	for from := 0; from < len(data); {
 		end := lineEnd(data, from)
@@ -182,7 +180,7 @@ func (m *regexpMatcher) countLines(data []byte) (lines int64) {
 	return lines
 }
 
-// nextLine returns the first line that matches, from the start of a line on.
+// nextLine implements lineMatcher.
 func (m *regexpMatcher) nextLine(data []byte, from int) (start, end int) {
 	for from < len(data) {
 		end := lineEnd(data, from)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhatAutomataGiveUpTheStandardLibraryDoes uses a pattern that has a state
-// for each place of the text.
+// TestWhatAutomataGiveUpTheStandardLibraryDoes uses a pattern with a state for each offset of
+// the text.
 func TestWhatAutomataGiveUpTheStandardLibraryDoes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	text := make([]byte, 40<<10)
@@ -45,11 +45,11 @@ func TestWhatAutomataGiveUpTheStandardLibraryDoes(t *testing.T) {
 		if want, wantEnd := m.plain.find(line, 0); got != want || gotEnd != wantEnd || m.match(line) != true {
 			t.Fatalf("in %q: %d:%d, want %d:%d", line, got, gotEnd, want, wantEnd)
 		}
-		from = end + 1 + 10_000/100*100 // not all of them, at this speed
+		from = end + 1 + 10_000/100*100 // skips most lines, because this search is slow
 	}
 }
 
-// Bytes beside a NUL or newline may carry into it in a word of eight.
+// In a word of eight bytes, a byte beside a NUL or newline may carry into it.
 func TestExchangeChangesTwoBytesOnly(t *testing.T) {
 	var data []byte
 	for i := range 256 {

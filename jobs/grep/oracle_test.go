@@ -11,9 +11,9 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// oracle does in the simplest way what the jobs of New do: it matches each line
-// with the standard library, and puts -w and -x into the text of the pattern.
-// It returns the output and the number of selected lines, or of files.
+// oracle does the work of the jobs of New in the simplest way. It matches each line with the
+// standard library, and puts -w and -x into the text of the pattern. It returns the output and
+// the number of selected lines or listed files.
 func oracle(o Options, files []jobtest.File) (string, int64) {
 	parts := []string{}
 	for _, p := range o.Patterns {

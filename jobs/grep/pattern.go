@@ -14,28 +14,28 @@ import (
 
 // program holds the compiled patterns. All mappers share it.
 type program struct {
-	// newLines makes a lineMatcher for one mapper. It is nil if literals decide
-	// alone.
+	// newLines makes a lineMatcher for one mapper; nil: literals alone decide.
 	newLines func() lineMatcher
-	idle     sync.Pool // lineMatchers of mappers that have ended; their states serve other mappers
-	searches sync.Pool // of mappers that have ended; their finders serve other mappers
+	idle     sync.Pool // lineMatchers of mappers that have ended; later mappers reuse their states
+	searches sync.Pool // searches of mappers that have ended; later mappers reuse their finders
 
 	literals []literal // each match contains one of these; nil if not known
 	border   border
-	exact    bool // each of the literals, with its border, is a match, and nothing else is
-	oddFolds bool // there is a folded k or s, which has a partner beyond ASCII; see search.begin
+	exact    bool // each occurrence of a literal, with its border, is a match, and there are no others
+	oddFolds bool // a literal folds k or s, which also match a rune beyond ASCII (search.begin)
 }
 
-// matcher returns a lineMatcher for one mapper.
+// matcher returns a lineMatcher for one mapper: one of a mapper that has ended, with its
+// states, or a new one.
 func (p *program) matcher() lineMatcher {
-	// The states that an earlier mapper has built are found again.
 	if m, ok := p.idle.Get().(lineMatcher); ok {
 		return m
 	}
 	return p.newLines()
 }
 
-// compile compiles the patterns of o. They are tried in the order given.
+// compile compiles the patterns of o, in the order of preference. It fails with an options
+// error if a pattern is wrong.
 func compile(o Options) (*program, error) {
 	patterns := o.Patterns
 	if len(patterns) == 0 {
@@ -43,34 +43,34 @@ func compile(o Options) (*program, error) {
 	}
 	var parts []string
 	for _, p := range patterns {
-		// A newline divides patterns, as in GNU grep.
+		// A newline separates patterns, as in GNU grep.
 		parts = append(parts, strings.Split(p, "\n")...)
 	}
 	p := &program{}
 	switch {
-	case o.Whole: // -w then has no effect, as in GNU grep
+	case o.Whole: // -w has no effect together with -x, as in GNU grep
 		p.border = wholeLine
 	case o.Word:
 		p.border = wordEnds
 	}
-	// Literals need no automaton. Case can only be ignored by an expression.
+	// Fixed strings need no automaton, unless case is ignored.
 	if o.Fixed && !o.IgnoreCase && p.fixed(parts) {
 		return p, p.fallBack(parts)
 	}
 	for i, part := range parts {
 		if o.Fixed {
 			if !utf8.ValidString(part) {
-				// Expressions are in UTF-8, so such a string cannot become one.
+				// Expressions are in UTF-8.
 				return nil, errs.Optionf(fmt.Sprintf("Options.Patterns %q", part), "is not UTF-8, which these options need")
 			}
 			part = regexp.QuoteMeta(part)
 		} else if err := check(part); err != nil {
 			return nil, err
 		}
-		// The group keeps flags and alternatives of one pattern from reaching the next.
+		// The group keeps the flags and alternatives of a pattern inside of it.
 		parts[i] = "(?:" + part + ")"
 	}
-	// The order of the parts decides which match is preferred.
+	// Of several alternatives that match at one offset, the first one is preferred.
 	text := strings.Join(parts, "|")
 	if o.IgnoreCase {
 		text = "(?i:" + text + ")"
@@ -78,14 +78,14 @@ func compile(o Options) (*program, error) {
 	return p, p.compileText(text, o.NULEnded)
 }
 
-// fixed compiles fixed strings without regular expressions, which cannot
-// express all bytes. It reports whether it could.
+// fixed compiles fixed strings to literals, without regular expressions, which cannot express
+// all bytes. It returns false if it cannot: there are too many strings, or an empty one.
 func (p *program) fixed(parts []string) bool {
 	if len(parts) > maxLiterals {
 		return false
 	}
 	for _, part := range parts {
-		// The empty string matches every line, which no search for literals finds.
+		// The empty string matches every line, but a search for literals cannot find it.
 		if part == "" {
 			return false
 		}
@@ -95,9 +95,9 @@ func (p *program) fixed(parts []string) bool {
 	return true
 }
 
-// fallBack also compiles fixed strings as a regular expression, for texts in
-// which the search for them is slow. A single string is never slow. Strings
-// that hold invalid UTF-8 or U+FFFD cannot be expressed.
+// fallBack also compiles fixed strings to a regular expression, for texts in which the search
+// for them is slow. A single string is never slow. Strings with invalid UTF-8 or U+FFFD cannot
+// be expressed; then fallBack does nothing.
 func (p *program) fallBack(parts []string) error {
 	var quoted []string
 	for _, part := range parts {
@@ -115,7 +115,7 @@ func (p *program) fallBack(parts []string) error {
 	return err
 }
 
-// compileText compiles one regular expression in RE2 syntax. If exchanged is set, it is for text
+// compileText compiles one regular expression in RE2 syntax. exchanged says that it is for text
 // in which NUL and newline are exchanged.
 func (p *program) compileText(text string, exchanged bool) error {
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -127,11 +127,12 @@ func (p *program) compileText(text string, exchanged bool) error {
 		text = tree.String()
 	}
 	tree = tree.Simplify()
-	// Literals that each match must contain find candidate lines without an automaton.
+	// With literals that each match must contain, candidate lines are found without an
+	// automaton.
 	n := analyse(tree)
 	p.literals = n.inside()
 	p.exact = p.literals != nil && n.exact != nil && n.pure
-	// Exact literals are always worth it: no automaton has to look at their lines.
+	// Exact literals always pay, because no automaton has to check their lines.
 	if !p.exact && chance(p.literals) > maxChance {
 		p.literals = nil
 	}
@@ -144,12 +145,11 @@ func (p *program) compileText(text string, exchanged bool) error {
 	return nil
 }
 
-// maxChance is the largest probability, at each place, of a literal that is
-// worth searching for. Above it most lines hold one, and finding it saves
-// nothing.
+// maxChance is the largest probability, at each offset, of a literal that is worth searching
+// for. Above it, most lines contain one, and finding it saves nothing.
 const maxChance = 0.02
 
-// check compiles one pattern alone, so that the error names it.
+// check compiles one pattern alone, so that the error names that pattern.
 func check(pattern string) error {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return patternError(pattern, err)
@@ -157,14 +157,16 @@ func check(pattern string) error {
 	return nil
 }
 
-// patternError words why a pattern is refused, with the place in it, counted from 1.
+// patternError returns the options error for a wrong pattern. It has the position of the error
+// in the pattern, counted from 1.
 func patternError(pattern string, err error) error {
 	object := fmt.Sprintf("Options.Patterns %q", pattern)
 	var at *syntax.Error
 	if !errors.As(err, &at) {
 		return errs.Optionf(object, "%v", err)
 	}
-	// The parser says which part is wrong but not where; for parentheses it names the whole.
+	// The parser names the wrong part but not its position. For parentheses it names the whole
+	// pattern.
 	pos := strings.Index(pattern, at.Expr)
 	switch at.Code {
 	case syntax.ErrTrailingBackslash:
@@ -181,12 +183,12 @@ func patternError(pattern string, err error) error {
 	return errs.Optionf(object, "position %d: %s", max(pos, 0)+1, text)
 }
 
-// parens returns the place of the last parenthesis that is not closed, and of
-// the first that closes none; -1 if there is none.
+// parens returns the offset of the last parenthesis that is not closed, and of the first one
+// that closes nothing; -1: there is none.
 func parens(pattern string) (open, closed int) {
-	// The places of the parentheses that are open.
+	// Offsets of the parentheses that are open.
 	var stack []int
-	// Inside of brackets, parentheses are plain characters.
+	// In a class in brackets, parentheses are ordinary characters.
 	class := false
 	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; {

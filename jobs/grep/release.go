@@ -12,31 +12,31 @@ import (
 	"mrlocal/jobs"
 )
 
-// releaser makes the output from the frames of one split after the other. It
-// holds a window of a split, never the whole.
+// releaser makes the output from the frames of the splits, in their order. It holds only a
+// window of a split.
 type releaser struct {
 	*form
 	in  *bufio.Reader
 	out *bufio.Writer
 
-	file int64 // number in the last frameFile; -1 before the first one
-	// What stands before each line of the file, such as its name.
+	file int64 // number of the file in the last frameFile; -1: none yet
+	// The payload of the last frameFile: the text before each line of the file.
 	prefix   []byte
-	selected int64  // in this file, if files are counted separately
-	cut      bool   // the last line was beyond the limit, and so is its continuation
-	binary   int64  // number of the last binary file; -1 before the first one
-	named    bool   // that file was named already
-	path     []byte // of that file
+	selected int64  // selected lines of this file so far, if there is a limit or files are counted
+	cut      bool   // the last line was beyond the limit, and so are further matches in it
+	binary   int64  // number of the file in the last frameBinary; -1: none yet
+	named    bool   // that file was reported already
+	path     []byte // path of that file
 	groups   groups
 	messages messages
 	number   decimal
-	base     int64 // number of lines of the file before the next split
-	records  int64
+	base     int64 // lines of the file before the current split
+	records  int64 // selected lines or listed files
 	header   [headerBytes]byte
 	scratch  []byte
 }
 
-// newReleaser makes a releaser whose buffers are kept from split to split.
+// newReleaser makes a releaser. It reuses its buffers for all splits.
 func newReleaser(f *form) *releaser {
 	return &releaser{
 		form: f,
@@ -49,21 +49,23 @@ func newReleaser(f *form) *releaser {
 	}
 }
 
-// Records returns the number of lines selected or, with -l, of files.
+// Records returns the number of selected lines or, with -l and -L, of files with a selected
+// line.
 func (r *releaser) Records() int64 { return r.records }
 
-// Release implements jobs.Releaser. It reads the frames of one split to their end. It
-// stops early when nothing more of the file or of the job is of use.
+// Release implements jobs.Releaser. It reads the frames of one split. It stops early if the
+// rest of the file or of the job is not needed.
 func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
-	// With -m 0 nothing is selected, as in GNU grep.
+	// -m 0 selects nothing, as in GNU grep.
 	if r.limit == 0 {
 		return jobs.EndJob, nil
 	}
-	// Reset drops what a split that was given up has left in the buffers.
+	// If Release stopped early, the buffers still have data of the split before.
 	r.in.Reset(split)
 	r.out.Reset(w)
 	verdict := jobs.Continue
-	// A header is one word of kind and number, and one of the payload's length (frame.go).
+	// A header is one word with kind and number, and one with the length of the payload
+	// (frame.go).
 	for verdict == jobs.Continue {
 		if _, err := io.ReadFull(r.in, r.header[:]); err == io.EOF {
 			break
@@ -72,7 +74,6 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 		}
 		head := binary.LittleEndian.Uint64(r.header[:8])
 		var err error
-		// The lowest byte is the kind, the rest the number.
 		verdict, err = r.frame(uint8(head), int64(head>>8), int64(binary.LittleEndian.Uint64(r.header[8:])))
 		if err != nil {
 			return verdict, err
@@ -81,7 +82,7 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	return verdict, r.out.Flush()
 }
 
-// Finish implements jobs.Releaser. The last file has no frame behind it that would end it.
+// Finish implements jobs.Releaser. No frame follows the last file, so Finish ends it.
 func (r *releaser) Finish(w io.Writer) error {
 	r.out.Reset(w)
 	r.endFile()
@@ -91,7 +92,7 @@ func (r *releaser) Finish(w io.Writer) error {
 	return r.out.Flush()
 }
 
-// frame handles one frame. Its payload of length bytes is still to be read.
+// frame handles one frame, whose payload of length bytes is still to be read.
 func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error) {
 	switch kind {
 	case frameLines, frameRaw, frameLine, frameMore, frameItem:
@@ -102,7 +103,7 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 		return jobs.Continue, err
 	case frameFile:
 		payload, err := r.payload(length)
-		// A file that goes on in this split keeps its count and its numbers of lines.
+		// A file that continues in this split keeps its count and line numbers.
 		if err == nil && number != r.file {
 			r.endFile()
 			r.file, r.selected = number, 0
@@ -135,7 +136,7 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 	return jobs.Continue, nil
 }
 
-// text handles a frame of text: that of a binary file is not shown.
+// text handles a frame of text. It does not write text of a binary file.
 func (r *releaser) text(kind uint8, number, length int64) error {
 	switch {
 	case r.binary >= 0 && r.file == r.binary:
@@ -153,7 +154,7 @@ func (r *releaser) text(kind uint8, number, length int64) error {
 	return r.lines(kind, number, length)
 }
 
-// foundBinary reports, once, that a binary file matches.
+// foundBinary calls binaryMatch for a binary file that matches, once.
 func (r *releaser) foundBinary() {
 	if r.named {
 		return
@@ -171,12 +172,13 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 	} else if kind == frameMore {
 		selected = 0
 	}
-	// A mapper knows the limit but not what other splits have selected. The releaser does.
+	// A mapper does not know how many lines other splits have selected, so the limit is checked
+	// here.
 	if r.limited() && selected > 0 {
 		r.cut = r.selected >= r.limit
 		r.selected += selected
 	}
-	// The payload must be read all the same: the next frame lies behind it.
+	// The payload has to be read, because the next frame lies behind it.
 	if r.cut {
 		return r.copy(io.Discard, length)
 	}
@@ -194,11 +196,11 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 	return r.out.WriteByte(r.eol)
 }
 
-// numbered writes a frame of lines that have no limit.
+// numbered writes a frame of lines with their numbers. There is no limit.
 func (r *releaser) numbered(lines, length int64) error {
 	r.records += lines
-	// Lines are numbered from the start of the split. r.base makes numbers of the file of them.
-	payload, err := r.in.Peek(int(length)) // the window is at least as long
+	// The numbers count from the start of the split; r.base is the number of lines before it.
+	payload, err := r.in.Peek(int(length)) // a frame of lines fits in the buffer of r.in
 	if err != nil {
 		return fmt.Errorf("grep: the lines of a split end early: %w", err)
 	}
@@ -206,9 +208,9 @@ func (r *releaser) numbered(lines, length int64) error {
 		head := binary.LittleEndian.Uint64(payload)
 		end := 8 + int(head&(1<<lengthBits-1))
 		digits := r.number.set(r.base + int64(head>>lengthBits))
-		// The line is built in the writer's own buffer, and so is copied once.
+		// The line is built in the buffer of r.out, so that it is copied once.
 		if r.out.Available() < len(r.prefix)+len(digits)+end+mostMarkBytes {
-			_ = r.out.Flush() // the last Flush returns the error
+			_ = r.out.Flush() // errors are sticky: the last Flush returns them
 		}
 		line := r.appendNumber(append(r.out.AvailableBuffer(), r.prefix...), digits, ':')
 		line = append(append(line, payload[8:end]...), r.eol)
@@ -219,7 +221,7 @@ func (r *releaser) numbered(lines, length int64) error {
 	return nil
 }
 
-// copy writes the payload from the window in which it lies.
+// copy copies length bytes of the payload to w, from the buffer of r.in.
 func (r *releaser) copy(w io.Writer, length int64) error {
 	for length > 0 {
 		window, err := r.in.Peek(int(min(length, int64(max(r.in.Buffered(), 1)))))
@@ -235,15 +237,15 @@ func (r *releaser) copy(w io.Writer, length int64) error {
 	return nil
 }
 
-// payload returns a short payload, borrowed until the next read.
+// payload reads a short payload. It returns it in r.scratch, borrowed until the next use of
+// that.
 func (r *releaser) payload(length int64) ([]byte, error) {
 	r.scratch = slices.Grow(r.scratch[:0], int(length))[:length]
 	_, err := io.ReadFull(r.in, r.scratch)
 	return r.scratch, err
 }
 
-// found notes that the file has a selected line. For -q that ends the job; for -l the file
-// is listed, once.
+// found handles a frameFound. With -q it ends the job. With -l it lists the file, once.
 func (r *releaser) found() jobs.Verdict {
 	if r.want == wantAny {
 		r.records = 1
@@ -263,14 +265,15 @@ func (r *releaser) found() jobs.Verdict {
 	return jobs.Continue
 }
 
-// stayOpen notes that file goes on in the next split.
+// stayOpen handles a frameOpen: the file continues in the next split. It ends the file or the
+// job if the rest of the file is not needed.
 func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 	lines := int64(jobs.Uint64(payload))
-	// The file began in that split, so that no lines come before it.
+	// The file began in that split, so it has no lines before.
 	if payload[8] == 1 {
 		r.base = 0
 	}
-	// Several splits may lie between the start of the file and the next one.
+	// A file may span several splits.
 	r.base += lines
 	if file != r.file {
 		return jobs.Continue
@@ -284,7 +287,7 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 	return jobs.Continue
 }
 
-// endFile writes the count of a file that has ended.
+// endFile writes the end of a file: its count (-c), its path (-L), or the end message (--json).
 func (r *releaser) endFile() {
 	if r.json {
 		r.endMessage()
@@ -296,7 +299,7 @@ func (r *releaser) endFile() {
 	if r.want != wantCounts || r.file < 0 {
 		return
 	}
-	// Each mapper has counted up to the limit by itself; their sum may be over it.
+	// Each mapper counts up to the limit by itself, so the sum may be above it.
 	n := min(r.selected, r.limit)
 	r.records += n
 	_, _ = r.out.Write(r.prefix)

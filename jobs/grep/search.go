@@ -11,44 +11,45 @@ import (
 
 // search runs a program on blocks. It belongs to one mapper.
 //
-// If there are literals, it marks one window of the block at a time. It marks
-// hits, newlines and, from both, the newlines that end a line with a hit.
-// Such a line matches, or it is a candidate: the lineMatcher decides about
-// it, once. A window may show that marking saves nothing, because there are
-// many candidates or finding them was slow. The lineMatcher then gets the
-// whole window and some that follow it.
+// If there are literals, it marks one window of the block at a time: hits, newlines and,
+// computed from both, the newlines that end a line with a hit. Such a line is a match, or it is
+// a candidate, about which the lineMatcher decides once.
+//
+// A window may show that marking saves nothing: it has many candidates, or finding the hits was
+// slow. The lineMatcher then searches the whole window, and some windows behind it.
 type search struct {
 	*program
-	lines  lineMatcher // nil if literals decide alone
-	finder *finder     // nil if there are no literals
+	lines  lineMatcher // nil: literals alone decide
+	finder *finder     // nil: there are no literals
 	sure   bool        // each hit of the finder in this block is a match
-	tuned  int         // length of the sample to which the finder is adapted
-	spare  []byte      // of the frames of the mapper before; its own frames take it
+	tuned  int         // length of the sample to which the finder is adapted, in bytes
+	spare  []byte      // buffer for frames, kept from mapper to mapper
 
 	data    []byte
-	sparse  bool // each hit is a match, and few lines have one: lines are found around hits, without marks of newlines
-	hits    int  // found so
-	at      int  // the lineMatcher, or the finder if sparse, gets the text from here
-	plain   int  // to here, both starts of lines; windows follow
+	sparse  bool // each hit is a match, and few lines have one: lines are found around hits, without marking newlines
+	hits    int  // number of lines found in this way
+	at      int  // the lineMatcher, or the finder if sparse, searches from here
+	plain   int  // up to here, the start of a line; windows follow
 	next    int  // start of the next window
-	crowded int  // how many windows a crowded one takes with it
+	crowded int  // number of windows that the lineMatcher searches after a crowded one
 
-	// These belong to the window at hand, which is that of the finder.
+	// The current window, which is that of the finder.
 	newlines, ends [windowWords]uint64
-	low            int    // words of both before this one are not computed, because no line there has a hit
-	marked         int    // nor are those from this one on; 0 if no word is computed
+	low            int    // words of newlines and ends before this one are not computed, because no line there has a hit
+	marked         int    // words from this one on are not computed either; 0: none is computed
 	word           int    // the first word of ends that may still hold a candidate
 	candidates     int    // number of candidates that end in the window
-	begun          int    // start of the line with the first place of low, or a hit in that line
-	carry          uint64 // 1 if the line that goes on behind the window has a hit
+	begun          int    // start of the line that contains the first offset of low, or a hit in that line
+	carry          uint64 // 1: the line that continues behind the window has a hit
 }
 
-// newSearch returns a search for one attempt, if it can one of an attempt that has ended. Borders
-// of literals are checked by the finder only if literals decide alone.
+// newSearch returns a search for one attempt. It reuses one of an attempt that has ended, if
+// there is one. The finder checks the borders of literals only if literals alone decide.
 func newSearch(p *program) *search {
 	s, used := p.searches.Get().(*search)
 	if used {
-		// Its finder suits the text of another split. A full sample adapts it once more.
+		// The finder is adapted to the text of another split. A full sample of this one adapts
+		// it again.
 		s.tuned = min(s.tuned, sampleBytes/2-1)
 	} else if s = (&search{program: p}); p.literals != nil {
 		b := p.border
@@ -70,7 +71,7 @@ func (s *search) account(a jobs.OwnAttempt) {
 	}
 }
 
-// end ends the search and leaves it, and its lineMatcher, to other mappers.
+// end ends the search, and makes it and its lineMatcher available to other mappers.
 func (s *search) end() {
 	if s.lines != nil {
 		s.idle.Put(s.lines)
@@ -79,8 +80,10 @@ func (s *search) end() {
 	s.searches.Put(s)
 }
 
-// begin begins a new block. The Kelvin sign folds to k and the long s to s.
-// Blocks that hold one of the two are rare, and are searched without literals.
+// begin begins a new block, which is borrowed until the next begin.
+//
+// With folded case, the Kelvin sign matches k, and the long s matches s, but literals only
+// match ASCII. Blocks with one of these two runes are rare. They are searched without literals.
 func (s *search) begin(data []byte) {
 	s.data, s.at, s.plain, s.next = data, 0, 0, 0
 	s.marked, s.word, s.carry, s.crowded = 0, 0, 0, leastCrowded
@@ -93,8 +96,8 @@ func (s *search) begin(data []byte) {
 	s.finder.reset(data)
 }
 
-// tune adapts the search to the first block, and again to the first longer one,
-// up to sampleBytes.
+// tune adapts the finder to the first block, and again to a block that is more than twice as
+// long, up to sampleBytes.
 func (s *search) tune() {
 	if sample := min(len(s.data), sampleBytes); s.finder != nil && sample > 2*s.tuned {
 		s.tuned = sample
@@ -102,16 +105,15 @@ func (s *search) tune() {
 	}
 }
 
-// sampleBytes is the length of the sample by which the search adapts to the
-// text.
+// sampleBytes is the length of the sample by which the finder adapts to the text.
 const sampleBytes = 16 << 10
 
-// leastCrowded and mostCrowded bound the number of windows that are not marked
-// after a crowded one. It doubles while windows stay crowded.
+// leastCrowded and mostCrowded bound the number of windows that are not marked after a crowded
+// one. The number doubles as long as windows are crowded.
 const leastCrowded, mostCrowded = 2, 32
 
-// candidate returns the next line that may match. sure says that it does. start
-// is none at the end of the block.
+// candidate returns the next line that may match. sure says that it does match. start is none
+// at the end of the block.
 func (s *search) candidate() (start, end int, sure bool) {
 	if s.sparse {
 		start, end = s.around()
@@ -139,8 +141,8 @@ func (s *search) candidate() (start, end int, sure bool) {
 	}
 }
 
-// around returns the line around the next hit. If many lines of the block have one, it
-// leaves the rest to windows, whose marks cost the same for any number of hits.
+// around returns the line around the next hit. If many lines of the block have a hit, it leaves
+// the rest to windows. The cost of marking them does not depend on the number of hits.
 func (s *search) around() (start, end int) {
 	hit := s.finder.place(s.at)
 	if hit == none {
@@ -154,15 +156,16 @@ func (s *search) around() (start, end int) {
 	return start, end
 }
 
-// Marks cost about 1.5 ns for each 64 bytes, and finding the line around a hit costs 15 ns more
-// than finding it in marks.
+// Marking costs about 1.5 ns for each 64 bytes. Finding the line around a hit costs 15 ns more
+// than finding it in marks. So windows are faster if there are more than sparseHits lines, and
+// more than one for each sparseBytes.
 const sparseHits, sparseBytes = 64, 512
 
-// inWindow returns the next candidate that ends in the window at hand.
+// inWindow returns the next candidate that ends in the current window.
 func (s *search) inWindow() (start, end int) {
 	for ; s.word < s.marked; s.word++ {
 		if e := s.ends[s.word]; e != 0 {
-			// The bit is cleared, so that the next call goes on behind it.
+			// Clear the bit, so that the next call continues behind it.
 			s.ends[s.word] = e & (e - 1)
 			i := bits.TrailingZeros64(e)
 			return s.lineStart(s.word, i), s.finder.base + 64*s.word + i
@@ -171,14 +174,14 @@ func (s *search) inWindow() (start, end int) {
 	return none, none
 }
 
-// advance moves to the next window that holds part of a candidate, or hands
-// over to the lineMatcher. It returns false at the end of the block.
+// advance moves to the next window that has a part of a candidate, or leaves it to the
+// lineMatcher. It returns false at the end of the block.
 func (s *search) advance() bool {
 	f := s.finder
 	for s.next < len(s.data) {
 		begun := none
-		// The line that goes on began in this window. Its start is looked up before window
-		// overwrites the marks.
+		// If the last line continues, its start is looked up before window overwrites the
+		// marks.
 		if s.marked > 0 && s.marked == f.words {
 			begun = s.lineStart(s.marked, 0)
 		}
@@ -208,8 +211,8 @@ func (s *search) advance() bool {
 	return false
 }
 
-// narrow leaves out the words before the line of the first hit and behind that
-// of the last one. A small file often has no other hit.
+// narrow excludes the words before the line of the first hit and behind the line of the last
+// hit. A small file often has only one hit.
 func (s *search) narrow() {
 	f := s.finder
 	first, last := f.span()
@@ -220,8 +223,8 @@ func (s *search) narrow() {
 	}
 }
 
-// isCrowded reports whether so many lines of the window are candidates that
-// marks save nothing.
+// isCrowded reports whether so many lines of the window are candidates that marking saves
+// nothing.
 func (s *search) isCrowded() bool {
 	lines := 0
 	for _, n := range s.newlines[s.low:s.marked] {
@@ -230,24 +233,25 @@ func (s *search) isCrowded() bool {
 	return crowd*s.candidates > lines
 }
 
-// crowd: a window is crowded if one of so many lines is a candidate.
+// crowd: a window is crowded if more than one line in crowd is a candidate.
 const crowd = 3
 
-// handOver leaves the window, and some that follow, to the lineMatcher.
+// handOver leaves the window, and some windows behind it, to the lineMatcher.
 func (s *search) handOver() {
 	s.at = s.begun
 	s.plain = len(s.data)
 	if to := s.finder.base + s.crowded*64*windowWords; to < len(s.data) {
 		s.plain = min(lineEnd(s.data, to)+1, len(s.data))
 	}
-	// Marks of the window are void: the lineMatcher begins at the line of its first hit.
+	// The lineMatcher starts at the line of the first hit, so the marks of the window are not
+	// used.
 	s.next, s.marked, s.word, s.carry = s.plain, 0, 0, 0
-	// A text that stays crowded is looked at ever more rarely.
+	// As long as the text is crowded, windows are marked ever more rarely.
 	s.crowded = min(2*s.crowded, mostCrowded)
 }
 
-// lineStart returns the start of the line that holds place i of word, in the
-// window at hand.
+// lineStart returns the start of the line that contains bit i of the given word of the current
+// window.
 func (s *search) lineStart(word, i int) int {
 	if word < s.marked {
 		if m := s.newlines[word] & (1<<i - 1); m != 0 {
@@ -262,7 +266,7 @@ func (s *search) lineStart(word, i int) int {
 	return s.begun
 }
 
-// line returns the next line that matches. start is none at the end of the
+// line returns the next line that matches, without its newline. start is none at the end of the
 // block.
 func (s *search) line() (start, end int) {
 	for {
@@ -273,7 +277,7 @@ func (s *search) line() (start, end int) {
 	}
 }
 
-// count returns the number of lines that match.
+// count returns the number of lines from here on that match.
 func (s *search) count() (lines int64) {
 	s.sparse = false
 	for {
@@ -301,20 +305,19 @@ func (s *search) count() (lines int64) {
 	return lines
 }
 
-// walker returns the matches of one line, empty ones only if it is asked for them. If literals
-// alone decide, it returns those of a whole block.
-//
-// Its steps are those of regexp.FindAllIndex: after an empty match, the search
-// goes on behind the next rune.
+// walker returns the matches in one line, or in a whole block if literals alone decide. Its
+// steps are those of regexp.FindAllIndex: after an empty match, the search continues behind the
+// next rune.
 type walker struct {
 	search *search
 	text   []byte
-	at     int
+	at     int // where the next search begins
 
-	empties bool // empty matches too, but for those at the end of a match
-	last    int  // end of the last match
+	empties bool // return empty matches too, except directly behind a match
+	last    int  // end of the last match; -1: none
 }
 
+// reset begins a new text, which is borrowed until the next reset.
 func (w *walker) reset(s *search, text []byte) {
 	*w = walker{search: s, text: text, last: -1}
 }
@@ -339,7 +342,8 @@ func (w *walker) next() (start, end int) {
 	return none, none
 }
 
-// find searches the whole block if each hit is a match, and a line if not.
+// find returns the next match. If each hit is a match, the finder searches the block. Otherwise
+// the lineMatcher searches the line.
 func (w *walker) find() (start, end int) {
 	if w.search.sure {
 		return w.search.finder.find(w.at)

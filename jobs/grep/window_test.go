@@ -10,9 +10,8 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// patchwork returns a text of several windows whose parts differ: no hit, a hit
-// in each line, one hit far from all others, candidates that do not match, one
-// long line, empty lines.
+// patchwork returns a text of several windows that differ: no hit, a hit in each line, one hit
+// far from all others, candidates that do not match, one long line, and empty lines.
 func patchwork(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var b bytes.Buffer

@@ -1,7 +1,7 @@
 // Package histogrammovies is a job that counts movies by their average rating (Histogram-Movies of
-// PUMA, Purdue's MapReduce benchmarks). A line of input is "movie:user_rating,user_rating,…". A bin
-// is half a rating wide and has the name of its upper end, which does not belong to it. The result
-// is "bin TAB movies", by bin: "3.5" has the averages from 3 to below 3.5.
+// PUMA, Purdue's MapReduce benchmarks). A line of input is "movie:user_rating,user_rating,…". The
+// result is "bin TAB movies", by bin. A bin is half a rating wide. Its name is its upper end, which it
+// does not include: "3.5" has the averages from 3 to below 3.5.
 //
 // Memory: 513 counts for each attempt, which the map emits at its end. Neighbours:
 // jobs/internal/lines reads the lines; package jobs adds the counts.
@@ -25,15 +25,16 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
-// mapper counts movies by the upper end of their bin, in halves.
+// mapper counts movies by bin. The index is the upper end of the bin, in halves.
 type mapper struct{ movies [2*256 + 1]uint64 }
 
-// Map counts the movies of a block. An average is a fraction, so no rounding decides the bin.
+// Map counts the movies of a block. It computes the bin with integers, so no rounding decides
+// it.
 func (m *mapper) Map(b jobs.Block, _ jobs.Emitter) error {
 	return lines.EachMovie(b, func(_ *[256]uint64, sum, n uint64) { m.movies[2*sum/n+1]++ })
 }
 
-// Flush emits what was counted. The key is the bin in two bytes, so that keys come by bin.
+// Flush emits the counts of the attempt. The key is the bin in two bytes, so keys sort by bin.
 func (m *mapper) Flush(out jobs.Emitter) error {
 	for bin, n := range m.movies {
 		if n > 0 {
@@ -43,7 +44,7 @@ func (m *mapper) Flush(out jobs.Emitter) error {
 	return nil
 }
 
-// reduce writes a bin and its movies.
+// reduce emits a bin and its number of movies.
 func reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	bin := float64(binary.BigEndian.Uint16(key)) / 2
 	return jobs.NewSum().Reduce(strconv.AppendFloat(nil, bin, 'f', 1, 64), vs, out)

@@ -23,9 +23,10 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
+// mapper counts ratings. total has the count of each rating.
 type mapper struct{ total [256]uint64 }
 
-// Map counts the ratings of a block.
+// Map counts the ratings of a block. It fails for a line of another form.
 func (m *mapper) Map(b jobs.Block, _ jobs.Emitter) error {
 	return lines.EachMovie(b, func(counts *[256]uint64, _, _ uint64) {
 		for r, n := range counts {
@@ -34,7 +35,8 @@ func (m *mapper) Map(b jobs.Block, _ jobs.Emitter) error {
 	})
 }
 
-// Flush emits what was counted. The key is the rating as one byte, so that keys come by rating.
+// Flush emits the counts of the attempt. The key is the rating as one byte, so keys sort by
+// rating.
 func (m *mapper) Flush(out jobs.Emitter) error {
 	for r, n := range m.total {
 		if n > 0 {
@@ -44,7 +46,7 @@ func (m *mapper) Flush(out jobs.Emitter) error {
 	return nil
 }
 
-// reduce writes a rating and its count.
+// reduce emits a rating and the sum of its counts.
 func reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return jobs.NewSum().Reduce(strconv.AppendUint(nil, uint64(key[0]), 10), vs, out)
 }

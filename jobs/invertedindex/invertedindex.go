@@ -1,9 +1,9 @@
-// Package invertedindex is a job that lists for each word the documents that have it
+// Package invertedindex is a job that lists for each word the documents that contain it
 // (Inverted-Index of PUMA, Purdue's MapReduce benchmarks). A document is a file. The result is
 // "word TAB document,document…" in byte order of words and documents.
 //
-// The key is "word TAB document", and the group is the word, so that the documents of a word
-// come sorted (secondary sort). A sum folds repeated pairs in the map.
+// The key is "word TAB document", and the group is the word, so the documents of a word come sorted
+// (secondary sort). jobs.Sum folds repeated pairs in the map.
 //
 // Memory: one key, and in a reduce one line (jobs/internal/lines). Neighbours: package jobs
 // finds words; jobs/rankedinvertedindex ranks documents.
@@ -27,12 +27,13 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
-// wordBytes returns the length of a word and its TAB.
+// wordBytes returns the length of the word at the start of key, with its TAB.
 func wordBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
 
+// mapper emits the words of documents.
 type mapper struct {
 	lines.DocumentWords
-	tail []byte // TAB and the document
+	tail []byte // TAB and name of the document
 }
 
 // Map emits each word with its document.

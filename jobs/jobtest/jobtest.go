@@ -1,16 +1,14 @@
-// Package jobtest runs a chain of jobs in memory, in the simplest way. Its
-// result is the reference for tests of jobs and of the engine.
+// Package jobtest runs a chain of jobs in memory, in the simplest way. Its result is the reference
+// for tests of jobs and of the engine.
 //
-// Reference reads each file as one block. Run cuts the input into splits and
-// blocks of given sizes; that must not change a byte of the result. So the two
-// together test a job without the engine.
+// Reference reads each file as one block. Run cuts the input into splits and blocks of given sizes,
+// which must not change a byte of the result. So a test of both tests a job without the engine.
 //
-// Memory: all input and output is in memory. The results belong to the caller.
-// What a mapper borrows is spoiled after the call, so a mapper that keeps it
-// fails the test.
+// Memory: all input and output is in memory. The results belong to the caller. Bytes that a mapper
+// borrows are cleared after the call. So a mapper that keeps them gives a wrong result.
 //
-// Neighbours: package jobs defines jobs; the tests of wordcount, sort, grep and
-// engine use this package, and users of the module may.
+// Neighbours: package jobs defines jobs; the tests of jobs and of the engine use this package, and
+// tests of other modules may.
 package jobtest
 
 import (
@@ -34,25 +32,24 @@ type File struct {
 	Data []byte
 }
 
-// Cut says how the input is cut. The zero value means one split, with one block
-// for each file.
+// Cut says how the input is cut. The zero value means one split, with one block for each file.
 type Cut struct {
-	BlockBytes  int // a block ends with the record that reaches this length; 0: with its file
-	SplitBlocks int // number of blocks in a split, also of different files; 0: all
+	BlockBytes  int // a block ends with the record in which it reaches this length; 0: with its file
+	SplitBlocks int // blocks of a split, which may be of different files; 0: all
 
-	Side   []byte  // side data of the jobs, as the options of a run name it
-	Inputs []int32 // jobs.Block.Input of each file of the input; nil: 0
+	Side   []byte  // side data of the run
+	Inputs []int32 // Block.Input of each file; nil: 0
 }
 
 // Output is the result of a chain.
 type Output struct {
 	Data    []byte
-	Records int64             // that the last job wrote, or that its Releaser counted
-	Named   map[string][]byte // of jobs.Job.Outputs
+	Records int64             // output records of the last job: those it wrote, or those its Releaser counted
+	Named   map[string][]byte // by name in jobs.Job.Outputs: the output of all attempts
 }
 
-// Reference returns the output of chain on files. It fails with the first error
-// of the jobs.
+// Reference returns the output of chain on files, each read as one block. It fails with the
+// first error of the jobs.
 func Reference(chain jobs.Chain, files []File) ([]byte, error) {
 	out, err := Run(chain, files, Cut{})
 	return out.Data, err
@@ -84,7 +81,7 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 	return out, nil
 }
 
-// runJob runs one job of a chain over files, all in memory.
+// runJob runs one job of a chain on files.
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	if job.Begin != nil {
 		job = job.Begin(len(files))
@@ -106,7 +103,7 @@ func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	return Output{out.Bytes(), out.records, named}, err
 }
 
-// mapReduce collects the pairs of all splits, and reduces them as one partition.
+// mapReduce collects the records of all splits, and reduces them as one partition.
 func mapReduce(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) error {
 	var pairs []pair
 	for _, split := range splits {
@@ -119,8 +116,8 @@ func mapReduce(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) er
 	return reduce(job, pairs, side, out)
 }
 
-// mapOnly hands what each split has written to the releaser, in order. As in the
-// engine, a verdict skips the rest of a file or of the job.
+// mapOnly passes the output of each split to the releaser, in order. As in the engine, a
+// verdict skips the rest of a file or of the job.
 func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) error {
 	releaser := jobs.Releaser(plain{})
 	if job.NewReleaser != nil {
@@ -128,7 +125,7 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) erro
 	}
 	ended := int32(-1)
 	for _, split := range splits {
-		// The clone keeps the caller's list as it is.
+		// DeleteFunc must not change the list of splits.
 		split = slices.DeleteFunc(slices.Clone(split), func(b jobs.Block) bool { return b.File == ended })
 		if len(split) == 0 {
 			continue
@@ -154,25 +151,25 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) erro
 	return releaser.Finish(out)
 }
 
-// plain writes what mappers emitted.
+// plain is the Releaser of a job without one: it writes the output of the mappers.
 type plain struct{}
 
-// Release copies what a split has written and asks for the next one.
+// Release implements jobs.Releaser.
 func (plain) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	_, err := io.Copy(w, split)
 	return jobs.Continue, err
 }
 
-// Finish has nothing to add.
+// Finish implements jobs.Releaser.
 func (plain) Finish(io.Writer) error { return nil }
 
-// mapSplit runs one mapper over the blocks of a split. It clears each block afterwards,
-// so that a mapper which keeps borrowed bytes is found out.
+// mapSplit runs one mapper on the blocks of a split. It clears each block afterwards, so that a
+// mapper that keeps borrowed bytes fails the test.
 func mapSplit(job jobs.Job, split []jobs.Block, side []byte, out jobs.Emitter) error {
 	m := job.NewMapper()
 	begin(m, side, out)
 	for _, b := range split {
-		b.Data = slices.Clone(b.Data) // borrowed: what a mapper keeps goes bad
+		b.Data = slices.Clone(b.Data) // the files must not change
 		err := m.Map(b, out)
 		if c, ok := out.(*collector); !ok || !c.took {
 			clear(b.Data)
@@ -187,23 +184,23 @@ func mapSplit(job jobs.Job, split []jobs.Block, side []byte, out jobs.Emitter) e
 	return nil
 }
 
-// pair is a record on its way to the reducer.
+// pair is a record between map and reduce.
 type pair struct{ key, value []byte }
 
-// collector is the Emitter of a job that has a reduce side.
-// took says that pairs point into the block, which then must stay.
+// collector is the Emitter of a mapper in a job with reducers. took says that pairs point into
+// the block, which must not be cleared then.
 type collector struct {
 	job   jobs.Job
 	pairs []pair
 	took  bool
 }
 
-// Emit copies, because the mapper may reuse both slices.
+// Emit implements jobs.Emitter. It copies both slices, because the mapper may reuse them.
 func (c *collector) Emit(key, value []byte) {
 	c.pairs = append(c.pairs, pair{slices.Clone(key), slices.Clone(value)})
 }
 
-// Take implements jobs.Taker: each record becomes a pair without a copy.
+// Take implements jobs.Taker. Each record becomes a pair without a copy.
 func (c *collector) Take(b jobs.Block, records []jobs.Span) {
 	c.took = true
 	for _, s := range records {
@@ -216,16 +213,16 @@ func (c *collector) Take(b jobs.Block, records []jobs.Span) {
 	}
 }
 
-// writer is the Emitter of a reducer or of a map-only job.
+// writer is the Emitter of a reducer or of a mapper in a job without reducers.
 type writer struct {
 	bytes.Buffer
 	delim   byte
 	bare    bool
 	records int64
-	named   map[string]*writer // named outputs, of all attempts
+	named   map[string]*writer // outputs of jobs.Job.Outputs, of all attempts; nil: the job has none
 }
 
-// output is OwnAttempt.Output.
+// output implements OwnAttempt.Output.
 func (w *writer) output(name string) jobs.Emitter {
 	if w.named[name] == nil {
 		w.named[name] = &writer{delim: w.delim, bare: w.bare}
@@ -233,10 +230,10 @@ func (w *writer) output(name string) jobs.Emitter {
 	return w.named[name]
 }
 
-// WriteRaw appends bytes that hold their delimiters already. It counts no record.
+// WriteRaw implements jobs.RawWriter. It counts no records.
 func (w *writer) WriteRaw(p []byte) { w.Write(p) }
 
-// Emit writes key, tab and value. The tab is left out if one of the two is nil.
+// Emit implements jobs.Emitter: it writes key, TAB, value and delimiter.
 func (w *writer) Emit(key, value []byte) {
 	if w.bare {
 		w.Write(key)
@@ -253,9 +250,8 @@ func (w *writer) Emit(key, value []byte) {
 	w.records++
 }
 
-// reduce sorts and groups pairs, folds them if the job has a Folder, and reduces.
-// The sort is stable, because values of a key come in the order in which they were
-// emitted.
+// reduce sorts and groups pairs, folds them if the job has a Folder, and reduces. The sort is
+// stable, because the values of a key come in the order in which they were emitted.
 func reduce(job jobs.Job, pairs []pair, side []byte, out *writer) error {
 	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
 	name := func(p pair) []byte {
@@ -299,7 +295,7 @@ func folded(f jobs.Folder, pairs []pair) (all []pair) {
 	return all
 }
 
-// begin describes the attempt to user code that implements jobs.Attempter.
+// begin calls Begin if user is a jobs.Attempter.
 func begin(user any, side []byte, out any) {
 	if a, ok := user.(jobs.Attempter); ok {
 		own := jobs.OwnAttempt{Context: context.Background(), Progress: func(int64, int64) {}, Side: side}
@@ -310,14 +306,14 @@ func begin(user any, side []byte, out any) {
 	}
 }
 
-// group feeds Values one value a window.
+// group is a jobs.Refiller with one value in each window. So it finds reducers that expect a
+// whole group in one window.
 type group struct {
 	pairs []pair
-	whole bool // Values.Key is set
+	whole bool // the job has GroupBytes, so Values.Key is set
 }
 
-// Refill gives the smallest windows there are, which finds reducers that expect whole
-// groups.
+// Refill implements jobs.Refiller.
 func (g *group) Refill(vs *jobs.Values) bool {
 	if len(g.pairs) == 0 {
 		return false
@@ -331,7 +327,7 @@ func (g *group) Refill(vs *jobs.Values) bool {
 	return true
 }
 
-// splits cuts files as the engine does, but at any size.
+// splits cuts files into blocks and splits, as the engine does, but of any size.
 func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
 	var blocks []jobs.Block
 	for i, f := range files {
@@ -352,9 +348,8 @@ func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
 	return slices.Collect(slices.Chunk(blocks, cmp.Or(cut.SplitBlocks, len(blocks))))
 }
 
-// appendBlocks appends the blocks of a file, each about blockBytes long; 0: the whole
-// file. A block ends behind a delimiter, so no record is cut. An empty file is one
-// empty block.
+// appendBlocks appends the blocks of a file, each of about blockBytes; 0: one block. A block
+// ends behind a delimiter, so that no record is cut. An empty file is one empty block.
 func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, job jobs.Job) []jobs.Block {
 	for off := 0; ; {
 		end := len(f.Data)
@@ -374,10 +369,9 @@ func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, job jobs
 	}
 }
 
-// Tool runs a program that a job must agree with, in the C locale and in a
-// directory that holds files. It returns the standard output and the exit code,
-// 0 or 1. The test is skipped if the program is not installed, and fails at any
-// other exit code.
+// Tool runs a program whose result a job must have. It runs in the C locale, in a directory
+// with files. Tool returns the standard output and the exit code, 0 or 1. It skips the test if
+// the program is not installed, and fails the test at any other exit code.
 func Tool(t testing.TB, files []File, name string, args ...string) ([]byte, int) {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -7,8 +7,7 @@ import (
 	"mrlocal/jobs"
 )
 
-// index is a job as a user writes it. For each word it lists the files that
-// hold it.
+// index is a job as a user writes it. It lists the files that contain each word.
 func index() jobs.Chain {
 	return jobs.Chain{{
 		Name:       "index",
@@ -52,8 +51,7 @@ func TestValuesComeInInputOrderHoweverTheInputIsCut(t *testing.T) {
 	}
 }
 
-// upper is a mapper of a job without reducers. It writes its lines in upper
-// case.
+// upper is a mapper of a job without reducers. It writes its lines in capitals.
 type upper struct{}
 
 func (upper) Map(b jobs.Block, out jobs.Emitter) error {

@@ -1,15 +1,16 @@
 // Package join is a job that joins two inputs by the first field of their lines (Hadoop's
 // contrib/data_join, and the join of its examples). Fields end at a TAB; empty lines are left out.
-// The result has lines "key TAB rest TAB rest". There is one for each pair of a line of the first
-// input and a line of the second one with the same key. The lines stand in this order: by key, then
-// in the order of the second input, then of the first.
+// A pair is a line of the first input and a line of the second input with the same key. The result
+// has a line "key TAB rest TAB rest" for each pair. The lines are ordered by key, then in the order
+// of the second input, then in the order of the first input.
 //
-// The mapper knows from Block.Input to which input a line belongs. The key is "key TAB input", and
-// the group is the key, so the lines of the first input come first (secondary sort). A reduce keeps
-// these, and reads those of the second input one after the other.
+// Block.Input says to which input a line belongs. The key of a record is "key TAB input", and the
+// group is the key, so the lines of the first input come first (secondary sort). A reduce keeps these
+// lines, and reads the lines of the second input one after the other.
 //
-// Memory: the lines of the first input with one key, charged to the bound of the run. So name the
-// input with fewer lines a key first. Neighbours: package jobs.
+// Memory: a reduce keeps the lines of the first input with one key, and charges them to the memory
+// bound of the run. So the first input should be the one with fewer lines for each key. Neighbours:
+// package jobs.
 package join
 
 import (
@@ -19,7 +20,7 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// Inputs is how many inputs the job takes.
+// Inputs is the number of inputs of the job.
 const Inputs = 2
 
 // New makes the job.
@@ -32,6 +33,7 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
+// mapper emits lines. key is scratch.
 type mapper struct{ key []byte }
 
 // Map emits each line with its key and its input.
@@ -47,13 +49,14 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
+// reducer joins the lines of a key.
 type reducer struct {
-	lines.Growing       // the lines of the first input
-	ends          []int // of each of them in Text
-	pair          []byte
+	lines.Growing        // the rests of the lines of the first input, one after the other
+	ends          []int  // where each of them ends in Text
+	pair          []byte // scratch
 }
 
-// Reduce writes all pairs of one key.
+// Reduce emits all pairs of one key.
 func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	n := bytes.IndexByte(key, '\t')
 	r.Text, r.ends = r.Text[:0], r.ends[:0]

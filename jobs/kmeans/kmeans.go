@@ -3,10 +3,11 @@
 // input is a point: numbers of at most 6 decimals between blanks or commas. The result is
 // "cluster TAB centroid", by cluster.
 //
-// It is a chain of three jobs. The first one draws K different points. The second one reads the
-// points again in rounds. The centroids of a round are its side data. Each point is added to the
-// nearest one, and the averages are the centroids of the next round. Rounds end when no
-// coordinate moves by more than Options.Tolerance. The third job prints the centroids.
+// It is a chain of three jobs. The first job draws K different points. The second job reads the
+// points again in rounds. The side data of a round are its centroids. Each point belongs to the
+// nearest centroid, and the averages of these clusters are the centroids of the next round. The
+// rounds end when no coordinate moves by more than Options.Tolerance. The third job prints the
+// centroids.
 //
 // Memory: K points and sums in each attempt. Neighbours: jobs/internal/lines computes;
 // jobs/classification puts points into clusters.
@@ -26,22 +27,23 @@ import (
 
 // Options say how many clusters there are and when the iteration ends.
 type Options struct {
-	K         int     // clusters, if the run has no side data with centroids; 0: 10
-	Rounds    int     // bound of the iteration; 0: 20
-	Tolerance float64 // no coordinate moves by more in the last round; 0: 0.001
-	Given     bool    // the side data of the run are the first centroids, a point on each line
+	K         int     // number of clusters, unless Given is set; 0: 10
+	Rounds    int     // most rounds; 0: 20
+	Tolerance float64 // the rounds end if no coordinate moves by more; 0: 0.001
+	Given     bool    // the side data of the run are the first centroids, one on each line
 }
 
-// New makes the jobs.
+// New makes the jobs. It fails with an options error (package errs) if an option is out of
+// range.
 func New(o Options) (jobs.Chain, error) {
 	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, 0.001)
 	switch {
 	case o.K < 1 || o.K > 10_000:
-		return nil, errs.Optionf("Options.K "+strconv.Itoa(o.K), "from 1 to 10000")
+		return nil, errs.Optionf("Options.K "+strconv.Itoa(o.K), "must be from 1 to 10000")
 	case o.Rounds < 1:
-		return nil, errs.Optionf("Options.Rounds "+strconv.Itoa(o.Rounds), "at least 1")
+		return nil, errs.Optionf("Options.Rounds "+strconv.Itoa(o.Rounds), "must be at least 1")
 	case !(o.Tolerance >= 0):
-		return nil, errs.Optionf("Options.Tolerance", "at least 0")
+		return nil, errs.Optionf("Options.Tolerance", "must be at least 0")
 	}
 	chain := jobs.Chain{
 		lines.DrawPoints("kmeans-draw", o.K),
@@ -69,7 +71,9 @@ type mapper struct {
 	key, sum []byte
 }
 
-// Map emits a sum for each cluster. A block has so few points that no sum overflows.
+// Map emits, for each cluster, the number of its points and the sums of their coordinates. No
+// sum of a block overflows: a coordinate is at most 10^12 millionths, and a block has far fewer
+// than 9 million points.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	d := m.Centroids.Dimension
 	m.sums = append(m.sums[:0], make([]int64, m.Centroids.Number*(d+1))...)
@@ -94,15 +98,16 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// reducer makes the averages. A cluster without points keeps its centroid.
+// reducer computes the averages. A cluster without points keeps its centroid.
 type reducer struct{ before [][]byte }
 
-// Begin notes the centroids of the round.
+// Begin implements jobs.Attempter: it keeps the centroids of the round, by cluster.
 func (r *reducer) Begin(a jobs.OwnAttempt) {
 	r.before = bytes.Split(bytes.TrimSpace(a.Side), []byte("\n"))
 }
 
-// Reduce adds the sums of a cluster, and writes its number and centroid.
+// Reduce adds the sums of a cluster, and emits its number and centroid. Totals of all blocks
+// may exceed 64 bits.
 func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	cluster := int(binary.BigEndian.Uint32(key))
 	var totals []big.Int
@@ -118,7 +123,7 @@ func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	name := strconv.AppendInt(nil, int64(cluster), 10)
 	if totals[0].Sign() == 0 {
 		centroid := r.before[cluster]
-		out.Emit(name, centroid[bytes.IndexByte(centroid, '\t')+1:]) // behind its name, if it has one
+		out.Emit(name, centroid[bytes.IndexByte(centroid, '\t')+1:]) // without its name, if it has one
 		return nil
 	}
 	centroid := make([]int64, len(totals)-1)

@@ -1,6 +1,7 @@
 // Package randomtext is a job without input that writes random text (Hadoop's example
-// RandomTextWriter): records of "words TAB words", with 5 to 10 words in the key and 20 to 100 in the
-// value, drawn from 1,000. Text from a map depends on the seed and the number of the map only.
+// RandomTextWriter). A record is "words TAB words", with 5 to 10 words in the key and 20 to 100 in
+// the value. The words are drawn from 1,000. The text of a map depends only on the seed and on the
+// number of the map.
 //
 // Memory: the words, once for each attempt, and a record. Neighbours: package jobs.
 package randomtext
@@ -15,28 +16,29 @@ import (
 
 // Options say how much text there is. The zero value works.
 type Options struct {
-	Bytes int64  // of all maps together, at least; 0: 64 MiB
-	Maps  int    // map tasks; 0: one for each 8 MiB
+	Bytes int64  // least length of the text of all maps together; 0: 64 MiB
+	Maps  int    // number of map tasks; 0: one for each 8 MiB
 	Seed  uint64 // 0 means 1
 }
 
-// Numbers of words, as Hadoop has them.
+// Numbers of words, as in Hadoop.
 const (
-	words     = 1000
+	words     = 1000 // different words
 	leastKey  = 5
 	mostKey   = 10
 	leastRest = 20
 	mostRest  = 100
 )
 
-// New makes the job.
+// New makes the job. It fails with an options error (package errs) if an option is out of
+// range.
 func New(o Options) (jobs.Chain, error) {
 	o.Bytes, o.Seed = cmp.Or(o.Bytes, 64<<20), max(o.Seed, 1)
 	switch {
 	case o.Bytes < 0:
 		return nil, errs.Optionf("Options.Bytes "+strconv.FormatInt(o.Bytes, 10), "must not be negative")
 	case o.Maps < 0 || o.Maps > 1<<20:
-		return nil, errs.Optionf("Options.Maps "+strconv.Itoa(o.Maps), "from 1 to 1048576")
+		return nil, errs.Optionf("Options.Maps "+strconv.Itoa(o.Maps), "must be from 1 to 1048576")
 	}
 	o.Maps = int(cmp.Or(int64(o.Maps), min(max(o.Bytes>>23, 1), 1<<20)))
 	return jobs.Chain{{
@@ -45,20 +47,22 @@ func New(o Options) (jobs.Chain, error) {
 	}}, nil
 }
 
+// mapper writes the text of one task.
 type mapper struct {
 	o       Options
 	attempt jobs.OwnAttempt
-	random  uint64
+	random  uint64 // state of below
 	words   []string
 }
 
-// Begin notes which map this is.
+// Begin implements jobs.Attempter.
 func (m *mapper) Begin(a jobs.OwnAttempt) { m.attempt = a }
 
-// Map writes the text of a task. The first tasks write what is left over.
+// Map writes the text of a task: an equal share of Options.Bytes. The first tasks write one
+// byte more if the shares are not whole.
 func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	m.random = 42
-	for range words { // the words are those of every seed
+	for range words { // all seeds use the same words
 		m.words = append(m.words, m.invent())
 	}
 	m.random = m.o.Seed*0xd1342543de82ef95 + uint64(m.attempt.Task)*0xa0761d6478bd642f
@@ -93,7 +97,7 @@ func (m *mapper) sentence(dst []byte, n int) []byte {
 	return dst
 }
 
-// invent makes a word of 2 to 5 syllables.
+// invent returns a word of 2 to 5 syllables.
 func (m *mapper) invent() string {
 	var w []byte
 	for range 2 + m.below(4) {

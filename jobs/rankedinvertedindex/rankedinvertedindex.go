@@ -1,10 +1,10 @@
 // Package rankedinvertedindex is a job that lists for each sequence of words the documents that
-// have it, most frequent first. It is Ranked-Inverted-Index of PUMA, Purdue's MapReduce benchmarks.
-// It reads what jobs/sequencecount writes, "sequence|document TAB count". The result is "sequence
-// TAB count|document,count|document…": by falling count, then by document.
+// contain it, most frequent first. It is Ranked-Inverted-Index of PUMA, Purdue's MapReduce
+// benchmarks. The input is the output of jobs/sequencecount, "sequence|document TAB count". The
+// result is "sequence TAB count|document,count|document…", by descending count, then by document.
 //
-// The order of the documents comes from a secondary sort: the key is "sequence TAB", then the
-// count so that it sorts by falling numbers, then the document. The group is the sequence.
+// A secondary sort orders the documents: the key is the sequence, TAB, the count in a form that
+// sorts in descending order, and the document. The group is the sequence.
 //
 // Memory: one key, and in a reduce one line (jobs/internal/lines). Neighbours: package jobs.
 package rankedinvertedindex
@@ -28,19 +28,22 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
-// sequenceBytes returns the length of the sequence and its TAB. A sequence has no TAB.
+// sequenceBytes returns the length of the sequence at the start of key, with its TAB. A
+// sequence has no TAB.
 func sequenceBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
 
+// mapper emits keys. key is scratch.
 type mapper struct{ key []byte }
 
-// Map emits a key without a value for each line.
+// Map emits a key without value for each line. It fails for a line that sequencecount does not
+// write.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	for line := range b.Lines() {
 		tab := bytes.LastIndexByte(line, '\t')
 		bar := bytes.LastIndexByte(line[:max(tab, 0)], '|')
 		count, ok := number(line[tab+1:])
 		if bar < 0 || !ok || bytes.IndexByte(line[:bar], '\t') >= 0 {
-			return errs.Inputf(b.Path, "%q is no line of sequence-count: word|word|word|document TAB count", line[:min(len(line), 80)])
+			return errs.Inputf(b.Path, "%q is not a line of sequence-count: want word|word|word|document TAB count", line[:min(len(line), 80)])
 		}
 		m.key = append(append(m.key[:0], line[:bar]...), '\t')
 		m.key = append(jobs.AppendDescending(m.key, count), line[bar+1:tab]...)
@@ -49,7 +52,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// number reads a decimal number.
+// number parses a decimal number of at most 19 digits.
 func number(text []byte) (n uint64, ok bool) {
 	if len(text) == 0 || len(text) > 19 {
 		return 0, false
@@ -65,7 +68,7 @@ func number(text []byte) (n uint64, ok bool) {
 
 type reducer struct{ lines.Growing }
 
-// Reduce writes a sequence and its documents.
+// Reduce emits a sequence and its documents.
 func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	n := sequenceBytes(key)
 	r.Text = r.Text[:0]

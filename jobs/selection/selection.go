@@ -1,9 +1,9 @@
 // Package selection is the job Select of Gridmix, also called monsterQuery. It is a chain of three
-// jobs. Each keeps a tenth of its records in the map and sorts them. It keeps two fifths of these
-// in the reduce (Gridmix2, GridMixRunner: -keepmap 10 -keepred 40, three times). The result is the
-// lines that are left, in byte order. RAS runs it with one reduce (--reducers 1).
+// jobs. In each job, the maps keep a tenth of the records, and the reduces keep two fifths of these
+// (Gridmix2, GridMixRunner: -keepmap 10 -keepred 40, three times). The result is the remaining lines
+// in byte order. RAS runs it with one reduce (--reducers 1).
 //
-// Whether a line is kept depends on its hash, so the result does not depend on how the input is
+// The hash of a line decides whether it is kept, so the result does not depend on how the input is
 // divided. Gridmix counts records instead.
 //
 // Memory: the spans of a block. Neighbours: package jobs.
@@ -18,23 +18,24 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options say how much is kept. The zero value is Gridmix's.
+// Options say how many records are kept. The zero value is that of Gridmix.
 type Options struct {
 	KeepMap    float64 // percent of records that a map keeps; 0: 10
-	KeepReduce float64 // percent of those that a reduce keeps; 0: 40
-	Stages     int     // jobs of the chain; 0: 3
+	KeepReduce float64 // percent of these records that a reduce keeps; 0: 40
+	Stages     int     // number of jobs in the chain; 0: 3
 }
 
-// New makes the jobs.
+// New makes the jobs. It fails with an options error (package errs) if an option is out of
+// range.
 func New(o Options) (jobs.Chain, error) {
 	o.KeepMap, o.KeepReduce, o.Stages = cmp.Or(o.KeepMap, 10), cmp.Or(o.KeepReduce, 40), cmp.Or(o.Stages, 3)
 	switch {
 	case !(o.KeepMap > 0 && o.KeepMap <= 100):
-		return nil, errs.Optionf("Options.KeepMap", "percent, above 0 and at most 100")
+		return nil, errs.Optionf("Options.KeepMap", "must be a percentage above 0 and at most 100")
 	case !(o.KeepReduce > 0 && o.KeepReduce <= 100):
-		return nil, errs.Optionf("Options.KeepReduce", "percent, above 0 and at most 100")
+		return nil, errs.Optionf("Options.KeepReduce", "must be a percentage above 0 and at most 100")
 	case o.Stages < 1 || o.Stages > 100:
-		return nil, errs.Optionf("Options.Stages "+strconv.Itoa(o.Stages), "from 1 to 100")
+		return nil, errs.Optionf("Options.Stages "+strconv.Itoa(o.Stages), "must be from 1 to 100")
 	}
 	var chain jobs.Chain
 	for stage := range o.Stages {
@@ -55,20 +56,20 @@ func New(o Options) (jobs.Chain, error) {
 	return chain, nil
 }
 
-// Keep decides which lines a step keeps.
+// Keep decides which lines a step keeps. Several goroutines may use it.
 type Keep struct {
 	table *crc32.Table
-	salt  uint64
-	below uint64 // of hashes
+	salt  uint64 // makes the steps independent of each other
+	below uint64 // lines with a smaller hash, of 32 bits, are kept
 }
 
-// NewKeep makes the rule of a step, which keeps so many percent of all lines. Each step decides
-// anew.
+// NewKeep returns the Keep of a step, which keeps the given percentage of all lines. Different
+// steps decide independently.
 func NewKeep(step int, percent float64) Keep {
 	return Keep{crc32.MakeTable(crc32.Castagnoli), uint64(step+1) * 0x9e3779b97f4a7c15, uint64(percent / 100 * (1 << 32))}
 }
 
-// Line reports whether the line is kept.
+// Line reports whether the step keeps the line. Equal lines have equal results.
 func (k Keep) Line(line []byte) bool {
 	h := (uint64(crc32.Checksum(line, k.table)) + 1) ^ k.salt
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9 // the mixer of SplitMix64
@@ -76,12 +77,13 @@ func (k Keep) Line(line []byte) bool {
 	return (h^h>>31)>>32 < k.below
 }
 
+// mapper emits lines. spans is scratch.
 type mapper struct {
 	keep  Keep
 	spans []jobs.Span
 }
 
-// Map emits the lines that are kept.
+// Map emits the lines of a block that the step keeps.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	m.spans = m.spans[:0]
 	at := 0

@@ -1,11 +1,11 @@
 // Package selfjoin is a job that joins sorted lists of k items to candidates of k+1 items, like the
-// a priori algorithm of data mining. It is Self-Join of PUMA, Purdue's MapReduce benchmarks. A line
-// of input is "item,item,…". The result is "item,…,item TAB last,last…" for each prefix of k−1
-// items: all their last items in byte order, each once. Any two of the last items, behind the
-// prefix, make a candidate.
+// Apriori algorithm of data mining. It is Self-Join of PUMA, Purdue's MapReduce benchmarks. A line
+// of input is "item,item,…". The result has a line for each prefix of k−1 items: the prefix, TAB,
+// and the last items of its lists, "last,last…", in byte order, each once. The prefix and any two of
+// the last items make a candidate.
 //
-// A line is its own key, so it is never copied in a map. Its group is the prefix, and the last
-// items come sorted (secondary sort).
+// A line is its own key, so a map does not copy it. Its group is the prefix, so the last items of a
+// group come sorted (secondary sort).
 //
 // Memory: the spans of a block, and in a reduce one line (jobs/internal/lines). Neighbours:
 // package jobs.
@@ -32,15 +32,16 @@ func New() (jobs.Chain, error) {
 // prefixBytes returns the length of all items but the last one, with their commas.
 func prefixBytes(key []byte) int { return bytes.LastIndexByte(key, ',') + 1 }
 
+// mapper keeps the spans of a block, which it reuses.
 type mapper struct{ spans []jobs.Span }
 
-// Map passes on the lines that have several items.
+// Map passes on the lines of a block, except for empty ones. It fails for a line with one item.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	m.spans = m.spans[:0]
 	at := 0
 	for line := range b.Lines() {
 		if bytes.IndexByte(line, ',') < 0 && len(line) > 0 {
-			return errs.Inputf(b.Path, "line at byte %d: %q has no comma; a line is item,item,…", b.Offset+int64(at), line[:min(len(line), 60)])
+			return errs.Inputf(b.Path, "line at byte %d: %q has no comma: want item,item,…", b.Offset+int64(at), line[:min(len(line), 60)])
 		}
 		if len(line) > 0 {
 			m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(line))})

@@ -1,7 +1,6 @@
-// Package sequencecount is a job that counts, for each document, each sequence of three words that
-// follow each other on a line. It is Sequence-Count of PUMA, Purdue's MapReduce benchmarks. The
-// result is "word|word|word|document TAB count" in byte order. A document is a file.
-// jobs/rankedinvertedindex reads it.
+// Package sequencecount is a job that counts, for each document, the sequences of three words on a
+// line. It is Sequence-Count of PUMA, Purdue's MapReduce benchmarks. A document is a file. The result
+// is "word|word|word|document TAB count" in byte order, which jobs/rankedinvertedindex reads.
 //
 // Memory: one key. jobs.Sum adds the counts in the kvbuffer. Neighbours: package jobs finds
 // words.
@@ -24,9 +23,10 @@ func New() (jobs.Chain, error) {
 	}}, nil
 }
 
+// mapper emits the sequences of documents.
 type mapper struct {
 	lines.DocumentWords
-	tail []byte // the document
+	tail []byte // name of the document
 }
 
 // Map emits each sequence of three words with its document.
@@ -34,8 +34,8 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if b.File != m.File {
 		m.File, m.tail = b.File, lines.DocumentName(m.tail[:0], b.Path)
 	}
-	var before [2]jobs.Span // the last words of the line
-	n := 0                  // how many there are
+	var before [2]jobs.Span // the last two words of the line
+	n := 0                  // number of words in before
 	for words := range m.Finder.In(b.Data) {
 		m.Keys, m.Spans = m.Keys[:0], m.Spans[:0]
 		for _, w := range words {

@@ -1,12 +1,9 @@
-// Package sleep is a job whose tasks only take time, as in Hadoop's SleepJob: its
-// maps read nothing, and all tasks sleep for given times. It shows how slots are
-// assigned, on few cores and without data, and it makes a real run comparable
-// with a simulated one.
+// Package sleep is a job whose tasks only take time, like Hadoop's SleepJob. Its maps read nothing,
+// and all tasks sleep for given times. So it shows how slots are assigned, on few cores and without
+// data. It also allows comparing a real run with a simulated one.
 //
-// Memory: one key for each reduce.
-//
-// Neighbours: package jobs defines jobs; the command makes this one for workload
-// files.
+// Memory: one key for each reduce. Neighbours: package jobs defines jobs; the command makes this job
+// for workload files.
 package sleep
 
 import (
@@ -18,21 +15,21 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options say how many tasks there are and how long each of them takes. A
-// function that is nil means no time. Several goroutines call the functions.
+// Options say how many tasks there are and how long each of them takes. A nil function means no
+// time. Several goroutines call the functions.
 type Options struct {
-	Maps, Reduces       int // if Reduces is 0, the job has no reducers
+	Maps, Reduces       int // Reduces 0: the job has no reducers
 	MapTime, ReduceTime func(task int) time.Duration
 }
 
-// New makes the job. It fails if Options are wrong, with an error of kind
-// errs.BadOptions.
+// New makes the job. It fails with an options error (package errs) if a number of tasks is out
+// of range.
 func New(o Options) (jobs.Chain, error) {
 	if o.Maps < 1 {
-		return nil, errs.Optionf("sleep", "%d maps; at least 1", o.Maps)
+		return nil, errs.Optionf("sleep", "%d maps: must be at least 1", o.Maps)
 	}
 	if o.Reduces < 0 {
-		return nil, errs.Optionf("sleep", "%d reduces; at least 0", o.Reduces)
+		return nil, errs.Optionf("sleep", "%d reduces: must be at least 0", o.Reduces)
 	}
 	job := jobs.Job{
 		Name: "sleep", NoInput: true, Maps: o.Maps, Reduces: o.Reduces, BuiltIn: true, Timed: true,
@@ -45,16 +42,15 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{job}, nil
 }
 
-// mapper sleeps. The first map also emits one key for each reduce, because a
-// reduce without a group would not be called and would not sleep.
+// mapper sleeps. reduces is the number of reduces.
 type mapper struct {
 	sleeper
 	reduces int
 	time    func(task int) time.Duration
 }
 
-// Map sleeps. The first map emits one key for each reduce, so that each has a group to sleep
-// in.
+// Map sleeps. The first map also emits one key for each reduce. Without a group, Reduce would
+// not be called, and the reduce would not sleep.
 func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	if m.attempt.Task == 0 {
 		for r := range m.reduces {
@@ -69,19 +65,20 @@ type reducer struct {
 	time func(task int) time.Duration
 }
 
+// Reduce sleeps.
 func (r *reducer) Reduce([]byte, *jobs.Values, jobs.Emitter) error { return r.sleep(r.time) }
 
-// sleeper sleeps for one task. A kill of the attempt wakes it.
+// sleeper sleeps for one task. A kill of the attempt ends the sleep.
 type sleeper struct{ attempt jobs.OwnAttempt }
 
 // Begin implements jobs.Attempter.
 func (s *sleeper) Begin(a jobs.OwnAttempt) { s.attempt = a }
 
-// aliveEvery is the time between two signs of progress.
+// aliveEvery is the time between two reports of progress, which show that the attempt is alive.
 const aliveEvery = 10 * time.Second
 
-// sleep returns when the time of the task is over. Signs of progress in between
-// do not make it longer.
+// sleep sleeps for the time of the task. Reports of progress do not make it longer. If the
+// attempt is killed, it returns the cause at once.
 func (s *sleeper) sleep(of func(task int) time.Duration) error {
 	if of == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"mrlocal/jobs/sleep"
 )
 
-// keys is an Emitter that counts.
+// keys is an Emitter that counts its records.
 type keys int
 
 func (k *keys) Emit(key, _ []byte) { *k++ }
@@ -23,7 +23,7 @@ func TestAMapSleepsItsTimeAndShowsThatItLives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for task, wantKeys := range []keys{4, 0, 0} { // the first gives each reduce its key
+		for task, wantKeys := range []keys{4, 0, 0} { // the first map emits a key for each reduce
 			signs := 0
 			m := chain[0].NewMapper()
 			m.(jobs.Attempter).Begin(jobs.OwnAttempt{Context: t.Context(), Task: task, Progress: func(int64, int64) { signs++ }})

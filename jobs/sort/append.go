@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// AppendKey appends the sort key of line to dst. Keys are compared byte by byte.
-// Several goroutines may call it.
+// AppendKey appends the sort key of line to dst and returns the result. Comparing keys byte by
+// byte gives the order of the lines. line must have passed Check. Several goroutines may call
+// AppendKey.
 func (o *Order) AppendKey(dst, line []byte) []byte {
-	// Only the last component may lack its end: nothing follows that could be confused
-	// with it.
+	// The last component needs no end, because nothing follows it.
 	dst = o.appendFields(dst, line, !o.whole)
 	if !o.whole {
 		return dst
@@ -18,20 +18,21 @@ func (o *Order) AppendKey(dst, line []byte) []byte {
 	if !o.reverse {
 		return append(dst, line...)
 	}
-	// In descending order a longer line must lie before its own prefix. So the end is
-	// written, and inverted with the rest.
+	// In descending order a longer line comes before its own prefix. So the line gets an end,
+	// which is inverted with it.
 	start := len(dst)
 	dst = appendText(dst, line, false, false)
 	invert(dst[start:])
 	return dst
 }
 
-// appendFields appends the components of all fields. open: the last one may lack its end.
+// appendFields appends the components of all fields. open says that the last component needs no
+// end.
 func (o *Order) appendFields(dst, line []byte, open bool) []byte {
 	for i := range o.fields {
 		f := &o.fields[i]
-		// A descending component is built in ascending form first, and then inverted in
-		// place. It keeps its end, which must be inverted with it.
+		// A descending component is built in ascending form and then inverted in place. Its end
+		// must be inverted too, so it always gets one.
 		start := len(dst)
 		dst = o.appendField(dst, f, o.text(f, line), open && i == len(o.fields)-1 && !f.reverse)
 		if f.reverse {
@@ -41,11 +42,11 @@ func (o *Order) appendFields(dst, line []byte, open bool) []byte {
 	return dst
 }
 
-// Line is a line, and the key of its fields.
+// Line is a line for Compare, with its key from Order.Key.
 type Line struct{ Text, Key []byte }
 
-// Key returns the key of the fields of a line, for Compare. It points into the line, or into
-// memory, to which it is appended.
+// Key returns the key of the fields of line, for Compare. It lies in line or in *memory, to
+// which Key appends it. It is valid as long as both are not overwritten.
 func (o *Order) Key(memory *[]byte, line []byte) []byte {
 	switch {
 	case len(o.fields) == 0:
@@ -59,7 +60,8 @@ func (o *Order) Key(memory *[]byte, line []byte) []byte {
 	return (*memory)[start:]
 }
 
-// Compare compares two lines as AppendKey orders them. It is below 0 if a comes first.
+// Compare compares two lines in the order of their sort keys (AppendKey). The result is
+// negative if a comes first, and 0 if they are equal.
 func (o *Order) Compare(a, b *Line) int {
 	if len(o.fields) > 0 {
 		if c := bytes.Compare(a.Key, b.Key); c != 0 || !o.whole {
@@ -72,30 +74,28 @@ func (o *Order) Compare(a, b *Line) int {
 	return bytes.Compare(a.Text, b.Text)
 }
 
-// text returns what a field compares.
-// The result points into line, except for unescaped values of CSV and JSON, which are
-// new.
+// text returns the part of line that a field compares. It lies in line, except for values of
+// CSV and JSON with escapes, which are new.
 func (o *Order) text(f *field, line []byte) []byte {
 	switch {
 	case o.csv && !f.line:
 		text := csvColumn(line, f.column, byte(o.separator))
-		// -b skips blanks at the start of the value, inside of its quotes.
+		// -b skips blanks at the start of the value, inside its quotes.
 		if f.skipStart {
 			text = text[skipBlanks(text, 0):]
 		}
 		return text
 	case !o.json || f.line:
 		return f.cut(line, o.separator)
-	// Without rules the type of a value counts, so appendJSON gets the value with its
-	// quotes.
+	// Without rules, the type of a value counts. So appendJSON gets the value with its quotes.
 	case f.isPlain() && !f.fold:
 		return jsonValue(line, f.path)
 	}
 	return jsonText(jsonValue(line, f.path))
 }
 
-// appendField appends the component of one field. open is as for appendText.
-// The cases that need no copy of the text come first.
+// appendField appends the component of one field. text is the result of Order.text. open is as
+// for appendText.
 func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte {
 	switch {
 	case o.json && f.isPlain() && !f.fold && !f.line:
@@ -109,8 +109,8 @@ func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte
 	case f.month:
 		return appendMonth(dst, text)
 	}
-	// What is left compares kept bytes. They stand at the end of dst for a while.
-	// Their place is given back by the move below, so dst needs no second buffer.
+	// The other rules compare kept bytes. These lie at the end of dst for a while, so no second
+	// buffer is needed. At the end the component moves to their place.
 	start := len(dst)
 	dst = f.appendKept(dst, text)
 	key := len(dst)
@@ -128,11 +128,11 @@ func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte
 	return append(dst[:start], dst[key:]...)
 }
 
-// isBlank reports whether GNU sort takes c for a blank in the C locale. A newline is
-// one too, because -z and CSV allow newlines inside of records.
+// isBlank reports whether c is a blank of GNU sort in the C locale. A newline is one too,
+// because records may contain newlines with -z and CSV.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// skipBlanks returns the first place from at on that is no blank, or the end of line.
+// skipBlanks returns the offset of the first byte from at on that is not a blank, or len(line).
 func skipBlanks(line []byte, at int) int {
 	for at < len(line) && isBlank(line[at]) {
 		at++
@@ -140,7 +140,7 @@ func skipBlanks(line []byte, at int) int {
 	return at
 }
 
-// skipNonBlanks returns the first blank from at on, or the end of line.
+// skipNonBlanks returns the offset of the first blank from at on, or len(line).
 func skipNonBlanks(line []byte, at int) int {
 	for at < len(line) && !isBlank(line[at]) {
 		at++
@@ -148,8 +148,8 @@ func skipNonBlanks(line []byte, at int) int {
 	return at
 }
 
-// cut returns the part of line that the field compares, as between begfield and
-// limfield of GNU sort. It is empty if the end lies before the beginning.
+// cut returns the part of line that the field compares, as in GNU sort. It is empty if the end
+// lies before the beginning.
 func (f *field) cut(line []byte, separator int) []byte {
 	begin, end := f.begin(line, separator), len(line)
 	if !f.toLineEnd {
@@ -161,14 +161,14 @@ func (f *field) cut(line []byte, separator int) []byte {
 	return line[begin:end]
 }
 
-// begin returns where the field begins, as begfield of GNU sort. Without a separator,
-// the blanks before a field belong to it, so a byte position counts them unless b is
-// given.
+// begin returns the offset at which the field begins (begfield of GNU sort). Without a
+// separator, the blanks before a field belong to it. So a byte position counts them, unless b
+// is given.
 func (f *field) begin(line []byte, separator int) int {
 	at := 0
 	if !f.line {
 		for n := f.startField; n > 0 && at < len(line); n-- {
-			// A separator ends the field before it. It belongs to neither field.
+			// A separator belongs to neither of its fields.
 			if at = fieldEnd(line, at, separator); separator >= 0 && at < len(line) {
 				at++
 			}
@@ -180,20 +180,18 @@ func (f *field) begin(line []byte, separator int) int {
 	return advance(line, at, f.startByte)
 }
 
-// end returns where the field ends, as limfield of GNU sort. An end without a byte
-// position includes all of its last field.
+// end returns the offset at which the field ends (limfield of GNU sort). An end position
+// without a byte includes the whole last field.
 func (f *field) end(line []byte, separator int) int {
 	fields := f.endField
-	// A byte position counts from the start of its own field, so only the fields before it
-	// are skipped.
+	// A byte position counts from the start of the last field, so that field is not skipped.
 	if f.endByte != 0 {
 		fields--
 	}
 	at := 0
 	for n := fields; n > 0 && at < len(line); n-- {
 		at = fieldEnd(line, at, separator)
-		// The separator behind the last field stays outside, unless bytes behind it are
-		// counted.
+		// The separator behind the last field does not belong to it.
 		if separator >= 0 && at < len(line) && (n > 1 || f.endByte != 0) {
 			at++
 		}
@@ -207,8 +205,8 @@ func (f *field) end(line []byte, separator int) int {
 	return advance(line, at, f.endByte)
 }
 
-// fieldEnd returns the end of the field that begins at at: the place of the
-// separator, or of the blank behind it.
+// fieldEnd returns the end of the field that begins at at: the offset of the separator, or of
+// the blank behind it.
 func fieldEnd(line []byte, at, separator int) int {
 	if separator < 0 {
 		return skipNonBlanks(line, skipBlanks(line, at))
@@ -219,8 +217,8 @@ func fieldEnd(line []byte, at, separator int) int {
 	return len(line)
 }
 
-// advance returns at + n, but at most the end of line.
-// The comparison is made without a sum, because n may be the largest 64-bit number.
+// advance returns at + n, but at most len(line). n may be the largest 64-bit number, so it must
+// not be added.
 func advance(line []byte, at int, n uint64) int {
 	if n > uint64(len(line)-at) {
 		return len(line)
@@ -228,10 +226,9 @@ func advance(line []byte, at int, n uint64) int {
 	return at + int(n)
 }
 
-// appendText appends text so that no result is a prefix of another: NUL becomes
-// 00 FF, and the end becomes 00 00. open leaves both out; it is set for the
-// last component of a key.
-// A component that is inverted needs its end even if it is the last.
+// appendText appends text so that no result is a prefix of another one: NUL becomes 00 FF, and
+// the end becomes 00 00. open leaves out both; it is set for the last component of a key,
+// unless that component is inverted. fold turns a to z into capitals.
 func appendText(dst, text []byte, fold, open bool) []byte {
 	start := len(dst)
 	if open || bytes.IndexByte(text, 0) < 0 {
@@ -243,7 +240,7 @@ func appendText(dst, text []byte, fold, open bool) []byte {
 			}
 		}
 	}
-	// Case is folded in dst, so that the line itself is never changed.
+	// Case is folded in dst, because line must not change.
 	if fold {
 		upper(dst[start:])
 	}
@@ -253,13 +250,13 @@ func appendText(dst, text []byte, fold, open bool) []byte {
 	return dst
 }
 
-// upper turns a to z into capitals in place, eight bytes at a time. Other bytes stay, as in the C
-// locale.
+// upper turns a to z into capitals in place, eight bytes at a time. It leaves other bytes, as
+// the C locale does.
 func upper(p []byte) {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; len(p) >= 8; p = p[8:] {
 		word := binary.LittleEndian.Uint64(p)
-		// Without its high bit no byte carries into the next one.
+		// With the high bits cleared, no addition below carries into the next byte.
 		low := word &^ high
 		fromA, afterZ := low+(0x80-'a')*ones, low+(0x7f-'z')*ones
 		binary.LittleEndian.PutUint64(p, word-(fromA^afterZ)&^word&high>>2)
@@ -271,7 +268,7 @@ func upper(p []byte) {
 	}
 }
 
-// invert turns the order of a component around in place: it flips every bit.
+// invert reverses the order of a component in place: it inverts every bit.
 func invert(p []byte) {
 	for i := range p {
 		p[i] = ^p[i]

@@ -8,7 +8,7 @@ import (
 // Debugger shows what an Order compares, as GNU sort --debug does.
 type Debugger struct {
 	order  *Order
-	number *regexp.Regexp // what strtold reads
+	number *regexp.Regexp // matches the text that strtold reads as a number
 }
 
 // NewDebugger returns a Debugger of the order.
@@ -17,9 +17,9 @@ func NewDebugger(o *Order) *Debugger {
 		`0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)`)}
 }
 
-// AppendLine appends line, with > for tabs, and below it a line for each key, with _
-// below the bytes that the key compares. Where all of the line is compared in the end,
-// there is a line for that too.
+// AppendLine appends line, with > for tabs, and below it a line for each key, with _ below the
+// bytes that the key compares. If the order compares whole lines in the end, there is a line of
+// _ for that too. It returns the result.
 func (d *Debugger) AppendLine(dst, line []byte) []byte {
 	dst = append(append(dst, bytes.ReplaceAll(line, []byte("\t"), []byte(">"))...), '\n')
 	for i := range d.order.fields {
@@ -32,9 +32,8 @@ func (d *Debugger) AppendLine(dst, line []byte) []byte {
 	return dst
 }
 
-// compared returns the part of line that a field compares.
-// Offsets are in bytes of line. For numbers and months the part ends where the value
-// ends.
+// compared returns where the part of line begins and ends that a field compares, in bytes. For
+// numbers and months it ends where the value ends.
 func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	end = len(line)
 	if !f.line {
@@ -43,7 +42,7 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	if !f.toLineEnd {
 		end = max(begin, f.end(line, d.order.separator))
 	}
-	// Only these rules skip blanks by themselves. GNU sort marks what is left.
+	// These rules skip blanks by themselves. GNU sort marks only the rest.
 	numeric := f.numeric || f.general || f.human
 	if !numeric && !f.month && !(f.line && f.skipStart) {
 		return begin, end
@@ -51,20 +50,19 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	begin = min(end, skipBlanks(line, begin))
 	text := line[begin:end]
 	switch {
-	// A text that names no month has month 0, and nothing is marked.
+	// A text that names no month has month 0, and marks nothing.
 	case f.month:
 		end = begin + 3*min(1, int(appendMonth(nil, text)[0]))
 	case f.general:
 		end = begin + len(d.number.Find(text))
-	// general is numeric too, but the case above has caught it.
 	case numeric:
 		end = begin + rawNumber(text, f.human)
 	}
 	return begin, end
 }
 
-// rawNumber returns the length of the number at the start of text, with its unit if human
-// is set. It is 0 if there is no digit.
+// rawNumber returns the length of the number at the start of text, including its unit if human
+// is set. It returns 0 if there is no digit.
 func rawNumber(text []byte, human bool) int {
 	_, whole, fraction, at := decimal(text)
 	if len(whole)+len(fraction) == 0 {
@@ -76,7 +74,7 @@ func rawNumber(text []byte, human bool) int {
 	return at
 }
 
-// appendMark appends a line that marks a part of the line above.
+// appendMark appends a line with _ below line[begin:end].
 func appendMark(dst, line []byte, begin, end int) []byte {
 	dst = append(dst, bytes.Repeat([]byte(" "), columns(line[:begin]))...)
 	if begin == end {
@@ -85,8 +83,8 @@ func appendMark(dst, line []byte, begin, end int) []byte {
 	return append(append(dst, bytes.Repeat([]byte("_"), columns(line[begin:end]))...), '\n')
 }
 
-// columns returns how wide text is on a terminal; control characters have no width.
-// A tab counts as one column, because AppendLine shows it as one byte.
+// columns returns the width of text on a terminal. Control characters have no width. A tab
+// counts as one column, because AppendLine writes it as >.
 func columns(text []byte) int {
 	n := 0
 	for _, c := range text {

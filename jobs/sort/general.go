@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The first byte of a key of -g. GNU sort puts text that is no number first, then
-// NaNs, then numbers.
+// The first byte of a key of -g. GNU sort puts text that is not a number first, then NaNs, then
+// numbers.
 const (
 	notNumber = iota
 	notANumber
@@ -21,36 +21,36 @@ const (
 )
 
 const (
-	// The limits keep parsing exact and its cost bounded. A float of 80 bits has about 19
-	// significant digits. Only ties need more of them.
+	// The limits bound the cost of parsing but keep it exact. An 80-bit float has about 19
+	// significant digits; only ties need more of them.
 	exponentBias    = 16383  // of an 80-bit float
 	mostExponent    = 0x7fff // the exponent field of infinity
-	mostDecimal     = 5000   // 1e5000 is infinite, 1e-5000 is zero
-	mostDigits      = 20_000 // significant digits that can decide how a number is rounded, and more
-	exactPowers     = 28     // 5**27 has 63 bits
+	mostDecimal     = 5000   // 1e5000 is infinite, and 1e-5000 is zero
+	mostDigits      = 20_000 // digits beyond these only count as "not zero" when a number is rounded
+	exactPowers     = 28     // powers of 5 below this exponent fit in a word: 5**27 has 63 bits
 	digitsOfUint64  = 19
-	mostExponentLit = 1 << 30 // an exponent that is written is cut to this
+	mostExponentLit = 1 << 30 // larger exponents in the text are cut to this, so that sums do not overflow
 )
 
-// appendGeneral appends a key for the number at the start of text as strtold
-// reads it: decimal or hexadecimal, with an exponent, inf or nan. Numbers have
-// the precision of GNU sort on x86, 64 bits of mantissa and 15 of exponent, so
-// that the same numbers count as equal.
-// A key is one byte for the class, and for numbers other than zero ten more: the
-// exponent and the mantissa.
+// appendGeneral appends a key for the number at the start of text. It reads the text as strtold
+// does: decimal or hexadecimal, with an exponent, inf or nan. Numbers have the precision of GNU
+// sort on x86, 64 bits of mantissa and 15 of exponent, so that the same numbers are equal.
+//
+// A key has one byte for the class. Numbers other than zero have ten bytes more: the exponent
+// and the mantissa. A NaN has nine more: its payload and its sign.
 func appendGeneral(dst, text []byte) []byte {
 	at := 0
-	for at < len(text) && (text[at] == ' ' || text[at]-'\t' < 5) { // isspace
+	for at < len(text) && (text[at] == ' ' || text[at]-'\t' < 5) { // isspace of C
 		at++
 	}
-	// strtold takes a plus sign, which -n does not.
+	// strtold accepts a plus sign; -n does not.
 	minus := at < len(text) && text[at] == '-'
 	if minus || at < len(text) && text[at] == '+' {
 		at++
 	}
 	text = text[at:]
 	switch {
-	// The word may go on, as in infinity: what follows cannot change the value.
+	// The word may go on, as in "infinity". That does not change the value.
 	case hasFold(text, "inf"):
 		return appendFloat(dst, minus, mostExponent, 1<<63)
 	case hasFold(text, "nan"):
@@ -60,7 +60,7 @@ func appendGeneral(dst, text []byte) []byte {
 		}
 		return append(dst, 0)
 	}
-	// 0x without a digit behind it is the number 0, which parseDecimal finds.
+	// 0x without a digit is the number 0, which parseDecimal reads.
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		if exponent, mantissa, ok := parseHex(text[2:]); ok {
 			return appendFloat(dst, minus, exponent, mantissa)
@@ -73,12 +73,11 @@ func appendGeneral(dst, text []byte) []byte {
 	return appendFloat(dst, minus, exponent, mantissa)
 }
 
-// payload returns the number in brackets behind nan, as glibc reads it; 0 if there is
-// none. GNU sort orders NaNs by their bytes in memory: those of the payload, the lowest
-// first, and then the sign.
-// Bytes are compared as in memory on x86, so the payload is written in little endian.
+// payload returns the number in parentheses behind nan, as glibc reads it; 0 if there is none.
+// GNU sort orders NaNs by their bytes in memory: first those of the payload, the lowest first,
+// and then the sign. So appendGeneral writes the payload in little-endian order, as x86 does.
 func payload(text []byte) uint64 {
-	// glibc takes no underscore and no binary or octal prefix, which ParseUint would take.
+	// ParseUint would accept underscores and binary or octal prefixes; glibc does not.
 	end := bytes.IndexByte(text, ')')
 	if end < 2 || text[0] != '(' || bytes.IndexByte(text[:end], '_') >= 0 || text[1] == '0' && end > 2 && strings.IndexByte("bBoO", text[2]) >= 0 {
 		return 0
@@ -87,11 +86,11 @@ func payload(text []byte) uint64 {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0
 	}
-	// The two highest bits of the mantissa mark a quiet NaN and are the same in all.
+	// The two highest bits of the mantissa are the same in all quiet NaNs.
 	return n & (1<<62 - 1)
 }
 
-// hasFold reports whether text begins with word, whose letters are small, in any case.
+// hasFold reports whether text begins with word in any case. word has only small letters.
 func hasFold(text []byte, word string) bool {
 	if len(text) < len(word) {
 		return false
@@ -104,9 +103,9 @@ func hasFold(text []byte, word string) bool {
 	return true
 }
 
-// appendFloat appends the class and the bits of a float, the highest first. Their plain
-// order is the order of positive floats. Those of negative floats are inverted. Zero
-// has no sign, because -0 and 0 are equal.
+// appendFloat appends the class and the bits of a float, the highest first. So positive floats
+// sort by their bits. The bits of negative floats are inverted. Zero has no sign, because -0
+// and 0 are equal.
 func appendFloat(dst []byte, minus bool, exponent uint16, mantissa uint64) []byte {
 	if mantissa == 0 {
 		return append(dst, zeroNumber)
@@ -120,11 +119,12 @@ func appendFloat(dst []byte, minus bool, exponent uint16, mantissa uint64) []byt
 	return binary.BigEndian.AppendUint64(dst, mantissa)
 }
 
-// round returns the 80-bit float nearest to n·2**e2, n being hi and lo together.
-// Of two equally near floats it returns the even one. sticky says that n goes on
-// behind its last bit.
-// The mantissa keeps its highest bit, which is not implied in 80-bit floats. Exponent 0
-// stands for zero and for denormal numbers.
+// round returns the 80-bit float nearest to n·2**e2, where n has the 128 bits hi and lo. If two
+// floats are equally near, it returns the even one. sticky says that bits other than zero
+// follow behind lo.
+//
+// The mantissa includes its highest bit, which 80-bit floats store. Exponent 0 stands for zero
+// and for denormal numbers.
 func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64) {
 	if hi == 0 {
 		hi, lo, e2 = lo, 0, e2-64
@@ -132,8 +132,8 @@ func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64
 	if hi == 0 {
 		return 0, 0
 	}
-	// The highest bit moves to the top of hi. From here on hi is the mantissa and lo is
-	// what is rounded away.
+	// The highest bit moves to the top of hi. From here on hi is the mantissa, and lo is
+	// rounded away.
 	s := bits.LeadingZeros64(hi)
 	hi, lo, e2 = hi<<s|lo>>(64-s), lo<<s, e2-s
 	biased := e2 + 64 + 63 + exponentBias
@@ -142,7 +142,7 @@ func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64
 		hi, lo = hi>>1, lo>>1|hi<<63
 	}
 	half, rest := lo>>63 != 0, lo<<1 != 0 || sticky
-	// A carry out of the mantissa makes a power of two.
+	// If rounding up overflows the mantissa, it becomes a power of two.
 	if half && (rest || hi&1 != 0) {
 		if hi++; hi == 0 {
 			hi, biased = 1<<63, biased+1
@@ -157,8 +157,8 @@ func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64
 	return uint16(biased), hi
 }
 
-// parseHex reads digits, a point, and p with an exponent, behind 0x.
-// Each digit has four bits. Digits that do not fit into 128 bits only count for sticky.
+// parseHex reads hexadecimal digits, a point, and p with an exponent, behind 0x. Digits that do
+// not fit in 128 bits only count for sticky. ok is false if there is no digit.
 func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	var hi, lo uint64
 	var e2 int
@@ -171,7 +171,7 @@ func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 			point = true
 			continue
 		case d < 0:
-		case hi>>60 != 0: // no room
+		case hi>>60 != 0: // no room for four more bits
 			sticky = sticky || d != 0
 			ok = true
 			if !point {
@@ -195,7 +195,7 @@ func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	return exponent, mantissa, true
 }
 
-// hexDigit returns the value of a hexadecimal digit; -1 if c is none.
+// hexDigit returns the value of a hexadecimal digit; -1 if c is not one.
 func hexDigit(c byte) int {
 	switch {
 	case c-'0' < 10:
@@ -206,8 +206,8 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// parseExponent reads the letter, a sign and digits. It returns 0 if they are not there.
-// The value is cut to mostExponentLit, so that sums with it do not overflow.
+// parseExponent reads letter, a sign and digits, and returns the exponent. It returns 0 if text
+// does not begin with them. Larger exponents are cut to mostExponentLit.
 func parseExponent(text []byte, letter byte) int {
 	if len(text) < 2 || text[0]|0x20 != letter {
 		return 0
@@ -227,9 +227,9 @@ func parseExponent(text []byte, letter byte) int {
 	return n
 }
 
-// parseDecimal reads digits, a point, and e with an exponent.
-// There are two ways. Numbers of up to 19 digits with a small exponent are scaled with
-// integers. The rest takes big integers, which are exact and slow.
+// parseDecimal reads digits, a point, and e with an exponent. ok is false if there is no digit.
+// Numbers of up to 19 digits with a small exponent are scaled with machine words. Others need
+// big integers, which are exact but slow.
 func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	whole, at := digits(text, 0)
 	var fraction []byte
@@ -241,9 +241,9 @@ func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	}
 	e10 := parseExponent(text[at:], 'e')
 	var n uint64
-	count := 0 // significant digits
-	last := 0  // of them without zeros at the end
-	first := 0 // digits before the first significant one
+	count := 0 // significant digits so far
+	last := 0  // number of significant digits without the zeros at the end
+	first := 0 // number of zeros before the first significant digit
 	for _, part := range [2][]byte{whole, fraction} {
 		for _, c := range part {
 			if c == '0' && count == 0 {
@@ -261,8 +261,9 @@ func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	if last == 0 {
 		return 0, 0, true
 	}
-	// Numbers beyond the range of the format need no digits.
-	point := e10 + len(whole) - first // the number is 0.d1d2d3… · 10**point
+	// The number is 0.d1d2d3… · 10**point. Beyond the range of the format, the digits do not
+	// matter.
+	point := e10 + len(whole) - first
 	switch {
 	case point > mostDecimal:
 		return mostExponent, 1 << 63, true
@@ -277,17 +278,16 @@ func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	return exponent, mantissa, true
 }
 
-// significant returns count digits of the number behind its first ones.
-// Zeros at the start are left out, and the point has no place in it.
+// significant returns count significant digits of a number, without its first zeros and without
+// the point.
 func significant(whole, fraction []byte, first, count int) []byte {
 	all := make([]byte, 0, len(whole)+len(fraction))
 	all = append(append(all, whole...), fraction...)
 	return all[first : first+count]
 }
 
-// scaleExactly returns n·10**scale, for a scale whose power of 5 has 63 bits or fewer.
-// The factor 2**scale goes into the exponent of the float. Only 5**scale needs
-// arithmetic.
+// scaleExactly returns n·10**scale, for a scale between -exactPowers and exactPowers. The
+// factor 2**scale only changes the exponent of the float. So only 5**scale needs arithmetic.
 func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 	power := uint64(1)
 	for range max(scale, -scale) {
@@ -297,10 +297,10 @@ func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 		hi, lo := bits.Mul64(n, power)
 		return round(hi, lo, false, scale)
 	}
-	// Both are shifted to 64 bits; then the quotient lies between a half and two.
+	// With both shifted to 64 bits, the quotient lies between a half and two.
 	s, t := bits.LeadingZeros64(n), bits.LeadingZeros64(power)
 	n, power = n<<s, power<<t
-	// Div64 requires that the dividend is below the divisor.
+	// Div64 requires that the dividend is less than the divisor.
 	over := uint64(0)
 	if n >= power {
 		over, n = 1, n-power
@@ -308,7 +308,7 @@ func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 	q, r := bits.Div64(n, 0, power)
 	q2, r := bits.Div64(r, 0, power)
 	sticky, e2 := r != 0, scale-s+t-128
-	// The quotient has 129 bits. Its last bit goes to sticky.
+	// The quotient has 129 bits; its last bit only counts for sticky.
 	if over != 0 {
 		sticky = sticky || q2&1 != 0
 		q, q2, e2 = 1<<63|q>>1, q<<63|q2>>1, e2+1
@@ -316,11 +316,10 @@ func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 	return round(q, q2, sticky, e2)
 }
 
-// scaleBig returns 0.DIGITS·10**point, for any number of digits. sticky says that more
-// digits follow.
-// 128 bits of the quotient and sticky decide how it is rounded.
+// scaleBig returns 0.DIGITS·10**point for any number of digits. sticky says that digits other
+// than zero follow. 128 bits of the quotient and sticky decide how it is rounded.
 func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa uint64) {
-	n, _ := new(big.Int).SetString(string(decimal), 10) // they are digits
+	n, _ := new(big.Int).SetString(string(decimal), 10) // decimal has only digits, so this cannot fail
 	scale, e2 := point-len(decimal), 0
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(scale, -scale))), nil)
 	if scale >= 0 {
@@ -345,32 +344,33 @@ func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa
 	return round(binary.BigEndian.Uint64(buf[:8]), binary.BigEndian.Uint64(buf[8:]), sticky, e2)
 }
 
-// appendNumber appends a key for the number at the start of text, behind
-// blanks. It reads numbers as GNU sort -n does: an optional minus, digits, and
-// a fraction behind a point; no plus and no exponent. No number counts as zero.
-// There may be any number of digits.
+// appendNumber appends a key for the number at the start of text, behind blanks. It reads
+// numbers as GNU sort -n does: an optional minus, digits, and a fraction behind a point. There
+// is no plus and no exponent. Text without a number counts as zero. There may be any number of
+// digits.
 //
-// The first byte holds the sign and the number n of integer digits: 80 for
-// zero, 81+n for positive numbers, 7F−n for negative ones. If n is 7E or more,
-// the byte is FF (00 if negative), and n follows in eight bytes. Then come the
-// digits, without zeros at the start and the end. Each byte holds two digits,
-// each as 1 to 10. A 0 ends the key. The point needs no mark, because digits
-// are compared only if n is equal. Negative numbers are inverted bit by bit.
+// The first byte holds the sign and the number n of integer digits: 80 for zero, 81+n for
+// positive numbers, 7F−n for negative ones. If n is 7E or more, the byte is FF (00 if
+// negative), and n follows in eight bytes.
+//
+// Then come the digits, without zeros at the start and the end. Each byte holds two digits,
+// each as 1 to 10. A 0 ends the key. The point needs no mark, because digits are compared only
+// if n is equal. Negative numbers are inverted bit by bit.
 func appendNumber(dst, text []byte) []byte {
 	text = text[skipBlanks(text, 0):]
-	// Most lines that are no numbers end here.
+	// Most lines without a number end here.
 	if len(text) == 0 || text[0]-'0' >= 10 && text[0] != '-' && text[0] != '.' {
 		return append(dst, 0x80)
 	}
 	negative, whole, fraction, _ := decimal(text)
-	// Zeros that do not count would make equal numbers differ.
+	// Zeros without effect would make equal numbers differ.
 	whole = bytes.TrimLeft(whole, "0")
 	fraction = bytes.TrimRight(fraction, "0")
 	if len(whole)+len(fraction) == 0 {
 		return append(dst, 0x80)
 	}
 	start := len(dst)
-	// More integer digits mean a larger number, because the first digit is not zero.
+	// More integer digits mean a larger number, because the first one is not zero.
 	if n := len(whole); n < 0x7e {
 		dst = append(dst, 0x81+byte(n))
 	} else {
@@ -384,8 +384,8 @@ func appendNumber(dst, text []byte) []byte {
 	return dst
 }
 
-// decimal reads a minus sign, digits, a point and digits at the start of text; each of
-// them may be missing. end is the place behind them.
+// decimal reads a minus sign, digits, a point and digits at the start of text. Each of them may
+// be missing. whole and fraction lie in text. end is the offset behind them.
 func decimal(text []byte) (minus bool, whole, fraction []byte, end int) {
 	if minus = len(text) > 0 && text[0] == '-'; minus {
 		end = 1
@@ -397,8 +397,7 @@ func decimal(text []byte) (minus bool, whole, fraction []byte, end int) {
 	return minus, whole, fraction, end
 }
 
-// digits returns the run of digits in text from at on, and where it ends.
-// The result points into text.
+// digits returns the digits in text from at on, which lie in text, and the offset behind them.
 func digits(text []byte, at int) ([]byte, int) {
 	begin := at
 	for at < len(text) && text[at]-'0' < 10 {
@@ -407,8 +406,8 @@ func digits(text []byte, at int) ([]byte, int) {
 	return text[begin:at], at
 }
 
-// appendDigits appends two digits in each byte, each as 1 to 10. The end is a nibble or
-// a byte of 0, which lies before every digit, so 1.2 lies before 1.23.
+// appendDigits appends two digits in each byte, each as 1 to 10. The end is a half byte or a
+// byte of 0. It is below every digit, so 1.2 comes before 1.23.
 func appendDigits(dst, whole, fraction []byte) []byte {
 	var high byte
 	half := false

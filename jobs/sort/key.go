@@ -11,54 +11,51 @@ import (
 	"mrlocal/errs"
 )
 
-// Order is the compiled form of Options: what is compared, and in which
-// sequence.
-// An Order is never changed after Compile, so goroutines share it.
+// Order is the compiled form of Options. It is never changed after Compile, so several
+// goroutines may use it.
 type Order struct {
-	// In the order of the options: the first one that differs decides.
+	// Fields are compared in this order; the first one that differs decides.
 	fields    []field
-	separator int  // -1 if blanks begin a field
-	reverse   bool // of the comparison of whole lines
+	separator int  // -1: blanks separate fields
+	reverse   bool // whole lines are compared in descending order
 	whole     bool // lines with equal fields are compared as a whole
 	salt      [SaltBytes]byte
-	csv, json bool // fields have columns or paths instead of positions
+	csv, json bool // fields name columns or paths instead of positions
 }
 
-// field is one -k. Its positions are as GNU sort keeps them after parsing: the
-// number of fields to skip, then of bytes.
-// Positions are unsigned and may be the largest number: a field beyond every line is
-// empty.
+// field is one -k. Its positions are those that GNU sort keeps after parsing: the number of
+// fields to skip, and then the number of bytes. They may be the largest number: a field beyond
+// the end of a line is empty.
 type field struct {
-	line       bool // no -k was given: the field is the whole line
+	line       bool // no -k is given: the field is the whole line
 	startField uint64
 	startByte  uint64
-	toLineEnd  bool
+	toLineEnd  bool // no end is given
 	endField   uint64
-	endByte    uint64 // 0 for the end of the field
+	endByte    uint64 // 0: the end of the field
 	rules
-	skipEnd bool // b was given at the end position
+	skipEnd bool // b is given at the end position
 
-	column int      // of CSV, from 0
-	path   []string // of JSON
+	column int      // of CSV: index of the column
+	path   []string // of JSON: names from the outermost object on
 }
 
-// rules say how two fields are compared.
-// -r, -f and -b do not exclude any of the others. The check below looks at the rest.
+// rules say how a field is compared. The letters are those of Options. check refuses
+// combinations that exclude each other; reverse, fold and skipStart go with all others.
 type rules struct {
 	numeric, general, human, month, random, version bool
 
-	dictionary, printing     bool // which bytes are compared: -d, -i
+	dictionary, printing     bool // -d, -i: which bytes are compared
 	reverse, fold, skipStart bool
 }
 
-// isPlain reports whether all bytes of the field are compared as they are, or in
-// capitals.
+// isPlain reports whether all bytes of the field are compared, as they are or in capitals.
 func (r *rules) isPlain() bool {
 	return *r == rules{reverse: r.reverse, fold: r.fold, skipStart: r.skipStart}
 }
 
-// check refuses rules that exclude each other, as GNU sort does.
-// object names the option in the message; "" stands for the options of the whole line.
+// check refuses rules that exclude each other, as GNU sort does. object names the option in the
+// error; "" stands for the options of the whole line.
 func (r *rules) check(object string) error {
 	// These four may be combined with each other, as in GNU sort.
 	others := r.version || r.random || r.dictionary || r.printing
@@ -76,8 +73,7 @@ func (r *rules) check(object string) error {
 		letter string
 		on     bool
 	}{
-		// The letters stand in the order in which GNU sort lists them. It leaves out i
-		// where d is given.
+		// The letters are in the order of GNU sort, which leaves out i if d is given.
 		{"d", r.dictionary}, {"f", r.fold}, {"g", r.general}, {"h", r.human}, {"i", r.printing && !r.dictionary},
 		{"M", r.month}, {"n", r.numeric}, {"R", r.random}, {"V", r.version},
 	} {
@@ -88,8 +84,8 @@ func (r *rules) check(object string) error {
 	return errs.Optionf(object, "options '-%s' are incompatible", letters)
 }
 
-// Compile returns the order that the options describe. It fails with an error of
-// kind errs.BadOptions.
+// Compile returns the order that the options describe. It fails with an options error (package
+// errs).
 func Compile(o Options) (*Order, error) {
 	separator, err := parseSeparator(o.Separator)
 	if err != nil {
@@ -105,7 +101,6 @@ func Compile(o Options) (*Order, error) {
 	switch {
 	case ord.csv && ord.json:
 		return nil, errs.Optionf("Options.CSV, Options.JSON", "give one of them, not both")
-	// Both lists would be keys, and nothing says which comes first.
 	case ord.json && len(keys) > 0:
 		return nil, errs.Optionf("Options.Keys", "JSON lines have the keys of Options.JSON")
 	case ord.json:
@@ -121,8 +116,8 @@ func Compile(o Options) (*Order, error) {
 		if err != nil {
 			return nil, err
 		}
-		// As in GNU sort, a key without letters takes the global rules, and a key with any
-		// takes none.
+		// As in GNU sort, a key without letters takes the global rules, and a key with letters
+		// takes none of them.
 		if f.rules == (rules{}) && !f.skipEnd {
 			f.rules, f.skipEnd = global, o.Blanks
 		}
@@ -131,7 +126,7 @@ func Compile(o Options) (*Order, error) {
 		}
 		ord.fields = append(ord.fields, f)
 	}
-	// With -r alone the whole line is compared, which needs no field.
+	// With -r alone, whole lines are compared, which needs no field.
 	if len(keys) == 0 && global != (rules{reverse: global.reverse}) {
 		if err := global.check(""); err != nil {
 			return nil, err
@@ -139,12 +134,12 @@ func Compile(o Options) (*Order, error) {
 		ord.fields = []field{{line: true, toLineEnd: true, rules: global}}
 	}
 	if len(ord.fields) == 0 {
-		ord.whole = true // there is nothing else to compare, even with -s and -u
+		ord.whole = true // nothing else is compared, even with -s and -u
 	}
 	return ord, nil
 }
 
-// NeedsKey reports whether the key of a line is anything but the line itself.
+// NeedsKey reports whether the sort key of a line differs from the line itself.
 func (o *Order) NeedsKey() bool { return len(o.fields) > 0 || o.reverse }
 
 // parseSeparator returns the byte of -t, or -1 if there is none.
@@ -160,15 +155,14 @@ func parseSeparator(s string) (int, error) {
 	return 0, errs.Optionf(fmt.Sprintf("Options.Separator %q", s), `must be one byte; \0 stands for NUL`)
 }
 
-// keyParser parses a KEYDEF: F[.C][OPTS][,F[.C][OPTS]].
-// pos counts from 0; messages count from 1.
+// keyParser parses a KEYDEF of GNU sort: F[.C][OPTS][,F[.C][OPTS]].
 type keyParser struct {
 	text string
-	pos  int
+	pos  int // offset of the next byte
 }
 
-// parseField parses one -k. Positions in the text count from 1. Those of a field are
-// numbers to skip.
+// parseField parses one -k. Positions in text count from 1. Those of a field are numbers to
+// skip.
 func parseField(text string) (field, error) {
 	p := &keyParser{text: text}
 	var f field
@@ -192,7 +186,7 @@ func parseField(text string) (field, error) {
 		return f, err
 	}
 	if p.skip('.') {
-		// The end byte may be 0, which stands for the end of the field.
+		// The end byte may be 0, which means the end of the field.
 		if f.endByte, err = p.number(); err != nil {
 			return f, err
 		}
@@ -201,7 +195,7 @@ func parseField(text string) (field, error) {
 	return f, p.atEnd()
 }
 
-// skip moves behind c and reports true if c is the next byte.
+// skip moves behind the next byte if it is c. It reports whether it is.
 func (p *keyParser) skip(c byte) bool {
 	if p.pos < len(p.text) && p.text[p.pos] == c {
 		p.pos++
@@ -210,7 +204,7 @@ func (p *keyParser) skip(c byte) bool {
 	return false
 }
 
-// count reads a number that is at least 1.
+// count reads a number that must be at least 1. what names it in the error.
 func (p *keyParser) count(what string) (uint64, error) {
 	n, err := p.number()
 	if err == nil && n == 0 {
@@ -219,8 +213,8 @@ func (p *keyParser) count(what string) (uint64, error) {
 	return n, err
 }
 
-// number reads a decimal number. A number beyond every line becomes the largest
-// one, as in GNU sort.
+// number reads a decimal number. A number that is too large becomes the largest one, as in GNU
+// sort.
 func (p *keyParser) number() (uint64, error) {
 	begin := p.pos
 	for p.pos < len(p.text) && p.text[p.pos]-'0' < 10 {
@@ -236,8 +230,9 @@ func (p *keyParser) number() (uint64, error) {
 	return n, nil
 }
 
-// options reads letters up to the first byte that is none of them. b applies to one
-// position only, so it has a place of its own; the others apply to the whole key.
+// options reads letters and sets their rules. It stops at the first byte that is not one of
+// them. b applies to one position only, so it sets *blanks; the other letters apply to the
+// whole key.
 func (p *keyParser) options(r *rules, blanks *bool) {
 	rule := map[byte]*bool{
 		'n': &r.numeric, 'g': &r.general, 'h': &r.human, 'M': &r.month, 'R': &r.random, 'V': &r.version,
@@ -248,7 +243,7 @@ func (p *keyParser) options(r *rules, blanks *bool) {
 	}
 }
 
-// atEnd fails if a part of the key is left.
+// atEnd fails if the key has more text.
 func (p *keyParser) atEnd() error {
 	if p.pos == len(p.text) {
 		return nil
@@ -256,26 +251,27 @@ func (p *keyParser) atEnd() error {
 	return p.errorf("%q is not understood: a key is F[.C][OPTS][,F[.C][OPTS]], and OPTS are letters of bdfghiMnRrV", p.text[p.pos:])
 }
 
-// errorf returns an error that names the key and the position of the next byte.
+// errorf returns an options error with the key and the position of the next byte, which counts
+// from 1.
 func (p *keyParser) errorf(format string, args ...any) error {
 	return errs.Optionf(fmt.Sprintf("Options.Keys %q", p.text), "position %d: %s", p.pos+1, fmt.Sprintf(format, args...))
 }
 
-// appendHuman appends a key for a number with a unit, such as 2K or 1.5G. Sign and
-// unit decide first, so that 1G lies behind 1030M, and then the number. As in GNU
-// sort, a unit counts directly behind the number, and zero has none.
+// appendHuman appends a key for a number with a unit, such as 2K or 1.5G. Sign and unit are
+// compared first, and then the number, so 1G comes after 1030M. As in GNU sort, a unit must
+// follow the number directly, and zero has none.
 func appendHuman(dst, text []byte) []byte {
 	text = text[skipBlanks(text, 0):]
 	minus, whole, fraction, at := decimal(text)
-	// The index of the letter is the power of 1000 or 1024. GNU sort does not compare
-	// 1000K with 1M by value.
+	// The index of the letter is the power of 1000 or 1024. GNU sort does not compare 1000K and
+	// 1M by value.
 	order := byte(0)
 	if at < len(text) && len(bytes.Trim(whole, "0"))+len(bytes.Trim(fraction, "0")) > 0 {
-		// IndexByte returns -1 for another letter, which is FF as a byte.
+		// IndexByte returns -1, FF as a byte, if the letter is not a unit.
 		if order = byte(strings.IndexByte(" KMGTPEZYRQ", text[at])); text[at] == 'k' {
 			order = 1
 		}
-		if order == 0xff { // none of them
+		if order == 0xff { // no unit
 			order = 0
 		}
 	}
@@ -283,19 +279,18 @@ func appendHuman(dst, text []byte) []byte {
 	if minus {
 		order = -order
 	}
-	// 80 is the middle, so that negative orders lie before it.
+	// 80 is the middle, so that negative orders come before it.
 	return appendNumber(append(dst, 0x80+order), text)
 }
 
-// appendMonth appends 1 to 12 for text that begins with the English name of a month
-// in three letters, and 0 for all other text. Blanks before the name, and its case,
-// do not matter. Bytes behind the third letter do not count: March and Mar are
-// equal.
+// appendMonth appends 1 to 12 for text that begins with the English name of a month in three
+// letters, and 0 for other text. It ignores blanks before the name, its case, and bytes behind
+// the third letter: March and Mar are equal.
 func appendMonth(dst, text []byte) []byte {
 	text = text[skipBlanks(text, 0):]
 	if len(text) >= 3 {
-		// The list has a space behind each name, so a name never begins inside of another
-		// one. The check for letters below keeps out bytes that |0x20 turns into letters.
+		// The list has a space behind each name, so that a name is found only where one begins.
+		// The check for letters excludes bytes that |0x20 turns into letters.
 		name := [3]byte{text[0] | 0x20, text[1] | 0x20, text[2] | 0x20}
 		if at := strings.Index("jan feb mar apr may jun jul aug sep oct nov dec", string(name[:])); at >= 0 && isLetter(text[0]) && isLetter(text[1]) && isLetter(text[2]) {
 			return append(dst, byte(at/4)+1)
@@ -304,26 +299,25 @@ func appendMonth(dst, text []byte) []byte {
 	return append(dst, 0)
 }
 
-// appendRandom appends the digest of the salt and text, and then the text, which
-// decides between texts with one digest. With the bytes of a random source as salt,
-// the order is that of GNU sort (compare_random).
-// Texts with equal bytes have equal digests, so -R keeps equal keys together.
+// appendRandom appends the digest of the salt and text, and then the text, which decides
+// between texts with the same digest. Equal texts have equal digests, so -R keeps equal keys
+// together. If the salt is from the same random source, the order is that of GNU sort
+// (compare_random).
 func appendRandom(dst, text []byte, salt *[SaltBytes]byte, open bool) []byte {
 	start := len(dst)
 	dst = append(append(dst, salt[:]...), text...)
-	// MD5 is what GNU sort uses. It protects nothing here.
+	// GNU sort uses MD5. It need not be secure here.
 	digest := md5.Sum(dst[start:])
 	dst = append(dst[:start], digest[:]...)
 	return appendText(dst, text, false, open)
 }
 
-// appendKept appends the bytes of text that the rules keep (-d, -i), in capitals if
-// they say so (-f).
+// appendKept appends the bytes of text that -d or -i keeps, in capitals if -f is set.
 func (r *rules) appendKept(dst, text []byte) []byte {
 	start := len(dst)
 	for _, c := range text {
 		switch {
-		// -d wins over -i, as in GNU sort.
+		// -d takes precedence over -i, as in GNU sort.
 		case r.dictionary && !isLetter(c) && !isDigit(c) && !isBlank(c):
 		case r.printing && !r.dictionary && (c < ' ' || c > '~'):
 		default:

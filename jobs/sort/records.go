@@ -11,9 +11,8 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// parseColumn reads a key of CSV: NAME, NAME:OPTS, or F[OPTS] with a number from 1.
-// A name may contain a colon, so the whole text is tried as a name before its letters
-// are cut off.
+// parseColumn parses a key of CSV: NAME, NAME:OPTS, or F[OPTS] with a number from 1. A name may
+// contain a colon, so the whole text is tried as a name first.
 func (o *Options) parseColumn(text string) (field, error) {
 	name, letters := cutLetters(text)
 	f := field{column: slices.Index(o.Header, text)}
@@ -26,18 +25,18 @@ func (o *Options) parseColumn(text string) (field, error) {
 		f.skipEnd = f.skipStart
 		return f, nil
 	}
-	// A number is parsed as -k of GNU sort. It must stand for one whole column.
+	// A number is parsed like -k of GNU sort. It must name one whole column.
 	f, err := parseField(text)
 	single := f.toLineEnd || f.endField == f.startField+1 && f.endByte == 0
 	if err != nil || !single || f.startByte != 0 {
 		return f, errs.Optionf(fmt.Sprintf("Options.Keys %q", text), "no such column; a key of CSV is NAME, NAME:OPTS or F[OPTS], and the names are %s", strings.Join(o.Header, ", "))
 	}
-	// A column beyond every record is empty. The bound keeps the number in 32 bits.
+	// A column beyond every record is empty. The bound keeps the number small.
 	f.column = int(min(f.startField, 1<<31))
 	return f, nil
 }
 
-// parsePath reads a key of JSON: names separated by dots, and OPTS behind a colon.
+// parsePath parses a key of JSON: names separated by dots, and OPTS behind a colon.
 func parsePath(text string) (field, error) {
 	name, letters := cutLetters(text)
 	f := field{path: strings.Split(name, ".")}
@@ -45,12 +44,13 @@ func parsePath(text string) (field, error) {
 	p.options(&f.rules, &f.skipStart)
 	f.skipEnd = f.skipStart
 	if slices.Contains(f.path, "") {
-		return f, errs.Optionf(fmt.Sprintf("Options.JSON %q", text), "a name is empty; a key is as user.name or user.age:nr")
+		return f, errs.Optionf(fmt.Sprintf("Options.JSON %q", text), "a name is empty; write a key such as user.name or user.age:nr")
 	}
 	return f, nil
 }
 
-// cutLetters cuts :OPTS off a key. Where the letters are no OPTS, all is the name.
+// cutLetters divides a key into name and OPTS, which follow a colon. If the text behind the
+// last colon has other letters, the whole text is the name.
 func cutLetters(text string) (name, letters string) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 || strings.Trim(text[at+1:], "bdfghiMnRrV") != "" {
@@ -59,9 +59,8 @@ func cutLetters(text string) (name, letters string) {
 	return text[:at], text[at+1:]
 }
 
-// csvColumn returns the value of a column, from 0, without its quotes. It is empty if the
-// record has fewer columns.
-// The result points into record, unless the value contains doubled quotes.
+// csvColumn returns the value of a column, counted from 0, without its quotes. It is empty if
+// the record has fewer columns. It lies in record, unless the value contains doubled quotes.
 func csvColumn(record []byte, column int, separator byte) []byte {
 	record = bytes.TrimSuffix(record, []byte("\r"))
 	for more := true; more; column-- {
@@ -73,12 +72,12 @@ func csvColumn(record []byte, column int, separator byte) []byte {
 	return nil
 }
 
-// CSVHeader returns the values of a record, as the names of columns.
+// CSVHeader returns the values of a record, which are the names of the columns.
 func CSVHeader(record []byte, separator byte) []string { return lines.CSVTexts(record, separator) }
 
-// Check refuses a line that is no JSON value, if the order is one of JSON lines. A line
-// of white space is fine: it has no value.
-// The mapper calls it first, so that AppendKey may rely on valid JSON.
+// Check returns an error if the order needs JSON lines and line is not a JSON value. An empty
+// line passes: it has no value. The mapper calls Check before AppendKey, which relies on valid
+// JSON.
 func (o *Order) Check(line []byte) error {
 	if !o.json || json.Valid(unmarked(line)) || len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -86,10 +85,10 @@ func (o *Order) Check(line []byte) error {
 	return fmt.Errorf("%q is not JSON", line[:min(len(line), 60)])
 }
 
-// appendJSON appends a key for a value of JSON by its type. The order is nothing, null,
-// false, true, numbers by value, strings by their bytes, and the rest as it is written.
-// The first byte is the rank of the type, 0 to 6. null, false and true have one value
-// each and need no more bytes.
+// appendJSON appends a key for a JSON value. Values are ordered by type: no value, null, false,
+// true, numbers by value, strings by their bytes, and then arrays and objects by their text.
+// The first byte is the rank of the type, 0 to 6. null, false and true have one value each and
+// need no more bytes. open is as for appendText.
 func appendJSON(dst, value []byte, open bool) []byte {
 	if len(value) == 0 {
 		return append(dst, 0)
@@ -109,8 +108,8 @@ func appendJSON(dst, value []byte, open bool) []byte {
 	return appendGeneral(append(dst, 4), value)
 }
 
-// jsonText returns the text of a string, and other values as they are.
-// The result points into value if the string has no escapes.
+// jsonText returns the text of a string, and other values as they are. The result lies in value
+// if the string has no escapes.
 func jsonText(value []byte) []byte {
 	if len(value) == 0 || value[0] != '"' {
 		return value
@@ -119,13 +118,12 @@ func jsonText(value []byte) []byte {
 		return value[1 : len(value)-1]
 	}
 	var text string
-	_ = json.Unmarshal(value, &text) // Check has seen that it is valid
+	_ = json.Unmarshal(value, &text) // cannot fail: Check has accepted the line
 	return []byte(text)
 }
 
-// jsonValue returns the value at path in a valid JSON text, or nil.
-// The result points into data. The functions below do not check the syntax, because
-// Check has.
+// jsonValue returns the value at path in a JSON text, or nil. It lies in data. jsonValue and
+// the functions below need valid JSON (Check).
 func jsonValue(data []byte, path []string) []byte {
 	data = bytes.TrimSpace(unmarked(data))
 	for _, name := range path {
@@ -134,24 +132,24 @@ func jsonValue(data []byte, path []string) []byte {
 	return data
 }
 
-// unmarked returns a line without the byte order mark with which some programs begin a
-// file. The line itself keeps it, wherever it is sorted to.
+// unmarked returns line without the byte order mark, with which some programs begin a file. The
+// output keeps the mark at its line.
 func unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\ufeff")) }
 
-// jsonMember returns the last member of that name of an object, or nil.
-// The last one wins where a name is repeated, as in most readers of JSON.
+// jsonMember returns the value of the last member of an object with the given name, or nil. If
+// a name is repeated, most readers of JSON use the last one.
 func jsonMember(data []byte, name string) (found []byte) {
 	if len(data) == 0 || data[0] != '{' {
 		return nil
 	}
-	for at := 1; ; at++ { // behind { or a comma
+	for at := 1; ; at++ { // at is behind { or a comma
 		at = jsonSpace(data, at)
 		if data[at] == '}' {
 			return found
 		}
 		end := jsonEnd(data, at)
 		key := jsonText(data[at:end])
-		at = jsonSpace(data, jsonSpace(data, end)+1) // behind the colon
+		at = jsonSpace(data, jsonSpace(data, end)+1) // now behind the colon
 		end = jsonEnd(data, at)
 		if string(key) == name {
 			found = data[at:end]
@@ -162,7 +160,7 @@ func jsonMember(data []byte, name string) (found []byte) {
 	}
 }
 
-// jsonSpace returns the first place from at on that is no white space of JSON.
+// jsonSpace returns the offset of the first byte from at on that is not white space of JSON.
 func jsonSpace(data []byte, at int) int {
 	for at < len(data) && (data[at] == ' ' || data[at] == '\t' || data[at] == '\n' || data[at] == '\r') {
 		at++
@@ -170,8 +168,8 @@ func jsonSpace(data []byte, at int) int {
 	return at
 }
 
-// jsonEnd returns the end of the value that begins at at.
-// depth counts open brackets. Brackets inside of strings do not count.
+// jsonEnd returns the end of the value that begins at at. depth counts open brackets; brackets
+// in strings do not count.
 func jsonEnd(data []byte, at int) int {
 	depth := 0
 	for ; at < len(data); at++ {

@@ -1,25 +1,22 @@
 // Package sort is a job that sorts lines as GNU sort does in the C locale.
 //
-// The mapper only finds the ends of lines, and passes the whole block on
-// (jobs.Taker), so that each line is copied once. Without keys, the line is its
-// own sort key. Otherwise the options are compiled once to an Order, which turns each
-// line into bytes whose plain order is the order asked for. The engine compares nothing
-// but bytes.
+// The mapper only finds the ends of lines, and passes the whole block to the kvbuffer (jobs.Taker).
+// So each line is copied once. Without keys, the line is its own sort key. Otherwise the options are
+// compiled once to an Order. The Order makes a sort key for each line. Comparing these keys byte by
+// byte gives the wanted order, so the engine only compares bytes.
 //
-// A key has one component for each -k. The whole line follows (the last resort
-// of GNU sort), unless -s or -u is given. No component is a prefix of another
-// one, so the next component is compared only if this one is equal. Descending
-// components are inverted bit by bit, including their end.
+// A key has one component for each -k. The whole line follows (the last resort of GNU sort), unless
+// -s or -u is given. No component is a prefix of another one, so the next component is compared only
+// if this one is equal. Descending components are inverted bit by bit, including their end.
 //
-// Numbers, numbers with units, floats, months, versions and digests each have an
-// encoding of their own (appendNumber, appendHuman, appendGeneral, appendMonth,
-// appendVersion, appendRandom). A component comes from a part of the line, from a column
-// of CSV or from a value of JSON.
+// Numbers, numbers with units, floats, months, versions and digests each have an encoding of their
+// own (appendNumber, appendHuman, appendGeneral, appendMonth, appendVersion, appendRandom). A
+// component comes from a part of the line, from a column of CSV or from a value of JSON.
 //
-// Two points differ between releases of GNU sort, or cannot be relied on: the place of
-// names such as .a under -V, where 9.1 stands alone, and the order of several NaNs.
+// Two details differ between releases of GNU sort, or are not reliable there: the order of names
+// such as .a under -V, in which release 9.1 differs from the others, and the order of several NaNs.
 //
-// Memory: the spans of one block, eight bytes for each line, are kept and reused.
+// Memory: a mapper keeps the spans of one block, eight bytes for each line, and reuses them.
 //
 // Neighbours: package jobs defines jobs; jobs/jobtest and GNU sort are the
 // references of the tests.
@@ -33,11 +30,11 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options are those of GNU sort, named with their letters. The zero value sorts
-// lines by their bytes.
+// Options are options of GNU sort, with their letters. The zero value sorts lines by their
+// bytes.
 type Options struct {
-	Keys       []string // -k POS1[,POS2], with options n, r, f, b after either
-	Separator  string   // -t: one byte, or \0; empty: blanks begin a field
+	Keys       []string // -k POS1[,POS2], each with option letters behind it
+	Separator  string   // -t: one byte, or \0; empty: blanks separate fields
 	Numeric    bool     // -n: by a decimal number of any length
 	General    bool     // -g: by a floating-point number, as on x86
 	Human      bool     // -h: by a number with a unit, such as 2K
@@ -53,25 +50,25 @@ type Options struct {
 	Dictionary bool     // -d: only blanks, letters and digits are compared
 	ZeroEnded  bool     // -z: lines end with NUL
 
-	// CSV makes Keys name columns: NAME, NAME:OPTS or F[OPTS]. Header has the names.
-	// Records end with NUL, as with ZeroEnded, since a value in quotes may hold
-	// newlines. The Separator is a comma unless it is set.
+	// CSV lets Keys name columns: NAME, NAME:OPTS or F[OPTS]. Header has the names. Records end
+	// with NUL, as with ZeroEnded, because a value in quotes may contain newlines. The default
+	// Separator is a comma.
 	CSV    bool
 	Header []string
 
-	// JSON are keys of JSON lines, as user.name or user.age:nr. Without OPTS,
-	// values are ordered by type: nothing, null, false, true, numbers, strings.
+	// JSON has keys of JSON lines, such as user.name or user.age:nr. Without OPTS, values are
+	// ordered by type: no value, null, false, true, numbers, strings, arrays and objects.
 	JSON []string
 
-	Salt [SaltBytes]byte // of Random; one salt gives one order
+	Salt [SaltBytes]byte // for Random; each salt gives one order
 }
 
-// SaltBytes is the length of the salt of a random order. GNU sort takes as many from
-// its random source.
+// SaltBytes is the length of the salt of a random order. GNU sort reads as many bytes from its
+// random source.
 const SaltBytes = 16
 
-// New makes the job. It fails if a key or the separator is wrong, with an error
-// of kind errs.BadOptions.
+// New makes the job. It fails with an options error (package errs) if a key or the separator is
+// wrong.
 func New(o Options) (jobs.Chain, error) {
 	order, err := Compile(o)
 	if err != nil {
@@ -82,14 +79,13 @@ func New(o Options) (jobs.Chain, error) {
 		Ordered: true,
 		BuiltIn: true,
 	}
-	// The delimiter of the output is the same, as with sort -z.
+	// The delimiter applies to input and output, as with sort -z.
 	if o.ZeroEnded || o.CSV {
 		job.Delim = jobs.NUL
 	}
 	delim := job.Delim
 	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique, order: order} }
-	// Where the line is the key, the output is the key column and values stay empty.
-	// Otherwise the line travels as the value.
+	// If the line is the key, the reducer writes keys. Otherwise the line is the value.
 	identity := jobs.Identity{Out: jobs.KeyColumn, Unique: o.Unique}
 	if order.NeedsKey() {
 		job.AppendKey = order.AppendKey
@@ -99,17 +95,17 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{job}, nil
 }
 
-// mapper passes on the lines of a block. One attempt owns it, so it needs no lock.
+// mapper passes on the lines of a block. It belongs to one attempt.
 type mapper struct {
 	delim  byte
 	unique bool
 	order  *Order
-	// Reused for the next block.
+	// Scratch, reused for the next block.
 	lines []jobs.Span
 }
 
-// Map hands the whole block to the engine. It fails for a line that is no JSON, and for
-// an Emitter that is no jobs.Taker.
+// Map implements jobs.Mapper. It passes the whole block to the Emitter, which must be a
+// jobs.Taker. It fails for a line that is not JSON if the order needs JSON lines.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
 		return nil
@@ -119,7 +115,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return errors.New("sort: the Emitter cannot take blocks (jobs.Taker)")
 	}
 	m.lines = appendLines(m.lines[:0], b.Data, m.delim)
-	// The check is here and not in AppendKey, which cannot fail.
+	// The check is here because AppendKey cannot fail.
 	if m.order.json {
 		for _, s := range m.lines {
 			if err := m.order.Check(b.Data[s.Off : s.Off+s.Len]); err != nil {
@@ -127,7 +123,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 			}
 		}
 	}
-	// Repeats far apart are left to the reducer.
+	// This removes neighbouring repeats only. The reducer removes the others.
 	if m.unique {
 		m.lines = withoutRepeats(m.lines, b.Data)
 	}
@@ -135,11 +131,10 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// appendLines appends the spans of the lines of data, without their delimiter.
-// The last line may lack it.
-// Offsets have 32 bits, because a block is far smaller than 4 GiB.
+// appendLines appends the spans of the lines of data, without their delimiter. The last line
+// may lack it. data must have less than 4 GiB.
 //
-// hot: it sees each line; IndexByte does the search.
+// hot: one iteration for each line; IndexByte does the search.
 func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 	for off := 0; off < len(data); {
 		n := bytes.IndexByte(data[off:], delim)
@@ -152,11 +147,10 @@ func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 	return dst
 }
 
-// withoutRepeats removes, in place, each line that equals the one before it.
-// Only the first of equal lines is kept in the end, so the others need not be
-// collected.
+// withoutRepeats removes, in place, each line that equals the one before it. The result keeps
+// only the first of equal lines, so the others need not be sorted.
 //
-// hot: with -u it sees each line; mostly the length decides.
+// hot: with -u, one iteration for each line; mostly the lengths differ.
 func withoutRepeats(lines []jobs.Span, data []byte) []jobs.Span {
 	if len(lines) == 0 {
 		return lines

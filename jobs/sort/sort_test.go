@@ -104,8 +104,8 @@ func TestWrongKeysSayWhere(t *testing.T) {
 	}
 }
 
-// drawOptions draws random Options, and gnu holds the flags of GNU sort for
-// them. Flags that exclude each other do not meet.
+// drawOptions draws random Options. gnu has the same flags of GNU sort. It draws no flags that
+// exclude each other.
 func drawOptions(t *rapid.T) (o Options, gnu []string) {
 	add := func(name string, on *bool) {
 		if *on = rapid.IntRange(0, 3).Draw(t, name) == 0; *on {
@@ -161,7 +161,7 @@ func drawText(t *rapid.T) string {
 }
 
 func TestAnyOptionsOnAnyTextAgreeWithGNUSort(t *testing.T) {
-	// coreutils 9.1 puts .a before .0, all releases before and after it the other way.
+	// coreutils 9.1 puts .a before .0. All other releases put .0 before .a.
 	first, _ := jobtest.Tool(t, []jobtest.File{{Path: "f", Data: []byte(".0\n.a\n")}}, "sort", "-V", "f")
 	dotsDiffer := string(first) != ".0\n.a\n"
 	rapid.Check(t, func(rt *rapid.T) {
@@ -178,7 +178,7 @@ func TestAnyOptionsOnAnyTextAgreeWithGNUSort(t *testing.T) {
 	})
 }
 
-// GNU sort compares NaNs with the padding of their memory, so it is no oracle for them.
+// GNU sort also compares padding bytes of NaNs in its memory, so it cannot be the oracle.
 func TestNaNsStandBehindTextAndBeforeNumbers(t *testing.T) {
 	var last []byte
 	for _, text := range []string{"x", "nan", "-nan", "nan(0x100)", "NaN(3)", "nan(7)z", "-nan(7)", "-inf", "-1", "0", "1", "inf"} {
@@ -190,8 +190,8 @@ func TestNaNsStandBehindTextAndBeforeNumbers(t *testing.T) {
 	}
 }
 
-// Lines that look alike show where comparisons differ by little. Equal keys keep
-// their lines in order (-s), so that a wrong equality shows too.
+// Lines that look alike show small differences between comparisons. Lines with equal keys keep
+// their order (-s), so that a wrong equality shows too.
 func TestLinesThatLookAlikeAgreeWithGNUSort(t *testing.T) {
 	for _, c := range []struct {
 		flag    string
@@ -219,7 +219,7 @@ func TestLinesThatLookAlikeAgreeWithGNUSort(t *testing.T) {
 	}
 }
 
-// value returns, in a slow way, the number that -n sees.
+// value returns the number that -n reads, computed in a slow way.
 func value(s string) *big.Rat {
 	s = strings.TrimLeft(s, " \t\n")
 	end := 0
@@ -304,7 +304,7 @@ func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
 	}
 }
 
-// With -u, repeated lines are not passed on.
+// With -u, the mapper does not pass on repeated lines.
 func TestUniqueLeavesOutRepeats(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                  "",
@@ -389,8 +389,8 @@ func TestSpansAreTheLines(t *testing.T) {
 	})
 }
 
-// TestCompareIsTheOrderOfKeys draws orders and pairs of lines: Compare says what the keys of
-// AppendKey say.
+// TestCompareIsTheOrderOfKeys draws orders and pairs of lines. Compare must agree with the keys
+// of AppendKey.
 func TestCompareIsTheOrderOfKeys(t *testing.T) {
 	letters := []string{"", "n", "g", "h", "M", "V", "f", "d", "i", "df", "R"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -424,7 +424,7 @@ func TestCompareIsTheOrderOfKeys(t *testing.T) {
 }
 
 func TestUpperTurnsOnlyLettersOfASCII(t *testing.T) {
-	for at := range 19 { // in words of eight bytes, and behind them
+	for at := range 19 { // in words of eight bytes, and in the rest behind them
 		for c := range 256 {
 			text := bytes.Repeat([]byte{0xff}, 19)
 			text[at] = byte(c)

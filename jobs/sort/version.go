@@ -5,18 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// The codes that a version key is made of. Letters stand between versionEnd and all
-// other bytes.
+// The codes in a version key. Letters come after versionEnd and before all other bytes.
 const (
-	// A tilde lies before the end of the text, so that 1.0~rc1 comes before 1.0. Capitals
-	// lie before small letters.
+	// A tilde comes before the end of the text, so that 1.0~rc1 comes before 1.0. Capitals come
+	// before small letters.
 	versionTilde   = 1
-	versionEnd     = 2 // also the beginning of a number
+	versionEnd     = 2 // also begins a number
 	versionLetters = 3
 	versionOthers  = versionLetters + 52
 )
 
-// The first byte of a version key. The first three stand alone.
+// The first byte of a version key. For the first three, it is the whole key.
 const (
 	// The order is that of filevercmp: the empty text, then . and .., then hidden files.
 	versionEmpty = iota
@@ -26,17 +25,16 @@ const (
 	versionOther
 )
 
-// appendVersion appends a key that orders text as filevercmp of Gnulib does. The
-// text is divided into a name and file suffixes such as .tar.gz. The name is
-// compared first, and then, if names are equal, all of the text.
+// appendVersion appends a key that orders text as filevercmp of Gnulib does. The text is
+// divided into a name and file suffixes such as .tar.gz. Names are compared first. If they are
+// equal, the whole texts are compared.
 //
-// A part is a sequence of runs, by turns of bytes that are no digits and of
-// digits. A run of bytes becomes one code for each byte. Then come versionEnd
-// and the number: how many digits it has without zeros at its start, and these
-// digits. The end of a part counts as the number zero, so that a and a0 are equal;
-// behind it stands one more versionEnd.
-// Texts that differ only in zeros before numbers get the same key. The whole line
-// decides between them.
+// A part, a name or suffixes, consists of runs: a run of bytes that are not digits, then a run
+// of digits, and so on. A run of bytes becomes one code for each byte. Then come versionEnd and
+// the number: the count of its digits without zeros at its start, and these digits. The end of
+// a part counts as the number zero, so that a and a0 are equal. Another versionEnd follows it.
+//
+// Texts that differ only in zeros before numbers get the same key.
 func appendVersion(dst, text []byte) []byte {
 	switch {
 	case len(text) == 0:
@@ -53,8 +51,8 @@ func appendVersion(dst, text []byte) []byte {
 	name := text[:versionName(text)]
 	dst = appendVersionPart(dst, name)
 	suffix := text[len(name):]
-	// Here the names are equal. What follows tells them apart as the whole text does:
-	// a0.b has a number in front of the suffix, and a.b has none.
+	// The names are equal. As in the whole texts, a number in front of the suffix tells a0.b
+	// from a.b.
 	if isDigit(name[len(name)-1]) || len(suffix) == 0 {
 		dst = append(dst, versionEnd)
 	}
@@ -64,10 +62,10 @@ func appendVersion(dst, text []byte) []byte {
 	return appendVersionPart(dst, suffix)
 }
 
-// versionName returns the length of text, which is not empty, without the file
-// suffixes at its end. Suffixes are any number of a dot, a letter or tilde, and
-// more letters, digits or tildes. The first byte is never part of a suffix. The
-// loop looks for the last place behind which nothing but suffixes follows.
+// versionName returns the length of text without the file suffixes at its end. text is not
+// empty. Suffixes are any number of a dot, a letter or tilde, and more letters, digits or
+// tildes. The first byte is never part of a suffix. The loop finds the last offset behind which
+// there are only suffixes.
 func versionName(text []byte) int {
 	name := 0
 	for i := 0; i < len(text); {
@@ -81,8 +79,8 @@ func versionName(text []byte) int {
 	return name
 }
 
-// appendVersionPart appends the runs of a name or of suffixes, as appendVersion
-// describes. A length of FF or more digits takes nine bytes.
+// appendVersionPart appends the runs of a name or of suffixes (appendVersion). The count of
+// digits is one byte, or nine bytes if it is FF or more.
 func appendVersionPart(dst, text []byte) []byte {
 	for {
 		for len(text) > 0 && !isDigit(text[0]) {
@@ -105,9 +103,9 @@ func appendVersionPart(dst, text []byte) []byte {
 	}
 }
 
-// versionCode returns the code of a byte that is no digit: tilde, letters, then all
-// others in the order of their bytes.
-// Codes have no gaps, so the largest fits into one byte.
+// versionCode returns the code of a byte that is not a digit: first the tilde, then letters,
+// then all others in the order of their bytes. Codes have no gaps, so the largest one fits in a
+// byte.
 func versionCode(c byte) byte {
 	switch {
 	case c == '~':
@@ -117,7 +115,7 @@ func versionCode(c byte) byte {
 	case c >= 'A' && c <= 'Z':
 		return versionLetters + c - 'A'
 	}
-	before := byte(0) // digits, letters and the tilde, whose codes lie elsewhere
+	before := byte(0) // number of lower bytes that are digits, letters or the tilde
 	if c > '9' {
 		before += 10
 	}
@@ -133,7 +131,7 @@ func versionCode(c byte) byte {
 	return versionOthers + c - before
 }
 
-// isDigit and isLetter know ASCII alone, as the C locale does. A byte below the first
-// digit wraps to a large number.
+// isDigit and isLetter know only ASCII, as the C locale does. Bytes below '0' wrap around to
+// large numbers.
 func isDigit(c byte) bool  { return c-'0' < 10 }
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

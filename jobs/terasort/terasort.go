@@ -1,10 +1,9 @@
-// Package terasort is a job that sorts binary records of fixed size by the bytes with which they
-// begin. It is Hadoop's example TeraSort, which PUMA and the papers use. By default a record has
-// 100 bytes and its key 10, as TeraGen makes them (mrlocal gen records). Records with equal keys
-// keep their order.
+// Package terasort is a job that sorts binary records of fixed length by their first bytes. It is
+// Hadoop's example TeraSort, which PUMA and the papers use. By default a record has 100 bytes and its
+// key 10, as TeraGen makes them (mrlocal gen records). Records with equal keys keep their order.
 //
-// The engine samples the input for the bounds of the parts, and hands whole blocks to the
-// kvbuffer, so a record is copied once.
+// The engine samples the input for the bounds of the parts. The mapper passes whole blocks to the
+// kvbuffer, so each record is copied once.
 //
 // Memory: the spans of a block. Neighbours: package jobs; jobs/teravalidate checks the result.
 package terasort
@@ -26,12 +25,13 @@ type Options struct {
 // DefaultRecord is the record of TeraGen.
 const DefaultRecord = "fixed:100,key=10"
 
-// ParseRecord reads Options.Record. Without key= the whole record is the key.
+// ParseRecord parses Options.Record. Without key=, the whole record is the key. It fails with
+// an options error (package errs).
 func ParseRecord(text string) (recordBytes, keyBytes int, err error) {
 	if text == "" {
 		text = DefaultRecord
 	}
-	wrong := errs.Optionf("Options.Record "+text, "want fixed:BYTES,key=BYTES, with records of at most %d bytes and keys of 1 byte to a record", jobs.MaxRecordBytes)
+	wrong := errs.Optionf("Options.Record "+text, "want fixed:BYTES,key=BYTES, with records of at most %d bytes, and keys of at least 1 byte and at most a record", jobs.MaxRecordBytes)
 	size, ok := strings.CutPrefix(text, "fixed:")
 	size, key, keyed := strings.Cut(size, ",key=")
 	recordBytes, err = strconv.Atoi(size)
@@ -44,7 +44,7 @@ func ParseRecord(text string) (recordBytes, keyBytes int, err error) {
 	return recordBytes, keyBytes, nil
 }
 
-// New makes the job.
+// New makes the job. It fails with an options error (package errs) if Record is wrong.
 func New(o Options) (jobs.Chain, error) {
 	recordBytes, keyBytes, err := ParseRecord(o.Record)
 	if err != nil {
@@ -62,12 +62,13 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{job}, nil
 }
 
+// mapper passes on records.
 type mapper struct {
-	bytes int // of a record
-	spans []jobs.Span
+	bytes int         // length of a record
+	spans []jobs.Span // of the current block; reused
 }
 
-// Map passes on the records of a block as they lie.
+// Map passes on the records of a block. The Emitter must be a jobs.Taker.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	taker, ok := out.(jobs.Taker)
 	if !ok {

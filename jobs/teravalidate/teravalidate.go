@@ -1,13 +1,13 @@
 // Package teravalidate is a job that checks the result of a terasort (Hadoop's example
-// TeraValidate): that records ascend by key within each file and from file to file, in the order
-// in which files are given. The result is a line "error TAB …" for each place where they do not,
-// then "records TAB number" and "checksum TAB sum". The sum is that of the CRC-32 of all records, in
-// hexadecimal, as TeraChecksum prints it: a sort does not change it.
+// TeraValidate). The keys of records must ascend within each file and from file to file, in the
+// order in which the user names the files. The result has a line "error TAB …" for each violation,
+// then "records TAB number" and "checksum TAB sum". The checksum is the sum of the CRC-32 of all
+// records, in hexadecimal, as TeraChecksum prints it. A sort does not change it.
 //
-// A map emits the first and the last key of each block under the place of the block. The only
-// reduce gets all blocks as one group, in the order of the input.
+// A map emits the first and the last key of each block. The key of that record is the position of the
+// block in the input. So the only reduce gets all blocks as one group, in the order of the input.
 //
-// Memory: two keys a block. Neighbours: jobs/terasort sorts and reads the form of a record.
+// Memory: two keys for each block. Neighbours: jobs/terasort sorts, and parses the form of a record.
 package teravalidate
 
 import (
@@ -20,7 +20,7 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options say what a record is, in bytes.
+// Options are the lengths of a record and of its key, in bytes (terasort.ParseRecord).
 type Options struct{ RecordBytes, KeyBytes int }
 
 // New makes the job.
@@ -33,12 +33,15 @@ func New(o Options) (jobs.Chain, error) {
 	}}, nil
 }
 
+// mapper checks blocks. key and value are scratch.
 type mapper struct {
 	o          Options
 	key, value []byte
 }
 
-// Map checks a block. The key is its place in the input; the value is what stands in piece.
+// Map checks a block. The key is the position of the block: file and offset. The value has four
+// numbers of 8 bytes: records, sum of the CRC-32, violations, and offset of the first one. The
+// first key, the last key and the path of the file follow.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	var records, sum, wrong, at uint64
 	var first, last []byte
@@ -71,7 +74,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 
 type reducer struct{ o Options }
 
-// Reduce compares each block with the one before it.
+// Reduce compares the first key of each block with the last key of the block before.
 func (r *reducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
 	var records, sum uint64
 	var last []byte

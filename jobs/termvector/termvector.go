@@ -1,14 +1,14 @@
-// Package termvector is a job that lists the most frequent words of each host (Term-Vector of
-// PUMA, Purdue's MapReduce benchmarks). A host is a file here. The result is
-// "file TAB word:count,word:count…", in the order of the input: by falling count, then by word.
-// Words that are rarer than Options.Min are left out.
+// Package termvector is a job that lists the most frequent words of each host (Term-Vector of PUMA,
+// Purdue's MapReduce benchmarks). A host is a file here. The result has a line for each file, in the
+// order of the input: "file TAB word:count,word:count…", by descending count, then by word. Words
+// with a count below Options.Min are left out.
 //
-// The key is the number of the file and a word, and the group is the file. So one reduce sees all
-// words of a file in order, and need not collect the values of each. The name of the file is a key
-// as well, which comes before the words.
+// The key is the number of the file and a word, and the group is the file. So one reduce gets all
+// words of a file, and equal words are neighbours. The name of the file is a key too, which comes
+// before the words.
 //
-// Memory: a reduce collects the words of one file that are frequent enough, and charges them
-// to the bound of the run. Neighbours: package jobs finds words and adds counts.
+// Memory: a reduce collects the frequent words of one file, and charges them to the memory bound of
+// the run. Neighbours: package jobs finds words and adds counts.
 package termvector
 
 import (
@@ -24,7 +24,7 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// DefaultMin is Options.Min if that is 0.
+// DefaultMin replaces an Options.Min of 0.
 const DefaultMin = 10
 
 // Options say which words are frequent.
@@ -32,7 +32,7 @@ type Options struct {
 	Min int64 // least count of a word in a file; 0: DefaultMin
 }
 
-// New makes the job.
+// New makes the job. It fails with an options error (package errs) if Min is negative.
 func New(o Options) (jobs.Chain, error) {
 	if o.Min < 0 {
 		return nil, errs.Optionf("Options.Min "+strconv.FormatInt(o.Min, 10), "must not be negative")
@@ -47,19 +47,21 @@ func New(o Options) (jobs.Chain, error) {
 	}}, nil
 }
 
-// A key is a file in 4 bytes, what follows, and that.
+// A key is the number of the file in 4 bytes, a byte that says which text follows, and that
+// text.
 const (
 	fileBytes = 4
-	isName    = 0
-	isWord    = 1
+	isName    = 0 // the name of the file
+	isWord    = 1 // a word
 )
 
+// mapper emits the words of files.
 type mapper struct {
 	lines.DocumentWords
-	head []byte // of the keys of words
+	head []byte // beginning of the keys of words
 }
 
-// Map emits each word behind its file.
+// Map emits each word of a block behind the number of its file.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if b.File != m.File {
 		m.File, m.head = b.File, binary.BigEndian.AppendUint32(m.head[:0], uint32(b.File))
@@ -70,17 +72,19 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
+// term is a word and its count in a file.
 type term struct {
 	word  string
 	count uint64
 }
 
+// reducer writes the frequent words of files.
 type reducer struct {
 	lines.Growing
-	min    uint64
-	terms  []term
-	word   []byte
-	count  uint64
+	min    uint64 // Options.Min
+	terms  []term // frequent words of the current file
+	word   []byte // the current word
+	count  uint64 // its count so far
 	charge func(int64) bool
 }
 
@@ -90,7 +94,8 @@ func (r *reducer) Begin(a jobs.OwnAttempt) {
 	r.charge = a.Charge
 }
 
-// Reduce writes the frequent words of a file. Counts of one word come from several maps.
+// Reduce emits the frequent words of a file. The counts of a word come from several maps, so
+// Reduce adds them up.
 func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	const n = fileBytes + 1
 	name := key[n:]
@@ -129,9 +134,10 @@ func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// keep keeps the word at hand if it is frequent enough.
+// keep adds the current word to terms if it is frequent. It fails if the run has no memory for
+// it.
 func (r *reducer) keep() error {
-	const termBytes = 40 // beside the word
+	const termBytes = 40 // about the memory of a term without its word
 	if r.count < r.min {
 		return nil
 	}

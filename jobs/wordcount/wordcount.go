@@ -1,13 +1,12 @@
 // Package wordcount is a job that counts words, like the first example of Hadoop.
 //
-// jobs.Words finds the words of a block, some hundred at a time. The mapper
-// passes them to the kvbuffer, where jobs.Sum adds the counts. The result is
-// "word TAB count" in byte order of the words. With Top, it is ordered by falling
-// count, then by word: a second job sorts the counts of the first one.
+// jobs.Words finds the words of a block, several hundred at a time. The mapper passes them to the
+// kvbuffer, where jobs.Sum adds the counts. The result is "word TAB count" in byte order of the
+// words. With Top, a second job sorts the counts: the result is then in descending order of counts,
+// and words with equal counts are in byte order.
 //
-// Memory: words are slices of the block, and are not copied here. With IgnoreCase
-// the mapper changes the block in place; a second attempt on the same block then
-// changes nothing.
+// Memory: words are slices of the block and are not copied here. With IgnoreCase, the mapper changes
+// the block in place; a second attempt on the same block changes nothing.
 //
 // Neighbours: package jobs defines jobs and finds words; jobs/jobtest is the
 // reference of the tests.
@@ -22,16 +21,15 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// Options say what a word is and how many words are wanted. By default, words
-// are runs of bytes other than space, TAB, newline, carriage return and form
-// feed, as in StringTokenizer of Java.
+// Options say what a word is and which words are printed. By default, words are runs of bytes
+// other than space, TAB, newline, carriage return and form feed, as in Java's StringTokenizer.
 type Options struct {
-	IgnoreCase bool  // A to Z count as a to z; other letters are not changed
+	IgnoreCase bool  // A to Z count as a to z; other letters do not change
 	Alnum      bool  // words are runs of ASCII letters and digits
-	Top        int64 // only the Top most frequent words, by count, then by word; 0: all words
+	Top        int64 // only the Top most frequent words, by descending count, then by word; 0: all words
 }
 
-// New makes the job.
+// New makes the job. It fails with an options error (package errs) if Top is negative.
 func New(o Options) (jobs.Chain, error) {
 	if o.Top < 0 {
 		return nil, errs.Optionf("Options.Top "+strconv.FormatInt(o.Top, 10), "must not be negative")
@@ -52,15 +50,14 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{count, lines.TopJob("wordcount-top", jobs.Newline, top, func() lines.CountFormat { return format{} })}, nil
 }
 
-// mapper emits each word with the number 1. one is that number as the sum reads it, and is never
-// changed.
+// mapper emits each word with the count 1.
 type mapper struct {
-	one   [8]byte
+	one   [8]byte // the count 1 in the format of jobs.Sum; never changed
 	lower bool
 	words *jobs.Words
 }
 
-// newMapper returns a mapper for one attempt: its Words has buffers of its own.
+// newMapper returns a mapper for one attempt.
 func newMapper(o Options) *mapper {
 	m := &mapper{lower: o.IgnoreCase}
 	if o.Alnum {
@@ -72,7 +69,7 @@ func newMapper(o Options) *mapper {
 	return m
 }
 
-// Map emits the words of a block. It may change the block, which belongs to it during the call.
+// Map emits the words of a block. It may change the block, which it owns until it returns.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.lower {
 		lines.Lower(b.Data)
@@ -83,7 +80,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// format is "word TAB count", as the reducer of a count without Top writes it.
+// format is "word TAB count", the format of the reducer without Top.
 type format struct{}
 
 // Append implements lines.CountFormat.
@@ -91,7 +88,7 @@ func (format) Append(dst, word []byte, count uint64) []byte {
 	return strconv.AppendUint(append(append(dst, word...), '\t'), count, 10)
 }
 
-// Cut implements lines.CountFormat. A word has no TAB, so the last one ends it.
+// Cut implements lines.CountFormat. A word has no TAB, so the only TAB ends it.
 func (format) Cut(record []byte) (word []byte, count uint64, ok bool) {
 	tab := bytes.LastIndexByte(record, '\t')
 	count, err := strconv.ParseUint(string(record[tab+1:]), 10, 64)

@@ -69,7 +69,7 @@ func TestTopMustNotBeNegative(t *testing.T) {
 	}
 }
 
-// naive counts words by looking at one byte after the other.
+// naive counts words byte by byte.
 func naive(o Options, text string) map[string]int {
 	counts := map[string]int{}
 	isWord := func(c byte) bool { return !strings.ContainsRune(" \t\n\r\f", rune(c)) || c >= 0x80 }

@@ -1,10 +1,12 @@
-// Package compress compresses results. A Writer compresses one text as it comes, as a part file
-// does on the thread of its attempt. A Queue compresses several blocks of a text at a time, and
-// writes them in order.
+// Package compress compresses results. A Writer compresses a text on the goroutine that writes it,
+// for example a part file on the thread of its attempt. A Queue compresses several blocks of a text
+// at a time, and writes them in order.
 //
-// What they write is a sequence of gzip members or zstd frames, each of 1 MiB of text (the last
-// one of less). The bytes depend on the text alone, and not on how or by how many threads it was
-// compressed.
+// Both write a sequence of gzip members or zstd frames, called blocks here. Each block has 1 MiB of
+// text; the last one may have less. The bytes depend only on the text, not on the number of threads.
+//
+// Memory: both copy or compress a []byte before the method returns. Neighbours: package output calls
+// this package; output/spool holds blocks that wait.
 package compress
 
 import (
@@ -23,8 +25,8 @@ import (
 // Format says how a result is compressed.
 type Format uint8
 
-// BySuffix is the default: a file whose name ends in .gz or .zst is compressed, and nothing
-// else is. A directory has no suffix.
+// The formats. BySuffix is the default: the name of the file decides. If it ends in .gz or
+// .zst, the result is compressed. A directory has no suffix, so it is not compressed.
 const (
 	BySuffix Format = iota
 	None
@@ -32,7 +34,7 @@ const (
 	Zstd
 )
 
-// Suffix returns what the name of a compressed file ends in, as in Hadoop.
+// Suffix returns the end of the names of compressed files, as in Hadoop.
 func (c Format) Suffix() string {
 	switch c {
 	case Gzip:
@@ -43,9 +45,9 @@ func (c Format) Suffix() string {
 	return ""
 }
 
-// Of returns the compression of a result in a file of this name; "" is no file. It is never
-// BySuffix. A suffix that promises a format that cannot be written is an options error,
-// unless c itself names a compression.
+// Of returns the format of a result in the given file; "" means that the result is not one
+// file. It never returns BySuffix. If c is BySuffix and the suffix names a format that mrlocal
+// cannot write, Of fails with an options error.
 func (c Format) Of(file string) (Format, error) {
 	if c != BySuffix {
 		return c, nil
@@ -63,40 +65,40 @@ func (c Format) Of(file string) (Format, error) {
 }
 
 const (
-	// blockBytes of text make a gzip member or a zstd frame. A result is a sequence of those,
-	// which every decoder takes for one file. So blocks are compressed independently of each
-	// other, and the bytes of a result depend on its text alone.
+	// blockBytes is the length of the text of a block, a gzip member or a zstd frame. Every
+	// decoder reads a sequence of them as one file. So blocks are compressed independently, and
+	// the bytes of a result depend only on its text.
 	blockBytes = 1 << 20
 
-	// EncoderBytes is what an encoder and its buffer take at most.
+	// EncoderBytes is the most memory that an encoder and its buffer take.
 	EncoderBytes = 2 << 20
 
-	zstdWindowBytes  = 512 << 10 // an encoder keeps twice as much
-	packedBufferSize = 32 << 10  // bytes; encoders write a few bytes at a time
+	zstdWindowBytes  = 512 << 10 // an encoder keeps twice as many bytes
+	packedBufferSize = 32 << 10  // bytes; gathers the small writes of encoders
 )
 
-// encoder is what gzip.Writer and zstd.Encoder have in common. Close ends a member; Reset
-// begins one, also after an error.
+// encoder is the common part of gzip.Writer and zstd.Encoder. Close ends a block. Reset begins
+// one, also after an error.
 type encoder interface {
 	io.WriteCloser
 	Reset(io.Writer)
 }
 
-// Writer writes text as members of blockBytes of text each. One goroutine uses it.
+// Writer compresses text in blocks of blockBytes. Only one goroutine may use it.
 type Writer struct {
 	w       *bufio.Writer
 	encoder encoder
-	left    int  // bytes of text that the open member still takes; 0: none is open
-	some    bool // a member was begun
+	left    int  // bytes of text that still fit in the open block; 0: no block is open
+	some    bool // a block was begun
 }
 
-// NewWriter makes a Writer of Gzip or Zstd that writes to w.
+// NewWriter makes a Writer of format c, Gzip or Zstd, that writes to w.
 func NewWriter(c Format, w io.Writer) (*Writer, error) {
 	m := &Writer{w: bufio.NewWriterSize(w, packedBufferSize)}
 	var err error
 	switch c {
 	case Gzip:
-		// The fastest level: the next ones take twice the time for a tenth of the size.
+		// The next levels of gzip take twice the time and save a tenth of the size.
 		m.encoder, err = gzip.NewWriterLevel(m.w, gzip.BestSpeed)
 	case Zstd:
 		m.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
@@ -107,13 +109,13 @@ func NewWriter(c Format, w io.Writer) (*Writer, error) {
 	return m, err
 }
 
-// reset makes m write to another writer, as if it were new.
+// reset makes m a new Writer to w. It keeps the memory of the encoder.
 func (m *Writer) reset(w io.Writer) {
 	m.w.Reset(w)
 	m.left, m.some = 0, false
 }
 
-// Write compresses text.
+// Write compresses text. It returns how many bytes of text it has taken.
 func (m *Writer) Write(text []byte) (int, error) {
 	written := 0
 	for len(text) > 0 {
@@ -134,14 +136,14 @@ func (m *Writer) Write(text []byte) (int, error) {
 	return written, nil
 }
 
-// begin begins a member.
+// begin begins a block.
 func (m *Writer) begin() {
 	m.encoder.Reset(m.w)
 	m.left, m.some = blockBytes, true
 }
 
-// Close ends the last member. An empty text is a member without text, so that decoders take
-// the result for what its name says. It does not close the writer below.
+// Close ends the last block and writes it out. An empty text becomes a block without text,
+// because a decoder refuses an empty file. Close does not close the underlying writer.
 func (m *Writer) Close() error {
 	if !m.some {
 		m.begin()
@@ -158,7 +160,7 @@ func (m *Writer) Close() error {
 	return m.w.Flush()
 }
 
-// decompress returns a reader of the text of the first members of r.
+// decompress returns a reader of the text of r, which begins with a block of format c.
 func decompress(c Format, r io.Reader) (io.ReadCloser, error) {
 	if c == Gzip {
 		return gzip.NewReader(r)

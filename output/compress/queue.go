@@ -12,61 +12,63 @@ import (
 	"mrlocal/output/spool"
 )
 
-// Sink takes compressed bytes. Only Rewind of a Queue needs Offset and Rewind.
+// Sink receives compressed bytes. Only Queue.Rewind needs Offset and Rewind.
 type Sink interface {
 	io.Writer
-	Offset() int64             // bytes written
-	Rewind(offset int64) error // takes back everything behind offset
+	Offset() int64             // bytes written so far
+	Rewind(offset int64) error // drops everything behind offset
 }
 
-// Options say how a Queue works.
+// Options are the options of a Queue.
 type Options struct {
 	Format  Format // Gzip or Zstd
-	Workers int    // blocks that are compressed at a time; 0: one
+	Workers int    // most blocks that are compressed at a time; 0: one
 
-	// Where text waits: see spool.New. Encoders are leased from Memory too.
+	// Memory and CreateTemp are those of spool.New. Encoders are leased from Memory too.
 	Memory     *membudget.Budget
 	CreateTemp func() (*disk.TempFile, error)
 }
 
 // Queue compresses a text, several blocks at a time.
 //
-// Text collects in a spool until it is a block. The block is compressed by a goroutine of its
-// own, or by the caller if there is no memory for a second encoder. What is ready waits in a
-// spool until all blocks before it are written.
+// Text collects in a spool until it is a block. A goroutine of its own compresses the block. If
+// there is no memory for another encoder, the caller compresses it. A compressed block waits in
+// a spool until all blocks before it are written.
 //
 //	text  ──►  | block | block | block | bl...
 //	              │       │       └ running
 //	              │       └ ready
 //	              ▼ written
 //
-// One goroutine at a time uses it, but Abort may be called at any moment.
+// Only one goroutine at a time may use it. Abort may be called by any goroutine at any moment.
 type Queue struct {
 	o   Options
 	out Sink
 
-	// Text waits in spools, so that memory pressure can move it to disk.
-	text      *spool.Spool // of the block that is filled; nil: it is empty
+	// Text waits in spools, so that the budget can move it to disk.
+	text      *spool.Spool // of the block that is being filled; nil: it is empty
 	textBytes int64
-	blocks    int64          // that are complete
-	waiting   []*packedBlock // complete and not yet written, in order
+	blocks    int64          // number of complete blocks
+	waiting   []*packedBlock // complete blocks that are not written yet, in order
 	encoders  sync.Pool      // of *Writer
 
-	// Where Rewind may have to go back to.
+	// Where Rewind may return to.
 	markBlock, markOffset int64 // a block, and where it begins in out once it is written
 
 	running sync.WaitGroup
 	mu      struct {
 		sync.Mutex
 		aborted bool
-		spools  map[*spool.Spool]struct{} // that are in use
+		spools  map[*spool.Spool]struct{} // all that are in use, for Abort
 	}
 }
 
-// errAborted ends a write after Abort, as the spools do that Abort has released.
+// errAborted is the error of a write after Abort. Spools that Abort has released return the
+// same error.
 var errAborted = fmt.Errorf("output: compress: %w", os.ErrClosed)
 
-// packedBlock is a block on its way. packed and err are set when ready is closed.
+// packedBlock is a block that is being compressed, or waits to be written. packed and err may
+// be read after ready is closed.
 type packedBlock struct {
 	text   *spool.Spool
 	packed *spool.Spool
@@ -82,7 +84,8 @@ func NewQueue(o Options, out Sink) *Queue {
 	return k
 }
 
-// Write adds text. It writes out what is ready when the next block is complete.
+// Write adds text, which it copies. Each time a block is complete, it starts to compress the
+// block, and may write finished blocks to the sink.
 func (k *Queue) Write(text []byte) (int, error) {
 	written := 0
 	for len(text) > 0 {
@@ -107,7 +110,7 @@ func (k *Queue) Write(text []byte) (int, error) {
 	return written, nil
 }
 
-// complete compresses the block that is full, now or on another goroutine.
+// complete compresses the block that is full: on another goroutine, or on this one.
 func (k *Queue) complete() error {
 	text := k.text
 	k.text, k.textBytes = nil, 0
@@ -115,7 +118,7 @@ func (k *Queue) complete() error {
 		return err
 	}
 	if lease := k.room(); lease != nil {
-		// The oldest blocks are written first. This also bounds how many spools wait.
+		// Writing the oldest block first bounds the number of spools that wait.
 		for len(k.waiting) >= k.o.Workers {
 			if err := k.writeOldest(); err != nil {
 				lease.Close()
@@ -133,8 +136,8 @@ func (k *Queue) complete() error {
 	return k.pack(text, k.out)
 }
 
-// room reserves memory for an encoder; nil: the block is compressed by the caller, whose
-// floor has room for one.
+// room reserves memory for another encoder. It returns nil if there is none. The caller then
+// compresses the block itself; the floor of its attempt covers one encoder.
 func (k *Queue) room() *membudget.Lease {
 	if k.o.Workers == 1 || k.o.Memory == nil {
 		return nil
@@ -146,8 +149,8 @@ func (k *Queue) room() *membudget.Lease {
 	return lease
 }
 
-// start compresses a block on a goroutine of its own, which needs nothing that another one
-// may hold: it always ends.
+// start compresses a block on a goroutine of its own. The goroutine waits for no other one, so
+// it always ends.
 func (k *Queue) start(text *spool.Spool, lease *membudget.Lease) error {
 	packed, err := k.newSpool()
 	if err != nil {
@@ -157,14 +160,14 @@ func (k *Queue) start(text *spool.Spool, lease *membudget.Lease) error {
 	b := &packedBlock{text: text, packed: packed, ready: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.mu.aborted { // Abort waits only for goroutines that it sees
+	if k.mu.aborted { // Abort waits only for goroutines that have started before it
 		lease.Close()
 		return errAborted
 	}
 	k.waiting = append(k.waiting, b)
 	k.blocks++
 	k.running.Go(func() {
-		// Deferred calls run last to first: the lease is back before anybody goes on.
+		// Deferred calls run last to first, so the lease is closed before ready is.
 		defer close(b.ready)
 		defer lease.Close()
 		if b.err = k.pack(b.text, b.packed); b.err == nil {
@@ -191,12 +194,12 @@ func (k *Queue) pack(text *spool.Spool, w io.Writer) error {
 	if err := c.Close(); err != nil {
 		return err
 	}
-	// An encoder that has failed is not put back.
+	// An encoder that has failed is not reused.
 	k.encoders.Put(c)
 	return nil
 }
 
-// writeOldest waits for the oldest block and writes it.
+// writeOldest waits until the oldest block is compressed, and writes it to the sink.
 func (k *Queue) writeOldest() error {
 	b := k.waiting[0]
 	<-b.ready
@@ -206,7 +209,7 @@ func (k *Queue) writeOldest() error {
 	k.beginBlock()
 	k.waiting = k.waiting[1:]
 	defer k.release(b.packed)
-	// The struct hides what else the sink can do: it counts the bytes of Write.
+	// The struct hides the sink's ReadFrom, which would not count the bytes.
 	_, err := b.packed.WriteTo(struct{ io.Writer }{k.out})
 	return err
 }
@@ -221,14 +224,16 @@ func (k *Queue) writeAll() error {
 	return nil
 }
 
-// beginBlock notes where the marked block begins, if it is the next one to be written.
+// beginBlock is called before a block is written. If it is the marked block, beginBlock records
+// where it begins.
 func (k *Queue) beginBlock() {
 	if k.blocks-int64(len(k.waiting)) == k.markBlock {
 		k.markOffset = k.out.Offset()
 	}
 }
 
-// Finish writes what is left. An empty result is one member without text.
+// Finish compresses and writes the rest of the text. An empty text becomes a block without
+// text.
 func (k *Queue) Finish() error {
 	if k.text == nil && k.blocks > 0 {
 		return k.writeAll()
@@ -245,15 +250,16 @@ func (k *Queue) Finish() error {
 	return k.writeAll()
 }
 
-// Mark says that Rewind may be called with the present length of the text.
+// Mark allows Rewind to return to the current end of the text.
 func (k *Queue) Mark() { k.markBlock, k.markOffset = k.blocks, math.MaxInt64 }
 
-// Rewind takes back all text behind offset, where Mark was called. Text of the marked block
-// that came before offset is kept. If the block is written, that text is read back from file.
+// Rewind drops all text behind offset, the length of the text at the last Mark. It keeps the
+// text of the marked block before offset. If that block is written already, Rewind reads its
+// text back from file.
 func (k *Queue) Rewind(offset int64, file io.ReaderAt) error {
 	keepBytes := offset % blockBytes
 	var before io.Reader
-	// The marked block is still being filled, so its text is at hand.
+	// The marked block is still being filled, so its text is in k.text.
 	if k.blocks == k.markBlock {
 		if keepBytes > 0 {
 			r := k.text.NewReader()
@@ -273,7 +279,7 @@ func (k *Queue) Rewind(offset int64, file io.ReaderAt) error {
 			before = r
 		}
 	}
-	// The text is copied first: Rewind of the sink takes away the bytes that it is read from.
+	// The text is copied before the sink drops the bytes from which it is read.
 	kept, err := k.keep(before, keepBytes)
 	if err == nil && k.blocks > k.markBlock {
 		err = k.out.Rewind(k.markOffset)
@@ -288,7 +294,7 @@ func (k *Queue) Rewind(offset int64, file io.ReaderAt) error {
 	return nil
 }
 
-// keep copies the first bytes of r to a new spool; none: it returns nil.
+// keep copies the first bytes of r to a new spool. It returns nil if bytes is 0.
 func (k *Queue) keep(r io.Reader, bytes int64) (*spool.Spool, error) {
 	if bytes == 0 {
 		return nil, nil
@@ -324,8 +330,8 @@ func (k *Queue) release(s *spool.Spool) {
 	s.Release()
 }
 
-// Abort frees everything and waits for the goroutines, which take milliseconds. A write that
-// is stuck in a pipe is not waited for.
+// Abort frees everything. It waits for goroutines that compress, which takes milliseconds. It
+// does not wait for a write that is stuck in a pipe.
 func (k *Queue) Abort() {
 	k.mu.Lock()
 	k.mu.aborted = true

@@ -1,6 +1,6 @@
-// Package spool holds text between its writing and its reading: in memory while there is room,
-// and then in a temporary file. Package output keeps parts in spools that wait for their turn,
-// and package engine keeps the parts that the next job of a chain reads.
+// Package spool holds text between its writing and its reading. The text is in memory as long as
+// the budget has room, and then in a temporary file. Package output keeps parts in spools until it
+// is their turn. Package engine keeps parts in spools for the next job of a chain.
 package spool
 
 import (
@@ -16,51 +16,51 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// leastPieceBytes is the first piece of a spool in memory. Most of what waits is short;
-// later pieces are up to a whole chunk.
+// leastPieceBytes is the length of the first piece of a spool in memory. Most texts are short.
+// Later pieces are longer, up to a whole chunk.
 const leastPieceBytes = 4 << 10
 
-// Spool holds text that is written once, until it is needed: in memory while the budget
-// grants it, and then in a temporary file. What is in memory can be evicted at any time. One
-// goroutine writes and calls Seal; then any number of goroutines read. Evict and Release may
-// be called from any goroutine at any moment.
+// Spool holds text that is written once. The text is in memory as long as the budget grants it,
+// and then in a temporary file. The budget may evict it from memory at any time. One goroutine
+// writes and calls Seal; then any number of goroutines read. Any goroutine may call Evict and
+// Release at any moment.
 type Spool struct {
 	memory     *membudget.Budget
 	createTemp func() (*disk.TempFile, error)
 
 	mu struct {
 		sync.RWMutex
-		// The lease and the pieces come and go together.
+		// The lease and the pieces are taken and freed together.
 		lease  *membudget.Lease // nil: nothing in memory
-		cancel func()           // of the registration as evictable
+		cancel func()           // ends the registration as evictable
 		pieces []spoolPiece
-		bytes  int64
+		bytes  int64 // that are in use in the chunk
 
 		file *disk.TempFile // nil: the text is in memory
 		name string         // of the temporary file; "": the text is in memory
 
 		state state
-		// passing is no state: it comes and goes in each of them. WriteTo sets it while it
-		// reads the pieces without the lock, so nothing may free them. Whatever asks for
-		// that meanwhile, an eviction gives up, and a release leaves it to WriteTo.
+		// passing says that WriteTo is reading the pieces without the lock, so nothing may free
+		// them. Meanwhile Evict does nothing, and Release leaves the freeing to WriteTo.
+		// passing is not a state, because it may be set in each state.
 		passing bool
 		err     error // the first one of a Write or Seal
 	}
 }
 
-// state is how far a spool has come.
+// state is the state of a spool.
 type state uint8
 
 const (
 	writing  state = iota // Write appends
-	sealed                // the text is complete; a file holds no descriptor while it waits
-	released              // nobody needs the text; it is freed, or WriteTo frees it at its end
+	sealed                // the text is complete; a file needs no descriptor until it is read
+	released              // the text is freed, or WriteTo will free it at its end
 )
 
 func (s state) String() string { return [...]string{"writing", "sealed", "released"}[s] }
 
-// Next lists the states that may follow s. A failed attempt releases a spool that it still
-// writes.
+// Next returns the states that may follow s. A failed attempt releases a spool that is not
+// sealed.
 func (s state) Next() []state {
 	return [...][]state{writing: {sealed, released}, sealed: {released}, released: nil}[s]
 }
@@ -72,14 +72,14 @@ type spoolPiece struct {
 	bytes int   // of the chunk that are in use
 }
 
-// New makes an empty spool, which holds nothing until the first Write. Without memory
-// everything goes to a file. Without createTemp nothing does, and text that does not fit in
-// memory is an error.
+// New makes an empty spool, which takes no resources until the first Write. If memory is nil,
+// all text goes to a file. If createTemp is nil, text that does not fit in memory is an error.
 func New(memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spool {
 	return &Spool{memory: memory, createTemp: createTemp}
 }
 
-// Write appends p, which it copies. Errors are sticky.
+// Write appends p, which it copies. If the memory is used up, it moves the text to a file.
+// Errors are sticky.
 func (s *Spool) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,8 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n + m, s.mu.err
 }
 
-// keep copies as much of p to memory as the budget has room for.
+// keep copies as much of p to memory as the budget allows, and returns how many bytes it has
+// copied.
 func (s *Spool) keep(p []byte) (kept int) {
 	for kept < len(p) {
 		// Only the last piece has room left.
@@ -126,14 +127,13 @@ func (s *Spool) keep(p []byte) (kept int) {
 	return kept
 }
 
-// addPiece takes the next piece: about as long as all pieces together, or as wantBytes. It
-// reports false where there is no memory.
+// addPiece takes the next piece. It is about as long as the text so far, or as wantBytes.
+// addPiece returns false if there is no memory.
 func (s *Spool) addPiece(wantBytes int) bool {
 	if s.memory == nil {
 		return false
 	}
-	// The lease and the registration come with the first bytes, so that an empty spool costs
-	// nothing.
+	// An empty spool has neither a lease nor a registration.
 	if s.mu.lease == nil {
 		lease, ok := s.memory.TryReserve(0)
 		if !ok {
@@ -150,13 +150,13 @@ func (s *Spool) addPiece(wantBytes int) bool {
 		return false
 	}
 	take := func() (*membudget.Chunk, bool) { return s.mu.lease.Piece(int(bytes)) }
-	// Piece divides a chunk among several users; a whole chunk is taken as such.
+	// Lease.Piece takes at most half a chunk.
 	if bytes > membudget.ChunkBytes/2 {
 		take = s.mu.lease.Chunk
 	}
 	chunk, ok := take()
 	if !ok {
-		// The room was granted, but there is no chunk: the grant is given back.
+		// The lease has grown, but there is no chunk.
 		s.mu.lease.Shrink(bytes)
 		return false
 	}
@@ -164,8 +164,8 @@ func (s *Spool) addPiece(wantBytes int) bool {
 	return true
 }
 
-// spill moves the text from memory to a temporary file. After an error the text is still in
-// memory, and there is no file.
+// spill moves the text from memory to a temporary file. After an error the text stays in
+// memory, and there is no file. The caller holds s.mu.
 func (s *Spool) spill() error {
 	if s.createTemp == nil {
 		return fmt.Errorf("spooled output: %d bytes: %w", s.mu.bytes, membudget.ErrNoRoom)
@@ -176,11 +176,9 @@ func (s *Spool) spill() error {
 	}
 	for _, p := range s.mu.pieces {
 		if _, err := f.Write(p.chunk.Data[:p.bytes]); err != nil {
-			// The half-written file is removed, and the text stays in memory.
 			return errors.Join(fmt.Errorf("spooled output: %w", err), f.Remove())
 		}
 	}
-	// From here on the text is in the file.
 	s.mu.file = f
 	s.freeMemory()
 	return nil
@@ -196,14 +194,15 @@ func (s *Spool) freeMemory() {
 	}
 }
 
-// Evict moves what is in memory to a file, unless it is being passed on.
+// Evict moves the text from memory to a file and returns the number of bytes that this frees.
+// It does nothing if WriteTo is reading the memory.
 func (s *Spool) Evict() (freedBytes int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.lease == nil || s.mu.passing {
 		return 0, nil
 	}
-	// Read before spill closes the lease.
+	// spill closes the lease.
 	freedBytes = s.mu.lease.Granted()
 	if err := s.spill(); err != nil {
 		return 0, err
@@ -214,8 +213,8 @@ func (s *Spool) Evict() (freedBytes int64, err error) {
 	return freedBytes, err
 }
 
-// closeFile gives back the descriptor, because many spools may wait at once and descriptors
-// are few.
+// closeFile closes the descriptor of the file, because many spools may wait at once and
+// descriptors are few.
 func (s *Spool) closeFile() error {
 	if s.mu.file == nil {
 		return nil
@@ -226,7 +225,7 @@ func (s *Spool) closeFile() error {
 	return s.mu.err
 }
 
-// Seal ends the writing. It returns the first error of a Write. After Release, and when
+// Seal ends the writing. It returns the first error of a Write. After Release, and when it is
 // called again, it changes nothing.
 func (s *Spool) Seal() error {
 	s.mu.Lock()
@@ -238,15 +237,15 @@ func (s *Spool) Seal() error {
 	return s.closeFile()
 }
 
-// Bytes returns how many bytes were written.
+// Bytes returns the length of the text.
 func (s *Spool) Bytes() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.mu.bytes
 }
 
-// Release frees memory and file. It does not wait: text that is being passed on is freed
-// after that. It may be called again.
+// Release frees memory and file. It does not wait: if WriteTo is running, WriteTo frees them at
+// its end. It may be called again.
 func (s *Spool) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,19 +253,19 @@ func (s *Spool) Release() {
 	s.free()
 }
 
-// free frees everything, unless the text is being passed on. s.mu is held.
+// free frees everything, unless WriteTo is reading the memory. The caller holds s.mu.
 func (s *Spool) free() {
 	if s.mu.passing {
 		return
 	}
 	s.freeMemory()
 	if s.mu.file != nil {
-		_ = s.mu.file.Remove() // it may be gone with its directory
+		_ = s.mu.file.Remove() // the whole directory may be removed already
 		s.mu.file = nil
 	}
 }
 
-// WriteTo passes the whole text on, from memory without a copy. One goroutine at a time may
+// WriteTo writes the whole text to w. From memory it needs no copy. One goroutine at a time may
 // call it, before or after Seal.
 func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	s.mu.Lock()
@@ -300,7 +299,7 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	return written, nil
 }
 
-// copyFile passes a temporary file on; inside the kernel if w is a file.
+// copyFile copies the temporary file to w. If w is a file, the kernel copies.
 func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	s.mu.RLock()
 	file, bytes := s.mu.file, s.mu.bytes
@@ -317,43 +316,42 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	return n, err
 }
 
-// copyBufferBytes is how many bytes of a file are copied at once where the kernel does not
-// copy it.
+// copyBufferBytes is the buffer of copyAll if the kernel does not copy.
 const copyBufferBytes = 256 << 10
 
-// copyAll copies f to w.
+// copyAll copies f to w. It lets w read from f if it can, because a file copies from a file in
+// the kernel.
 func copyAll(w io.Writer, f *disk.File) (int64, error) {
-	// A file copies from a file inside the kernel.
 	if r, ok := w.(io.ReaderFrom); ok {
 		return r.ReadFrom(f)
 	}
 	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, copyBufferBytes))
 }
 
-// Reader reads a spool. One goroutine uses it. It reads on if the text moves to disk
-// meanwhile.
+// Reader reads a spool. It continues if the text moves to disk meanwhile. Only one goroutine
+// may use it.
 type Reader struct {
 	spool  *Spool
 	offset int64
 	file   *disk.File
 }
 
-// NewReader makes a reader of a sealed spool. It has to be closed before Release; later
-// reads fail.
+// NewReader makes a reader of a sealed spool. The caller closes it before Release; after
+// Release, Read fails.
 func (s *Spool) NewReader() *Reader { return &Reader{spool: s} }
 
-// Read reads on.
+// Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.ReadAt(p, r.offset)
 	r.offset += int64(n)
-	// Read returns what there is. The next call reports the end.
+	// The next call reports the end.
 	if n > 0 && errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return n, err
 }
 
-// ReadAt reads from offset.
+// ReadAt implements io.ReaderAt. It does not change the position of Read.
 func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	s := r.spool
 	s.mu.RLock()
@@ -382,10 +380,10 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // copyOut copies the text from offset on to p. It returns less than len(p) at the end of the
-// text.
+// text. The caller holds s.mu.
 func (s *Spool) copyOut(p []byte, offset int64) (copied int) {
 	pieces := s.mu.pieces
-	// The first piece that ends behind offset.
+	// i is the first piece that ends behind offset.
 	i := sort.Search(len(pieces), func(i int) bool { return pieces[i].start+int64(pieces[i].bytes) > offset })
 	for ; i < len(pieces) && copied < len(p); i++ {
 		data := pieces[i].chunk.Data[:pieces[i].bytes]
@@ -395,7 +393,7 @@ func (s *Spool) copyOut(p []byte, offset int64) (copied int) {
 	return copied
 }
 
-// Close gives back the descriptor of the reader.
+// Close closes the descriptor of the reader.
 func (r *Reader) Close() error {
 	if r.file == nil {
 		return nil

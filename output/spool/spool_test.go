@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// kit is a memory budget and a temp root that must be clean when the test ends.
+// kit is a memory budget and a directory of temporary files. Both must be clean when the test
+// ends.
 type kit struct {
 	memory *membudget.Budget
 	temp   *disk.TempRoot
@@ -47,7 +48,7 @@ func (w *kit) spool() *Spool {
 	return New(w.memory, func() (*disk.TempFile, error) { return w.temp.Create("spool-*") })
 }
 
-// partText is a text of so many bytes.
+// partText returns a text of the given length.
 func partText(i, bytes int) []byte {
 	r := rand.New(rand.NewPCG(uint64(i), 7))
 	text := make([]byte, 0, bytes+8)
@@ -57,7 +58,7 @@ func partText(i, bytes int) []byte {
 	return text[:bytes]
 }
 
-// descriptors returns how many the process has open, where the system says so.
+// descriptors returns how many descriptors the process has open, if the system reports that.
 func descriptors(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -107,8 +108,7 @@ func TestALittleTextTakesALittleMemory(t *testing.T) {
 	}
 }
 
-// A spool gives back what was written, whatever was evicted when, to readers
-// of any kind.
+// A spool returns the text that was written, to readers of any kind, whatever was evicted when.
 func TestASpoolGivesBackWhatWasWritten(t *testing.T) {
 	w := newKit(t, 1<<20)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -165,7 +165,7 @@ func checkSpool(rt *rapid.T, s *Spool, want []byte) {
 
 func TestAnEvictedSpoolHoldsNeitherMemoryNorADescriptor(t *testing.T) {
 	w := newKit(t, 1<<20)
-	lock, err := w.temp.Create("first-*") // the temp folder's lock takes a descriptor, too
+	lock, err := w.temp.Create("first-*") // the lock of the directory takes a descriptor too
 	must(t, err)
 	must(t, lock.Close())
 	s := w.spool()
@@ -259,8 +259,8 @@ func TestReleaseFromElsewhereAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestEachCallInEachState also shows, in a checked build, that no call goes back to an
-// earlier state.
+// TestEachCallInEachState also shows, in a checked build, that no call returns to an earlier
+// state.
 func TestEachCallInEachState(t *testing.T) {
 	enter := map[state]func(*Spool) error{
 		writing:  func(*Spool) error { return nil },
@@ -288,7 +288,7 @@ func TestEachCallInEachState(t *testing.T) {
 	}
 }
 
-// releasing is a writer that releases the spool whose text it gets.
+// releasing is a writer that releases the spool from which it gets text.
 type releasing struct {
 	spool *Spool
 	got   []byte

@@ -1,8 +1,8 @@
-// Package record is about records in memory: where they lie, the entries that
-// stand for them, and how entries are brought into order.
+// Package record handles records in memory: their addresses, their entries, and the sorting of
+// entries.
 //
 //	Arena    addresses of the chunks that records lie in
-//	Entry    16 bytes for one record: a prefix of its key and a reference
+//	Entry    16 bytes that stand for one record: a prefix of its key and a reference
 //	Sorter   sorts entries by key
 //	Slice    sorted entries, divided by partition
 //	Divider  divides entries by partition without sorting them
@@ -14,22 +14,21 @@
 //	map 1   [ 0 | 1 | 2 ]                   --reduce 1-->   [ 1 1 1 ] sorted
 //	map 2   [ 0 | 1 | 2 ][ 0 | 1 | 2 ]
 //
-// If a whole job fits in memory, its maps only divide entries by partition and
-// each reduce sorts its partition once. Sorting costs the reduce what it would
-// cost the maps, and no merge is needed, which for text costs more than sorting
-// (docs/adr/0010). A run that has to leave memory after all, or that is merged
-// with runs on disk, is sorted then, partition by partition.
+// If a whole job fits in memory, its maps only divide entries by partition. Each reduce then sorts
+// its partition once. The sort costs the reduce as much as it would cost the maps, and no merge is
+// needed. For text a merge costs more than a sort (docs/adr/0010). A run that is evicted, or merged
+// with runs on disk, is sorted at that moment, partition by partition.
 //
-// A Divider works while the records are in the cache. So it also skips what all
-// keys between two cuts have in common, such as the blanks that lines begin
-// with: the prefixes then hold the 8 bytes behind that. These mostly decide a
-// comparison, and the record itself need not be read.
+// A Divider works while the records are in the cache. So it also skips the bytes that all keys
+// between two cuts have in common, such as blanks at the start of lines. The prefixes then hold the
+// 8 bytes behind the common ones. These bytes mostly decide a comparison, so the record itself need
+// not be read.
 //
 // # Memory
 //
-// This package owns none. Entries are moved within the memory that the caller
-// gives, and chunks must outlive the entries that refer to them. Keys and values
-// are parts of the chunks, never copies. Neighbours: packages spill and runs.
+// This package owns no memory. Entries move within memory of the caller, and chunks must outlive
+// the entries that refer to them. Keys and values are parts of the chunks, never copies.
+// Neighbours: packages spill and runs.
 package record
 
 import (
@@ -40,18 +39,17 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Entry stands for one record while it is sorted and merged. Prefix is the first 8
-// bytes of its key, big-endian and padded with zeros, so that comparing prefixes
-// compares keys as far as they go. Ref says where the record is:
+// Entry stands for one record while it is sorted and merged. Prefix is the first 8 bytes of its
+// key, big-endian and padded with zeros. So comparing prefixes compares the first 8 bytes of
+// the keys. Ref says where the record is:
 //
 //	ref   63            24 23       0
 //	     +----------------+----------+
 //	     |    address     |   code   |
 //	     +----------------+----------+
 //
-// Addresses ascend in the order of arrival. So comparing the refs of equal keys
-// keeps a sort stable. The code is the length of a taken record, or it says how the
-// record at the address is written:
+// Addresses ascend in the order of arrival. So comparing the refs of equal keys keeps a sort
+// stable. The code is the length of a taken record, or the format of the record at the address:
 //
 //	code                 at the address
 //	0 to 0xBF_FFFE       taken: the key, as many bytes as the code; no value
@@ -61,7 +59,8 @@ import (
 //	                     value, 8 bytes each
 //	CodeEmitted + p      uvarint length of key and of value, key, value
 //
-// p is the partition, which is known when such a record arrives.
+// p is the partition. It is known when a record of these formats arrives; that of a taken
+// record is computed later.
 type Entry struct{ Prefix, Ref uint64 }
 
 const (
@@ -75,32 +74,32 @@ const (
 	CodeKeyed     = 0xD0_0000
 	CodeSlot      = 0xC0_0000
 	CodeLongTaken = 0xBF_FFFF
-	KindMask      = 0xF0_0000 // of a code: without the partition
+	KindMask      = 0xF0_0000 // of a code, without the partition
 
-	segBits  = 18 // of an address: the offset in a piece of the arena
+	segBits  = 18 // bits of an address that are the offset in a piece of the arena
 	SegMask  = 1<<segBits - 1
-	SegBytes = 1 << segBits // bytes of a piece, the same as of a chunk
+	SegBytes = 1 << segBits // bytes of a piece, as many as a chunk has
 
-	// MaxHeaderBytes is the most that the two lengths of an emitted record take.
+	// MaxHeaderBytes is the most bytes that the two lengths of an emitted record take.
 	MaxHeaderBytes = 2 * binary.MaxVarintLen64
 )
 
-// Arena maps addresses to memory: the chunks that a buffer collects into. An
-// address is a piece number and an offset in that piece. Memory longer than a piece
-// gets several neighbouring pieces. Each of them reaches to the end of the memory,
-// so a record is always one slice.
+// Arena maps addresses to memory: the chunks into which a buffer collects. An address is the
+// number of a piece and an offset in that piece. Memory longer than a piece gets several
+// neighbouring pieces. Each of them reaches to the end of the memory, so that a record is
+// always one slice.
 //
-// An Arena owns no memory. Several goroutines may read records at the same time;
-// Walk and CountParts, which write touched, belong to one at a time.
+// An Arena owns no memory. Several goroutines may read records at the same time. Only one at a
+// time may call Walk and CountParts, which write touched.
 type Arena struct {
 	pieces  [][]byte
-	bases   []uint32 // of an arena made of several (Append): for each piece, the first piece of its own arena
-	touched byte     // keeps the compiler from removing reads that only fill the cache
+	bases   []uint32 // only after Append: for each piece, the first piece of the arena that it came from
+	touched byte     // keeps the compiler from removing the reads that warm the cache
 	Sums    bool     // accumulators are sums and lie in their slots
 }
 
-// Add gives data the next addresses and returns the first one. The caller keeps data
-// alive as long as the arena is used.
+// Add assigns the next addresses to data and returns the first one. The caller keeps data alive
+// as long as the arena is used.
 func (a *Arena) Add(data []byte) uint64 {
 	addr := uint64(len(a.pieces)) << segBits
 	for {
@@ -112,9 +111,9 @@ func (a *Arena) Add(data []byte) uint64 {
 	}
 }
 
-// Append gives the memory of b the next addresses and returns what has to be added to
-// the refs of its entries. Addresses that are stored in records (CodeKeyed,
-// CodeLongTaken) stay those of b; within translates them.
+// Append assigns the next addresses to the memory of b. It returns the number to add to the
+// refs of b's entries. Addresses that are stored in records (CodeKeyed, CodeLongTaken) remain
+// those of b; within translates them.
 func (a *Arena) Append(b *Arena) (shift uint64) {
 	base := len(a.pieces)
 	a.pieces = append(a.pieces, b.pieces...)
@@ -132,12 +131,12 @@ func (a *Arena) within(ref, addr uint64) []byte {
 	return a.At(addr)
 }
 
-// At returns the memory from addr to the end of its chunk, as Add was given it.
+// At returns the memory from addr to the end of the memory that Add got.
 func (a *Arena) At(addr uint64) []byte { return a.pieces[addr>>segBits][addr&SegMask:] }
 
-// Touch reads two bytes of the record at ref, so that its first two cache lines
-// arrive while other records are touched. A slot lies in one line. The caller has to
-// use what Touch returns, or the compiler removes the reads.
+// Touch reads two bytes of the record at ref, so that its first two cache lines arrive while
+// the caller touches other records. A slot lies in one cache line. The caller has to use the
+// result, or the compiler removes the reads.
 func (a *Arena) Touch(ref uint64) (sum byte) {
 	p := a.At(ref >> CodeBits)
 	if len(p) > 0 {
@@ -149,7 +148,7 @@ func (a *Arena) Touch(ref uint64) (sum byte) {
 	return sum
 }
 
-// Key returns the key of the record at ref, without a copy.
+// Key returns the key of the record at ref. It lies in the memory of the arena.
 func (a *Arena) Key(ref uint64) []byte {
 	p := a.At(ref >> CodeBits)
 	n := ref & CodeMask
@@ -159,8 +158,8 @@ func (a *Arena) Key(ref uint64) []byte {
 	return a.codedKey(p, ref)
 }
 
-// codedKey returns the key of the record at ref, which begins with p and is not
-// taken.
+// codedKey returns the key of the record at ref, which is at the start of p. The code of ref is
+// not a length.
 func (a *Arena) codedKey(p []byte, ref uint64) []byte {
 	switch ref & CodeMask & KindMask {
 	case CodeEmitted:
@@ -180,9 +179,9 @@ func (a *Arena) codedKey(p []byte, ref uint64) []byte {
 	return a.within(ref, binary.LittleEndian.Uint64(p))[:n:n]
 }
 
-// SameShortKey reports that two records of equal prefix have the same key, without
-// reading them: both are taken, equally long, and no longer than the prefix. False
-// means that the keys have to be compared.
+// SameShortKey reports whether two records of equal prefix are sure to have the same key. It
+// does not read them: both are taken, equally long, and not longer than the prefix. If it
+// returns false, the keys have to be compared.
 func SameShortKey(x, y uint64) bool {
 	return (x^y)&CodeMask == 0 && x&CodeMask <= 8
 }
@@ -192,7 +191,7 @@ func (a *Arena) SameKey(x, y uint64) bool {
 	return SameShortKey(x, y) || bytes.Equal(a.Key(x), a.Key(y))
 }
 
-// Record returns key and value of the record at ref, without a copy.
+// Record returns key and value of the record at ref. They lie in the memory of the arena.
 func (a *Arena) Record(ref uint64) (key, value []byte) {
 	p := a.At(ref >> CodeBits)
 	n := ref & CodeMask
@@ -211,8 +210,8 @@ func (a *Arena) Record(ref uint64) (key, value []byte) {
 	return a.codedKey(p, ref), nil
 }
 
-// keyBytes returns the length of the key at ref. It does not read the record if the
-// ref has the length.
+// keyBytes returns the length of the key at ref. It does not read the record if ref holds the
+// length.
 func (a *Arena) keyBytes(ref uint64) int {
 	if n := ref & CodeMask; n < CodeLongTaken {
 		return int(n)
@@ -220,7 +219,7 @@ func (a *Arena) keyBytes(ref uint64) int {
 	return len(a.Key(ref))
 }
 
-// splitEmitted returns key and value of the emitted record that p begins with.
+// splitEmitted returns key and value of the emitted record at the start of p.
 func splitEmitted(p []byte) (key, value []byte) {
 	if p[0]|p[1] < 0x80 {
 		k, v := 2+uint64(p[0]), uint64(p[1])
@@ -232,7 +231,7 @@ func splitEmitted(p []byte) (key, value []byte) {
 	return p[at : at+k : at+k], p[at+k : at+k+v : at+k+v]
 }
 
-// emittedLength returns the length of the emitted record that p begins with.
+// emittedLength returns the length in bytes of the emitted record at the start of p.
 func emittedLength(p []byte) int {
 	if p[0]|p[1] < 0x80 {
 		return 2 + int(p[0]) + int(p[1])
@@ -242,8 +241,8 @@ func emittedLength(p []byte) int {
 	return n + m + int(k+v)
 }
 
-// PutEmitted writes an emitted record to dst, which must have room for it, and
-// returns its length.
+// PutEmitted writes an emitted record to dst, which must have room for it, and returns its
+// length in bytes. It copies key and value.
 func PutEmitted(dst, key, value []byte) int {
 	if len(key)|len(value) < 0x80 {
 		dst[0], dst[1] = byte(len(key)), byte(len(value))
@@ -256,15 +255,15 @@ func PutEmitted(dst, key, value []byte) int {
 	return n + copy(dst[n:], value)
 }
 
-// EmittedBytes is how many bytes PutEmitted writes.
+// EmittedBytes returns the number of bytes that PutEmitted writes.
 func EmittedBytes(key, value []byte) int {
 	return uvarintBytes(len(key)) + uvarintBytes(len(value)) + len(key) + len(value)
 }
 
 func uvarintBytes(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
 
-// splitKeyed returns the key of the keyed record that p begins with, and what is
-// behind it.
+// splitKeyed returns the key of the keyed record at the start of p, and the bytes behind the
+// key.
 func splitKeyed(p []byte) (key, rest []byte) {
 	k, n := binary.Uvarint(p)
 	end := uint64(n) + k
@@ -279,7 +278,7 @@ func PrefixOf(key []byte) uint64 {
 	return ShortPrefix(key)
 }
 
-// ShortPrefix is PrefixOf of a key of less than 8 bytes.
+// ShortPrefix is PrefixOf for a key of less than 8 bytes.
 func ShortPrefix(key []byte) uint64 {
 	var x uint64
 	for i, c := range key {
@@ -296,16 +295,15 @@ func ShortPrefix(key []byte) uint64 {
 //	     | key a  | key b  | acc    | meta   |     all little-endian
 //	     +--------+--------+--------+--------+
 //
-// meta is the length of the key + 1 (upper half) and its hash (lower half); a
-// meta of 0 marks an empty slot. A key of up to InlineKey bytes lies in the
-// slot, padded with zeros. Of a longer key, a holds the first 8 bytes and b the
-// address of the whole key. acc is the sum itself where the folder is jobs.Sum
-// (Arena.Sums). Else acc is the address of the accumulator: its capacity and its
-// length, 4 bytes each, then its bytes.
+// meta is the length of the key + 1 (upper half) and the hash of the key (lower half). A meta of 0
+// marks an empty slot. A key of up to InlineKey bytes lies in the slot, padded with zeros. For a
+// longer key, a holds its first 8 bytes and b the address of the whole key. acc is the sum itself if
+// Arena.Sums is set. Otherwise acc is the address of the accumulator: its capacity and its length, 4
+// bytes each, then its bytes.
 //
-// The key of a sum may not fit its slot. Then it lies in an emitted record, which gets
-// the sum when the table is sorted (EndSum). To read such a record takes one cache miss,
-// where a slot and its key take two.
+// If the key of a sum does not fit in its slot, it lies in an emitted record. That record gets the
+// sum when the table is sorted (EndSum). Reading the record then costs one cache miss; reading a
+// slot and its key would cost two.
 const (
 	SlotBytes = 32
 	SlotAcc   = 16 // offset of acc
@@ -315,8 +313,8 @@ const (
 	AccHeaderBytes = 8
 )
 
-// SlotKey returns the key of the slot that p begins with. It lies in the slot
-// or elsewhere in the arena.
+// SlotKey returns the key of the slot at the start of p. It lies in the slot or elsewhere in
+// the arena.
 func (a *Arena) SlotKey(p []byte) []byte {
 	n := binary.LittleEndian.Uint64(p[SlotMeta:])>>32 - 1
 	if n <= InlineKey {
@@ -325,8 +323,8 @@ func (a *Arena) SlotKey(p []byte) []byte {
 	return a.At(binary.LittleEndian.Uint64(p[8:]))[:n:n]
 }
 
-// SlotValue returns the accumulator of the slot that p begins with. It lies in
-// the slot or elsewhere in the arena.
+// SlotValue returns the accumulator of the slot at the start of p. It lies in the slot or
+// elsewhere in the arena.
 func (a *Arena) SlotValue(p []byte) []byte {
 	if a.Sums {
 		return p[SlotAcc : SlotAcc+8 : SlotAcc+8]
@@ -336,8 +334,8 @@ func (a *Arena) SlotValue(p []byte) []byte {
 	return acc[AccHeaderBytes : AccHeaderBytes+n : AccHeaderBytes+n]
 }
 
-// EndSum handles a slot whose key is long. It writes the sum to the record that holds
-// this key, and returns the record's address and its length n in bytes.
+// EndSum writes the sum of a slot with a long key to the emitted record of that key. n is the
+// length of the record in bytes. EndSum returns the address of the record.
 func (a *Arena) EndSum(slot []byte, n int) (addr uint64) {
 	key := a.SlotKey(slot)
 	addr = binary.LittleEndian.Uint64(slot[8:])
@@ -345,9 +343,9 @@ func (a *Arena) EndSum(slot []byte, n int) (addr uint64) {
 	return addr - uint64(n-len(key)-8)
 }
 
-// TouchSlotKey reads a byte of the key of the slot that p begins with, if the key lies
-// outside of the slot. The key is then in the cache when it is needed. The caller has
-// to use what TouchSlotKey returns, or the compiler removes the read.
+// TouchSlotKey reads a byte of the key of the slot at the start of p, if the key lies outside
+// of the slot. So the key is in the cache when it is needed. The caller has to use the result,
+// or the compiler removes the read.
 func (a *Arena) TouchSlotKey(p []byte) byte {
 	if binary.LittleEndian.Uint64(p[SlotMeta:])>>32-1 <= InlineKey {
 		return 0
@@ -355,16 +353,15 @@ func (a *Arena) TouchSlotKey(p []byte) byte {
 	return a.At(binary.LittleEndian.Uint64(p[8:]))[0]
 }
 
-// touchSlotKey is TouchSlotKey of the slot at ref.
+// touchSlotKey is TouchSlotKey for the slot at ref.
 func (a *Arena) touchSlotKey(ref uint64) byte { return a.TouchSlotKey(a.At(ref >> CodeBits)) }
 
-// LookAhead is how many records a loop touches before it reads them, so that
-// their cache misses overlap.
+// LookAhead is the number of records that a loop touches before it reads them, so that their
+// cache misses overlap.
 const LookAhead = 32
 
-// Slice is a sorted list of entries, divided by partition: partition p is
-// Entries[Ends[p-1]:Ends[p]]. The entries lie in memory of the maker of the
-// Slice.
+// Slice is a list of entries, divided by partition and mostly sorted. Partition p is
+// Entries[Ends[p-1]:Ends[p]]. The maker of the Slice owns the memory of the entries.
 type Slice struct {
 	Entries []Entry
 	Ends    []int
@@ -378,14 +375,13 @@ func (s Slice) Part(p int) []Entry {
 	return s.Entries[s.Ends[p-1]:s.Ends[p]]
 }
 
-// Walk calls visit with the key and value of each entry, in order, until visit
-// returns false. It reports whether visit always returned true. Key and value
-// lie in the arena.
+// Walk calls visit with the key and value of each entry, in order, until visit returns false.
+// It reports whether visit always returned true. Key and value lie in the arena.
 //
-// It touches LookAhead records before it visits them: first the records, among
-// them the slots of a table, and then the keys that lie outside of their slots.
+// Walk touches LookAhead records before it visits them. It touches the records first, including
+// slots of a table. Then it touches the keys that lie outside of their slots.
 //
-// hot: once a record that leaves memory.
+// hot: one iteration for each record that leaves memory.
 func Walk(a *Arena, entries []Entry, visit func(key, value []byte) bool) bool {
 	touched := byte(0)
 	for len(entries) > 0 {
@@ -409,8 +405,8 @@ func Walk(a *Arena, entries []Entry, visit func(key, value []byte) bool) bool {
 	return true
 }
 
-// CopiedBytes returns how many bytes the records of slices take when they are
-// written with PutEmitted, all together, and the longest of them.
+// CopiedBytes returns the bytes that the records of slices take if PutEmitted writes them: all
+// of them, and the longest one.
 func CopiedBytes(a *Arena, slices []Slice) (total, longest int) {
 	for _, s := range slices {
 		for i := range s.Entries {
@@ -422,7 +418,7 @@ func CopiedBytes(a *Arena, slices []Slice) (total, longest int) {
 	return total, longest
 }
 
-// PartStat counts what one partition holds.
+// PartStat counts the records of one partition and the bytes of their keys and values.
 type PartStat struct{ Records, KeyBytes, ValueBytes int64 }
 
 // Count adds one record.
@@ -450,11 +446,10 @@ func CountParts(a *Arena, slices []Slice, parts int) []PartStat {
 	return stats
 }
 
-// countAll adds the records of entries. The ref of a taken record holds its
-// length; only the other records are read, after LookAhead of them were
-// touched.
+// countAll adds the records of entries. The ref of a taken record holds its length. So only the
+// other records are read, after LookAhead of them were touched.
 //
-// hot: once a record of a run.
+// hot: one iteration for each record of a run.
 func (s *PartStat) countAll(a *Arena, entries []Entry) {
 	s.Records += int64(len(entries))
 	touched := byte(0)

@@ -6,27 +6,28 @@ import (
 	"sort"
 )
 
-// cuts finds the range of keys that an entry belongs to, mostly by its prefix alone.
-// It searches among the prefixes of the cuts. Where a prefix is equal, it searches
-// among the next 8 bytes in which the cuts with that prefix differ.
+// cuts finds the range of keys to which an entry belongs, mostly from its prefix alone. It
+// searches among the prefixes of the cuts. If a cut has the same prefix, it searches among the
+// next 8 bytes in which the cuts with that prefix differ.
 type cuts struct {
 	root  cutNode
-	depth []int    // for each range: bytes that all of its keys have in common
-	head  []uint64 // for each range: those bytes as a prefix, 8 at most
+	depth []int    // for each range: number of leading bytes that all its keys have in common
+	head  []uint64 // for each range: the first 8 of those bytes, as a prefix
 }
 
-// cutNode searches among neighbouring cuts that agree in the bytes before depth. Below
-// it are the cuts whose next 8 bytes agree too, from where they differ. So there are at
-// most as many levels as cuts, however long their common prefix is.
+// cutNode searches among neighbouring cuts that agree in the bytes before depth. For cuts that
+// also agree in the next 8 bytes it has a node in next, whose depth is where they begin to
+// differ. So there are at most as many levels as cuts, however long their common prefix is.
 type cutNode struct {
 	keys     [][]byte
 	depth    int
-	prefixes []uint64  // distinct, ascending; then the largest number, to the next power of two
-	before   []int     // how many cuts are left of each prefix, and at the end of all
-	next     []cutNode // for each prefix that several, different cuts have
+	prefixes []uint64  // distinct and ascending; filled with the largest number up to a power of two, for the search
+	before   []int     // for each prefix, the number of all cuts to the left of it; at the end, of this whole node
+	next     []cutNode // for each prefix of several different cuts
 }
 
-// newCuts takes the ascending keys that the second range and all later ones begin with.
+// newCuts makes the cuts for ranges. keys ascend; each one is the first key of a range, except
+// for the first range, which begins with the least key.
 func newCuts(keys [][]byte) *cuts {
 	c := &cuts{root: newCutNode(keys, 0, 0), depth: make([]int, len(keys)+1), head: make([]uint64, len(keys)+1)}
 	for p := 1; p < len(keys); p++ {
@@ -37,8 +38,8 @@ func newCuts(keys [][]byte) *cuts {
 	return c
 }
 
-// newCutNode takes keys that agree in the bytes before depth, and how many cuts are
-// before them.
+// newCutNode makes a node of keys that agree in the bytes before depth. before is the number of
+// cuts to the left of them.
 func newCutNode(keys [][]byte, depth, before int) cutNode {
 	n := cutNode{keys: keys, depth: depth}
 	for i, key := range keys {
@@ -65,17 +66,17 @@ func newCutNode(keys [][]byte, depth, before int) cutNode {
 	return n
 }
 
-// divide writes the range of each entry to parts. There must be at most MostParts
+// divide writes the number of the range of each entry to parts. There are at most MostParts
 // ranges.
 //
-// hot: a search in the cuts for each record.
+// hot: one search in the cuts for each record.
 func (c *cuts) divide(parts []byte, a *Arena, entries []Entry) {
 	n := &c.root
 	prefixes, half := n.prefixes, len(n.prefixes)/2
 	for i := range entries {
 		e := &entries[i]
 		p := 0
-		for step := half; step > 0; step >>= 1 { // how many prefixes are less
+		for step := half; step > 0; step >>= 1 { // counts the prefixes that are less
 			if prefixes[p+step-1] < e.Prefix {
 				p += step
 			}
@@ -88,7 +89,7 @@ func (c *cuts) divide(parts []byte, a *Arena, entries []Entry) {
 	}
 }
 
-// among returns the range of a key whose prefix is the p-th of n.
+// among returns the range of a key whose prefix equals prefixes[p] of n.
 func (n *cutNode) among(p int, key []byte) int {
 	for n.next[p].keys != nil {
 		n = &n.next[p]
@@ -120,11 +121,11 @@ func (n *cutNode) among(p int, key []byte) int {
 	return lo
 }
 
-// restore makes the prefixes of entries those of whole keys again, after Deepen with
-// the depth of their range. The bytes that all keys of the range have in common go in
-// front.
+// restore sets the prefixes of entries of range part back to those of whole keys, after Deepen
+// to the depth of the range. It puts the common bytes of the range in front of the prefix. c
+// may be nil.
 //
-// hot: every entry that leaves memory after all.
+// hot: one iteration for each divided entry that leaves memory.
 func (c *cuts) restore(part int, entries []Entry) {
 	if c == nil {
 		return
@@ -137,7 +138,8 @@ func (c *cuts) restore(part int, entries []Entry) {
 	}
 }
 
-// CutEnds returns where each of parts ranges between cuts ends in the sorted entries e.
+// CutEnds returns where each of the parts ranges between cuts ends in e, whose entries are
+// sorted.
 func CutEnds(cuts [][]byte, parts int, a *Arena, e []Entry) []int {
 	ends := make([]int, parts)
 	from := 0

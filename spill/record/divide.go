@@ -4,21 +4,22 @@ import (
 	"sync"
 )
 
-// MostParts is how many partitions a Divider can tell apart: one byte for each entry.
+// MostParts is the most partitions of a Divider, which keeps one byte for each entry.
 const MostParts = 256
 
-// Divider divides chunks of entries by partition. One goroutine uses it.
+// Divider divides chunks of entries by partition. Only one goroutine may use it.
 type Divider struct {
-	ranges *Ranges                                 // where cuts come from; nil: they are known, or not wanted
-	cuts   *cuts                                   // nil: partitions are no ranges
-	partOf func(a *Arena, ref uint64) (int, error) // the partition of a record, if cuts is nil
-	counts []int
+	ranges *Ranges                                 // chooses the cuts at the first Divide; nil: cuts or partOf is set already
+	cuts   *cuts                                   // nil: partitions are not ranges of keys
+	partOf func(a *Arena, ref uint64) (int, error) // returns the partition of a record; used if cuts is nil
+	counts []int                                   // by partition; reused
 	parts  int
 	codes  [ChunkEntries]byte // the partition of each entry of a chunk
 }
 
-// NewDivider makes a Divider of parts partitions: the ranges that begin with keys, which
-// ascend, or, where partOf is not nil, what it returns.
+// NewDivider makes a Divider of parts partitions. If partOf is not nil, it gives the partition
+// of a record. Otherwise partitions are ranges, and keys has the first key of each range but
+// the first one, in ascending order.
 func NewDivider(parts int, keys [][]byte, partOf func(a *Arena, ref uint64) (int, error)) *Divider {
 	d := &Divider{parts: parts, partOf: partOf}
 	if partOf == nil {
@@ -27,12 +28,14 @@ func NewDivider(parts int, keys [][]byte, partOf func(a *Arena, ref uint64) (int
 	return d
 }
 
-// Divide puts the entries of each partition side by side, in their order, and returns
-// where each partition ends. The prefixes then begin where the keys of the partition
-// begin to differ (Unsorted.Depth). There are at most ChunkEntries entries, and scratch
-// has room for as many. It fails where partOf does.
+// Divide groups entries by partition, in place. Within a partition they keep their order.
+// Divide returns where each partition ends. It also moves each prefix to where the keys of its
+// partition begin to differ (Unsorted.Depth).
 //
-// hot: every entry moves once.
+// There are at most ChunkEntries entries, and scratch has room for as many. Divide fails if
+// partOf fails; the entries then are as before.
+//
+// hot: moves every entry once.
 func (d *Divider) Divide(a *Arena, entries, scratch []Entry) (ends []int, err error) {
 	if d.ranges != nil && d.cuts == nil {
 		d.cuts = d.ranges.of(a, entries)
@@ -74,27 +77,28 @@ func (d *Divider) Divide(a *Arena, entries, scratch []Entry) (ends []int, err er
 	return ends, nil
 }
 
-// Restore gives divided entries the prefixes of whole keys again.
+// Restore sets the prefixes of divided entries back to those of whole keys. The entries keep
+// their order.
 func (d *Divider) Restore(s Slice) {
 	for p := range s.Ends {
 		d.cuts.restore(p, s.Part(p))
 	}
 }
 
-// Unsorted says which partitions of a divided run are not sorted yet, and where their
-// prefixes begin. Any number of goroutines may use it. The methods Depth and nothing
-// else may be called on nil, which stands for a sorted run.
+// Unsorted is the state of a divided run: which partitions are not sorted yet, and where their
+// prefixes begin. Any number of goroutines may use it. A nil *Unsorted stands for a sorted run;
+// only Depth and RangeEnds accept it.
 type Unsorted struct {
-	mu    sync.RWMutex // held to write while entries are sorted, to read while they are copied
-	parts []bool       // by partition: not sorted
+	mu    sync.RWMutex // write-locked while entries are sorted, read-locked while they are copied
+	parts []bool       // by partition: true as long as it is not sorted
 	cuts  *cuts
 
-	// Of a run whose only partition is divided by Ranges: by slice, where the ranges end. cuts are
-	// those between ranges.
+	// Only for a run whose single partition is divided by Ranges: where the ranges end, by
+	// slice. cuts then has the cuts between ranges.
 	ranges [][]int
 }
 
-// Unsorted returns the state of a run that was divided and nothing else.
+// Unsorted returns the state of a run of which every partition is divided and none is sorted.
 func (d *Divider) Unsorted() *Unsorted {
 	u := &Unsorted{parts: make([]bool, d.parts), cuts: d.cuts}
 	for p := range u.parts {
@@ -103,7 +107,7 @@ func (d *Divider) Unsorted() *Unsorted {
 	return u
 }
 
-// Depth returns where in the keys of an unsorted partition the prefixes begin, in bytes.
+// Depth returns the byte of the keys at which the prefixes of an unsorted partition begin.
 func (u *Unsorted) Depth(part int) int {
 	if u == nil || u.cuts == nil || u.ranges != nil {
 		return 0
@@ -111,9 +115,9 @@ func (u *Unsorted) Depth(part int) int {
 	return u.cuts.depth[part]
 }
 
-// Sort sorts a partition in each of the run's slices, and makes its prefixes those of
-// whole keys, unless that was done before. Ranges are sorted each for itself, and follow one
-// another in order.
+// Sort sorts a partition in each of the run's slices and sets its prefixes back to those of
+// whole keys. If the partition is sorted already, it does nothing. It sorts each range by
+// itself; ranges follow one another in the order of keys.
 func (u *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -136,18 +140,19 @@ func (u *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
 	u.parts[part] = false
 }
 
-// List is the entries of one slice, to be gathered.
+// List is a list of entries from one slice, for Gather.
 type List struct {
 	Entries  []Entry
-	Unsorted *Unsorted // of the run; nil: no other goroutine writes to Entries
-	Shift    uint64    // what Gather adds to the refs (Arena.Append)
+	Unsorted *Unsorted // state of the run; nil: no other goroutine changes Entries
+	Shift    uint64    // number that Gather adds to the refs (Arena.Append)
 }
 
-// Gather copies the entries of all lists, which belong to one partition and have prefixes
-// that begin at depth, to out. It puts them in ranges by the highest bits in which
-// prefixes differ, and returns where each range ends. If a list was sorted meanwhile, its
-// prefixes are those of whole keys: Gather then reports false and has done nothing, unless
-// depth is 0.
+// Gather copies the entries of all lists to out. The lists belong to one partition, and their
+// prefixes begin at byte depth of the keys. Gather distributes the entries to ranges by the
+// highest bits in which prefixes differ, and returns where each range ends.
+//
+// If another goroutine has sorted a list meanwhile, its prefixes begin at byte 0. Gather then
+// does nothing and returns false, unless depth is 0.
 func Gather(out []Entry, lists []List, part, depth int) (ends []int, ok bool) {
 	lock(lists)
 	defer unlock(lists)
@@ -174,8 +179,8 @@ func Gather(out []Entry, lists []List, part, depth int) (ends []int, ok bool) {
 	return ends[:digit.buckets()], true
 }
 
-// lock keeps other goroutines from sorting the lists. Lists of one run are neighbours,
-// and all goroutines lock runs in the order of the maps, so that there is no deadlock.
+// lock keeps other goroutines from sorting the lists. All goroutines lock runs in the order of
+// the maps, so there is no deadlock.
 func lock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RLock() }) }
 
 func unlock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RUnlock() }) }
@@ -191,10 +196,10 @@ func eachUnsorted(lists []List, do func(*Unsorted)) {
 	}
 }
 
-// Deepen makes the prefixes of entries those of the bytes from depth on. All keys are at
-// least depth bytes long.
+// Deepen sets the prefixes of entries to the 8 bytes from depth on. Each key has at least depth
+// bytes.
 //
-// hot: a look at every key, while it is in the cache.
+// hot: reads every key, while it is in the cache.
 func Deepen(a *Arena, entries []Entry, depth int) {
 	if depth == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// kinds are keys in the order of arrival; i counts them.
+// kinds makes keys of different kinds, in the order of arrival. i is the number of the key.
 var kinds = []struct {
 	name string
 	make func(r *rand.Rand, i int) string
@@ -47,7 +47,7 @@ func randomBytes(r *rand.Rand, n int) string {
 	return string(p)
 }
 
-// keyed is keys and their entries, one map's.
+// keyed has the keys of one map and their entries.
 type keyed struct {
 	arena   Arena
 	keys    []string
@@ -66,7 +66,7 @@ func collect(r *rand.Rand, n int, make func(r *rand.Rand, i int) string) *keyed 
 		}
 		at := len(data)
 		if data = append(data, key...); key == "" {
-			at = 0 // the very end is the next piece's
+			at = 0 // the address of the very end belongs to the next piece
 		}
 		k.keys = append(k.keys, key)
 		k.entries = append(k.entries, Entry{Prefix: PrefixOf([]byte(key)), Ref: (base+uint64(at))<<CodeBits | uint64(len(key))})
@@ -74,7 +74,7 @@ func collect(r *rand.Rand, n int, make func(r *rand.Rand, i int) string) *keyed 
 	return k
 }
 
-// drawCuts takes them from keys, equal ones too.
+// drawCuts draws n cuts from keys. Some may be equal.
 func drawCuts(r *rand.Rand, keys []string, n int) [][]byte {
 	cuts := make([][]byte, n)
 	for i := range cuts {
@@ -91,7 +91,7 @@ func partOf(cuts [][]byte, key string) (p int) {
 	return p
 }
 
-// byPart is what each partition should hold, in the order of arrival.
+// byPart returns the expected keys of each partition, in the order of arrival.
 func byPart(cuts [][]byte, keys []string) [][]string {
 	parts := make([][]string, len(cuts)+1)
 	for _, key := range keys {
@@ -125,9 +125,9 @@ func eachKind(t *testing.T, seeds uint64, do func(t *testing.T, r *rand.Rand, wh
 	}
 }
 
-// A divided chunk has each range's keys side by side, in the order of arrival. Prefixes
-// begin where the keys of the range begin to differ. Restored, they are those of whole
-// keys. Cuts in sorted entries are in the same places.
+// In a divided chunk, the keys of each range lie side by side, in the order of arrival.
+// Prefixes begin where the keys of the range begin to differ. After Restore, they are those of
+// whole keys. CutEnds finds the same ranges in sorted entries.
 func TestDividing(t *testing.T) {
 	eachKind(t, 10, func(t *testing.T, r *rand.Rand, what string, make func(*rand.Rand, int) string) {
 		k := collect(r, 1+r.IntN(3000), make)
@@ -185,9 +185,9 @@ func TestDividingByWhatTheJobSays(t *testing.T) {
 	}
 }
 
-// Several runs, each of several divided chunks, are gathered and sorted range by range.
-// The result is the stable sort of the partition. Some runs may have been sorted
-// meanwhile: those are gathered by whole keys, or not at all.
+// Several runs, each of several divided chunks, are gathered and sorted range by range. The
+// result is the stable sort of the partition. If a run was sorted meanwhile, it is gathered by
+// whole keys, or not at all.
 func TestGathering(t *testing.T) {
 	eachKind(t, 12, func(t *testing.T, r *rand.Rand, what string, make func(*rand.Rand, int) string) {
 		var maps []*keyed
@@ -273,7 +273,7 @@ func divideChunks(t *testing.T, d *Divider, k *keyed, each int) (divided []Slice
 	return divided
 }
 
-// benchmarkCuts are those of 16 reduces.
+// benchmarkCuts returns the cuts of 16 reduces.
 func benchmarkCuts(k *keyed) [][]byte {
 	sorted := slices.Clone(k.keys)
 	slices.Sort(sorted)
@@ -307,7 +307,7 @@ func BenchmarkDivide(b *testing.B) {
 	})
 }
 
-// What is divided and then written to disk after all.
+// The cost of restoring a divided chunk that is written to disk after all.
 func BenchmarkRestore(b *testing.B) {
 	k := collect(rand.New(rand.NewPCG(1, 2)), ChunkEntries, kinds[5].make)
 	d := NewDivider(16, benchmarkCuts(k), nil)
@@ -336,7 +336,7 @@ func BenchmarkGather(b *testing.B) {
 	})
 }
 
-// What a reduce does with its part: gather and sort.
+// The work of a reduce on its partition: gather and sort.
 func BenchmarkGatherAndSort(b *testing.B) {
 	const entries = 16 * ChunkEntries
 	benchmarkKinds(b, entries, func(b *testing.B, k *keyed) {
@@ -361,11 +361,11 @@ func TestHotLoopsDoNotAllocate(t *testing.T) {
 	k := collect(rand.New(rand.NewPCG(1, 2)), 5000, kinds[0].make)
 	d := NewDivider(16, benchmarkCuts(k), nil)
 	scratch := make([]Entry, 5000)
-	if n := testing.AllocsPerRun(20, func() { _, _ = d.Divide(&k.arena, k.entries, scratch) }); n > 1 { // the ends
+	if n := testing.AllocsPerRun(20, func() { _, _ = d.Divide(&k.arena, k.entries, scratch) }); n > 1 { // the slice of ends
 		t.Errorf("%v allocations in a Divide", n)
 	}
 	lists := []List{{Entries: k.entries}}
-	if n := testing.AllocsPerRun(20, func() { Gather(scratch, lists, 0, 0) }); n > 1 { // the ends
+	if n := testing.AllocsPerRun(20, func() { Gather(scratch, lists, 0, 0) }); n > 1 { // the slice of ends
 		t.Errorf("%v allocations in a Gather", n)
 	}
 }

@@ -2,6 +2,5 @@
 
 package record
 
-// EntriesIn returns n entries in memory of the Go heap; data only stands for them in the
-// memory budget.
+// EntriesIn returns n entries on the Go heap. The memory budget counts data in their place.
 func EntriesIn(_ []byte, n int) []Entry { return make([]Entry, n) }

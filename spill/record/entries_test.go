@@ -6,8 +6,8 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Both twins, with unsafe and without, keep what is written to entries, as
-// many as are asked for; CI runs this under the tag safe too.
+// EntriesIn keeps the entries that are written to it, with unsafe and without. CI runs this
+// test also with the tag safe.
 func FuzzEntries(f *testing.F) {
 	f.Add(uint16(1), uint64(1))
 	f.Add(uint16(chunkEntriesOf(membudget.ChunkBytes)), ^uint64(0))

@@ -4,8 +4,9 @@ package record
 
 import "unsafe"
 
-// EntriesIn returns the memory of data, or as much of it as n entries take, as entries. data
-// must be aligned to 8 bytes; chunks begin at page boundaries.
+// EntriesIn returns the first n*EntryBytes bytes of data as n entries, without a copy. data
+// must be aligned to 8 bytes; chunks are, because they begin at page boundaries. It panics if
+// data is shorter.
 func EntriesIn(data []byte, n int) []Entry {
 	_ = data[:n*EntryBytes]
 	return unsafe.Slice((*Entry)(unsafe.Pointer(unsafe.SliceData(data))), n)

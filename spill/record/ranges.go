@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Ranges are ranges of keys by which the maps of a job divide the records of its only
-// partition. The keys that a map makes are not known before it runs, so the first records of
-// the first map are the sample. A bad sample makes ranges of unequal size and nothing
-// worse. The zero value is ready, and any number of goroutines may use it.
+// Ranges chooses ranges of keys by which the maps of a job divide the records of its only
+// partition. The keys of a map are not known before it runs. So the first records of the first
+// map are the sample. A bad sample makes ranges of unequal size; the result stays correct. The
+// zero value is ready. Any number of goroutines may use it.
 type Ranges struct {
 	once sync.Once
 	cuts *cuts
@@ -18,12 +18,13 @@ type Ranges struct {
 const (
 	rangesWanted = MostParts
 
-	// A cut of so many bytes is as good as a longer one. The sample is a part of a chunk.
+	// A cut needs no more bytes to divide well. The sample is taken from one chunk of entries.
 	mostCutBytes = 256
 	sampledKeys  = 4096
 )
 
-// of returns the cuts between ranges. The entries of the first caller are the sample.
+// of returns the cuts between ranges. The entries of the first call are the sample; later calls
+// ignore theirs.
 func (r *Ranges) of(a *Arena, entries []Entry) *cuts {
 	r.once.Do(func() {
 		var keys [][]byte
@@ -36,19 +37,19 @@ func (r *Ranges) of(a *Arena, entries []Entry) *cuts {
 	return r.cuts
 }
 
-// NewRangeDivider makes a Divider of one partition that divides it by ranges.
+// NewRangeDivider makes a Divider that divides the only partition of a job by r.
 func NewRangeDivider(r *Ranges) *Divider { return &Divider{ranges: r} }
 
-// Ranges reports whether the Divider divides a partition by ranges.
+// Ranges reports whether the Divider divides one partition by ranges.
 func (d *Divider) Ranges() bool { return d.ranges != nil }
 
-// UnsortedRanges returns the state of a run that a range divider has divided. ends is what
-// Divide returned, by slice.
+// UnsortedRanges returns the state of a run that d has divided by ranges. ends are the results
+// of Divide, by slice. The Unsorted keeps ends.
 func (d *Divider) UnsortedRanges(ends [][]int) *Unsorted {
 	return &Unsorted{parts: []bool{true}, cuts: d.cuts, ranges: ends}
 }
 
-// RangeEnds returns where the ranges of a slice end; nil: the run is not divided by ranges.
+// RangeEnds returns where the ranges of a slice end; nil if the run is not divided by ranges.
 func (u *Unsorted) RangeEnds(slice int) []int {
 	if u == nil || u.ranges == nil {
 		return nil
@@ -56,22 +57,25 @@ func (u *Unsorted) RangeEnds(slice int) []int {
 	return u.ranges[slice]
 }
 
-// RangeDepths returns, for each range, how many bytes its keys have in common. Prefixes begin
-// behind them as long as the range is not sorted.
+// RangeDepths returns, for each range, the number of leading bytes that its keys have in
+// common. As long as the range is not sorted, the prefixes begin behind them. The caller must
+// not change the result.
 func (u *Unsorted) RangeDepths() []int { return u.cuts.depth }
 
-// Cut returns where the ranges end in entries that are sorted.
+// Cut returns where each range ends in sorted entries.
 func (u *Unsorted) Cut(a *Arena, sorted []Entry) (ends []int) {
 	return CutEnds(u.cuts.root.keys, len(u.cuts.depth), a, sorted)
 }
 
-// Arrange moves the records of entries so that they lie in the order of entries, side by side.
-// They must be all that lies in the memory from the address from to last. Arrange returns where
-// they end then. room is scratch memory for a copy of all. Arrange
-// does nothing and reports false if room is too short, or if the records do not fit in their new
-// order. It does so too if one of them was not emitted.
+// Arrange moves the records of entries, so that they lie side by side in the order of entries.
+// They must be the only records from address from to address last, and must be emitted records.
+// room is scratch memory for a copy of all of them. Arrange returns the address behind the last
+// record.
 //
-// hot: each record is copied twice, while it is in the cache.
+// Arrange does nothing and returns false if room is too short or if a record was not emitted.
+// It does so too if the records do not fit in the same pieces in their new order.
+//
+// hot: copies each record twice, while it is in the cache.
 func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end uint64, ok bool) {
 	for piece := from >> segBits; piece <= last>>segBits; piece++ {
 		if piece >= uint64(len(a.pieces)) || len(a.pieces[piece]) != SegBytes {
@@ -95,11 +99,11 @@ func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end ui
 			piece++
 		}
 	}
-	if piece > last>>segBits { // records fill the pieces less well in the new order
+	if piece > last>>segBits { // in the new order, more bytes stay unused at the ends of pieces
 		return 0, false
 	}
 	at, off, piece = 0, int(from&SegMask), from>>segBits
-	begun := 0 // in room: what belongs to the piece
+	begun := 0 // where the records of the current piece begin in room
 	for i := range entries {
 		n := emittedLength(room[at:])
 		if off+n > SegBytes {
@@ -116,9 +120,12 @@ func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end ui
 	return piece<<segBits + uint64(off), true
 }
 
-// CutPoints makes at most parts-1 ascending cut points of sampled keys, which it sorts. They
-// are distinct, except with spread. A key with a share of several parts is then the cut point of
-// all of them, and the next possible key follows it. source.CutsOf divides such a key among maps.
+// CutPoints chooses at most parts-1 ascending cut points from sampled keys, which it sorts.
+// They divide the sample into parts of about equal size.
+//
+// Cut points are distinct if spread is false. With spread, a key that fills several parts is
+// the cut point of all of them, and the next possible key follows it. source.CutsOf divides
+// such a key among several reduces. The cut points refer to the memory of keys.
 func CutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 	slices.SortFunc(keys, bytes.Compare)
 	cuts = [][]byte{}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// emitted is an arena of emitted records, from some address on, and their entries. The pieces have
-// a mark wherever no record lies.
+// emitted returns an arena of emitted records, from a random address on, and their entries. All
+// other bytes of the pieces have a mark.
 func emitted(r *rand.Rand, n int, makeKey func(r *rand.Rand, i int) string) (a *Arena, entries []Entry, from, last uint64) {
 	a = &Arena{}
 	piece := bytes.Repeat([]byte{'x'}, SegBytes)
@@ -31,7 +31,7 @@ func emitted(r *rand.Rand, n int, makeKey func(r *rand.Rand, i int) string) (a *
 	return a, entries, from, base + uint64(off)
 }
 
-// recordsOf copies the records of entries.
+// recordsOf returns copies of the records of entries.
 func recordsOf(a *Arena, entries []Entry) (all []string) {
 	for _, e := range entries {
 		key, value := a.Record(e.Ref)
@@ -82,10 +82,11 @@ func TestArrangePutsRecordsSideBySide(t *testing.T) {
 
 func refBytes(e Entry) []byte { return fmt.Appendf(nil, "%016x", e.Ref) }
 
-// Records that do not fit in the new order, and such as are not copies, stay where they are.
+// Arrange moves nothing if the records do not fit in the new order, or if one of them was not
+// emitted.
 func TestArrangeLeavesWhatItCannotArrange(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("k", n) }
-	lengths := []int{SegBytes / 2, SegBytes/2 - 100, SegBytes - 100, 50} // as they come, three fill two pieces
+	lengths := []int{SegBytes / 2, SegBytes/2 - 100, SegBytes - 100, 50} // in this order, three of them fill two pieces
 	a, entries, from, last := emitted(rand.New(rand.NewPCG(1, 32)), 3, func(_ *rand.Rand, i int) string { return long(lengths[i] - 1000*(1-min(i, 1))) })
 	entries[1], entries[2] = entries[2], entries[1]
 	want := recordsOf(a, entries)
@@ -93,7 +94,7 @@ func TestArrangeLeavesWhatItCannotArrange(t *testing.T) {
 		t.Errorf("three records in two pieces, the longest in the middle: arranged %v", ok)
 	}
 	a, entries, from, last = emitted(rand.New(rand.NewPCG(1, 33)), 100, kinds[0].make)
-	entries[50].Ref -= CodeEmitted - 1 // a taken record of a byte
+	entries[50].Ref -= CodeEmitted - 1 // now a taken record of one byte
 	if _, ok := a.Arrange(entries, from, last, make([]byte, SegBytes)); ok {
 		t.Error("arranged a taken record")
 	}

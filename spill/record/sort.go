@@ -8,42 +8,41 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Sorter sorts entries by key, and equal keys by address. One goroutine uses it.
+// Sorter sorts entries by key, and equal keys by address. Only one goroutine may use it.
 //
-// It is a radix sort that begins with the most significant digit. A digit is the highest
-// bits in which prefixes differ. So a common prefix does not put everything into one
-// bucket. If all 8 bytes of a prefix are equal, it skips what the keys have in common
-// and loads the next 8 bytes. Entries that are more than the scratch are first divided
-// in place, by quicksort on the prefix.
+// It is a radix sort that begins with the most significant digit. A digit is the highest bits
+// in which prefixes differ. So a common prefix does not put all entries into one bucket. If all
+// 8 bytes of the prefixes are equal, the Sorter skips the bytes that the keys have in common
+// and loads the next 8 bytes. More entries than the scratch holds are first divided in place,
+// by quicksort on the prefix.
 //
 //	[ entries ] -- more than the scratch --> [ < ][ = ][ > ]   by prefix
 //	    | distribute by the highest bits that differ: into the scratch, and back
 //	    v
 //	[..][...][.][....]   few: insertion sort
 //
-// Every step divides a group into smaller ones, in time linear in the group. It reads each
-// byte of a key a bounded number of times. So no order of the input, no common prefix and
-// no number of equal keys makes the sort quadratic.
+// Every step divides a group into smaller ones, in time linear in the group. It reads each byte
+// of a key a bounded number of times. So no order of the input, no common prefix and no number
+// of equal keys makes the sort quadratic.
 type Sorter struct {
 	Arena   *Arena
 	Scratch []Entry
-	longer  func() []Entry // takes longer scratch, where it is needed; nil: there is none
-	counts  []uint32       // stack of bucket ends
-	touched byte           // keeps the compiler from removing reads that only fill the cache
+	longer  func() []Entry // takes a longer scratch when it is first needed; nil: there is none
+	counts  []uint32       // stack of the ends of buckets
+	touched byte           // keeps the compiler from removing the reads that warm the cache
 }
 
 const (
-	insertionMax = 24 // entries sorted by insertion
-	byKeyMax     = 3  // entries of equal prefix that are compared key by key
-	maxRadixBits = 11
-	minRadixBits = 4
-	bucketTarget = 2 // log2 of the entries that a bucket should get
+	insertionMax = 24 // most entries that are sorted by insertion
+	byKeyMax     = 3  // most entries of equal prefix that are compared key by key
+	maxRadixBits = 11 // most bits of a digit
+	minRadixBits = 4  // fewest bits of a digit
+	bucketTarget = 2  // log2 of the number of entries that a bucket should get
 )
 
-// Sort sorts entries whose prefixes hold the 8 bytes of their keys from depth on; all
-// keys agree before depth. After a division that left most entries on one side, the next
-// one halves the range of the prefixes. So no input needs more than a few dozen
-// divisions.
+// Sort sorts entries. Their prefixes hold the 8 bytes of the keys from depth on, and all keys
+// agree before depth. If a division leaves most entries on one side, the next division halves
+// the range of the prefixes. So no input needs more than a few dozen divisions.
 func (s *Sorter) Sort(a []Entry, depth int) {
 	halve := false
 	for len(a) > len(s.Scratch) {
@@ -71,7 +70,8 @@ func (s *Sorter) Sort(a []Entry, depth int) {
 	s.radix(a, depth)
 }
 
-// lengthen makes the scratch as long as entries, once, if there is memory for it.
+// lengthen replaces the scratch by one for the given number of entries. It tries this once. It
+// returns false if there is no memory.
 func (s *Sorter) lengthen(entries int) bool {
 	if s.longer == nil {
 		return false
@@ -84,10 +84,10 @@ func (s *Sorter) lengthen(entries int) bool {
 	return true
 }
 
-// SortRanges sorts the ranges of e that end at ends, each for itself. depth is
-// as in Sort. With scratch as long as the longest range nothing has to be
-// divided in place, which is faster. Such scratch is taken from l for the time
-// of the call, where the budget has it free.
+// SortRanges sorts each of the ranges of e by itself. ends has the end of each range; depth is
+// as in Sort. If a range is longer than the scratch, SortRanges takes a longer scratch from l
+// for the time of the call. If the budget has no memory for that, it divides the range in
+// place, which is slower.
 func (s *Sorter) SortRanges(e []Entry, ends []int, depth int, l *membudget.Lease) {
 	longest, start := 0, 0
 	for _, end := range ends {
@@ -116,9 +116,9 @@ func (s *Sorter) SortRanges(e []Entry, ends []int, depth int, l *membudget.Lease
 	free()
 }
 
-// Take takes contiguous memory for n entries from l. Where l has too little, it
-// is grown by grown bytes, which the caller gives back with Shrink when it has
-// freed the chunk. Take reports false where the budget has too little free.
+// Take takes contiguous memory for n entries from l. If necessary, it grows the lease by grown
+// bytes. The caller frees the chunk and then shrinks l by grown. Take returns false if the
+// budget has too little free memory.
 func Take(l *membudget.Lease, n int) (c *membudget.Chunk, grown int64, ok bool) {
 	bytes := int64(n) * EntryBytes
 	if c, ok = l.Big(bytes); ok {
@@ -135,7 +135,7 @@ func Take(l *membudget.Lease, n int) (c *membudget.Chunk, grown int64, ok bool) 
 	return c, grown, true
 }
 
-// middle returns the middle of the range of the prefixes.
+// middle returns the middle between the least and the greatest prefix.
 func middle(a []Entry) uint64 {
 	least, most := a[0].Prefix, a[0].Prefix
 	for i := range a {
@@ -144,7 +144,7 @@ func middle(a []Entry) uint64 {
 	return least + (most-least)/2
 }
 
-// median returns the median of nine prefixes, evenly spaced.
+// median returns the median of nine evenly spaced prefixes of a.
 func median(a []Entry) uint64 {
 	var p [9]uint64
 	for i := range p {
@@ -157,7 +157,7 @@ func median(a []Entry) uint64 {
 // partition3 divides a in place: a[:lt] has prefixes less than pivot, a[lt:gt] equal ones,
 // and a[gt:] greater ones.
 //
-// hot: every entry, more than once.
+// hot: passes over every entry, several times in a sort.
 func partition3(a []Entry, pivot uint64) (lt, gt int) {
 	lt, gt = 0, len(a)
 	for i := 0; i < gt; {
@@ -176,9 +176,9 @@ func partition3(a []Entry, pivot uint64) (lt, gt int) {
 	return lt, gt
 }
 
-// radix sorts entries that are no more than the scratch.
+// radix sorts at most as many entries as the scratch has.
 //
-// hot: every entry, a few times.
+// hot: passes over every entry, a few times in a sort.
 func (s *Sorter) radix(a []Entry, depth int) {
 	for {
 		if len(a) <= insertionMax {
@@ -219,9 +219,9 @@ func (s *Sorter) radix(a []Entry, depth int) {
 	}
 }
 
-// buckets sorts all but the largest bucket and returns that one: the recursion then stays
-// as shallow as the logarithm of the entries. s.counts[base:base+n] holds where the
-// buckets end; buckets drops it.
+// buckets sorts all buckets but the largest and returns that one, which the caller goes on to
+// divide. So the depth of the recursion is at most the logarithm of the number of entries.
+// s.counts[base:base+n] holds the ends of the buckets; buckets removes them from the stack.
 func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
 	start, largest, largestEnd := uint32(0), uint32(0), uint32(0)
 	for i := range n {
@@ -249,10 +249,10 @@ func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
 	return a[largest:largestEnd]
 }
 
-// insertion sorts few entries: first by prefix, without reading any key, and then each
-// group of equal prefixes.
+// insertion sorts a few entries: first by prefix, without reading any key, and then each group
+// of equal prefixes by tied.
 //
-// hot: most of the comparisons of a sort.
+// hot: makes most of the comparisons of a sort.
 func (s *Sorter) insertion(a []Entry, depth int) {
 	tie := false
 	for i := 1; i < len(a); i++ {
@@ -278,7 +278,7 @@ func (s *Sorter) insertion(a []Entry, depth int) {
 	}
 }
 
-// tieEnd returns the end of the entries from i on whose prefixes are equal.
+// tieEnd returns the end of the group of equal prefixes that begins at i.
 func tieEnd(a []Entry, i int) int {
 	j := i + 1
 	for j < len(a) && a[j].Prefix == a[i].Prefix {
@@ -287,7 +287,7 @@ func tieEnd(a []Entry, i int) int {
 	return j
 }
 
-// touchTied is touch for those of a few sorted entries whose prefixes are equal.
+// touchTied calls touch for each group of equal prefixes in a, which is sorted by prefix.
 func (s *Sorter) touchTied(a []Entry, depth int) {
 	for i, j := 0, 0; i < len(a); i = j {
 		if j = tieEnd(a, i); j-i > 1 {
@@ -296,7 +296,7 @@ func (s *Sorter) touchTied(a []Entry, depth int) {
 	}
 }
 
-// byKey sorts very few entries of equal prefix by their keys.
+// byKey sorts at most byKeyMax entries of equal prefix by their keys.
 func (s *Sorter) byKey(a []Entry, depth int) {
 	for i := 1; i < len(a); i++ {
 		e := a[i]
@@ -309,8 +309,9 @@ func (s *Sorter) byKey(a []Entry, depth int) {
 	}
 }
 
-// less compares the records at x and y. Their keys agree in the bytes before depth and, as
-// far as they are that long, in the 8 bytes after it. Equal keys are compared by address.
+// less reports whether the record at x comes before the record at y. Their keys agree in the
+// bytes before depth, and in the 8 bytes after it as far as both are that long. Equal keys are
+// compared by address.
 func (s *Sorter) less(x, y uint64, depth int) bool {
 	if x&CodeMask < CodeLongTaken && x&CodeMask == y&CodeMask && int(x&CodeMask) <= depth+8 {
 		return x < y
@@ -323,9 +324,9 @@ func (s *Sorter) less(x, y uint64, depth int) bool {
 	return x < y
 }
 
-// tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal. Keys mostly
-// differ in the next 8 bytes; if they do not, what they have in common is skipped. At the
-// end all prefixes are again what they were.
+// tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal. Most keys differ
+// in the next 8 bytes. If they do not, tied skips the bytes that they have in common. At the
+// end it restores all prefixes.
 func (s *Sorter) tied(a []Entry, depth int) {
 	if len(a) < 2 {
 		return
@@ -354,10 +355,10 @@ func (s *Sorter) tied(a []Entry, depth int) {
 	}
 }
 
-// load makes the prefixes the bytes of the keys from depth on and reports whether any two
-// of them differ.
+// load sets the prefixes to the bytes of the keys from depth on. It reports whether at least
+// two of them differ.
 //
-// hot: a cache miss for each key whose prefix ties.
+// hot: one cache miss for each key whose prefix is not unique.
 func (s *Sorter) load(a []Entry, depth int) bool {
 	var first, diff uint64
 	for i := range a {
@@ -374,10 +375,10 @@ func (s *Sorter) load(a []Entry, depth int) bool {
 	return diff != 0
 }
 
-// ended moves the entries whose key ends within the 8 bytes after depth to the front,
-// shorter ones first, and returns the rest. Of these entries, whose prefixes are equal,
-// those that end at the same place have equal keys: only their addresses have to be
-// sorted. A key of exactly depth+8 bytes is of the rest, and ends in the next round.
+// ended moves the entries whose keys end within the 8 bytes after depth to the front, shorter
+// keys first, and returns the rest. The prefixes of a are equal. So keys that end at the same
+// byte are equal, and their entries are sorted by address. A key of exactly depth+8 bytes
+// belongs to the rest and ends in the next round.
 func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 	least, most := depth+8, 0
 	for i := range a {
@@ -404,10 +405,11 @@ func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 	return a
 }
 
-// touch reads a byte of each record and one at depth, so that cache misses overlap. Of taken
-// records it reads nothing: their refs have the lengths, so that few of them are read at all.
+// touch reads the first byte of each record and the one at depth, so that cache misses overlap.
+// It reads nothing of taken records: their refs hold the lengths, so that few of them are read
+// later.
 //
-// hot: a cache miss for each key whose prefix ties.
+// hot: one cache miss for each key whose prefix is not unique.
 func (s *Sorter) touch(a []Entry, depth int) {
 	if a[0].Ref&CodeMask < CodeLongTaken {
 		return
@@ -422,7 +424,7 @@ func (s *Sorter) touch(a []Entry, depth int) {
 	s.touched = sum
 }
 
-// common returns how many bytes from next on all keys have in common.
+// common returns the number of bytes from next on that all keys have in common.
 func (s *Sorter) common(a []Entry, next int) int {
 	first := s.Arena.Key(a[0].Ref)[next:]
 	n := len(first)
@@ -432,7 +434,7 @@ func (s *Sorter) common(a []Entry, next int) int {
 	return n
 }
 
-// sortByAddress sorts entries by their refs, which mostly are in order already.
+// sortByAddress sorts entries by their refs. Mostly they are in this order already.
 func sortByAddress(a []Entry) {
 	byRef := func(x, y Entry) int {
 		if x.Ref < y.Ref {
@@ -457,16 +459,16 @@ func CommonBytes(a, b []byte) int {
 	return i
 }
 
-// digit is the part of a prefix by which entries are distributed to buckets: the highest
-// bits in which prefixes differ.
+// digit is the part of a prefix by which entries are distributed to buckets: the highest bits
+// in which prefixes differ.
 type digit struct {
 	shift int
 	mask  uint64
 }
 
-// digitOf returns a digit for n entries whose prefixes differ in the bits diff. It has so
-// many bits that a bucket gets a few dozen entries. It has 12 at most, so that the places
-// written to stay in the cache.
+// digitOf returns a digit for n entries whose prefixes differ in the bits diff. It has so many
+// bits that a bucket gets a few dozen entries. It has at most 12 bits, so that the places that
+// scatter writes to stay in the cache.
 func digitOf(diff uint64, n int) digit {
 	width := min(max(bits.Len(uint(n))-5, 1), 12)
 	return digit{max(0, bits.Len64(diff)-width), 1<<width - 1}
@@ -476,17 +478,16 @@ func (d digit) buckets() int { return int(d.mask) + 1 }
 
 // count counts the entries of each bucket.
 //
-// hot: every entry that is gathered.
+// hot: one iteration for each entry that is gathered.
 func (d digit) count(counts []int, e []Entry) {
 	for i := range e {
 		counts[e[i].Prefix>>d.shift&d.mask]++
 	}
 }
 
-// scatter copies e to out, each entry to the next place of its bucket, which at holds,
-// and adds shift to the refs.
+// scatter copies e to out and adds shift to the refs. at holds the next place of each bucket.
 //
-// hot: every entry that is gathered, to a place of its own.
+// hot: moves each entry that is gathered.
 func (d digit) scatter(out []Entry, at []int, e []Entry, shift uint64) {
 	for i := range e {
 		n := &at[e[i].Prefix>>d.shift&d.mask]
@@ -495,9 +496,9 @@ func (d digit) scatter(out []Entry, at []int, e []Entry, shift uint64) {
 	}
 }
 
-// differing returns the bits in which prefixes of e differ from first.
+// differing returns the bits in which any prefix of e differs from first.
 //
-// hot: every entry that is gathered.
+// hot: one iteration for each entry that is gathered.
 func differing(e []Entry, first uint64) (diff uint64) {
 	for i := range e {
 		diff |= e[i].Prefix ^ first

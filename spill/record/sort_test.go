@@ -37,8 +37,8 @@ func randomKey(r *rand.Rand, n int) []byte {
 	return p
 }
 
-// The sorter gives the stable order whatever its scratch: from so little that
-// all is divided in place to more than there is.
+// The Sorter gives the stable order with a scratch of any length: from so short that all
+// entries are divided in place, to longer than the entries.
 func TestSortIsStableWithAnyScratch(t *testing.T) {
 	for _, kind := range sortKinds {
 		for seed := range uint64(12) {
@@ -81,8 +81,8 @@ func checkSort(t *testing.T, what string, keys []string, scratch int) {
 	}
 }
 
-// Keys that share ever longer prefixes are the worst for a radix sort: each
-// level parts one key from the rest.
+// Keys with ever longer common prefixes are the worst case of a radix sort: each level
+// separates one key from the rest.
 func TestSortIsNotQuadraticInNestedPrefixes(t *testing.T) {
 	keys := make([]string, 2000)
 	for i := range keys {

@@ -31,8 +31,8 @@ func TestTheBufferNeedsInProportion(t *testing.T) {
 	}
 }
 
-// TestPassesAreHadoops: the runs of the first pass are so many that all later ones take
-// fanIn (Hadoop 1.0.3, Merger).
+// TestPassesAreHadoops: the first pass reads so many runs that all later passes read fanIn
+// (Hadoop 1.0.3, Merger).
 func TestPassesAreHadoops(t *testing.T) {
 	for n, want := range map[int][]int{10: {10}, 11: {2, 10}, 19: {10, 10}, 20: {2, 10, 10}, 28: {10, 10, 10}, 40: {4, 10, 10, 10, 10}, 50: {5, 10, 10, 10, 10, 10}} {
 		var got []int
@@ -51,8 +51,8 @@ func TestPassesAreHadoops(t *testing.T) {
 	}
 }
 
-// TestAReduceMergesAtItsThresholds follows Hadoop's defaults with a shuffle memory of 100
-// bytes, factor 3.
+// TestAReduceMergesAtItsThresholds uses Hadoop's default thresholds, a shuffle memory of 100
+// bytes and factor 3.
 func TestAReduceMergesAtItsThresholds(t *testing.T) {
 	c := ReduceMerges{MemoryBytes: 100, Factor: 3}
 	for name, x := range map[string]struct {
@@ -76,8 +76,8 @@ func TestAReduceMergesAtItsThresholds(t *testing.T) {
 	}
 }
 
-// TestMergesLoseNothing: every byte is written at least once and read at least once, and the
-// last pass reads no more files than it may.
+// TestMergesLoseNothing: every byte is written at least once and read at least once. The last
+// pass reads at most Factor files.
 func TestMergesLoseNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := ReduceMerges{

@@ -6,52 +6,52 @@ import (
 	"mrlocal/spill/record"
 )
 
-// ahead sorts a partition range by range (record.Ranges): each range of all runs as one, while
-// the ranges before it are read. The reader sorts what it would have to wait for, and idle cores
-// sort ahead of it.
+// ahead sorts a partition range by range (record.Ranges). It sorts each range of all runs
+// together, while the merge reads the ranges before it. The reader sorts a range itself if the
+// range is not sorted yet when it is needed. Helpers on idle cores sort the ranges after it.
 //
 //	range   0      1      2        3        4
 //	        read   read   sorted   sorted   not begun      rooms: 4
-//	               ^ the reader    ^ another core
+//	               ^ the reader    ^ a helper
 //
-// The entries of a range lie in one of several rooms, which are used in turn. Records stay where
-// they are. The reader's goroutine calls next and stop.
+// The entries of a range lie in one of several rooms, which are used in turn. The records stay
+// in the runs. Only the reader's goroutine calls next and stop.
 type ahead struct {
 	m      *Merge
 	runs   []rangedRun
-	ranges []int            // those that have records
-	total  []int            // entries of each of them
-	depths []int            // of all ranges
+	ranges []int            // numbers of the ranges that have records
+	total  []int            // entries of each range in ranges
+	depths []int            // of all ranges: the byte of the key at which prefixes begin
 	rooms  [][]record.Entry // each as long as the longest range
-	own    record.Sorter    // the reader's
+	own    record.Sorter    // of the reader's goroutine
 
 	mu struct {
 		sync.Mutex
-		begun   int    // ranges that are sorted or being sorted
+		begun   int    // ranges that are sorted or being sorted, counted from the first
 		read    int    // ranges that were read; the room of each is free
-		sorted  []bool // by range
-		helpers int    // at work
+		sorted  []bool // by index in ranges
+		helpers int    // helpers that are running
 		stopped bool
 	}
-	changed sync.Cond // on mu; a range is sorted, or a helper has ended
+	changed sync.Cond // uses mu; signals that a range is sorted or that a helper has ended
 }
 
-// rangedRun is a run in memory.
+// rangedRun is a run in memory that is divided by ranges.
 type rangedRun struct {
-	whole record.Slice // its parts are the ranges
-	deep  record.Slice // the same with prefixes that begin where keys of a range differ
-	held  *MemoryRun   // nil: no other goroutine writes to the entries
-	shift uint64       // of its arena in that of all runs
+	whole record.Slice // its partitions are the ranges
+	deep  record.Slice // the same entries, with prefixes that begin where the keys of a range differ
+	held  *MemoryRun   // nil: the run was sorted by its map, and no other goroutine changes its entries
+	shift uint64       // added to the addresses of its arena for their place in the arena of the merge
 }
 
 const (
-	// mostRooms are enough for a core that sorts while another one reads.
+	// mostRooms bounds the rooms. As many let a helper sort while the reader reads.
 	mostRooms = 8
 )
 
-// sorted leaves one run to read, which is sorted or is being sorted. It reports false where runs
-// are to be merged.
-func (m *Merge) sorted() bool {
+// sortTogether replaces the runs by one run that is sorted, or that ahead sorts while it is
+// read. It returns false if the runs are to be merged instead. All runs must be in memory.
+func (m *Merge) sortTogether() bool {
 	for _, r := range m.runs {
 		if r.ranges != nil {
 			return m.sortAhead(r.held.Unsorted)
@@ -60,8 +60,8 @@ func (m *Merge) sorted() bool {
 	return m.sortWhole()
 }
 
-// sortAhead begins to sort range by range. It reports false, and changes nothing, where there is no
-// memory for that.
+// sortAhead begins to sort range by range, as u divides the keys. If there is no memory for
+// that, it changes nothing and returns false.
 func (m *Merge) sortAhead(u *record.Unsorted) bool {
 	a := &ahead{m: m, depths: u.RangeDepths()}
 	a.changed.L = &a.mu
@@ -87,7 +87,7 @@ func (m *Merge) sortAhead(u *record.Unsorted) bool {
 		}
 		if i > 0 && r.held == m.runs[i-1].held {
 			run.shift = a.runs[i-1].shift
-		} else {
+		} else { // a small run, which its map has sorted already
 			run.shift = m.arena.Append(r.arena)
 		}
 		a.runs = append(a.runs, run)
@@ -102,7 +102,8 @@ func (m *Merge) sortAhead(u *record.Unsorted) bool {
 	return true
 }
 
-// makeRooms takes the memory for ranges of these sizes: no more than all entries take.
+// makeRooms takes the memory for ranges of these numbers of entries. The rooms together have at
+// most as many entries as the runs. It returns false if the lease has no memory.
 func (a *ahead) makeRooms(sizes []int) bool {
 	longest, all := 0, 0
 	for p, n := range sizes {
@@ -112,7 +113,7 @@ func (a *ahead) makeRooms(sizes []int) bool {
 		}
 	}
 	a.mu.sorted = make([]bool, len(a.ranges))
-	a.mu.read = -1
+	a.mu.read = -1 // next adds 1, also before the first range
 	n := min(all/longest, mostRooms)
 	e, ok := a.m.entries(n * longest)
 	for ; ok && n > 0; n-- {
@@ -122,13 +123,13 @@ func (a *ahead) makeRooms(sizes []int) bool {
 	return ok
 }
 
-// sorter makes what one goroutine sorts with.
+// sorter makes a Sorter for one goroutine.
 func (a *ahead) sorter() record.Sorter {
 	return record.Sorter{Arena: &a.m.arena, Scratch: make([]record.Entry, scratchEntries)}
 }
 
-// next gives the room of the last range back, and returns the entries of the next one; none at
-// the end.
+// next frees the room of the range that was read, and returns the entries of the next range,
+// sorted. It returns nil at the end. The entries are valid until the next call.
 func (a *ahead) next() []record.Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,7 +154,8 @@ func (a *ahead) next() []record.Entry {
 	return a.room(at)
 }
 
-// begin chooses the next range to be sorted, if there is one and a room for it. a.mu is held.
+// begin chooses the next range to sort and returns its index in ranges. It returns false if
+// there is none, or no free room for it. The caller holds a.mu.
 func (a *ahead) begin() (at int, ok bool) {
 	if at = a.mu.begun; a.mu.stopped || at == len(a.ranges) || at == a.mu.read+len(a.rooms) {
 		return 0, false
@@ -162,7 +164,8 @@ func (a *ahead) begin() (at int, ok bool) {
 	return at, true
 }
 
-// help lets idle cores sort, one for each range that may be begun. a.mu is held.
+// help starts helpers on idle cores, at most one for each range that may be begun. The caller
+// holds a.mu.
 func (a *ahead) help() {
 	may := min(len(a.ranges), a.mu.read+len(a.rooms)) - a.mu.begun
 	for a.m.o.Beside != nil && !a.mu.stopped && a.mu.helpers < may && a.m.o.Beside(a.helper) {
@@ -170,7 +173,8 @@ func (a *ahead) help() {
 	}
 }
 
-// helper sorts ranges as long as there are any and its core is idle.
+// helper sorts ranges while there are any and its core is idle. It runs on a goroutine of
+// MergeOptions.Beside.
 func (a *ahead) helper(idle func() bool) {
 	s := a.sorter()
 	a.mu.Lock()
@@ -190,7 +194,8 @@ func (a *ahead) helper(idle func() bool) {
 	a.changed.Broadcast()
 }
 
-// stop waits until no other goroutine sorts. It does nothing if a is nil.
+// stop waits until no helper runs, so that the memory may be freed. It does nothing if a is
+// nil.
 func (a *ahead) stop() {
 	if a == nil {
 		return
@@ -203,10 +208,10 @@ func (a *ahead) stop() {
 	}
 }
 
-// room returns where the entries of the i-th range with records lie.
+// room returns the room for the entries of ranges[i].
 func (a *ahead) room(i int) []record.Entry { return a.rooms[i%len(a.rooms)][:a.total[i]] }
 
-// sort gathers and sorts a range.
+// sort gathers the entries of ranges[i] from all runs and sorts them in their room.
 func (a *ahead) sort(i int, s *record.Sorter) {
 	out, p := a.room(i), a.ranges[i]
 	depth := a.depths[p]
@@ -219,8 +224,8 @@ func (a *ahead) sort(i int, s *record.Sorter) {
 	s.SortRanges(out, ends, depth, a.m.o.Lease)
 }
 
-// lists returns the entries of a range. Those of sorted runs have prefixes of whole keys, or else
-// deep ones.
+// lists returns the entries of range p in each run. With deep, all prefixes begin at the depth
+// of the range. Otherwise the prefixes of sorted runs are those of whole keys.
 func (a *ahead) lists(p int, deep bool) []record.List {
 	var lists []record.List
 	for i := range a.runs {

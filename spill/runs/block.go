@@ -11,24 +11,26 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A block on disk (docs/formats.md): a header, then what is stored.
+// A block on disk (docs/formats.md) is a header and the stored bytes, compressed or not.
 //
 //	0        1        2        4          8            12         16
 //	+--------+--------+--------+----------+------------+----------+----------+
 //	| codec  | flags  | 0      | raw u32  | stored u32 | records  | CRC-32C  |
 //	+--------+--------+--------+----------+------------+----------+----------+
 //
-// The checksum covers the 16 bytes before it and what is stored. A record that does not
-// fit a block of its own is cut into several blocks. The first one has the flag large and
-// counts the record, the others have the flag continued. All numbers are in little
-// endian. u32 limits do not matter, because a block has at most 64 KiB.
+// raw and stored are lengths in bytes, before and after compression. records counts the records
+// that begin in the block. The checksum covers the 16 bytes before it and the stored bytes. A
+// record that does not fit in one block is cut into several blocks. The first one has the flag
+// large and counts the record; the others have the flag continued. All numbers are little-endian.
+// 32 bits are enough for each number, because a block has at most 64 KiB.
 const (
 	headerBytes = 20
 
-	// bufferBytes is room for a block and, behind it, the header of the next block, which
-	// is read in one call with it. Four of them are a chunk.
+	// bufferBytes is the memory for a block and the header of the next block, which one call
+	// reads together. A chunk has four of them.
 	bufferBytes = 64 << 10
-	// The 32 bytes less leave room for the header that is read together with a block.
+	// maxBlockBytes is the most raw bytes in a block. The other 32 bytes hold the header of the
+	// next block, which has headerBytes.
 	maxBlockBytes = bufferBytes - 32
 
 	// The flags exclude each other.
@@ -36,18 +38,18 @@ const (
 	flagContinued = 2
 )
 
-// Codec is how blocks on disk are compressed.
-// The numbers stand in files, so they must not change.
+// Codec says how blocks on disk are compressed. Files contain the numbers, so they must not
+// change.
 type Codec uint8
 
 const (
-	Auto Codec = iota // s2 while it saves time, decided block by block
+	Auto Codec = iota // s2 as long as it saves time; the Writer decides for each block
 	None
 	S2
 	Zstd
 )
 
-// String returns the name of the codec, as flags and reports have it.
+// String returns the name of the codec, as in flags and reports.
 func (c Codec) String() string {
 	switch c {
 	case Auto:
@@ -62,31 +64,31 @@ func (c Codec) String() string {
 	return fmt.Sprintf("codec(%d)", uint8(c))
 }
 
-// castagnoli is the polynomial of CRC-32C, which processors compute in hardware.
+// castagnoli is the table of CRC-32C, which processors compute in hardware.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // header is the header of a block.
 type header struct {
 	codec       Codec // never Auto
 	flags       uint8
-	rawBytes    int // of the records, before compression
+	rawBytes    int // length of the records before compression
 	storedBytes int
 	records     int // that begin in the block
 	sum         uint32
 }
 
-// errFormat says that bytes that were read back are no block, or no record.
+// errFormat says that bytes that were read back are not a block or not a record.
 var errFormat = errors.New("not a block")
 
 // parseHeader reads a header and checks that its fields agree. It does not check the sum,
-// which also covers what is stored.
+// because that also covers the stored bytes, which are not read yet.
 func parseHeader(p []byte) (header, error) {
 	h := header{
 		codec: Codec(p[0]), flags: p[1],
 		rawBytes: int(binary.LittleEndian.Uint32(p[4:])), storedBytes: int(binary.LittleEndian.Uint32(p[8:])),
 		records: int(binary.LittleEndian.Uint32(p[12:])), sum: binary.LittleEndian.Uint32(p[16:]),
 	}
-	// The bounds protect the buffers: later code relies on them and not on the file.
+	// The bounds protect the buffers: later code relies on them, whatever the file says.
 	if h.codec < None || h.codec > Zstd || h.flags > flagContinued || p[2]|p[3] != 0 ||
 		h.rawBytes > maxBlockBytes || h.storedBytes > h.rawBytes || h.codec == None && h.storedBytes != h.rawBytes {
 		return h, errFormat
@@ -94,8 +96,8 @@ func parseHeader(p []byte) (header, error) {
 	return h, nil
 }
 
-// put writes the header to p, which has headerBytes. The sum must be set, or be written
-// later.
+// put writes the header to p, which has headerBytes. If h.sum is not known yet, the caller
+// writes it later.
 func (h header) put(p []byte) {
 	p[0], p[1], p[2], p[3] = byte(h.codec), h.flags, 0, 0
 	binary.LittleEndian.PutUint32(p[4:], uint32(h.rawBytes))
@@ -104,42 +106,43 @@ func (h header) put(p []byte) {
 	binary.LittleEndian.PutUint32(p[16:], h.sum)
 }
 
-// checksum returns the sum of a block; p holds the header, of which it reads 16 bytes.
-// The sum itself is the rest of the header, which is why only 16 bytes count.
+// checksum returns the sum of a block. p begins with the header; only the 16 bytes before the
+// sum count.
 func checksum(p, stored []byte) uint32 {
 	return crc32.Update(crc32.Checksum(p[:16], castagnoli), castagnoli, stored)
 }
 
-// compressor packs blocks. For Auto it measures: it compresses while that takes less time
-// than it takes to write and read back what compression saves (docs/adr/0005). Writing to
-// the page cache takes less time than any codec, a slow disk takes more. The counter
-// SPILLED_BYTES therefore differs from run to run.
-// A compressor belongs to one Writer and is not safe for several goroutines.
+// compressor compresses blocks. For Auto it measures: it compresses as long as that takes less
+// time than writing and reading back the bytes that compression saves (docs/adr/0005). Writing
+// to the page cache is faster than any codec; a slow disk is slower. So the counter
+// SPILLED_BYTES differs from run to run. A compressor belongs to one Writer and is not safe for
+// several goroutines.
 type compressor struct {
 	codec Codec
 	zstd  *zstd.Encoder
-	write rate // bytes written
-	tried rate // raw bytes of blocks that were compressed
-	// In bytes, over the same blocks as tried.
+	write rate // of bytes written to the file
+	tried rate // of raw bytes of blocks that were compressed, also in vain
+	// Bytes that compression saved, over the blocks that tried counts.
 	saved   int64
 	untried int // blocks since the last one that was compressed
 }
 
-// rate is the time that some bytes took, of which older ones count less.
-// Halving keeps the quotient and lets it follow a disk that becomes slower or faster.
+// rate is the time that a number of bytes took. Halving both numbers keeps their quotient, and
+// gives older measurements less weight. So the rate follows a disk that becomes slower or
+// faster.
 type rate struct{ nanoseconds, bytes int64 }
 
 const (
-	rateBytes   = 8 << 20 // whenever there are more, all that was added before counts half
-	retryBlocks = 128     // stored as they are; then one is compressed to measure again
+	rateBytes   = 8 << 20 // above this number, both numbers of a rate are halved
+	retryBlocks = 128     // after as many uncompressed blocks, one is compressed to measure again
 
 	// unpackCost is the time to compress and decompress, as a multiple of the time to
 	// compress.
 	unpackCost = 1.5
 )
 
-// add adds bytes that took d. It reports whether everything was halved.
-// The caller halves what it counts beside the rate.
+// add adds the time d that bytes took. It reports whether it halved the rate; the caller then
+// halves the counts that belong to the rate.
 func (r *rate) add(d time.Duration, bytes int) (halved bool) {
 	r.nanoseconds += int64(d)
 	r.bytes += int64(bytes)
@@ -150,7 +153,7 @@ func (r *rate) add(d time.Duration, bytes int) (halved bool) {
 	return true
 }
 
-// pays reports whether the next block should be compressed.
+// pays reports whether the next block is to be compressed.
 func (c *compressor) pays() bool {
 	if c.codec != Auto {
 		return true
@@ -161,18 +164,18 @@ func (c *compressor) pays() bool {
 	if c.tried.bytes == 0 || c.untried >= retryBlocks {
 		return true
 	}
-	// Both sides are in nanoseconds. The factor 2 stands for writing and reading back.
+	// cost and gain are in nanoseconds. The factor 2 stands for writing and reading back.
 	cost := float64(c.tried.nanoseconds) * unpackCost
 	gain := 2 * float64(c.saved) * float64(c.write.nanoseconds) / float64(c.write.bytes)
 	return cost < gain
 }
 
-// maxPackedBytes is how long the destination of pack has to be.
+// maxPackedBytes is the length that the destination of pack must have.
 var maxPackedBytes = s2.MaxEncodedLen(maxBlockBytes)
 
-// pack compresses raw. packed lies in dst or in memory of the codec. None means that raw
-// has to be stored as it is: compression does not save time, or less than an eighth.
-// dst has at least maxPackedBytes. raw is only read.
+// pack compresses raw. It returns the codec and the compressed bytes, which lie in dst or in
+// memory of the codec. It returns None if raw is to be stored as it is, because compression
+// does not save time, or saves less than an eighth. dst has at least maxPackedBytes.
 func (c *compressor) pack(dst, raw []byte) (codec Codec, packed []byte) {
 	if c.codec == None || !c.pays() {
 		c.untried++
@@ -185,12 +188,12 @@ func (c *compressor) pack(dst, raw []byte) (codec Codec, packed []byte) {
 		packed = s2.Encode(dst, raw)
 	}
 	c.untried = 0
-	// Compression that saves less would cost more at the merge than it gives.
+	// Compression that saves less costs more time in the merge than it saves.
 	fits := len(packed) < len(raw)-len(raw)/8
 	if fits {
 		c.saved += int64(len(raw) - len(packed))
 	}
-	// Both must be halved together, or their quotient would jump.
+	// saved and tried are halved together. Otherwise their quotient would jump.
 	if c.tried.add(time.Since(begun), len(raw)) {
 		c.saved /= 2
 	}
@@ -200,8 +203,8 @@ func (c *compressor) pack(dst, raw []byte) (codec Codec, packed []byte) {
 	return codec, packed
 }
 
-// newCompressor makes a compressor. Only zstd has an encoder to free, and only it can
-// fail.
+// newCompressor makes a compressor. It fails only for zstd. Only zstd has an encoder that must
+// be closed (Writer.Close).
 func newCompressor(codec Codec) (*compressor, error) {
 	c := &compressor{codec: codec}
 	if codec == Zstd {
@@ -217,13 +220,12 @@ func newCompressor(codec Codec) (*compressor, error) {
 	return c, nil
 }
 
-// decompressor unpacks blocks. It makes the zstd decoder with the first block that needs
-// it.
-// It belongs to one merge, whose cursors share it.
+// decompressor unpacks blocks. It makes the zstd decoder at the first block that needs it. It
+// belongs to one merge, whose cursors share it. It is not safe for several goroutines.
 type decompressor struct{ zstd *zstd.Decoder }
 
-// unpack writes the raw bytes of a block to dst, which has room for maxBlockBytes. It fails
-// where stored is damaged or too long, and never writes behind dst.
+// unpack writes the raw bytes of a block to dst, which has maxBlockBytes. It fails if stored is
+// damaged or too long, and never writes behind dst.
 func (d *decompressor) unpack(dst, stored []byte, h header) error {
 	var raw []byte
 	var err error
@@ -241,7 +243,7 @@ func (d *decompressor) unpack(dst, stored []byte, h header) error {
 				return fmt.Errorf("zstd: %w", err)
 			}
 		}
-		// The capacity of dst bounds what is written, whatever the frame claims.
+		// The capacity of dst bounds the output, whatever length the frame claims.
 		raw, err = d.zstd.DecodeAll(stored, dst[:0:maxBlockBytes])
 	default:
 		return errFormat

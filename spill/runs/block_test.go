@@ -26,7 +26,7 @@ func TestAutoCompressesWhileThatIsFasterThanTheDisk(t *testing.T) {
 				t.Errorf("before anything was written: %v", codec)
 			}
 			auto.write.add(time.Duration(c.writeNsPerByte<<20), 1<<20)
-			auto.pack(dst, text) // measures
+			auto.pack(dst, text) // makes the first measurement
 			for range retryBlocks / 2 {
 				if codec, _ := auto.pack(dst, text); codec != c.want {
 					t.Fatalf("%v, want %v", codec, c.want)

@@ -9,23 +9,22 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// readers is what the disk cursors of one merge share. All of its memory is one
-// chunk (useMemory).
+// readers holds what the disk cursors of one merge share. Its memory is one chunk (useMemory).
 // Only one cursor reads at a time, so one staging buffer is enough.
 type readers struct {
 	ctx   context.Context
 	lease *membudget.Lease // for records longer than a block
-	// Bounded by the descriptors that the attempt may use.
+	// The attempt has a bounded number of file descriptors, which limits the open files.
 	files   openFiles
-	staging []byte    // compressed blocks pass through it
-	pieces  [2][]byte // a block each: two keys longer than a block are compared piece by piece
+	staging []byte    // compressed bytes of the block that is being read
+	pieces  [2][]byte // a block each, to compare two keys that are longer than a block piece by piece
 	decoder decompressor
-	took    time.Duration // reading, checking and unpacking blocks
-	err     error         // sticky: reading for a comparison failed
+	took    time.Duration // time of reading, checking and unpacking blocks
+	err     error         // sticky; of a read for a comparison, which cannot return it
 }
 
-// useMemory divides p, a chunk, which the caller keeps and frees.
-// Slices are cut to their capacity, so that none grows into the next.
+// useMemory divides p, a chunk. The caller keeps owning it and frees it. The capacity of each
+// slice ends where the next one begins, so that appending cannot overwrite it.
 func (r *readers) useMemory(p []byte) {
 	r.staging = p[:bufferBytes:bufferBytes]
 	r.pieces[0] = p[bufferBytes : 2*bufferBytes : 2*bufferBytes]
@@ -34,35 +33,35 @@ func (r *readers) useMemory(p []byte) {
 
 // diskCursor reads one partition of one segment, block by block.
 //
-// A large record is not read whole when the cursor reaches it: key holds as
-// much of the key as lies in the first block. load reads the rest, into memory
-// of its own that is freed at the next record. So a merge of many large records
-// holds one of them.
-// It is copied by keyPieces, so it holds no lock and nothing that must not be copied.
+// When the cursor reaches a large record, it reads only the first block. key then holds the
+// part of the key that lies in that block. load reads the rest into memory of its own, which is
+// freed at the next record. So a merge of many large records holds only one of them.
+//
+// keyPieces copies a diskCursor, so it must not hold locks.
 type diskCursor struct {
 	shared *readers
 	file   *tempFile
-	at     int64             // offset of the header that is read next
-	end    int64             // offset behind the partition
+	at     int64             // offset in the file of the header that is read next
+	end    int64             // offset in the file behind the partition
 	head   header            // of the block at at
-	known  bool              // head and headAs are read
-	headAs [headerBytes]byte // head as it stands on disk
+	known  bool              // head and headAs are those of the block at at
+	headAs [headerBytes]byte // the bytes of head, for the checksum
 
-	buf  []byte // the block; of bufferBytes, memory of the merge
-	pos  int    // in buf: of the next record
-	size int    // of the block in buf
-	left int    // records of the block that are not read yet
+	buf  []byte // raw bytes of the current block; bufferBytes of memory of the merge
+	pos  int    // where the next record begins in buf
+	size int    // raw length of the current block
+	left int    // records of the current block that are not read yet
 
-	key, value           []byte // in buf, or in big
-	keyBytes, valueBytes int    // their whole lengths
-	same                 bool   // key is equal to that of the record before
-	large                bool   // key and value are only what the first block holds
-	loaded               bool   // load has made them whole, in big
+	key, value           []byte // parts of buf, or of big
+	keyBytes, valueBytes int    // whole lengths of key and value
+	same                 bool   // the key equals that of the record before
+	large                bool   // key and value are only the parts in the first block
+	loaded               bool   // key and value were completed by load, and lie in big
 	big                  *membudget.Chunk
 }
 
-// readHead makes d.head the header of the block at d.at.
-// It reads nothing if readBlock has read the header already.
+// readHead sets d.head to the header of the block at d.at. It reads nothing if readBlock has
+// read the header already.
 func (d *diskCursor) readHead() error {
 	if d.known {
 		return nil
@@ -77,7 +76,7 @@ func (d *diskCursor) readHead() error {
 	return d.parseHead()
 }
 
-// parseHead makes d.head what headAs holds.
+// parseHead sets d.head from the bytes in headAs.
 func (d *diskCursor) parseHead() (err error) {
 	if d.head, err = parseHeader(d.headAs[:]); err != nil {
 		return d.file.corrupt(d.at, err)
@@ -86,9 +85,9 @@ func (d *diskCursor) parseHead() (err error) {
 	return nil
 }
 
-// readBlock reads the block at d.at to dst, which has bufferBytes, checks it and moves d.at
-// behind it. In the same call it reads the header of the next block.
-// It returns the header of the block that it has read.
+// readBlock reads the block at d.at to dst, which has bufferBytes, checks it, and moves d.at
+// behind it. The same call to the system reads the header of the next block. readBlock returns
+// the header of the block in dst.
 func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 	begun := time.Now() // once a block, not once a record
 	defer func() { d.shared.took += time.Since(begun) }()
@@ -96,7 +95,7 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 		return h, err
 	}
 	h = d.head
-	// A block that is not compressed is read to its place directly.
+	// A block that is not compressed is read directly to dst.
 	into := d.shared.staging
 	if h.codec == None {
 		into = dst
@@ -117,7 +116,7 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 	if err := readFull(file, into[:want], d.at+headerBytes); err != nil {
 		return h, d.file.corrupt(d.at, err)
 	}
-	// The sum covers what is stored, so damage is found before anything is unpacked.
+	// The sum covers the stored bytes, so damage is found before anything is unpacked.
 	if checksum(d.headAs[:], into[:h.storedBytes]) != h.sum {
 		return h, d.file.corrupt(d.at, errChecksum)
 	}
@@ -134,12 +133,11 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 	return h, nil
 }
 
-// next moves to the next record. It reports false at the end of the partition.
-// Key and value point into buf and are valid until the next call. A record is: key
-// length + 1, or 0 for the key before; value length; key; value. Both lengths are
-// varints.
+// next moves to the next record. It returns false at the end of the partition. key and value
+// are valid until the next call. A record is: key length + 1, or 0 for the key of the record
+// before; value length; key; value. Both lengths are varints.
 //
-// hot: once a record read back.
+// hot: runs once for each record that is read back.
 func (d *diskCursor) next() (bool, error) {
 	if d.left == 0 || d.large {
 		if ok, err := d.nextBlock(); !ok || err != nil {
@@ -170,12 +168,12 @@ func (d *diskCursor) next() (bool, error) {
 	return d.nextSlow(p)
 }
 
-// nextSlow is next for lengths of more than one byte and for large records. p is the
-// rest of the block.
+// nextSlow is next for lengths of more than one byte and for large records. p is the unread
+// part of the block.
 func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 	k, n := binary.Uvarint(p)
 	v, m := binary.Uvarint(p[max(n, 0):])
-	// The bounds keep the sums below in range.
+	// Larger lengths could overflow the sums below.
 	if n <= 0 || m <= 0 || v > 1<<32 || k > 1<<32 {
 		return false, d.file.corrupt(d.at, errFormat)
 	}
@@ -185,7 +183,7 @@ func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 		d.keyBytes = int(k) - 1
 	}
 	d.valueBytes = int(v)
-	// A repeated key takes no room.
+	// A repeated key is not stored again.
 	need := d.valueBytes
 	if !d.same {
 		need += d.keyBytes
@@ -208,8 +206,9 @@ func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 	return true, nil
 }
 
-// nextBlock reads the next block in which records begin. It skips the rest of a large
-// record that was not loaded. It reports false at the end of the partition.
+// nextBlock reads the next block in which records begin. It passes over the rest of a large
+// record that was not loaded, reading only the headers. It returns false at the end of the
+// partition.
 func (d *diskCursor) nextBlock() (bool, error) {
 	d.drop()
 	d.key, d.large, d.loaded = nil, false, false
@@ -220,7 +219,6 @@ func (d *diskCursor) nextBlock() (bool, error) {
 		if err := d.readHead(); err != nil {
 			return false, err
 		}
-		// Blocks of a record that was not loaded are passed over by their headers alone.
 		if d.head.flags != flagContinued {
 			break
 		}
@@ -238,14 +236,14 @@ func (d *diskCursor) nextBlock() (bool, error) {
 	return true, nil
 }
 
-// load reads the rest of a large record, so that value, and if wantKey also key, is whole.
-// The memory is taken from the lease and freed by drop. It does nothing for other records.
+// load reads the rest of a large record. Then value is whole, and, if wantKey is true, also
+// key. It takes the memory from the lease; drop frees it. load does nothing for other records.
+// It fails if there is no memory or a block is damaged.
 func (d *diskCursor) load(wantKey bool) error {
 	if !d.large || d.loaded {
 		return nil
 	}
-	// skip counts bytes of the record that are read but not kept: the key, if it is not
-	// wanted.
+	// skip is the number of bytes still to be dropped: those of the key, if it is not wanted.
 	skip, size := d.keyBytes, d.valueBytes
 	if wantKey {
 		skip, size = 0, d.keyBytes+d.valueBytes
@@ -256,13 +254,13 @@ func (d *diskCursor) load(wantKey bool) error {
 	}
 	d.big, d.loaded = big, true
 	to := big.Data
-	// take moves what it wants of a piece to its place in big.
+	// take copies p to big, except for the bytes to be dropped.
 	take := func(p []byte) {
 		n := min(skip, len(p))
 		skip -= n
 		to = to[copy(to, p[n:]):]
 	}
-	// What the first block holds of the record comes first.
+	// The first block has the beginning of the record.
 	take(d.key)
 	take(d.value)
 	for rest := d.keyBytes + d.valueBytes - len(d.key) - len(d.value); rest > 0; {
@@ -283,8 +281,7 @@ func (d *diskCursor) load(wantKey bool) error {
 	return nil
 }
 
-// drop frees the memory that load took.
-// Slices of key and value into it must not be used any more.
+// drop frees the memory that load took. Slices of key and value into it are invalid afterwards.
 func (d *diskCursor) drop() {
 	if d.big != nil {
 		freeBig(d.shared.lease, d.big)
@@ -292,15 +289,15 @@ func (d *diskCursor) drop() {
 	}
 }
 
-// demandBig takes contiguous memory from l. If l has too little, it grows, and if the budget
-// has none free, others are evicted. freeBig ends it.
-// The caller owns the result.
+// demandBig takes contiguous memory from l. The lease grows if necessary. If the budget has no
+// free memory, it evicts map outputs, and demandBig waits for that until ctx ends. The caller
+// owns the result and frees it with freeBig.
 func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget.Chunk, error) {
 	if c, ok := l.Big(bytes); ok {
 		return c, nil
 	}
+	// The lease charges whole pages. ChunkBytes/64 is one page.
 	charged := bytes + membudget.ChunkBytes/64
-	// A chunk of its own is charged in whole pages.
 	more := charged - l.Available()
 	if !l.Grow(more) {
 		if err := l.Demand(ctx, more); err != nil {
@@ -310,35 +307,35 @@ func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget
 	if c, ok := l.Big(bytes); ok {
 		return c, nil
 	}
-	// What was granted goes back if it did not help.
+	// The growth did not help, so the lease gives it back.
 	l.Shrink(more)
 	return nil, membudget.ErrNoRoom
 }
 
-// freeBig frees c and shrinks l by as much.
-// c and l must be those of demandBig.
+// freeBig frees c, which demandBig took from l, and shrinks l by its length.
 func freeBig(l *membudget.Lease, c *membudget.Chunk) {
 	bytes := int64(len(c.Data))
 	l.Free(c)
 	l.Shrink(bytes)
 }
 
-// keyPieces reads a key piece by piece, where the cursor holds only a part of it.
-// The copy may move on without disturbing the original, which still has to return the
-// record.
+// keyPieces reads a key piece by piece if the cursor holds only a part of it. It works on a
+// copy of the cursor, so that the cursor itself can still return the record.
 type keyPieces struct {
-	d     diskCursor // a copy, which reads ahead of the original
-	room  []byte     // for a block
-	first bool       // the next piece is what the cursor holds
+	d     diskCursor // a copy, which reads beyond the original
+	room  []byte     // memory for a block
+	first bool       // the next piece is the part that the cursor holds
 	rest  int        // bytes of the key that are not returned yet
 }
 
-// keyPieces begins to read the current key. room has bufferBytes and is used until the end.
+// keyPieces begins to read the current key. room has bufferBytes; keyPieces uses it until the
+// caller is done.
 func (d *diskCursor) keyPieces(room []byte) keyPieces {
 	return keyPieces{d: *d, room: room, first: true, rest: d.keyBytes}
 }
 
-// next returns the next piece of the key, valid until the next call; nil at the end.
+// next returns the next piece of the key, which is valid until the next call. It returns nil at
+// the end.
 func (k *keyPieces) next() ([]byte, error) {
 	if k.first {
 		k.first = false
@@ -362,10 +359,9 @@ func (k *keyPieces) next() ([]byte, error) {
 	return k.room[:n], nil
 }
 
-// skip moves behind the first n records of the partition. Of blocks that it passes over it
-// reads only the headers.
-// It is used after an eviction: the records that were read from memory are passed over
-// on disk.
+// skip moves behind the first n records of the partition. Of blocks that it passes over as a
+// whole, it reads only the headers. A merge uses it after an eviction, to pass over the records
+// that it has read from memory.
 func (d *diskCursor) skip(n int64) error {
 	for n > 0 {
 		if d.at >= d.end {

@@ -9,8 +9,7 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// A block decoder given anything returns records or an error, and nothing
-// beyond the memory it was given.
+// For any bytes, a diskCursor returns records or an error. It takes no more memory than it got.
 func FuzzDiskCursor(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x05\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00????\x02\x01kv"), false)
 	f.Add([]byte("\x01\x01\x00\x00"), true)
@@ -47,8 +46,8 @@ func FuzzDiskCursor(f *testing.F) {
 	})
 }
 
-// repairSums makes the checksums of what looks like blocks right, so that the
-// fuzzer gets behind them.
+// repairSums sets the right checksums in everything that looks like a block, so that the fuzzer
+// reaches the code behind the check.
 func repairSums(file []byte) []byte {
 	file = bytes.Clone(file)
 	for at := 0; at+headerBytes <= len(file); {

@@ -21,49 +21,49 @@ type EventKind uint8
 const (
 	Begin      EventKind = iota // Bytes: the capacity of the kvbuffer, ToBytes: its spill mark
 	Grow                        // Bytes: the capacity before, ToBytes: the new one
-	Refuse                      // Bytes: the capacity that the growth rule asked for, ToBytes: free memory for each map
+	Refuse                      // Bytes: the capacity of the refused growth, ToBytes: free memory for each map
 	SpillStart                  // Bytes, Records: collected
 	SpillEnd                    // Bytes, Records: written
 	Evict                       // Bytes, Records: written
 	MergePass                   // Bytes, Records: written by an intermediate pass
 )
 
-// Event is one event of a kvbuffer, a map output or a merge.
-// What the numbers mean depends on the kind.
+// Event is one event of a kvbuffer, a map output or a merge. EventKind says what the numbers
+// mean.
 type Event struct {
 	Kind           EventKind
 	Bytes, Records int64
 	ToBytes        int64
 }
 
-// MemoryRun is the run that a map attempt collected last, still in memory.
-// MapOutput.Keep takes it over.
-// Its bytes never change after Keep, so merges read them without a lock. Only the order
-// of its entries may change, once (sortParts).
+// MemoryRun is the run in memory of a map output: the records that the map attempt collected
+// last. MapOutput.Keep makes it part of an output. Afterwards its bytes never change, so merges
+// read them without a lock. Only the order of its entries may change, once (sortParts).
 type MemoryRun struct {
 	Arena  record.Arena
 	Slices []record.Slice   // in the order in which their records were collected
-	Lease  *membudget.Lease // of all chunks that arena and slices lie in, and of nothing else
+	Lease  *membudget.Lease // of the chunks of Arena and Slices, and of nothing else
 
 	Unsorted *record.Unsorted // nil: each slice is sorted by partition and key
-	InTable  bool             // the entries stand for slots of a table
+	InTable  bool             // the entries refer to slots of a hash table
 
-	// Under the lock of the MapOutput.
+	// The lock of the MapOutput guards these fields.
 	readers []*atomic.Bool // the evicted flag of each merge that reads the run
 	onDisk  *segment       // nil: not evicted
 }
 
-// MapOutput is what one map attempt made: sorted runs, in the order in which
-// their records were collected. All but the last are segments of one temporary
-// file. The last one is in memory until it is evicted.
+// MapOutput is the output of one map attempt: sorted runs, in the order in which their records
+// were collected. All but the last are segments of one temporary file. The last one is in
+// memory until it is evicted.
 //
-// Any number of merges may read a MapOutput at the same time. An eviction sets
-// the evicted flag of each merge that reads the memory. Such a merge goes over
-// to the disk when it can. The last one that leaves frees the memory. The
-// methods may be called from any goroutine. mu is held during an eviction, so
-// calls wait until the run is written.
+// Any number of merges may read a MapOutput at the same time. An eviction sets the evicted flag
+// of each merge that reads the run in memory. Such a merge changes over to the disk at its next
+// step that allows that. When the last one has changed over, the memory is freed.
+//
+// Any goroutine may call the methods. They wait while an eviction writes the run, because Evict
+// holds mu.
 type MapOutput struct {
-	// By partition; complete before the output is shared, and only read from then on.
+	// By partition. Complete before the output is shared; never changed afterwards.
 	stats      []record.PartStat
 	codec      Codec
 	createTemp func() (*disk.TempFile, error)
@@ -81,25 +81,25 @@ type MapOutput struct {
 	}
 }
 
-// NewMapOutput makes an output of parts partitions without any run. createTemp
-// makes its temporary file when the first segment is written; nil fails then.
-// notify is called after each eviction.
-// The file needs to know its owner for CorruptError.
+// NewMapOutput makes an output of parts partitions without any run. createTemp makes its
+// temporary file when the first segment is written. If createTemp is nil, writing a segment
+// fails. notify is called after each eviction.
 func NewMapOutput(parts int, codec Codec, createTemp func() (*disk.TempFile, error), notify func(Event)) *MapOutput {
 	o := &MapOutput{stats: make([]record.PartStat, parts), codec: codec, createTemp: createTemp, notify: notify}
 	o.mu.file.owner = o
 	return o
 }
 
-// AppendSegment writes the next run, to the temporary file: write adds the
-// records of each partition to w and ends it.
+// AppendSegment writes the next run to the temporary file. write adds the records of each
+// partition to w, and calls w.EndPart for each. After an error the segment is not part of the
+// output.
 func (o *MapOutput) AppendSegment(w *Writer, write func(w *Writer) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.appendLocked(w, o.stats, write)
 }
 
-// appendLocked writes a segment and adds it to the list. o.mu is held.
+// appendLocked writes a segment and adds it to the list. The caller holds o.mu.
 func (o *MapOutput) appendLocked(w *Writer, stats []record.PartStat, write func(w *Writer) error) error {
 	s, err := o.mu.file.appendSegment(w, o.createTemp, stats, write)
 	if err == nil {
@@ -108,8 +108,8 @@ func (o *MapOutput) appendLocked(w *Writer, stats []record.PartStat, write func(
 	return err
 }
 
-// Keep makes m the last run. stats counts what m holds of each partition. The
-// MapOutput owns m and its lease from then on.
+// Keep makes m the last run. stats has the counts of m for each partition. The MapOutput owns m
+// and its lease from then on.
 func (o *MapOutput) Keep(m *MemoryRun, stats []record.PartStat) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,11 +119,11 @@ func (o *MapOutput) Keep(m *MemoryRun, stats []record.PartStat) {
 	}
 }
 
-// Parts is the number of partitions.
+// Parts returns the number of partitions.
 func (o *MapOutput) Parts() int { return len(o.stats) }
 
-// PartBytes returns exactly what partition p holds, without reading it.
-// The counts are final once the attempt has handed over its last run.
+// PartBytes returns the number of records of partition p and the bytes of their keys and
+// values. It reads no data. The numbers are final after the last run was added.
 func (o *MapOutput) PartBytes(p int) (records, keyBytes, valueBytes int64) {
 	s := o.stats[p]
 	return s.Records, s.KeyBytes, s.ValueBytes
@@ -136,7 +136,7 @@ func (o *MapOutput) OnDisk() bool {
 	return len(o.mu.segments) > 0
 }
 
-// MemoryBytes is what the run in memory takes, 0 if there is none.
+// MemoryBytes returns the bytes that the run in memory takes; 0 if there is none.
 func (o *MapOutput) MemoryBytes() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,7 +146,7 @@ func (o *MapOutput) MemoryBytes() int64 {
 	return o.mu.memory.Lease.Granted()
 }
 
-// Register lets b evict the run in memory, until it is evicted or released.
+// Register allows b to evict the run in memory, until it is evicted or released.
 func (o *MapOutput) Register(b *membudget.Budget) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -155,9 +155,9 @@ func (o *MapOutput) Register(b *membudget.Budget) {
 	}
 }
 
-// Evict writes the run in memory to the temporary file and returns how many
-// bytes that frees: at once, or when the last merge that reads them has left
-// them.
+// Evict writes the run in memory to the temporary file. It returns the number of bytes that
+// this frees: at once, or when the last merge that reads the run has changed over to the disk.
+// It returns 0 if there is nothing to evict. If writing fails, the run stays in memory.
 func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,7 +165,6 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	if held == nil || o.mu.released {
 		return 0, nil
 	}
-	// If writing fails, the run stays in memory and nothing is lost.
 	written, err := o.evictLocked(held)
 	if err != nil {
 		return 0, err
@@ -173,7 +172,7 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	o.mu.memory = nil
 	held.onDisk = &o.mu.segments[len(o.mu.segments)-1]
 	freedBytes = held.Lease.Granted()
-	// The flags come after the segment is known, because merges look for it then
+	// onDisk is set before the flags, because a merge that sees its flag looks for the segment
 	// (movedTo).
 	for _, evicted := range held.readers {
 		evicted.Store(true)
@@ -186,9 +185,9 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	return freedBytes, nil
 }
 
-// evictLocked appends held to the file. The chunk of the writer is not of the
-// budget, because the budget has none to give; only one output is evicted at a
-// time.
+// evictLocked appends held to the file. It takes the memory of the writer from the Go heap,
+// because the budget has none to give. The budget evicts one output at a time, so this is at
+// most one chunk.
 func (o *MapOutput) evictLocked(held *MemoryRun) (written Event, err error) {
 	w, err := NewWriter(make([]byte, membudget.ChunkBytes), o.codec)
 	if err != nil {
@@ -202,7 +201,7 @@ func (o *MapOutput) evictLocked(held *MemoryRun) (written Event, err error) {
 	return Event{Kind: Evict, Bytes: w.TotalBytes, Records: w.TotalRecords}, err
 }
 
-// unregister takes the output off the list of what the budget may evict. o.mu is held.
+// unregister ends Register. The caller holds o.mu.
 func (o *MapOutput) unregister() {
 	if o.mu.cancel != nil {
 		o.mu.cancel()
@@ -210,8 +209,8 @@ func (o *MapOutput) unregister() {
 	}
 }
 
-// Release frees all memory and removes the file, as soon as no merge reads them
-// any more. It may be called again.
+// Release frees all memory and removes the file, as soon as no merge reads them any more. It
+// does not wait for that. It may be called again.
 func (o *MapOutput) Release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -223,8 +222,8 @@ func (o *MapOutput) Release() {
 	o.freeLocked()
 }
 
-// freeLocked frees memory and file if Release was called and no merge is open. o.mu is
-// held.
+// freeLocked frees memory and file if Release was called and no merge is open. The caller holds
+// o.mu.
 func (o *MapOutput) freeLocked() {
 	if !o.mu.released || o.mu.pins > 0 {
 		return
@@ -233,17 +232,16 @@ func (o *MapOutput) freeLocked() {
 		o.mu.memory.Lease.Close()
 		o.mu.memory = nil
 	}
-	_ = o.mu.file.remove() // the directory of temporary files is removed as a whole in the end
+	_ = o.mu.file.remove() // a file that stays is removed with the directory of temporary files
 	o.mu.segments = nil
 }
 
 // errReleased says that a merge was opened too late.
 var errReleased = errors.New("the map output was released")
 
-// pin keeps the file for a merge until unpin, and the run in memory, if there
-// is one, until leave. evicted is set when that run is on disk.
-// The slice of segments is shared and must not be changed. Later segments do not show
-// in it.
+// pin keeps the file for a merge until unpin, and the run in memory, if there is one, until
+// leave. An eviction sets evicted after the run is on disk. The returned segments are shared
+// and must not be changed. pin fails if the output was released.
 func (o *MapOutput) pin(evicted *atomic.Bool) (segments []segment, memory *MemoryRun, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -257,8 +255,8 @@ func (o *MapOutput) pin(evicted *atomic.Bool) (segments []segment, memory *Memor
 	return o.mu.segments, memory, nil
 }
 
-// movedTo returns where on disk held is, if it was evicted.
-// held must be pinned by the caller.
+// movedTo returns the segment to which held was evicted, and false if it is still in memory.
+// The caller has pinned held.
 func (o *MapOutput) movedTo(held *MemoryRun) (s segment, moved bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -268,8 +266,8 @@ func (o *MapOutput) movedTo(held *MemoryRun) (s segment, moved bool) {
 	return *held.onDisk, true
 }
 
-// leave ends the use of held by the merge whose flag is evicted.
-// The last merge that leaves an evicted run frees its memory.
+// leave ends the use of held by the merge whose flag is evicted. The last merge that leaves an
+// evicted run frees its memory.
 func (o *MapOutput) leave(held *MemoryRun, evicted *atomic.Bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -289,16 +287,17 @@ func (o *MapOutput) unpin() {
 }
 
 // Stored describes a map output that lies on disk as a whole, so that a later run can read it
-// (Restore).
+// (Restore). The journal keeps it as JSON.
 type Stored struct {
-	Path     string            `json:"-"`     // of the file; "": the output has no record
-	Bytes    int64             `json:"bytes"` // of the file
-	Segments []int64           `json:"segments"`
-	Parts    []record.PartStat `json:"parts"` // what each partition holds
+	Path     string            `json:"-"`        // of the file; "": the output has no records
+	Bytes    int64             `json:"bytes"`    // of the file
+	Segments []int64           `json:"segments"` // offsets of their indexes in the file
+	Parts    []record.PartStat `json:"parts"`    // what each partition holds
 }
 
-// Store calls keep with the description of an output without a run in memory. If keep succeeds,
-// Release leaves the file. Nothing is synced.
+// Store calls keep with the description of the output. If keep succeeds, Release leaves the
+// file. Store fails if keep fails, if a run is in memory, or if the output was released. It
+// does not sync the file.
 func (o *MapOutput) Store(keep func(Stored) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -316,14 +315,15 @@ func (o *MapOutput) Store(keep func(Stored) error) error {
 	return nil
 }
 
-// Restore returns the output that a killed run has stored. It checks the length of the file and
-// the index of each segment; a merge checks the blocks when it reads them. parts is how many
-// partitions the job has. Release leaves the file.
+// Restore returns the output that an earlier run has stored. parts is the number of partitions
+// of the job. Restore fails if the file is too short, or if the index of a segment is damaged
+// or does not agree with s. It does not check the blocks; a merge checks them when it reads
+// them. Release leaves the file.
 func Restore(s Stored, parts int) (*MapOutput, error) {
 	if len(s.Parts) != parts {
 		return nil, fmt.Errorf("map output: %d partitions, want %d", len(s.Parts), parts)
 	}
-	// Blocks name their own codec, so the one of the output does not matter for reading.
+	// Each block names its codec, so the codec of the output does not matter for reading.
 	o := NewMapOutput(parts, None, nil, nil)
 	copy(o.stats, s.Parts)
 	if s.Path == "" {
@@ -339,7 +339,7 @@ func Restore(s Stored, parts int) (*MapOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() < s.Bytes { // a failed segment may follow the whole ones
+	if !info.Mode().IsRegular() || info.Size() < s.Bytes { // the file may be longer: a segment that was not completed may follow
 		return nil, o.mu.file.corrupt(info.Size(), io.ErrUnexpectedEOF)
 	}
 	records := make([]int64, parts)

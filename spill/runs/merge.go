@@ -13,86 +13,86 @@ import (
 	"mrlocal/spill/rule"
 )
 
-// MergeOptions describe the merge of one partition. Inputs and Lease are required.
+// MergeOptions are the options of the merge of one partition. Inputs and Lease are required.
 // The merge does not close the inputs.
 type MergeOptions struct {
-	Inputs []*MapOutput // in map order, the order in which equal keys come
+	Inputs []*MapOutput // in the order of their maps, which is the order of equal keys
 	Part   int
 
-	Factor     int                            // segments on disk that are read at once, 2 or more; 0: 64. Runs in memory do not count
-	FDs        int                            // files that are open at once; 0: 16
+	Factor     int                            // most segments on disk that are read at once, 2 or more; 0: 64; runs in memory do not count
+	FDs        int                            // most files that are open at once; 0: 16
 	Lease      *membudget.Lease               // gives all memory; the caller closes it after the merge
-	CreateTemp func() (*disk.TempFile, error) // for intermediate passes; nil: they fail
-	Codec      Codec                          // of what intermediate passes write
+	CreateTemp func() (*disk.TempFile, error) // makes the file of intermediate passes; nil: a merge that needs passes fails
+	Codec      Codec                          // of the segments that intermediate passes write
 
-	// Beside runs f on a core on which nothing else runs, and returns at once. f asks idle now and
-	// then whether that is still so, and ends if not. It reports false, and does not run f, where no
-	// core is idle. nil: none ever is.
+	// Beside starts f on an idle core and returns true at once. If no core is idle, it returns
+	// false and does not run f. f calls idle from time to time, and ends if the core is not
+	// idle any more. nil: no core is ever idle.
 	Beside func(f func(idle func() bool)) bool
 
-	Killed func() bool // polled at groups and windows of values; nil: never
+	Killed func() bool // polled at each group and each window of values; nil: never killed
 	Notify func(Event) // nil: events are dropped
 }
 
 // ErrKilled is the sticky error of a kvbuffer or merge whose attempt is killed. An Emitter of
-// the attempt panics with it, to end user code that goes on.
+// the attempt panics with it, to end user code that does not return by itself.
 var ErrKilled = errors.New("the attempt is killed")
 
-// The chunks of a merge: one of readers.useMemory, then those of disk cursors.
 const (
-	pollRecords = 4096 // of a pass, between two looks at Killed
+	pollRecords = 4096 // records of a pass between two polls of Killed
 
 	defaultFactor = 64
 	defaultFDs    = 16
 
-	// buffersPerChunk blocks of disk cursors share a chunk.
+	// buffersPerChunk is the number of disk cursors whose buffers share a chunk.
 	buffersPerChunk = membudget.ChunkBytes / bufferBytes
 
-	// outputChunks of the lease are left to what the merge feeds.
+	// outputChunks is how many chunks of the lease a merge leaves to the consumer of its
+	// records.
 	outputChunks = 4
 )
 
 // Merge reads one partition of many map outputs in order. The caller uses either Next or
-// NextGroup, not both. One goroutine uses it and closes it.
-// Close must be called once it was made, also after an error.
+// NextGroup, not both, and must call Close, also after an error. Only one goroutine may use a
+// Merge.
 type Merge struct {
 	in     Merger
 	o      MergeOptions
 	runs   []mergeRun // in map order
 	pinned []pinned
 	shared readers
-	arena  record.Arena       // of all runs, when they are sorted as one (sortWhole)
-	chunks []*membudget.Chunk // all that the merge has taken of the lease
-	ahead  *ahead             // sorts ranges; nil: none are sorted here
+	arena  record.Arena       // of all runs, if they are sorted as one (sortWhole, sortAhead)
+	chunks []*membudget.Chunk // all chunks taken from the lease; with runs on disk, the first is that of readers.useMemory
+	ahead  *ahead             // sorts range by range; nil: not in use
 	spare  []byte             // the rest of a chunk, for further disk cursors (oneBuffer)
 	file   tempFile           // of intermediate passes
 	err    error
 	closed bool
 }
 
-// pinned is a map output that the merge keeps from being released.
-// The output is unpinned by Close, the memory is left at an eviction or by Close.
+// pinned is a map output that the merge keeps from being freed. Close unpins the output. An
+// eviction or Close ends the use of the memory.
 type pinned struct {
 	out    *MapOutput
-	memory *MemoryRun // nil: none, or left
+	memory *MemoryRun // nil: there is none, or the merge has left it
 }
 
-// mergeRun is one run of the partition: entries in memory, or part of a file. held is the
-// run in memory that the entries belong to, which may not be sorted yet.
-// The order of runs decides between equal keys, so passes may only join neighbours.
+// mergeRun is one run of the partition: entries in memory, or a part of a file. Equal keys come
+// in the order of their runs, so a pass may join only neighbouring runs.
 type mergeRun struct {
 	entries []record.Entry
 	arena   *record.Arena
-	held    *MemoryRun
-	ranges  []int     // where the ranges of the entries end; nil: they are not divided by ranges
-	ahead   *ahead    // sorts the entries that follow
-	file    *tempFile // nil: in memory
+	held    *MemoryRun // to which the entries belong; it may not be sorted yet
+	ranges  []int      // where the ranges of the entries end; nil: not divided by ranges
+	ahead   *ahead     // sorts the entries that follow; nil: none follow
+	file    *tempFile  // nil: the run is in memory
 	index   indexEntry
 }
 
-// NewMerge opens a merge. If more segments are on disk than can be read at once, it first
-// merges some of them into longer ones (passes). It fails when the lease has too little
-// memory or an output was released; ctx ends waiting for memory.
+// NewMerge opens a merge. If there are more segments on disk than it can read at once, it first
+// merges some of them into longer ones (passes). NewMerge fails if the lease has too little
+// memory, if an output was released, or if a run cannot be read (CorruptError). The end of ctx
+// ends waits for memory.
 func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 	if o.Factor < 2 {
 		o.Factor = defaultFactor
@@ -110,13 +110,13 @@ func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 		m.Close()
 		return nil, err
 	}
-	m.shared.took = 0 // of the passes
+	m.shared.took = 0 // ReadTime does not include the passes
 	return m, nil
 }
 
-// open finds the runs and prepares them: all in memory are sorted as one or merged, and
-// segments get their buffers.
-// The order matters: the fan-in is known only when all runs on disk were counted.
+// open finds the runs and prepares them. If all runs are in memory, it sorts them as one or
+// merges them. Otherwise it takes buffers for the segments and merges. The fan-in is known only
+// after all runs on disk are counted.
 func (m *Merge) open() error {
 	for _, in := range m.o.Inputs {
 		if err := m.add(in); err != nil {
@@ -129,7 +129,7 @@ func (m *Merge) open() error {
 			onDisk++
 		}
 	}
-	if onDisk == 0 && m.sorted() {
+	if onDisk == 0 && m.sortTogether() {
 		m.over(&m.in, m.runs)
 		return nil
 	}
@@ -148,8 +148,8 @@ func (m *Merge) open() error {
 	return nil
 }
 
-// add pins a map output and adds its runs of the partition, in their order.
-// An output without records of the partition is not pinned.
+// add pins a map output and adds its runs of the partition, in their order. It does not pin an
+// output without records of the partition.
 func (m *Merge) add(in *MapOutput) error {
 	if records, _, _ := in.PartBytes(m.o.Part); records == 0 {
 		return nil
@@ -183,10 +183,10 @@ func (m *Merge) add(in *MapOutput) error {
 	return nil
 }
 
-// memory takes the buffers for reading up to want segments at once, and returns for how many
-// they are enough. It leaves outputChunks of the lease to what the merge feeds.
-// A merge of two is the least that makes progress, so for it no chunk is left to
-// others.
+// memory takes buffers to read up to want segments at once. It returns for how many they are
+// enough. It leaves outputChunks of the lease to the consumer. A merge needs at least two
+// segments to make progress, so for the first two it leaves nothing. It fails if there is no
+// memory for two.
 func (m *Merge) memory(want int) (fanIn int, err error) {
 	want = min(want, m.o.Factor)
 	staging, err := m.chunk(0)
@@ -194,7 +194,7 @@ func (m *Merge) memory(want int) (fanIn int, err error) {
 		return 0, err
 	}
 	m.shared.useMemory(staging.Data)
-	passes := want == m.o.Factor // then one chunk more, to write with
+	passes := want == m.o.Factor // passes need one more chunk, to write with
 	for fanIn < want {
 		left := int64(outputChunks)
 		if passes {
@@ -214,8 +214,8 @@ func (m *Merge) memory(want int) (fanIn int, err error) {
 	return want, nil
 }
 
-// chunk takes a chunk of the lease, which grows if it has to, and leaves so many to others.
-// Close frees the chunk. The error is membudget.ErrNoRoom.
+// chunk takes a chunk of the lease, and leaves the given number of chunks to others. The lease
+// grows if necessary. Close frees the chunk. The error is membudget.ErrNoRoom.
 func (m *Merge) chunk(leave int64) (*membudget.Chunk, error) {
 	l := m.o.Lease
 	short := (leave+1)*membudget.ChunkBytes - l.Available()
@@ -228,17 +228,15 @@ func (m *Merge) chunk(leave int64) (*membudget.Chunk, error) {
 	return nil, fmt.Errorf("merge: %d bytes leased: %w", l.Granted(), membudget.ErrNoRoom)
 }
 
-// buffer returns the memory of the i-th disk cursor. The first chunk belongs to
-// readers.useMemory.
-// The slice is cut to its capacity, so that one cursor cannot write into the next.
+// buffer returns the memory of the i-th disk cursor. m.chunks[0] belongs to readers.useMemory.
+// The capacity of the slice ends where the buffer of the next cursor begins.
 func (m *Merge) buffer(i int) []byte {
 	at := i % buffersPerChunk * bufferBytes
 	return m.chunks[1+i/buffersPerChunk].Data[at : at+bufferBytes : at+bufferBytes]
 }
 
-// over makes g merge these runs.
-// Disk cursors take the buffers from the first one on, so only one Merger reads from
-// disk at a time.
+// over makes g merge the given runs. Their disk cursors use the buffers from the first one on,
+// so only one Merger may read from disk at a time.
 func (m *Merge) over(g *Merger, runs []mergeRun) {
 	g.tree = loserTree{cursors: make([]cursor, len(runs)), shared: &m.shared}
 	disks := 0
@@ -256,15 +254,14 @@ func (m *Merge) over(g *Merger, runs []mergeRun) {
 	g.reset()
 }
 
-// ReadTime returns how long blocks were read from disk, checked and unpacked since
-// NewMerge returned.
+// ReadTime returns the time of reading, checking and unpacking blocks since NewMerge returned.
 func (m *Merge) ReadTime() time.Duration { return m.shared.took }
 
-// Next moves to the next record. It reports false at the end and after an error.
+// Next moves to the next record. It returns false at the end and after an error (Err).
 func (m *Merge) Next() bool { return m.in.Next() }
 
-// NextGroup moves to the next key; Values holds its values. It reports false at the end,
-// after an error and when the attempt is killed.
+// NextGroup moves to the next group of equal keys; Values returns its values. It returns false
+// at the end, after an error (Err), and if the attempt is killed.
 func (m *Merge) NextGroup() bool { return m.in.NextGroup() }
 
 // Key returns the key of the current record or group, borrowed until the next step.
@@ -276,12 +273,12 @@ func (m *Merge) Value() []byte { return m.in.Value }
 // Values returns the values of the current group.
 func (m *Merge) Values() *jobs.Values { return &m.in.Values }
 
-// Refill gives vs the next values of the current group, and reports false at its end. It
-// serves callers that join groups; others use Values.
+// Refill sets vs to the next values of the current group, and returns false at its end. It
+// serves callers that join several groups to one. Other callers use Values.
 func (m *Merge) Refill(vs *jobs.Values) bool { return m.in.refill(vs) }
 
-// Err returns the first error; a *CorruptError where a run cannot be read back.
-// Errors of reading come before those of comparing, which follow from them.
+// Err returns the first error. It is a *CorruptError if a run cannot be read back. An attempt
+// that is killed is no error here.
 func (m *Merge) Err() error {
 	if m.err != nil {
 		return m.err
@@ -292,15 +289,16 @@ func (m *Merge) Err() error {
 	return m.shared.err
 }
 
-// Close frees all memory, removes the files of passes, and lets the map outputs be released.
-// It returns the first error. It may be called again.
-// Memory that cursors took of the lease goes before the chunks.
+// Close frees all memory, removes the file of the passes, and unpins the map outputs. It
+// returns the first error. It may be called again. Slices that the merge returned are invalid
+// afterwards.
 func (m *Merge) Close() error {
 	if m.closed {
 		return nil
 	}
 	m.closed = true
 	m.ahead.stop()
+	// Large records have memory of their own in the lease.
 	for i := range m.in.tree.cursors {
 		if d := m.in.tree.cursors[i].disk; d != nil {
 			d.drop()
@@ -321,11 +319,10 @@ func (m *Merge) Close() error {
 	return errors.Join(m.Err(), m.file.remove())
 }
 
-// passes merges runs on disk into longer ones until no more than fanIn are left. As in
-// Hadoop's Merger, the first pass takes so many runs that all later ones can take fanIn.
-// Each pass takes the runs of the fewest bytes. Unlike there, a pass takes only neighbours,
-// because equal keys have to keep the order of their runs. Runs in memory between them are
-// merged too.
+// passes merges runs on disk into longer ones until at most fanIn are left. As in Hadoop's
+// Merger, the first pass reads so many runs that every later pass can read fanIn. Each pass
+// reads the runs with the fewest bytes. Unlike in Hadoop, a pass reads only neighbours, because
+// equal keys must keep the order of their runs. Runs in memory between them are merged too.
 func (m *Merge) passes(onDisk, fanIn int) error {
 	if onDisk <= fanIn {
 		return nil
@@ -344,21 +341,22 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 			return ErrKilled
 		}
 		take := rule.FirstPass(onDisk, fanIn)
-		// Runs in memory between them count in from and to, but not in take.
+		// Runs in memory between the chosen ones are inside from and to, but not counted in
+		// take.
 		from, to := m.lightest(take)
 		if err := m.pass(w, from, to); err != nil {
 			return err
 		}
 		onDisk -= take - 1
 	}
-	// The chunk of the Writer was taken last.
+	// The chunk of the Writer is the last one that was taken.
 	m.chunks = m.chunks[:len(m.chunks)-1]
 	m.o.Lease.Free(room)
 	return nil
 }
 
-// lightest returns the neighbouring runs, from from to to-1 and take of them on disk, that
-// have the fewest bytes on disk.
+// lightest returns the range from..to-1 of runs that holds take runs on disk with the fewest
+// bytes on disk.
 func (m *Merge) lightest(take int) (from, to int) {
 	var at []int
 	var bytes []int64
@@ -371,7 +369,7 @@ func (m *Merge) lightest(take int) (from, to int) {
 	return at[first], at[first+take-1] + 1
 }
 
-// pass merges the runs from from to to-1 into one segment of the merge's file.
+// pass merges the runs from..to-1 into one segment of the merge's file, which replaces them.
 func (m *Merge) pass(w *Writer, from, to int) error {
 	var g Merger
 	m.over(&g, m.runs[from:to])
@@ -403,15 +401,15 @@ func (m *Merge) pass(w *Writer, from, to int) error {
 	return nil
 }
 
-// leaveMemory makes the merge read evicted runs from disk, from where it is in them, and
-// gives up their memory. A run for which there is no buffer stays in memory.
+// leaveMemory lets the merge read evicted runs from disk, from the current position on, and
+// leaves their memory. A run for which there is no buffer stays in memory.
 func (m *Merge) leaveMemory() {
 	for i := range m.pinned {
 		p := &m.pinned[i]
 		if p.memory == nil {
 			continue
 		}
-		// The flag is one for all runs of the merge, so each run is asked.
+		// All runs of the merge share one flag, so each run has to be checked.
 		s, moved := p.out.movedTo(p.memory)
 		if !moved || !m.moveRun(p, s) {
 			continue
@@ -422,9 +420,9 @@ func (m *Merge) leaveMemory() {
 }
 
 // moveRun replaces the cursors over the slices of a run in memory by one cursor over s, its
-// segment. The slices of a run are neighbours and were merged into the segment in that
-// order. So the records that the merge has already taken from them are the first ones of the
-// segment.
+// segment. The slices of a run are neighbours, and the eviction merged them in their order. So
+// the records that the merge has read from the slices are the first records of the segment.
+// moveRun returns false if there is no buffer, or after an error.
 func (m *Merge) moveRun(p *pinned, s segment) bool {
 	t := &m.in.tree
 	first, taken, left := -1, int64(0), int64(0)
@@ -467,8 +465,8 @@ func (m *Merge) moveRun(p *pinned, s segment) bool {
 	return err == nil
 }
 
-// standIn puts d, moved behind taken records, in the place of all cursors over the arena a,
-// the first of which is cursor first.
+// standIn moves d behind the taken records. d then replaces all cursors over the arena a, of
+// which cursor first is the first one.
 func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *record.Arena) error {
 	if err := d.skip(taken); err != nil {
 		return err
@@ -476,7 +474,8 @@ func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *record.Arena) 
 	t := &m.in.tree
 	for i := range t.cursors {
 		if c := &t.cursors[i]; c.arena == a {
-			// Cursors keep their places in the tree, because places decide ties.
+			// The cursors keep their places in the tree, because places decide between equal
+			// keys.
 			*c = cursor{done: true}
 		}
 	}
@@ -485,13 +484,12 @@ func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *record.Arena) 
 	if _, err := c.advance(); err != nil {
 		return err
 	}
-	// The keys are the same as before, but the prefixes in the nodes may be of cursors that are
-	// done now.
+	// The prefixes in the nodes may belong to cursors that are done now.
 	t.rebuild()
 	return nil
 }
 
-// oneBuffer takes the memory for one more disk cursor. It reports false where there is none.
+// oneBuffer takes the memory for one more disk cursor. It returns false if there is none.
 func (m *Merge) oneBuffer() ([]byte, bool) {
 	if m.shared.staging == nil {
 		staging, err := m.chunk(1)

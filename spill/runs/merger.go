@@ -12,57 +12,57 @@ import (
 	"mrlocal/spill/record"
 )
 
-// Merger reads a loser tree record by record (Next) or group by group (NextGroup), not
-// both. It is the common part of Merge, of intermediate passes and of the combiner. Key,
-// Value and Values are borrowed: they are valid until the next step.
-// One goroutine uses it. Only evicted is set by others.
+// Merger reads the runs of a loser tree in order: record by record (Next) or group by group
+// (NextGroup), not both. Merge, intermediate passes and the combiner use it. Key, Value and
+// Values are borrowed: they are valid until the next step. Only one goroutine may use a Merger;
+// other goroutines only set evicted.
 type Merger struct {
 	tree    loserTree
 	started bool
 	killed  func() bool // nil: never
-	move    func()      // makes the tree read evicted runs from disk; nil: no run is evicted
+	move    func()      // makes the tree read evicted runs from disk; nil: no run can be evicted
 	evicted atomic.Bool // a run that the tree reads was evicted (MapOutput.Evict sets it)
 
 	Key, Value []byte
 
-	// The next records, while all runs are in memory (Merger.ahead).
-	batch     []aheadRecord // nil: a run is on disk
-	batched   int           // records of batch that were returned
-	touched   byte          // keeps the compiler from removing reads that only fill the cache
+	// The next records, if all runs are in memory (Merger.ahead).
+	batch     []aheadRecord // nil: a run is on disk, so there are no batches
+	batched   int           // number of records of batch that Next has returned
+	touched   byte          // keeps the compiler from removing the reads that warm the cache
 	aheadRoom [record.LookAhead]aheadRecord
 
-	// Groups. A window is what refill gives to Values at once.
-	prefix   uint64           // of the key of the group
-	keyRoom  []byte           // a copy of a key that lies in a block
-	keyBig   *membudget.Chunk // a key that is too long for keyRoom
+	// Groups. A window is the values that refill passes to Values at once.
+	prefix   uint64           // of Key
+	keyRoom  []byte           // memory for the copy of a key that lies in a block
+	keyBig   *membudget.Chunk // memory of a key that is too long for keyRoom; nil: there is none
 	Values   jobs.Values
-	gathered []byte      // the values of a window
-	spans    []jobs.Span // where they lie in gathered
-	windowed bool        // the current record is a window of its own, in its place
-	ended    bool        // no value of the group is left
+	gathered []byte      // copies of the values of a window
+	spans    []jobs.Span // where each value lies in the window
+	windowed bool        // the current record is a window of its own, which is not copied
+	ended    bool        // the group has no more values
 }
 
-// Short values are copied, because a copy is cheaper than a window for each.
+// Copying a short value costs less than a window of its own.
 const (
-	gatherValue = 64       // a value up to this long is copied to the window
-	gatherSpans = 256      // values in a window at most
-	keyRoomMax  = 64 << 10 // a key up to this long is copied to keyRoom
+	gatherValue = 64       // bytes; a value of at most this length is copied to the window
+	gatherSpans = 256      // most values in a window
+	keyRoomMax  = 64 << 10 // bytes; a key of at most this length is copied to keyRoom
 )
 
-// Refill gives vs its next window. It is called by jobs.Values only.
+// Refill sets vs to its next window. Only jobs.Values calls it.
 func (m *Merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
 
-// reset makes the Merger begin with the cursors that the tree has.
-// Keys that were borrowed before are not valid any more.
+// reset makes the Merger begin with the current cursors of the tree. Keys and values that it
+// returned before are invalid afterwards.
 func (m *Merger) reset() {
 	m.started, m.ended, m.windowed = false, true, false
 	m.Key, m.Value = nil, nil
 	m.batch, m.batched = nil, 0
 }
 
-// Next moves to the next record. It reports false at the end and after an error.
+// Next moves to the next record. It returns false at the end and after an error.
 //
-// hot: once a record merged.
+// hot: runs once for each record that is merged.
 func (m *Merger) Next() bool {
 	if m.batched < len(m.batch) {
 		r := &m.batch[m.batched]
@@ -73,8 +73,8 @@ func (m *Merger) Next() bool {
 	return m.nextSlow()
 }
 
-// nextSlow is Next without a record in batch.
-// In memory the tree stands behind the batch; on disk it stands at the current record.
+// nextSlow is Next if batch has no record left. If all runs are in memory, the tree stands
+// behind the batch. Otherwise it stands at the current record.
 func (m *Merger) nextSlow() bool {
 	t := &m.tree
 	if !m.started {
@@ -99,9 +99,8 @@ func (m *Merger) nextSlow() bool {
 	return t.err == nil
 }
 
-// moveOut makes the tree read from disk what was evicted from memory. The current record of
-// the tree must be one that was not returned yet.
-// A record that was returned would come twice otherwise.
+// moveOut makes the tree read evicted runs from disk. The tree must stand at a record that was
+// not returned yet. Otherwise that record would be returned twice.
 func (m *Merger) moveOut() {
 	if m.move != nil && m.evicted.Load() {
 		m.evicted.Store(false)
@@ -112,18 +111,18 @@ func (m *Merger) moveOut() {
 	}
 }
 
-// aheadRecord is a record in memory that will be returned.
-// It stays valid after an eviction, because the memory stays until the merge leaves it.
+// aheadRecord is a record in memory that Next will return. It stays valid after an eviction,
+// because the merge keeps the memory until it leaves it.
 type aheadRecord struct {
 	arena *record.Arena
 	ref   uint64
 }
 
-// ahead finds the next records by their entries alone and then touches them all. Sorted
-// records lie anywhere in memory, so each is a cache miss; touched together, their misses
-// overlap.
+// ahead finds the next records by their entries alone, and then reads a byte of each. Sorted
+// records lie anywhere in memory, so each one is a cache miss. Reading them in a row lets the
+// misses overlap.
 //
-// hot: once a record that is sorted and in memory.
+// hot: one iteration for each sorted record in memory.
 func (m *Merger) ahead() {
 	t := &m.tree
 	batch := m.batch[:0]
@@ -146,9 +145,9 @@ func (m *Merger) ahead() {
 	m.touch(batch)
 }
 
-// touch makes batch the records that are returned next.
+// touch reads a byte of each record of batch, and makes batch the records that Next returns.
 //
-// hot: a cache miss for each record.
+// hot: one cache miss for each record.
 func (m *Merger) touch(batch []aheadRecord) {
 	sum := m.touched
 	for i := range batch {
@@ -157,8 +156,8 @@ func (m *Merger) touch(batch []aheadRecord) {
 	m.batch, m.batched, m.touched = batch, 0, sum
 }
 
-// NextGroup moves to the next group and passes over the values of the last one that were not
-// read. It reports false at the end, after an error and when the attempt is killed.
+// NextGroup moves to the next group. It passes over values of the last group that were not
+// read. It returns false at the end, after an error, and if the attempt is killed.
 func (m *Merger) NextGroup() bool {
 	t := &m.tree
 	if !m.started {
@@ -181,9 +180,8 @@ func (m *Merger) NextGroup() bool {
 	return t.err == nil
 }
 
-// takeKey makes the current key that of the group: in its place if it lies in memory, where
-// it stays, and else as a copy.
-// A key in a block is copied, because the block is replaced while the group goes on.
+// takeKey sets Key to the current key. A key in memory stays where it is. A key in a block is
+// copied, because later blocks overwrite it while the group lasts.
 func (m *Merger) takeKey() {
 	c := m.tree.current()
 	m.prefix = c.prefix
@@ -202,15 +200,14 @@ func (m *Merger) takeKey() {
 			m.tree.err = err
 			return
 		}
-		m.Key, m.keyBig, d.big = d.key, d.big, nil // the key outlives the record
+		m.Key, m.keyBig, d.big = d.key, d.big, nil // the key is needed after the record, so the Merger owns its memory now
 		return
 	}
 	m.keyRoom = append(m.keyRoom[:0], d.key...)
 	m.Key = m.keyRoom
 }
 
-// dropKey ends the use of the key of the group.
-// It frees the memory of a large key.
+// dropKey ends the use of Key and frees the memory of a large key.
 func (m *Merger) dropKey() {
 	if m.keyBig != nil {
 		freeBig(m.tree.shared.lease, m.keyBig)
@@ -219,10 +216,10 @@ func (m *Merger) dropKey() {
 	m.Key = nil
 }
 
-// step moves to the next record and notes whether it belongs to the group. While the key of
-// the current run stays the same, that run stays the first one.
+// step moves to the next record and sets ended if it does not belong to the group. As long as
+// the key of the current run stays the same, that run stays the first one.
 //
-// hot: once a value, where a group is longer than a window.
+// hot: runs once for each value of a group that is longer than a window.
 func (m *Merger) step() {
 	c := m.tree.current()
 	ok, err := c.advance()
@@ -231,9 +228,9 @@ func (m *Merger) step() {
 	}
 }
 
-// leaveRun is called when the current run was moved to another key, or, if ok is false, to
-// its end. It finds the run with which the group goes on, if there is one.
-// After an error the tree has no live run, so all loops end.
+// leaveRun is called when the current run has moved to another key, or, if ok is false, to its
+// end. It finds the run in which the group continues, or sets ended. After an error no run is
+// live, so all loops end.
 func (m *Merger) leaveRun(ok bool, err error) {
 	t := &m.tree
 	if err != nil {
@@ -246,15 +243,17 @@ func (m *Merger) leaveRun(ok bool, err error) {
 	m.ended = t.live == 0 || !t.replay() || !t.equalsKey(t.current(), m.prefix, m.Key)
 }
 
-// refill gives vs the next values of the group: many short ones, copied side by side, or one
-// long one in its place. It reports false at the end of the group.
+// refill sets vs to the next values of the group: many short ones, which it copies, or one long
+// one where it lies. It returns false at the end of the group, after an error, and if the
+// attempt is killed.
 //
-// hot: once some hundred values.
+// hot: runs once for several hundred values.
 func (m *Merger) refill(vs *jobs.Values) bool {
 	if m.windowed {
 		m.windowed = false
 		m.step()
 	}
+	// Leaving the memory of an evicted run invalidates a key in it, so the key is copied first.
 	if !m.ended && m.evicted.Load() && len(m.Key) <= keyRoomMax {
 		if m.keyBig == nil {
 			m.keyRoom = append(m.keyRoom[:0], m.Key...)
@@ -286,16 +285,16 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 	return true
 }
 
-// gather copies the current value, and the values of the group that follow it in the same
-// run, to the window. It moves the run behind them. It stops before a long or large value
-// and when the window is full.
+// gather copies the current value to the window, and then the values of the group that follow
+// in the same run. It moves the run behind them. It stops before a long or large value, and if
+// the window is full.
 //
-// hot: once a value of a group.
+// hot: one iteration for each value of a group.
 func (m *Merger) gather(value []byte) {
 	c := m.tree.current()
 	for {
 		m.spans = append(m.spans, jobs.Span{Off: uint32(len(m.gathered)), Len: uint32(len(value))})
-		if len(value) == 8 { // the values of Sum, and whatever else is one word: no call
+		if len(value) == 8 { // a value of jobs.Sum, for example; avoids a call of memmove
 			m.gathered = binary.LittleEndian.AppendUint64(m.gathered, binary.LittleEndian.Uint64(value))
 		} else {
 			m.gathered = append(m.gathered, value...)
@@ -331,8 +330,7 @@ func (m *Merger) gather(value []byte) {
 	}
 }
 
-// look touches the records that follow, so that their cache misses overlap.
-// It changes nothing but the cache.
+// look reads a byte of each of the next records, so that their cache misses overlap.
 func (c *cursor) look() {
 	sum := c.touched
 	for _, e := range c.entries[:min(len(c.entries), record.LookAhead)] {
@@ -341,9 +339,8 @@ func (c *cursor) look() {
 	c.touched = sum
 }
 
-// currentValue returns the value of the current record, whole. It reports false after an
-// error.
-// The value is borrowed until the next step.
+// currentValue returns the whole value of the current record, borrowed until the next step. It
+// returns false after an error.
 func (m *Merger) currentValue() (value []byte, ok bool) {
 	c := m.tree.current()
 	if c.disk == nil {
@@ -359,15 +356,14 @@ func (m *Merger) currentValue() (value []byte, ok bool) {
 	return c.disk.value, true
 }
 
-// Combine runs a combiner over the groups of m, which must be in memory, and
-// calls add with each record that it emits. It returns how many records went in
-// and came out. It fails where the combiner does, or emits a key other than the
-// one it was given. A combiner that is a jobs.Flusher may emit any keys in
-// ascending order, and is flushed at the end.
-// Keys and values given to add are borrowed from the combiner and valid during the
-// call.
+// Combine runs a combiner over the groups of m, whose runs must be in memory. It calls add with
+// each record that the combiner emits; key and value are borrowed and valid during the call.
+// Combine returns the numbers of records before and after the combiner.
+//
+// It fails if the combiner fails or emits a key other than the one of the group. A combiner
+// that is a jobs.Flusher may emit any keys in ascending order; Combine flushes it at the end.
 func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in, out int64, err error) {
-	// The merger has not started, so every entry is still to come.
+	// m has not started, so its cursors still have all entries.
 	for _, c := range m.tree.cursors {
 		in += int64(len(c.entries))
 	}
@@ -393,18 +389,18 @@ func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in,
 	return in, e.records, errors.Join(m.tree.err, e.err)
 }
 
-// combined is the jobs.Emitter of a combiner: it checks keys and counts records.
-// It keeps the first error, because Emit returns none.
+// combined is the jobs.Emitter of a combiner. It checks keys and counts records. It keeps the
+// first error, because Emit returns none.
 type combined struct {
 	add     func(key, value []byte)
-	key     []byte // that was given or, of late ones, emitted last
-	late    bool   // records come after their groups
+	key     []byte // of the group; if late, the key that was emitted last
+	late    bool   // the combiner is a jobs.Flusher and may emit records after their groups
 	records int64
 	err     error
 }
 
-// Emit passes a record on. Another key would break the order of the run that is being
-// written.
+// Emit passes the record to add. A key other than that of the group would break the order of
+// the run that is being written.
 func (c *combined) Emit(key, value []byte) {
 	if c.late {
 		c.emitLate(key, value)
@@ -420,7 +416,7 @@ func (c *combined) Emit(key, value []byte) {
 	c.add(key, value)
 }
 
-// emitLate passes on a record of a combiner that emits when it can.
+// emitLate is Emit for a jobs.Flusher, whose keys only have to ascend.
 func (c *combined) emitLate(key, value []byte) {
 	if c.records > 0 && bytes.Compare(key, c.key) < 0 {
 		if c.err == nil {
@@ -433,10 +429,9 @@ func (c *combined) emitLate(key, value []byte) {
 	c.add(key, value)
 }
 
-// WriteSorted writes partitions 0 to parts-1 of sorted slices to the segment
-// that w has begun. combine, where it is not nil, reads each partition from the
-// Merger and adds what it makes of it to w. It returns the first error of
-// combine; w keeps its own.
+// WriteSorted writes partitions 0 to parts-1 of sorted slices to the segment that w has begun.
+// If combine is not nil, it reads each partition from the Merger and adds its results to w.
+// WriteSorted returns the first error of combine. Errors of w are sticky in w.
 func WriteSorted(w *Writer, a *record.Arena, slices []record.Slice, parts int, combine func(*Merger) error) error {
 	var m Merger
 	for p := range parts {
@@ -462,8 +457,8 @@ func WriteSorted(w *Writer, a *record.Arena, slices []record.Slice, parts int, c
 	return nil
 }
 
-// OverSlices makes m merge partition p of slices that lie in memory. Equal keys
-// come in the order of the slices.
+// OverSlices makes m merge partition p of slices whose records lie in a. Equal keys come in the
+// order of the slices.
 func (m *Merger) OverSlices(a *record.Arena, slices []record.Slice, p int) {
 	m.tree.cursors = m.tree.cursors[:0]
 	for _, s := range slices {

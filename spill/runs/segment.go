@@ -4,21 +4,21 @@
 //	MapOutput         the runs of one map attempt: segments, then one in memory
 //	Stored            a MapOutput on disk, which a later run restores
 //	Writer            sorted records -> one segment, block by block with checksums
-//	cursor, loserTree one run, in memory or on disk -> the least of many
+//	cursor            one run, in memory or on disk
+//	loserTree         finds the least record of many cursors
 //	Merger            the records or groups of a tree
 //	Merge             one partition of many MapOutputs, for a reduce
 //
-// Equal keys come in the order of the maps, and those of one map in the order in
-// which it emitted them.
+// A Merge returns records with equal keys in the order of their maps. Records of one map come in
+// the order in which the map emitted them.
 //
 // # Memory
 //
-// The run in memory belongs to its MapOutput, and has a lease of its own. Its
-// memory is freed when it is evicted and the last Merge that reads it has gone
-// over to the disk. A Merge takes its buffers from the lease that it is given:
-// a block of 64 KiB for each segment that it reads at once. Keys and values are
-// borrowed: they are valid until the next step of the Merge or Merger that
-// returned them.
+// A MapOutput owns its run in memory, which has a lease of its own. When the run is evicted, its
+// memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge
+// takes its buffers from MergeOptions.Lease: a block of 64 KiB for each segment that it reads at
+// once. Keys and values are borrowed: they are valid until the next step of the Merge or Merger
+// that returned them.
 //
 // The format on disk is in docs/formats.md. Neighbours: package record says how
 // records lie in memory; package spill makes MapOutputs; membudget evicts them.
@@ -40,27 +40,27 @@ import (
 	"mrlocal/spill/record"
 )
 
-// segment is one sorted run on disk: for each partition its blocks, then the index, then the
-// footer (docs/formats.md). Memory keeps only where the index is.
-// A segment never changes once it is written.
+// segment is one sorted run on disk: the blocks of each partition, then the index, then the
+// footer (docs/formats.md). Only the offset of the index is kept in memory. A segment never
+// changes after it is written.
 type segment struct {
-	index int64 // offset in the file
+	index int64 // offset of the index in the file
 }
 
 const (
-	// It stands at both ends of a segment. The line break shows a transfer as text, as in
-	// PNG.
+	// segmentMagic stands at both ends of a segment. A transfer that converts line breaks
+	// damages it and is noticed, as in PNG.
 	segmentMagic = "MRSEG1\r\n"
 	footerBytes  = 32
 	indexBytes   = 32
 )
 
-// indexEntry says where the blocks of a partition are in the file, in bytes, and how many
+// indexEntry says where the blocks of a partition lie in the file, in bytes, and how many
 // records they hold. On disk:
 //
 //	offset u64 | stored u64 | records u64 | 0 u32 | CRC-32C of the 28 bytes before u32
 //
-// offset counts from the start of the file, in which other segments may come before.
+// offset counts from the start of the file, which may have other segments before this one.
 type indexEntry struct{ offset, stored, records int64 }
 
 // put writes the entry to p, which has indexBytes.
@@ -72,7 +72,7 @@ func (e indexEntry) put(p []byte) {
 	binary.LittleEndian.PutUint32(p[28:], crc32.Checksum(p[:28], castagnoli))
 }
 
-// parseIndexEntry reads an entry. It fails where the checksum does not match.
+// parseIndexEntry reads an entry. It fails if the checksum does not match.
 func parseIndexEntry(p []byte) (e indexEntry, err error) {
 	if crc32.Checksum(p[:28], castagnoli) != binary.LittleEndian.Uint32(p[28:]) {
 		return e, errChecksum
@@ -83,32 +83,33 @@ func parseIndexEntry(p []byte) (e indexEntry, err error) {
 }
 
 // Writer writes segments, one after the other, each to the end of a file
-// (MapOutput.AppendSegment). Its memory is one chunk of the caller: a block that is being
-// filled, and what is ready to be written. Its first error is sticky, and ends the segment.
+// (MapOutput.AppendSegment). Its memory is one chunk of the caller. It holds the block that is
+// being filled, and blocks that are ready to be written. The first error is sticky until the
+// next segment begins.
 type Writer struct {
 	file  *disk.TempFile
-	raw   []byte // the block that is being filled: raw[:n]
-	out   []byte // ready to be written: out[:ready]
+	raw   []byte // the block that is being filled is raw[:n]
+	out   []byte // the blocks that are ready to be written are out[:ready]
 	n     int
 	ready int
-	at    int64 // offset in the file behind what is ready
+	at    int64 // offset in the file behind the blocks that are ready
 
 	records    int    // in the block that is being filled
-	lastKey    []byte // of that block, in raw; nil: none
+	lastKey    []byte // last key of that block, in raw; nil: none
 	compressor *compressor
 
-	part         int               // partitions that have ended
+	part         int               // number of partitions that have ended
 	partBegin    int64             // offset of the partition that is being written
-	partRecs     int64             // its records
+	partRecs     int64             // number of its records
 	index        []byte            // the index entries of the partitions that have ended
-	stats        []record.PartStat // nil: nothing is counted
-	TotalBytes   int64             // of the segment, as stored, without index and footer
-	TotalRecords int64             // of the segment
+	stats        []record.PartStat // counts by partition; nil: nothing is counted
+	TotalBytes   int64             // stored bytes of the segment, without index and footer
+	TotalRecords int64             // records of the segment
 	err          error
 }
 
-// NewWriter makes a Writer in memory, a chunk that it uses until Close. It fails where the
-// codec cannot be made.
+// NewWriter makes a Writer that uses memory, a chunk, until Close. The caller keeps owning the
+// chunk. NewWriter fails if the encoder of the codec cannot be made.
 func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 	c, err := newCompressor(codec)
 	if err != nil {
@@ -119,9 +120,9 @@ func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 	}, nil
 }
 
-// begin starts a segment at offset at, the end of file. stats, where it is not nil, is
-// counted up by partition.
-// Everything of the segment before is reset, so a Writer is used again.
+// begin starts a segment at offset at, which is the end of file. If stats is not nil, the
+// Writer adds the counts of each partition to it. begin resets everything of the segment
+// before, so a Writer may write many segments.
 func (w *Writer) begin(file *disk.TempFile, at int64, stats []record.PartStat) {
 	w.file, w.at, w.stats, w.err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
@@ -131,17 +132,17 @@ func (w *Writer) begin(file *disk.TempFile, at int64, stats []record.PartStat) {
 	w.partBegin = w.at
 }
 
-// Add appends a record to the partition that is being written. It copies key and value.
-// A key must not be below the key before it; this is not checked.
+// Add appends a record to the current partition. It copies key and value. Keys must ascend
+// within a partition; Add does not check that. Errors are sticky and end the segment.
 //
-// hot: once a record written.
+// hot: runs once for each record that is written.
 func (w *Writer) Add(key, value []byte) {
 	w.partRecs++
 	if w.stats != nil {
 		w.stats[w.part].Count(key, value)
 	}
 	need := len(key) + len(value) + record.MaxHeaderBytes
-	// The bound on need includes the longest header, so a block never overflows.
+	// need includes the longest header of a record, so a block never overflows.
 	if need > maxBlockBytes-w.n {
 		if w.endBlock(0); need > maxBlockBytes {
 			w.addLarge(key, value)
@@ -150,8 +151,8 @@ func (w *Writer) Add(key, value []byte) {
 	}
 	p := w.raw[w.n:]
 	n := 0
-	// A repeated key is stored as one byte.
-	// A block is complete in itself: its first record always has its key.
+	// A repeated key is stored as one byte. The first record of a block always has its key, so
+	// that a block can be read alone.
 	if w.lastKey != nil && bytes.Equal(key, w.lastKey) {
 		p[0] = 0
 		n = 1 + binary.PutUvarint(p[1:], uint64(len(value)))
@@ -165,9 +166,8 @@ func (w *Writer) Add(key, value []byte) {
 	w.records++
 }
 
-// addLarge cuts one record into blocks.
-// The block that was being filled must have ended. The record's blocks hold nothing
-// else.
+// addLarge cuts one record into blocks, which hold nothing else. The block before must have
+// ended.
 func (w *Writer) addLarge(key, value []byte) {
 	w.n = binary.PutUvarint(w.raw, uint64(len(key))+1)
 	w.n += binary.PutUvarint(w.raw[w.n:], uint64(len(value)))
@@ -188,13 +188,13 @@ func (w *Writer) addLarge(key, value []byte) {
 	}
 }
 
-// endBlock compresses the block that is being filled and makes it ready to be written.
-// A block without bytes is not written.
+// endBlock compresses the current block and adds it to the blocks that are ready to be written.
+// It does nothing if the block is empty.
 func (w *Writer) endBlock(flags uint8) {
 	if w.n == 0 {
 		return
 	}
-	// Several small blocks go out in one write.
+	// One write takes as many blocks as fit in out.
 	if len(w.out)-w.ready < headerBytes+maxPackedBytes {
 		w.flush()
 	}
@@ -207,7 +207,7 @@ func (w *Writer) endBlock(flags uint8) {
 		packed = body[:copy(body, packed)]
 	}
 	h := header{codec: codec, flags: flags, rawBytes: w.n, storedBytes: len(packed), records: w.records}
-	// The sum is written last, because it covers the rest of the header.
+	// The sum covers the rest of the header, so it is written last.
 	h.put(head)
 	binary.LittleEndian.PutUint32(head[16:], checksum(head, packed))
 	w.ready += headerBytes + len(packed)
@@ -215,9 +215,8 @@ func (w *Writer) endBlock(flags uint8) {
 	w.n, w.records, w.lastKey = 0, 0, nil
 }
 
-// EndPart ends the partition that is being written; records that follow belong to the next
-// one.
-// A partition without records has an entry too, so the index is found by number.
+// EndPart ends the current partition. Later records belong to the next one. A partition without
+// records gets an index entry too, because readers find entries by the number of the partition.
 func (w *Writer) EndPart() {
 	w.endBlock(0)
 	var entry [indexBytes]byte
@@ -229,9 +228,8 @@ func (w *Writer) EndPart() {
 	w.partBegin, w.partRecs = w.at, 0
 }
 
-// end writes index and footer. It returns the segment, the offset behind it, and the first
-// error of writing.
-// The footer has fixed length and ends the segment: offset of the index, number of
+// end writes the index and the footer. It returns the segment, the offset behind it, and the
+// first error of writing. The footer has a fixed length: offset of the index, number of
 // partitions, sum, magic.
 func (w *Writer) end() (segment, int64, error) {
 	w.flush()
@@ -248,14 +246,14 @@ func (w *Writer) end() (segment, int64, error) {
 	return s, w.at, w.err
 }
 
-// flush writes what is ready.
+// flush writes the blocks that are ready.
 func (w *Writer) flush() {
 	w.write(w.out[:w.ready])
 	w.ready = 0
 }
 
-// write writes p and measures the time, from which the compressor decides.
-// It does nothing after an error.
+// write writes p and measures the time, for the compressor's decisions. It does nothing after
+// an error.
 func (w *Writer) write(p []byte) {
 	if w.err != nil || len(p) == 0 {
 		return
@@ -267,15 +265,14 @@ func (w *Writer) write(p []byte) {
 	w.compressor.write.add(time.Since(begun), len(p))
 }
 
-// Close frees the codec. The memory goes back to the caller.
+// Close closes the encoder of the codec. It neither ends the segment nor frees the memory.
 func (w *Writer) Close() {
 	if w.compressor.zstd != nil {
 		w.compressor.zstd.Close()
 	}
 }
 
-// readIndex reads where a partition of a segment is.
-// part counts from 0 and must be one of the segment.
+// readIndex reads the index entry of partition part of a segment.
 func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
 	var p [indexBytes]byte
 	if err := readFull(file, p[:], s.index+int64(part)*indexBytes); err != nil {
@@ -284,7 +281,8 @@ func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
 	return parseIndexEntry(p[:])
 }
 
-// readFull reads len(p) bytes at offset at. A file that is too short is io.ErrUnexpectedEOF.
+// readFull reads len(p) bytes at offset at. If the file is too short, it returns
+// io.ErrUnexpectedEOF.
 func readFull(file io.ReaderAt, p []byte, at int64) error {
 	n, err := file.ReadAt(p, at)
 	if n == len(p) {
@@ -296,12 +294,12 @@ func readFull(file io.ReaderAt, p []byte, at int64) error {
 	return err
 }
 
-// errChecksum says that bytes on disk are not those that were written.
+// errChecksum says that bytes on disk are not the bytes that were written.
 var errChecksum = errors.New("checksum does not match")
 
-// CorruptError says that a map output, or a file of a merge, cannot be read
-// back: a block fails its check, or the file is too short or gone. The map that
-// made Output has to run again. Output is nil for a file of the merge itself.
+// CorruptError says that a map output, or a file of a merge, cannot be read back. A block fails
+// its check, or the file is too short or gone. The map that made Output has to run again.
+// Output is nil for a file that the merge itself has made. Offset is in bytes.
 type CorruptError struct {
 	Output *MapOutput
 	Path   string
@@ -315,29 +313,27 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// tempFile is a temporary file of segments, known by its name. It is open only while
-// it is written or read. So the number of descriptors depends on what is under way,
-// and not on the number of files. bytes counts whole segments only, so a failed
-// segment is written over by the next.
+// tempFile is a temporary file of segments. It is open only while it is written or read, so the
+// number of descriptors does not depend on the number of files. After a failed segment, the
+// next one overwrites it.
 type tempFile struct {
-	temp  *disk.TempFile // nil: not made yet, or an earlier run has made it
-	path  string         // of a file that an earlier run has made
+	temp  *disk.TempFile // nil: not made yet, or made by an earlier run
+	path  string         // of a file that an earlier run has made; else ""
 	bytes int64          // of whole segments
-	kept  bool           // a later run may read it: remove leaves it
-	owner *MapOutput     // nil: a merge
+	kept  bool           // a later run may read it, so remove leaves it
+	owner *MapOutput     // nil: the file belongs to a merge
 }
 
-// corrupt returns the error of a file that cannot be read back at offset at.
+// corrupt returns a CorruptError for the file, which cannot be read at offset at.
 func (f *tempFile) corrupt(at int64, err error) error {
 	return &CorruptError{Output: f.owner, Path: f.name(), Offset: at, Err: err}
 }
 
-// appendSegment writes one segment behind those that the file has; the first
-// one makes the file. write adds the records and ends each partition. stats,
-// where it is not nil, is counted up by partition. After an error the file
-// holds the segments of before.
+// appendSegment writes one segment behind the segments of the file. The first one makes the
+// file with createTemp. write adds the records and ends each partition. If stats is not nil,
+// the counts of each partition are added to it. After an error the file has the segments that
+// it had before, but stats may have counted records.
 func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.TempFile, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
-	// The file is closed again after each segment.
 	file, err := f.openToAppend(createTemp)
 	if err != nil {
 		return s, fmt.Errorf("spill: %w", err)
@@ -347,7 +343,7 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.TempFile, e
 	if err = write(w); err == nil {
 		s, end, err = w.end()
 	}
-	// An error of closing may be the late report of a failed write.
+	// Close may report that an earlier write has failed.
 	if err := errors.Join(err, file.Close()); err != nil {
 		return s, err
 	}
@@ -355,8 +351,8 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.TempFile, e
 	return s, nil
 }
 
-// openToAppend opens the file behind its last whole segment, or makes it. The caller
-// closes it.
+// openToAppend opens the file behind its last whole segment, or makes it. The caller closes it
+// after the segment.
 func (f *tempFile) openToAppend(createTemp func() (*disk.TempFile, error)) (_ *disk.TempFile, err error) {
 	switch {
 	case f.temp != nil:
@@ -370,7 +366,7 @@ func (f *tempFile) openToAppend(createTemp func() (*disk.TempFile, error)) (_ *d
 	return f.temp, err
 }
 
-// name returns the path of the file; "": it was not made.
+// name returns the path of the file; "" if it was not made.
 func (f *tempFile) name() string {
 	if f.temp != nil {
 		return f.temp.Name()
@@ -396,9 +392,8 @@ func (f *tempFile) remove() error {
 	return err
 }
 
-// openFiles keeps at most limit files open for reading: those that were used
-// last.
-// One merge owns it, so it needs no lock.
+// openFiles keeps at most limit files open for reading: the ones that were used last. One merge
+// owns it, so it has no lock.
 type openFiles struct {
 	limit int
 	files []openFile // least recently used first
@@ -410,10 +405,11 @@ type openFile struct {
 	file *disk.File
 }
 
-// get returns f, open. The descriptor is valid until the next get. A file that
-// is gone is a CorruptError; too few descriptors, for example, are not.
+// get returns f, open for reading. It is valid until the next get. get fails with a
+// CorruptError if the file is gone. Other errors, such as too few descriptors, do not mean that
+// the data is damaged.
 func (o *openFiles) get(f *tempFile) (*disk.File, error) {
-	// A cursor mostly reads the file that it has read last.
+	// A cursor mostly reads the file that was read last.
 	last := len(o.files) - 1
 	if last >= 0 && o.files[last].of == f {
 		return o.files[last].file, nil
@@ -425,7 +421,7 @@ func (o *openFiles) get(f *tempFile) (*disk.File, error) {
 		}
 	}
 	if len(o.files) >= max(1, o.limit) {
-		_ = o.files[0].file.Close() // was only read
+		_ = o.files[0].file.Close() // the file was only read, so no data is lost
 		o.files = slices.Delete(o.files, 0, 1)
 	}
 	file, err := f.open()
@@ -439,10 +435,10 @@ func (o *openFiles) get(f *tempFile) (*disk.File, error) {
 	return file, nil
 }
 
-// close closes all files. They may be opened again.
+// close closes all files. get may open them again.
 func (o *openFiles) close() {
 	for _, c := range o.files {
-		_ = c.file.Close() // was only read
+		_ = c.file.Close() // the file was only read, so no data is lost
 	}
 	o.files = nil
 }

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// wholeLeast is the least number of entries that are sorted anew though all runs are sorted
-	// already. Fewer entries are merged.
+	// wholeLeast: if all runs are sorted already and have fewer entries together, they are
+	// merged and not sorted as one.
 	wholeLeast = 4096
 
-	// scratchEntries is the scratch of a sort whose entries are longer than it,
-	// and which divides them in place.
+	// scratchEntries is the length of the scratch of a Sorter here. Longer parts are divided in
+	// place.
 	scratchEntries = 4096
 )
 
-// sortParts sorts partitions from to to-1 of the run, each slice for itself,
-// where the map has only divided them.
+// sortParts sorts partitions from..to-1 of the run, if the map has only divided them. It sorts
+// each slice by itself. Several goroutines may call it; each partition is sorted once.
 func (r *MemoryRun) sortParts(from, to int) {
 	if r.Unsorted == nil {
 		return
@@ -27,8 +27,7 @@ func (r *MemoryRun) sortParts(from, to int) {
 	}
 }
 
-// sortParts sorts the merge's partition of each run in memory, for a merge with
-// runs on disk.
+// sortParts sorts the merge's partition of each run in memory, so that the runs can be merged.
 func (m *Merge) sortParts() {
 	for _, p := range m.pinned {
 		if p.memory != nil {
@@ -37,15 +36,14 @@ func (m *Merge) sortParts() {
 	}
 }
 
-// sortWhole copies the entries of all runs, which must be in memory, and sorts
-// them, so that one sorted run is left to read (docs/adr/0010). It reports
-// false, and leaves the runs as they are, where merging is faster or where
-// there is no memory for the copy. The memory of the runs then stays until the
-// merge is closed, even if they are evicted meanwhile.
+// sortWhole copies the entries of all runs, which must be in memory, and sorts the copy. One
+// sorted run is then left to read (docs/adr/0010). If merging is faster, or there is no memory
+// for the copy, it leaves the runs as they are and returns false. The memory of the runs stays
+// until the merge is closed, even if the runs are evicted before.
 func (m *Merge) sortWhole() bool {
 	total, depth, unsorted := 0, 0, false
 	for _, r := range m.runs {
-		// Entries of a table refer to slots, which have another layout than records.
+		// Entries of a table refer to slots, whose layout differs from that of records.
 		if r.held.InTable {
 			return false
 		}
@@ -65,8 +63,10 @@ func (m *Merge) sortWhole() bool {
 	if !ok {
 		return false
 	}
+	// Gather returns false if a run was evicted, or merged with runs on disk, meanwhile. Then
+	// its prefixes are those of whole keys again.
 	ends, ok := record.Gather(out, lists, m.o.Part, depth)
-	if !ok { // a run was evicted, or merged with runs on disk, meanwhile: its prefixes are those of whole keys again
+	if !ok {
 		m.sortParts()
 		for i, r := range m.runs {
 			lists[i].Entries = r.entries
@@ -80,9 +80,9 @@ func (m *Merge) sortWhole() bool {
 	return true
 }
 
-// lists returns the entries of each run, all with prefixes that begin at depth,
-// and gives m.arena the memory of all runs. It reports false where there is no
-// memory for the entries of a run whose prefixes have to change.
+// lists returns the entries of each run, with prefixes that all begin at byte depth of the key.
+// It adds the memory of all runs to m.arena. If the prefixes of a run have to change, it works
+// on a copy of its entries. It returns false if there is no memory for such a copy.
 func (m *Merge) lists(depth int) ([]record.List, bool) {
 	lists := make([]record.List, len(m.runs))
 	for i, r := range m.runs {
@@ -105,8 +105,9 @@ func (m *Merge) lists(depth int) ([]record.List, bool) {
 	return lists, true
 }
 
-// entries takes memory for n entries until the merge is closed. It grows the
-// lease for them, because its floor is left to what the merge feeds.
+// entries takes memory for n entries until the merge is closed. It grows the lease by that
+// much, because the floor of the attempt is left to the consumer. It returns false if the
+// budget refuses.
 func (m *Merge) entries(n int) ([]record.Entry, bool) {
 	bytes := int64(n) * record.EntryBytes
 	if m.o.Lease.Grow(bytes + membudget.ChunkBytes/64) {

@@ -6,18 +6,19 @@ import (
 	"mrlocal/spill/record"
 )
 
-// cursor walks one sorted run: entries in memory, or a partition of a segment on disk.
+// cursor reads one sorted run: entries in memory, or a partition of a segment on disk.
 type cursor struct {
-	prefix  uint64
-	entries []record.Entry // in memory; the first is the current record
+	prefix  uint64         // of the current key
+	entries []record.Entry // in memory; the first one is the current record
 	arena   *record.Arena
-	ahead   *ahead      // sorts the entries that follow; nil: none do
-	disk    *diskCursor // nil: in memory
+	ahead   *ahead      // sorts the entries that follow; nil: none follow
+	disk    *diskCursor // nil: the run is in memory
 	done    bool
-	touched byte // only keeps looks ahead from being optimised away
+	touched byte // keeps the compiler from removing the reads that warm the cache
 }
 
-// key returns the current key; of a large record on disk, as much of it as the cursor holds.
+// key returns the current key. For a large record on disk it returns the part that the cursor
+// holds.
 func (c *cursor) key() []byte {
 	if c.disk != nil {
 		return c.disk.key
@@ -30,7 +31,7 @@ func (c *cursor) whole() bool {
 	return c.disk == nil || len(c.disk.key) == c.disk.keyBytes
 }
 
-// advance moves to the next record. It reports false at the end, and then sets done.
+// advance moves to the next record. At the end it sets done and returns false.
 func (c *cursor) advance() (bool, error) {
 	if c.disk != nil {
 		ok, err := c.disk.next()
@@ -48,7 +49,7 @@ func (c *cursor) advance() (bool, error) {
 	return true, nil
 }
 
-// more goes on with the entries of the next range. It reports false behind the last one.
+// more continues with the entries of the next range. It returns false after the last one.
 func (c *cursor) more() bool {
 	if c.ahead != nil {
 		c.entries = c.ahead.next()
@@ -56,16 +57,16 @@ func (c *cursor) more() bool {
 	return len(c.entries) > 0
 }
 
-// loserTree is a tournament of losers over cursors (Knuth, TAOCP 3, section 5.4.1): each
-// inner node holds the loser of a match, and top the winner of the last one. Moving the
-// winner on costs one comparison for each level, of two prefixes that lie in the nodes. Keys
-// are read only when prefixes are equal. Equal keys come in the order of the cursors, so the
+// loserTree is a tournament of losers over cursors (Knuth, TAOCP 3, section 5.4.1). Each inner
+// node holds the loser of a match, and top holds the winner of the last one. To move the winner
+// on, the tree makes one comparison a level, of two prefixes that lie in the nodes. It reads
+// keys only if their prefixes are equal. Equal keys come in the order of the cursors, so the
 // merge is stable.
 type loserTree struct {
 	cursors []cursor
-	nodes   []node // 1 to len(cursors)-1: losers
+	nodes   []node // losers, from index 1 to len(cursors)-1
 	top     node
-	live    int
+	live    int      // number of cursors that are not done
 	shared  *readers // nil: all in memory
 	err     error    // sticky
 }
@@ -77,7 +78,7 @@ type node struct {
 }
 
 // start plays all matches for the first time. Disk cursors must stand before their first
-// record, memory cursors on it.
+// record, and memory cursors on it.
 func (t *loserTree) start() {
 	k := len(t.cursors)
 	t.live, t.err = 0, nil
@@ -106,7 +107,7 @@ func (t *loserTree) start() {
 	}
 }
 
-// rebuild plays all matches again, with the cursors where they are.
+// rebuild plays all matches again, with the cursors at their current records.
 func (t *loserTree) rebuild() {
 	t.live = 0
 	for i := range t.cursors {
@@ -131,8 +132,8 @@ func (t *loserTree) play(i int) node {
 	return a
 }
 
-// leaf returns the i-th cursor as a node. One that has ended has the largest prefix and
-// loses every tie.
+// leaf returns the i-th cursor as a node. A cursor that is done gets the largest prefix and
+// loses every tie with one that is not.
 func (t *loserTree) leaf(i int32) node {
 	if t.cursors[i].done {
 		return node{^uint64(0), i}
@@ -158,18 +159,17 @@ func (t *loserTree) inMemory() bool {
 // current returns the cursor with the least record.
 func (t *loserTree) current() *cursor { return &t.cursors[t.top.cursor] }
 
-// next moves the winner on and finds the next one. It reports false at the end. A run whose
-// key stays the same stays the winner, because equal keys of later runs come after all of
-// its own.
+// next moves the winner on and finds the next one. It returns false at the end and after an
+// error. A run whose key stays the same stays the winner, because equal keys of later runs come
+// after its own.
 //
-// hot: once a record merged.
+// hot: runs once for each record that is merged.
 func (t *loserTree) next() bool {
 	c := &t.cursors[t.top.cursor]
 	if c.disk == nil && len(c.entries) > 1 {
 		old := c.entries[0]
 		c.entries = c.entries[1:]
 		c.prefix = c.entries[0].Prefix
-		// No match has to be played for a key that stays the same.
 		if c.prefix == old.Prefix && c.arena.SameKey(old.Ref, c.entries[0].Ref) {
 			return true
 		}
@@ -189,10 +189,10 @@ func (t *loserTree) next() bool {
 	return t.live > 0 && t.replay()
 }
 
-// replay plays the matches on the path of the winner again, after its cursor was moved. It
-// reports false after an error.
+// replay plays the matches on the path of the winner again, after its cursor has moved. It
+// returns false after an error.
 //
-// hot: a comparison a level for each record merged.
+// hot: one comparison for each level, for each record that is merged.
 func (t *loserTree) replay() bool {
 	win := t.leaf(t.top.cursor)
 	for i := (int(win.cursor) + len(t.cursors)) / 2; i > 0; i /= 2 {
@@ -205,18 +205,18 @@ func (t *loserTree) replay() bool {
 	return t.shared == nil || t.shared.err == nil || t.fail()
 }
 
-// fail takes over the error of a comparison.
+// fail makes the error of a comparison that of the tree. It returns false.
 func (t *loserTree) fail() bool {
 	t.err, t.live = t.shared.err, 0
 	return false
 }
 
-// tied reports whether the record of cursor a comes before that of cursor b, where their
-// prefixes are equal.
+// tied reports whether the record of cursor a comes before that of cursor b. Their prefixes are
+// equal.
 func (t *loserTree) tied(a, b int32) bool {
 	x, y := &t.cursors[a], &t.cursors[b]
 	if x.done || y.done {
-		// A key of eight bytes 0xff has the prefix of a cursor that has ended.
+		// A key that begins with eight bytes 0xff has the same prefix as a cursor that is done.
 		return !x.done || y.done && a < b
 	}
 	var c int
@@ -231,8 +231,7 @@ func (t *loserTree) tied(a, b int32) bool {
 	return c < 0 || c == 0 && a < b
 }
 
-// compareLarge compares two keys, of which at least one is not whole in memory, piece by
-// piece.
+// compareLarge compares two keys piece by piece. At least one of them is not whole in memory.
 func (t *loserTree) compareLarge(x, y *cursor) int {
 	p, q := t.pieces(x, 0), t.pieces(y, 1)
 	var a, b []byte
@@ -261,7 +260,7 @@ func (t *loserTree) compareLarge(x, y *cursor) int {
 	}
 }
 
-// pieces begins to read the current key of c, with one of two rooms.
+// pieces begins to read the current key of c. room is the index of the buffer that it may use.
 func (t *loserTree) pieces(c *cursor, room int) keyPieces {
 	if c.disk != nil {
 		return c.disk.keyPieces(t.shared.pieces[room])
@@ -270,7 +269,7 @@ func (t *loserTree) pieces(c *cursor, room int) keyPieces {
 	return keyPieces{d: diskCursor{key: key}, first: true, rest: len(key)}
 }
 
-// equalsKey reports whether the current key of c is key, whose prefix is prefix.
+// equalsKey reports whether the current key of c equals key. prefix is the prefix of key.
 func (t *loserTree) equalsKey(c *cursor, prefix uint64, key []byte) bool {
 	if c.prefix != prefix {
 		return false
@@ -296,7 +295,8 @@ func (t *loserTree) equalsKey(c *cursor, prefix uint64, key []byte) bool {
 	return true
 }
 
-// record returns the current key and value, whole.
+// record returns the whole current key and value. It loads a large record; an error of that is
+// sticky.
 func (t *loserTree) record() (key, value []byte) {
 	c := t.current()
 	if c.disk == nil {

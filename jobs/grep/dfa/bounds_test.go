@@ -37,8 +37,8 @@ func drawText(t *rapid.T) []byte {
 	return []byte(strings.Join(rapid.SliceOfN(piece, 0, 100).Draw(t, "text"), ""))
 }
 
-// TestNoCacheIsTooSmall: the results are the same for every size of the cache,
-// also if all states are forgotten again and again.
+// TestNoCacheIsTooSmall: the results are the same for every size of the cache, also if it is
+// cleared again and again.
 func TestNoCacheIsTooSmall(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pattern := drawPattern(rt, rapid.IntRange(0, 3).Draw(rt, "depth"))
@@ -83,8 +83,8 @@ func TestStatesStayInTheirBound(t *testing.T) {
 	}
 }
 
-// TestAutomataAreCharged: each automaton takes what it was granted, and the next
-// user of the Matcher is charged for what it holds, or builds it anew.
+// TestAutomataAreCharged: each automaton takes the memory that charge has granted. The next
+// user of the Matcher is charged for its automata, or builds new ones.
 func TestAutomataAreCharged(t *testing.T) {
 	text, line, granted := letters(200<<10), []byte("abab"), int64(0)
 	upTo := func(most int64) func(int64) bool {
@@ -117,8 +117,8 @@ func TestAutomataAreCharged(t *testing.T) {
 	}
 }
 
-// TestGivingUp: if states are forgotten as fast as they are made, and only
-// then, the automaton gives up, and stays so.
+// TestGivingUp: the automaton gives up if, and only if, states are removed as fast as they are
+// made. It never recovers.
 func TestGivingUp(t *testing.T) {
 	text := letters(300 << 10)
 	grown := matcherOf(t, `[ab]*a[ab]{15}$`, Anywhere, 64<<10, leastFilled)
@@ -140,8 +140,7 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// TestLongLines: a text that is cut into streams may have no line end to cut
-// at.
+// TestLongLines: a text that is cut into pieces may have no end of a line near the cuts.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for _, pattern := range []string{"a", "x$", "^x*$", "y|^b", `\Ax{400}$|b`, "", "^$"} {
@@ -161,8 +160,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestTimeIsLinear: patterns that take exponential time in other engines take
-// linear time here.
+// TestTimeIsLinear: patterns that take exponential time in other engines take linear time here.
 func TestTimeIsLinear(t *testing.T) {
 	var words []string
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -185,8 +183,8 @@ func TestTimeIsLinear(t *testing.T) {
 	}
 }
 
-// TestLoopsAroundAssertions: a loop is left, and not repeated by way of an
-// assertion, if the assertion turns out to be true.
+// TestLoopsAroundAssertions: if an assertion turns out to be true, its loop is left and not
+// repeated.
 func TestLoopsAroundAssertions(t *testing.T) {
 	for _, assertion := range []string{`\b`, `\B`, "^", "$", "(?m:$)", ""} {
 		for _, form := range []string{"(?:%s|a)+", "(?:a|%s)+", "(?:%s|a)*", "(?:%s|a)+?", "(?:a*%s)+", "(?:%s|\ufffd)+", "(?:(?:%s|a)*|b)+b?"} {
@@ -202,8 +200,8 @@ func TestLoopsAroundAssertions(t *testing.T) {
 	}
 }
 
-// A thousand words have more states than fit. The automaton fills its cache
-// again, because regexp would take ten microseconds for each byte.
+// A thousand words have more states than fit in the cache. The automaton fills the cache again
+// and again, because regexp would take ten microseconds for each byte.
 func TestAThousandWordsAreNotGivenUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	words := make([]string, 1000)

@@ -2,13 +2,12 @@ package dfa
 
 import "encoding/binary"
 
-// cache holds the states of an automaton. The transitions of a state are a row
-// of one table, and the place of its row is the name of the state. A transition
-// of 0 is not known yet.
+// cache holds the states of an automaton. The transitions of a state are a row of one table.
+// The offset of the row in the table is the name of the state. A transition of 0 is not known
+// yet.
 //
-// The key of a state is all that defines it: a byte of flags, the bytes of an
-// incomplete rune, and the threads. A full cache is cleared, except for the
-// first states and those in use.
+// The key of a state defines it: a byte of flags, the bytes of an incomplete rune, and the
+// threads. A full cache is cleared, except for the first states and those in use.
 type cache struct {
 	width uint32
 	// Row 0 is the unknown state, so no known transition is 0.
@@ -16,25 +15,25 @@ type cache struct {
 	states []state // by row
 	rows   map[string]uint32
 	fixed  int // number of rows that are never dropped
-	stays  int // number of those that lead only to one another
+	stays  int // number of fixed rows whose transitions lead only to one another
 
-	// The fixed rows do not count: they are never freed.
-	used, most int // bytes, approximately
-	walked     int // bytes of text that were walked since the cache was empty
-	least      int // so many of them for each state are needed to clear the cache and go on
+	// Memory in bytes, approximately. Fixed rows do not count, because they are never freed.
+	used, most int // in use; most that may be in use
+	walked     int // bytes of text that were walked since the cache was last cleared
+	least      int // bytes of text that each state must have served on average; with fewer, a full cache gives up
 	gaveUp     bool
 
 	key  []byte
-	held []uint32 // threads of the state that was read last
+	held []uint32 // threads of the state that read returned last
 }
 
-// state is what the cache knows of a state beside its row of transitions.
+// state is the information about a state besides its row of transitions.
 type state struct {
 	key  string
 	ends [sides]ending
 }
 
-// ending says what happens where the text ends, if it is known.
+// ending says whether there is a match if the text ends here.
 type ending uint8
 
 const (
@@ -43,17 +42,17 @@ const (
 	endMatch
 )
 
-// stateBytes is what a state takes beside its row and its key.
+// stateBytes is about the memory of a state besides its row and its key.
 const stateBytes = 100
 
-// fewestStates is how many states always fit. The automaton could not run with
-// fewer.
+// fewestStates is the number of states that may always be in the cache. The automaton cannot
+// run with fewer.
 const fewestStates = 12
 
-// newCache makes a cache for rows of columns transitions. most is its memory in bytes;
-// least is how many bytes of text each state should serve.
+// newCache makes a cache for rows of the given number of columns. most is its memory in bytes.
+// least is the number of bytes of text that each state should serve.
 func newCache(columns, most, least int) cache {
-	// A width that divides the cache line keeps a narrow row in one line.
+	// A power of two up to 16 keeps a narrow row in one cache line.
 	width := uint32(16)
 	switch {
 	case columns <= 4:
@@ -66,15 +65,15 @@ func newCache(columns, most, least int) cache {
 	return cache{width: width, most: most, least: least, rows: map[string]uint32{}}
 }
 
-// reserve adds n rows that belong to no state.
+// reserve adds n rows without a state.
 func (c *cache) reserve(n int) {
 	c.table = append(c.table, make([]uint32, n*int(c.width))...)
 	c.states = append(c.states, make([]state, n)...)
 }
 
-// add adds the state of a key that is not in the cache.
+// add adds a state with a key that is not in the cache, and returns its row.
 func (c *cache) add(key string) uint32 {
-	// Growing the table moves it. Loops that hold it read it again after each step.
+	// Growing the table may move it, so loops read c.table again after each step.
 	row := uint32(len(c.table))
 	c.reserve(1)
 	c.states[row/c.width].key = key
@@ -83,18 +82,17 @@ func (c *cache) add(key string) uint32 {
 	return row
 }
 
-// row returns the state of the key c.key. live are the states in use; they are
-// renamed if the cache is cleared.
+// row returns the row of the state with the key c.key, and adds it if it is new. If the cache
+// has to be cleared, the states of live are kept, and their rows are updated.
 func (c *cache) row(live []uint32) uint32 {
 	// The compiler makes no copy of the key for this look-up.
 	if row, ok := c.rows[string(c.key)]; ok {
 		return row
 	}
-	// The map and the state keep the key as a string.
 	key := string(c.key)
 	if c.used+len(key) > c.most && len(c.states) >= c.fixed+fewestStates {
 		c.clear(live)
-		// The state may be one of those in use, which clear has kept.
+		// clear may have kept this state, because it is in live.
 		if row, ok := c.rows[key]; ok {
 			return row
 		}
@@ -102,25 +100,26 @@ func (c *cache) row(live []uint32) uint32 {
 	return c.add(key)
 }
 
-// clear removes all states except the fixed ones and those of live, which it renames.
-// It gives up if the states were used too little to pay for their construction.
+// clear removes all states except the fixed ones and those of live, whose rows it updates. It
+// gives up if the states were used too little to pay for their construction.
 func (c *cache) clear(live []uint32) {
 	if c.walked < c.least*len(c.states) {
 		c.gaveUp = true
 	}
 	c.walked = 0
-	// Keys are taken first, because clearing loses them.
+	// The keys are saved first, because clearing removes them.
 	kept := make([]string, len(live))
 	for i, row := range live {
 		kept[i] = c.states[row/c.width].key
 	}
-	// Rows that lead only to one another stay valid. All others may name states that are gone.
+	// The first rows lead only to one another and stay valid. Transitions of other rows may
+	// lead to removed states.
 	clear(c.table[c.stays*int(c.width):])
 	clear(c.states[c.fixed:])
 	clear(c.rows)
 	c.table, c.states, c.used = c.table[:c.fixed*int(c.width)], c.states[:c.fixed], 0
 	for i, key := range kept {
-		// Fixed rows keep their places, so they keep their names.
+		// Fixed rows keep their places.
 		if live[i]/c.width < uint32(c.fixed) {
 			continue
 		}
@@ -132,15 +131,14 @@ func (c *cache) clear(live []uint32) {
 	}
 }
 
-// These are the flags of a key: two bits for the side before, one for whether
-// matches may begin from here on, and the number of pending bytes.
+// The flags of a key: two bits for the side before, one bit that says whether matches may begin
+// from here on, and the number of pending bytes.
 const (
 	flagRestart = 1 << 2
 	pendingBit  = 3
 )
 
-// write makes c.key the key of a state. Equal states have equal keys, whatever way
-// leads to them.
+// write sets c.key to the key of a state. Equal states have equal keys.
 func (c *cache) write(before side, restart bool, pending []byte, list []uint32) {
 	flags := byte(before) | byte(len(pending))<<pendingBit
 	if restart {
@@ -148,12 +146,13 @@ func (c *cache) write(before side, restart bool, pending []byte, list []uint32) 
 	}
 	// Varints keep keys short: most programs have few instructions.
 	c.key = append(append(c.key[:0], flags), pending...)
+	// Varints keep keys short, because most programs have few instructions.
 	for _, pc := range list {
 		c.key = binary.AppendUvarint(c.key, uint64(pc))
 	}
 }
 
-// read is the inverse of write.
+// read is the inverse of write. The list is valid until the next read.
 func (c *cache) read(key string) (before side, restart bool, pending string, list []uint32) {
 	flags := key[0]
 	pending = key[1 : 1+flags>>pendingBit]

@@ -6,28 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// classes divide the runes: all runes of a class belong to the same sets.
+// classes divides the runes into classes. All runes of a class belong to the same sets.
 type classes struct {
-	breaks []rune   // runes at which another class begins, from 0 on
-	class  []uint16 // of the runes from each break on
-	has    [][]bool // whether a class belongs to a set
+	breaks []rune   // runes at which another class begins, ascending; the first one is 0
+	class  []uint16 // class of the runes from each break on
+	has    [][]bool // has[class][set]: whether the class belongs to the set
 	ascii  [utf8.RuneSelf]uint16
-	low    []uint16 // class of each rune below lowRunes; nil if those beyond ASCII have one class
+	low    []uint16 // class of each rune below lowRunes; nil if classes do not change there
 	some   []rune   // one rune of each class
 	broken uint16   // class of U+FFFD
 }
 
-// mostCells bounds the size of has.
+// mostCells bounds the number of breaks times sets.
 const mostCells = 1 << 22
 
-// lowRunes is above all runes of one or two bytes. These scripts have spaces
-// and upper and lower case between their letters, so that classes change often.
+// lowRunes is above all runes of one or two bytes. In these scripts classes change often,
+// because they have spaces, capitals and small letters.
 const lowRunes = 0x800
 
-// newClasses divides all runes into classes: each set has all runes of a class or none. sets
-// holds pairs of first and last runes, in order. It returns nil if there would be too many.
+// newClasses divides all runes into classes, so that each set has all runes of a class or none.
+// A set has pairs of first and last runes, in order. newClasses returns nil if there would be
+// too many classes.
 func newClasses(sets [][]rune) *classes {
-	// Both ends of each range begin a new interval: its first rune, and the rune behind its last.
+	// A new interval begins at the first rune of each range, and behind its last rune.
 	breaks := []rune{0}
 	for _, set := range sets {
 		for i := 0; i < len(set); i += 2 {
@@ -39,14 +40,13 @@ func newClasses(sets [][]rune) *classes {
 	if last := len(breaks) - 1; breaks[last] > unicode.MaxRune {
 		breaks = breaks[:last]
 	}
-	// The caller uses package regexp for such a pattern.
 	if len(breaks)*len(sets) > mostCells {
 		return nil
 	}
 	class := partition(breaks, sets)
 	c := &classes{}
+	// Neighbouring intervals of one class become one.
 	for i, b := range breaks {
-		// Neighbouring intervals of one class become one.
 		if n := len(c.class); n == 0 || c.class[n-1] != class[i] {
 			c.breaks, c.class = append(c.breaks, b), append(c.class, class[i])
 		}
@@ -74,11 +74,12 @@ func newClasses(sets [][]rune) *classes {
 	return c
 }
 
-// partition numbers the intervals between breaks, by the sets to which they
-// belong.
+// partition returns the class of each interval between breaks. Intervals have the same class if
+// they belong to the same sets.
 func partition(breaks []rune, sets [][]rune) []uint16 {
 	class := make([]uint16, len(breaks))
-	// Each set divides every class in two: the intervals inside of it and those outside.
+	// Each set divides every class in two: the intervals inside of it and the intervals
+	// outside.
 	inside := make([]bool, len(breaks))
 	for _, set := range sets {
 		clear(inside)
@@ -92,7 +93,7 @@ func partition(breaks []rune, sets [][]rune) []uint16 {
 			class  uint16
 			inside bool
 		}
-		// New numbers are given in the order of the intervals, so they are the same in each run.
+		// Numbers are assigned in the order of the intervals, so they are the same in each run.
 		numbers := map[half]uint16{}
 		for i := range class {
 			h := half{class[i], inside[i]}
@@ -107,7 +108,7 @@ func partition(breaks []rune, sets [][]rune) []uint16 {
 	return class
 }
 
-// contains reports whether a set, of pairs of first and last runes, has r.
+// contains reports whether a set of pairs of first and last runes contains r.
 func contains(set []rune, r rune) bool {
 	for i := 0; i < len(set); i += 2 {
 		if set[i] <= r && r <= set[i+1] {
@@ -117,7 +118,7 @@ func contains(set []rune, r rune) bool {
 	return false
 }
 
-// interval returns the index in breaks of the interval that holds r.
+// interval returns the index in breaks of the interval that contains r.
 func (c *classes) interval(r rune) int {
 	at, found := slices.BinarySearch(c.breaks, r)
 	if !found {
@@ -126,7 +127,7 @@ func (c *classes) interval(r rune) int {
 	return at
 }
 
-// of returns the column of a rune in the table.
+// of returns the class of a rune, which is its column in the table.
 func (c *classes) of(r rune) uint16 {
 	if r < utf8.RuneSelf {
 		return c.ascii[r]
@@ -134,23 +135,24 @@ func (c *classes) of(r rune) uint16 {
 	return c.class[c.interval(r)]
 }
 
-// bytes divides the byte values: exchanging two bytes of a class changes no
-// result. The newline has a class of its own. bytes returns the class of each
-// byte and one byte of each class.
+// bytes divides the byte values into classes. Exchanging two bytes of a class in a text changes
+// no result. The newline has a class of its own. bytes returns the class of each byte, and one
+// byte of each class.
 func (c *classes) bytes() (class [256]uint8, some []byte) {
-	// A class must end where UTF-8 changes what may follow a byte.
+	// cut[b] says that a class begins at byte b. That is so where UTF-8 changes which bytes may
+	// follow.
 	var cut [257]bool
 	for _, b := range []int{0x80, 0x90, 0xa0, 0xc0, 0xc2, 0xe0, 0xe1, 0xed, 0xee, 0xf0, 0xf1, 0xf4, 0xf5} {
 		cut[b] = true
 	}
-	beyond := false // runes beyond ASCII are in different classes
+	beyond := false // classes change among the runes beyond ASCII
 	for _, r := range c.breaks {
 		if r > utf8.RuneSelf {
 			beyond = true
 			cutBefore(&cut, r)
 		}
 	}
-	// A byte below 0x80 is a rune by itself, so its class is that of the rune.
+	// A byte below 0x80 is a rune by itself and has the class of that rune.
 	first := map[uint16]uint8{}
 	for b := range utf8.RuneSelf {
 		id, ok := first[c.ascii[b]]
@@ -163,11 +165,11 @@ func (c *classes) bytes() (class [256]uint8, some []byte) {
 		}
 		class[b] = id
 	}
-	// These bytes are parts of runes. A byte begins a class where the table of cuts says so.
+	// The other bytes are parts of runes.
 	for b := utf8.RuneSelf; b < 256; b++ {
 		switch {
 		case b == 0xf5:
-			class[b] = class[0xc0] // such a byte is never in UTF-8
+			class[b] = class[0xc0] // neither byte occurs in UTF-8
 		case b == 0xee && !beyond:
 			class[b] = class[0xe1]
 		case cut[b]:
@@ -180,8 +182,7 @@ func (c *classes) bytes() (class [256]uint8, some []byte) {
 	return class, some
 }
 
-// cutBefore separates the bytes of runes before r from those of r and the runes
-// behind it.
+// cutBefore separates the bytes of runes below r from the bytes of r and higher runes.
 func cutBefore(cut *[257]bool, r rune) {
 	if 0xd800 <= r && r <= 0xdfff {
 		return // 0xed and 0xee are separate anyway

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// oracle gives the results of the standard library, for each border.
+// oracle returns the results of the standard library, for each border.
 type oracle struct {
 	first, later *regexp.Regexp
 	group, after int
@@ -53,8 +53,7 @@ func (o *oracle) find(line []byte, from int) (start, end int) {
 
 func borders() []Border { return []Border{Anywhere, WordEnds, WholeLine} }
 
-// matcherOf compiles a pattern that must compile. most and least are the bounds
-// of its caches.
+// matcherOf compiles a pattern that must compile. most and least are as for newCache.
 func matcherOf(t testing.TB, pattern string, b Border, most, least int) *Matcher {
 	t.Helper()
 	tree, err := syntax.Parse(pattern, syntax.Perl)
@@ -74,7 +73,7 @@ func matcherOf(t testing.TB, pattern string, b Border, most, least int) *Matcher
 // matches in it, and for the text as a block.
 func compare(t failer, m *Matcher, o *oracle, name string, text []byte) {
 	t.Helper()
-	counted, sure := m.CountLines(text) // first, while nothing is known
+	counted, sure := m.CountLines(text) // runs first, while no transition is known
 	count := int64(0)
 	rest := text
 	for at := 0; len(rest) > 0; {
@@ -129,7 +128,7 @@ func FuzzEqualsRegexp(f *testing.F) {
 		f.Add(seed[0], []byte(seed[1]), uint8(0))
 	}
 	f.Fuzz(func(t *testing.T, pattern string, text []byte, bits uint8) {
-		if len(pattern) > 100 || len(text) > 200 { // every place of it is searched from
+		if len(pattern) > 100 || len(text) > 200 { // compare searches from every offset of the text
 			return
 		}
 		if bits&1 != 0 {

@@ -7,24 +7,24 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// firsts are the bytes with which a match can begin. If they are few, a search
-// in which nothing has begun jumps to the next of them. That replaces one step
-// of the automaton for each byte, where each step waits for the one before.
+// firsts has the bytes with which a match can begin. If they are few, a search in which nothing
+// has begun jumps to the next of them. A jump replaces one step of the automaton for each byte,
+// and each step waits for the one before.
 type firsts struct {
 	few bool // false if they are many, or if a match may be empty
 	one int  // the only byte; -1 if there are several
 	in  [256]bool
 }
 
-// mostFirsts is the largest share of places in text at which one of few bytes
-// may stand.
+// mostFirsts is the largest share of such bytes in text for which jumping pays.
 const mostFirsts = 0.1
 
-// newFirsts looks at all pairs of sides, because assertions decide which threads begin.
+// newFirsts finds the first bytes of p. It tries all pairs of sides, because assertions decide
+// which threads begin.
 func newFirsts(p *program) *firsts {
 	f := &firsts{one: -1}
 	t := newThreads(p, false)
-	// Sets that were added already; programs repeat them.
+	// Sets that were added already. Programs often repeat sets.
 	added := map[int]bool{}
 	for before := range side(sides) {
 		for after := range side(sides) {
@@ -34,7 +34,7 @@ func newFirsts(p *program) *firsts {
 					f.add(p, set)
 				}
 			}
-			// A match that takes no rune can begin anywhere.
+			// A match without any rune can begin anywhere.
 			if t.matched {
 				return f
 			}
@@ -52,20 +52,19 @@ func newFirsts(p *program) *firsts {
 	if n != 1 {
 		f.one = -1
 	}
-	// Without restarts a match begins at the start of the line only, and there is nothing to jump
+	// Without restarts a match begins only at the start of a line, so there is nothing to jump
 	// to.
 	f.few = p.restarts && often < mostFirsts
 	return f
 }
 
-// add adds the first bytes of the runes of a set. Runes beyond ASCII count as all bytes
-// from 0x80 on.
+// add adds the first bytes of the runes of a set. If the set has runes beyond ASCII, it adds
+// all bytes from 0x80 on. So a jump may stop where no match begins; the automaton then decides.
 func (f *firsts) add(p *program, set int) {
 	c := p.classes
 	for b := range f.in {
 		f.in[b] = f.in[b] || b < utf8.RuneSelf && c.has[c.ascii[b]][set]
 	}
-	// The bound is coarse: it may jump to places where no match begins. The automaton then decides.
 	for i := c.interval(utf8.RuneSelf); i < len(c.class); i++ {
 		if c.has[c.class[i]][set] {
 			for b := utf8.RuneSelf; b < len(f.in); b++ {
@@ -76,8 +75,7 @@ func (f *firsts) add(p *program, set int) {
 	}
 }
 
-// next returns the first place from at on with a byte with which a match can
-// begin, or the end of text.
+// next returns the first offset from at on at which a match can begin, or len(text).
 func (f *firsts) next(text []byte, at int) int {
 	if f.one >= 0 {
 		// IndexByte looks at many bytes at a time.

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// lines is an automaton over bytes that decides about one line after the other.
-// Its first rows are, in this order:
+// lines is an automaton over bytes that decides about one line after the other. Its first rows
+// are, in this order:
 //
 //   - the unknown state, which leads to itself
-//   - the line has matched, which stays so up to the newline
-//   - the line can no longer match, which stays so too
-//   - a line begins behind one that matched
-//   - nothing has begun, behind no word character
-//   - nothing has begun, behind a word character
-//   - a line begins
+//   - hit: the line has matched; stays up to the newline
+//   - miss: the line can no longer match; stays up to the newline
+//   - counted: a line begins behind a line that matched
+//   - idle: nothing has begun, behind no word character
+//   - idleWord: nothing has begun, behind a word character
+//   - begin: a line begins
 //
-// So one comparison finds all states that need attention. The row of a line
-// that begins behind a match is one step aside of its place: no other row is
-// odd, so matches are counted without a branch.
+// So one comparison finds all states that need attention. The name of counted is one higher
+// than the offset of its row. All other names are even, so matches are counted by adding the
+// lowest bit of the names, without a branch.
 type lines struct {
 	*threads
 	cache
@@ -30,41 +30,40 @@ type lines struct {
 	idle     uint32
 	idleWord uint32
 	begin    uint32
-	last     uint32 // a single stream stops at states up to this one
-	constant ending // the same verdict for each line, if it is known
-	// The state of each stream; pending and ahead are scratch.
+	last     uint32 // a walk of one stream stops at states up to this one
+	constant ending // the result for every line, if the pattern decides it alone
+	// The state of each stream.
 	live     [streams]uint32
-	pending  []byte
-	shapes   map[shape][utf8.UTFMax]byte
-	ahead    []uint32
-	skipping bool
-	untried  int // number of blocks since skip was tried
+	pending  []byte                      // scratch: the bytes of the rune that is being read
+	shapes   map[shape][utf8.UTFMax]byte // for each shape, the first bytes that had it
+	ahead    []uint32                    // scratch of look
+	skipping bool                        // count leaves each line as soon as it is decided (skip)
+	untried  int                         // number of blocks until skip is tried again
 }
 
-// streams is the number of pieces of a block that are walked at the same time.
-// Each step waits for the table, and the steps of the other pieces use that
-// time.
+// streams is the number of pieces of a block that are walked at the same time. Each step waits
+// for a load from the table, and the steps of the other pieces use that time.
 const streams = 4
 
-// shape is what the bytes of an incomplete rune say, if all runes that they
-// can become are of one class.
+// shape describes the bytes of an incomplete rune, if all runes that they may become are of one
+// class: how many bytes there are, how many the rune has, and the class.
 type shape struct {
 	have, width uint8
 	class       uint16
 }
 
-// newLines makes the automaton with its first rows. most is the memory of the cache in
-// bytes, and least is as for newCache.
+// newLines makes the automaton with its first rows. most is the memory of the cache in bytes.
+// least is as for newCache.
 func newLines(p *program, most, least int) *lines {
 	d := &lines{
 		threads: newThreads(p, false),
-		cache:   newCache(len(p.some)+1, most, least), // one column more, for the step aside
+		cache:   newCache(len(p.some)+1, most, least), // one column more, because counted is shifted by one
 		newline: uint32(p.class['\n']),
 		shapes:  map[shape][utf8.UTFMax]byte{},
 	}
 	w := d.width
-	// Rows are named by their places in the table. That of counted is one step aside, which makes
-	// it odd.
+	// The name of a row is its offset in the table. The name of counted is one more, and so
+	// odd.
 	d.hit, d.miss, d.counted, d.idle, d.idleWord, d.begin = w, 2*w, 3*w+1, 5*w, 6*w, 7*w
 	d.last = d.counted
 	d.reserve(5)
@@ -75,7 +74,7 @@ func newLines(p *program, most, least int) *lines {
 	if d.firsts.few {
 		d.last = d.idleWord
 	}
-	// Both states lead to themselves, so the rest of a line needs no case of its own.
+	// Both states lead to themselves, so the rest of a line needs no special case.
 	for c := range w {
 		d.table[d.hit+c], d.table[d.miss+c] = d.hit, d.miss
 	}
@@ -89,7 +88,7 @@ func newLines(p *program, most, least int) *lines {
 	}
 	d.write(edge, d.restarts, nil, list)
 	d.add(string(d.key))
-	// These rows are never dropped, because their names stand in fields.
+	// Fields name these rows, so they are never removed.
 	d.fixed, d.stays = len(d.states), 3
 	for i := range d.live {
 		d.live[i] = d.begin
@@ -97,19 +96,17 @@ func newLines(p *program, most, least int) *lines {
 	return d
 }
 
-// step computes the transition of the stream's state by class, and takes it.
-// The state behind a matching line has no key of its own. It behaves as the beginning
-// of a line.
+// step computes the transition of the stream's state by class, stores it, and takes it. The
+// state counted has no key. It behaves like begin.
 func (d *lines) step(stream int, class uint32) {
 	if d.live[stream] == d.counted {
 		d.live[stream] = d.begin
 	}
-	// list is scratch of the cache, valid until the next read.
+	// list is valid until the next read.
 	before, restart, pending, list := d.read(d.states[d.live[stream]/d.width].key)
 	d.pending = append(d.pending[:0], pending...)
 	next := uint32(0)
 	if class == d.newline {
-		// counted is odd, so that walk can count lines by adding the lowest bit.
 		if next = d.taken(before, restart, len(pending) > 0, list, true); next == d.hit {
 			next = d.counted
 		}
@@ -117,7 +114,7 @@ func (d *lines) step(stream int, class uint32) {
 		d.pending = append(d.pending, d.some[class])
 		next = d.taken(before, restart, len(pending) > 0, list, false)
 	}
-	// The row is looked up again: taken may have cleared the cache and renamed the state.
+	// taken may have cleared the cache, which updates d.live, so the row is looked up again.
 	d.table[d.live[stream]+class] = next
 	if d.live[stream] == d.begin {
 		d.table[d.counted+class] = next
@@ -125,11 +122,9 @@ func (d *lines) step(stream int, class uint32) {
 	d.live[stream] = next
 }
 
-// taken returns the state behind d.pending. ending says that these are the last
-// bytes of the line. looked says that the threads in list have looked ahead at
-// the first of them.
-// d.pending may hold several runes, if bytes that looked like one rune turn out to be
-// broken.
+// taken returns the state behind the bytes in d.pending. They may be several runes, if bytes
+// that looked like one rune turn out to be invalid. ending says that they are the last bytes of
+// the line. looked says that the threads in list have looked ahead at the first of them.
 func (d *lines) taken(before side, restart, looked bool, list []uint32, ending bool) uint32 {
 	for len(d.pending) > 0 {
 		if !looked {
@@ -159,7 +154,7 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 		}
 		return d.begin
 	}
-	// Threads that every restart adds again are left out, which makes states fewer.
+	// Every restart adds these threads again. Without them there are fewer states.
 	if restart {
 		list = slices.DeleteFunc(list, func(pc uint32) bool { return d.implied[pc] })
 	}
@@ -175,8 +170,8 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 	return d.row(d.live[:])
 }
 
-// look closes the threads that run and those that begin here.
-// list is only read.
+// look returns the closed list of the running threads and, with restart, of those that begin
+// here. It does not change list.
 func (d *lines) look(before side, restart bool, after side, list []uint32) []uint32 {
 	d.ahead = append(d.ahead[:0], list...)
 	if restart {
@@ -185,9 +180,9 @@ func (d *lines) look(before side, restart bool, after side, list []uint32) []uin
 	return d.closed(d.ahead, before, after)
 }
 
-// shaped removes from list the threads that d.pending cannot continue, if that
-// is known. It replaces d.pending by bytes of the same shape.
-// Prefixes that can only become runes of one class then share a state.
+// shaped returns list without the threads that d.pending cannot continue, as far as that is
+// known. It also replaces d.pending by other bytes of the same shape. So beginnings of runes
+// that can only become runes of one class share a state.
 func (d *lines) shaped(list []uint32) []uint32 {
 	low, high, width := span(d.pending)
 	c := d.classes
@@ -213,9 +208,8 @@ func (d *lines) shaped(list []uint32) []uint32 {
 	return list
 }
 
-// span returns the first and the last of the runes of width bytes that begin
-// with prefix.
-// prefix has at least one byte and is the beginning of a valid rune.
+// span returns the first and the last rune whose UTF-8 begins with prefix, and their length in
+// bytes. prefix has at least one byte and is the beginning of a valid rune.
 func span(prefix []byte) (low, high rune, width uint8) {
 	width = 2
 	switch lead := prefix[0]; {
@@ -233,7 +227,7 @@ func span(prefix []byte) (low, high rune, width uint8) {
 			low, high = low<<6, high<<6|0x3f
 		}
 	}
-	if len(prefix) == 1 { // short forms, surrogates and runes beyond Unicode are never taken
+	if len(prefix) == 1 { // excludes overlong forms, surrogates and runes beyond Unicode
 		switch prefix[0] {
 		case 0xe0:
 			low = 0x800
@@ -248,11 +242,11 @@ func span(prefix []byte) (low, high rune, width uint8) {
 	return low, high, width
 }
 
-// walk walks text from the state of the stream. It stops before the byte that
-// leads to a state not greater than last. It returns that place, and the number
-// of lines that began behind a line that matched.
+// walk walks text from the state of the stream. It stops before a byte that leads to a state
+// not greater than last. It returns the offset of that byte, and the number of lines that began
+// behind a line that matched.
 //
-// hot: it sees each byte of a line that is searched.
+// hot: one iteration for each byte of a line that is searched.
 func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32) {
 	state, table, class := d.live[stream], d.table, &d.class
 	for at, b := range text {
@@ -268,18 +262,18 @@ func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32
 	return len(text), began
 }
 
-// finish walks text to its end, and computes unknown states.
-// It returns the number of lines that began behind a line that matched.
+// finish walks text to its end, and computes unknown transitions. It returns the number of
+// lines that began behind a line that matched.
 func (d *lines) finish(stream int, text []byte) (began int64) {
 	for {
 		at, n := d.walk(stream, text, 0)
 		began += int64(n)
 		d.walked += at
-		// After giving up, the count is wrong. The caller throws it away.
+		// If the automaton has given up, the caller ignores the count.
 		if at == len(text) || d.gaveUp {
 			return began
 		}
-		// walk stopped before this byte, because the transition is not known.
+		// walk has stopped at an unknown transition.
 		d.step(stream, uint32(d.class[text[at]]))
 		began += int64(d.live[stream] & 1)
 		d.walked++
@@ -287,8 +281,8 @@ func (d *lines) finish(stream int, text []byte) (began int64) {
 	}
 }
 
-// match reports whether line matches.
-// ok is false if the automaton has given up. line has no newline.
+// match reports whether line, without its newline, matches. ok is false if the automaton has
+// given up.
 func (d *lines) match(line []byte) (matches, ok bool) {
 	if d.constant != endUnknown {
 		return d.constant == endMatch, true
@@ -317,8 +311,7 @@ func (d *lines) match(line []byte) (matches, ok bool) {
 	return d.live[0] == d.counted, !d.gaveUp
 }
 
-// advance moves stream 0 by one byte, whether the transition is known or not.
-// It counts the byte as walked, which decides whether the automaton pays.
+// advance moves stream 0 by one byte, and computes the transition if it is unknown.
 func (d *lines) advance(b byte) {
 	class := uint32(d.class[b])
 	if next := d.table[d.live[0]+class]; next != 0 {
@@ -329,7 +322,8 @@ func (d *lines) advance(b byte) {
 	d.walked++
 }
 
-// next finds the next line that matches. from must be the start of a line.
+// next finds the next line that matches. from must be the start of a line. start is None if
+// there is none.
 func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 	if from >= len(data) || d.constant == endNoMatch {
 		return None, None, true
@@ -362,7 +356,7 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 			at = d.start(data, at+1) - 1
 		}
 	}
-	// The last line may lack its newline, and ends all the same.
+	// The last line may lack its newline.
 	if data[len(data)-1] != '\n' {
 		if d.advance('\n'); d.live[0] == d.counted {
 			return from + bytes.LastIndexByte(data[from:], '\n') + 1, len(data), !d.gaveUp
@@ -371,8 +365,8 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 	return None, None, !d.gaveUp
 }
 
-// start prepares stream 0, in which nothing has begun, to go on from at. It
-// returns the place at which there is something to do.
+// start sets stream 0 to a state in which nothing has begun, at offset at or behind it. It
+// returns that offset, at which a match may begin.
 func (d *lines) start(data []byte, at int) int {
 	if d.firsts.few {
 		at = d.firsts.next(data, at)
@@ -388,7 +382,7 @@ func (d *lines) start(data []byte, at int) int {
 	return at
 }
 
-// lineEnd returns the end of the line in which at lies.
+// lineEnd returns the end of the line that contains offset at.
 func lineEnd(data []byte, at int) int {
 	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
 		return at + n
@@ -396,7 +390,7 @@ func lineEnd(data []byte, at int) int {
 	return len(data)
 }
 
-// count returns the number of lines that match.
+// count returns the number of lines that match. ok is false if the automaton has given up.
 func (d *lines) count(data []byte) (lines int64, ok bool) {
 	if len(data) == 0 || d.constant == endNoMatch {
 		return 0, true
@@ -404,7 +398,8 @@ func (d *lines) count(data []byte) (lines int64, ok bool) {
 	if d.gaveUp {
 		return 0, false
 	}
-	// Lines are counted at their newlines, so a last line without one is matched by itself.
+	// Lines are counted at their newlines, so a last line without newline is matched
+	// separately.
 	whole := bytes.LastIndexByte(data, '\n') + 1
 	if whole < len(data) {
 		if matches, _ := d.match(data[whole:]); matches {
@@ -417,16 +412,17 @@ func (d *lines) count(data []byte) (lines int64, ok bool) {
 	return lines + d.countWhole(data[:whole]), !d.gaveUp
 }
 
-// countWhole counts the lines that match, in whole lines. If lines are long and
-// decided early, it is faster to leave them for the next newline. That is tried
-// from time to time.
+// countWhole counts the lines that match in data, which has whole lines. It counts in one of
+// two ways: it walks all bytes in several streams, or it skips the rest of each line that is
+// decided. Skipping is faster if lines are long and decided early. From time to time,
+// countWhole tries which way is faster.
 func (d *lines) countWhole(data []byte) (lines int64) {
 	if d.untried--; d.untried < 0 && len(data) > 0 {
 		end := min(lineEnd(data, min(trialBytes, len(data)-1))+1, len(data))
 		walked, ended := 0, 0
 		lines, walked, ended = d.skip(data[:end])
-		// Both sides are in steps of all streams together: what skipping has cost, and what
-		// walking all bytes would.
+		// Both sides are the cost in bytes that all streams walk: of skipping, and of walking
+		// all bytes.
 		d.skipping = walked*streams+ended*skipBytes < end
 		d.untried = trialEvery
 		data = data[end:]
@@ -436,7 +432,7 @@ func (d *lines) countWhole(data []byte) (lines int64) {
 		return lines + more
 	}
 	var pieces [streams][]byte
-	// No piece may end inside a line, because each stream begins with a line.
+	// Each stream begins at the start of a line, so pieces end at newlines.
 	cut(data, &pieces)
 	lines += d.together(&pieces)
 	for i := range pieces {
@@ -448,14 +444,14 @@ func (d *lines) countWhole(data []byte) (lines int64) {
 }
 
 const (
-	trialBytes = 16 << 10
-	trialEvery = 32 // in blocks
-	skipBytes  = 60 // bytes that all streams walk in the time that one needs to find the next newline
+	trialBytes = 16 << 10 // bytes of a trial of skip
+	trialEvery = 32       // blocks between two trials
+	skipBytes  = 60       // number of bytes that all streams walk in the time of finding one newline
 )
 
-// skip counts the lines that match, in whole lines, and leaves each line as
-// soon as it is decided. It returns how many bytes it has walked, and how many
-// lines it has left early.
+// skip counts the lines that match in data, which has whole lines. It leaves each line as soon
+// as it is decided. It returns the number of bytes that it has walked, and the number of lines
+// that it has left early.
 func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 	for at := d.start(data, 0); at < len(data) && !d.gaveUp; at++ {
 		n, _ := d.walk(0, data[at:], d.last)
@@ -493,7 +489,7 @@ func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 func cut(data []byte, pieces *[streams][]byte) {
 	at := 0
 	for i := range streams - 1 {
-		// A long line may reach beyond the aim of the next piece, which is then empty.
+		// A long line may reach beyond the aim of the next piece. That piece is then empty.
 		aim := max(at, len(data)*(i+1)/streams)
 		end := aim
 		if end > at && data[end-1] != '\n' {
@@ -505,15 +501,15 @@ func cut(data []byte, pieces *[streams][]byte) {
 	pieces[streams-1] = data[at:]
 }
 
-// together walks the pieces at the same time until one of them is at its end.
-// It leaves in pieces what it did not walk.
+// together walks the pieces at the same time until one of them ends. It leaves the rest of each
+// piece in pieces.
 func (d *lines) together(pieces *[streams][]byte) (began int64) {
 	// Each piece begins at the start of a line.
 	for i := range d.live {
 		d.live[i] = d.begin
 	}
 	for !d.gaveUp {
-		// All streams take the same number of steps, so that the loop has one counter.
+		// All streams walk the same number of bytes, so that the loop has one counter.
 		n := len(pieces[0])
 		for _, p := range pieces {
 			n = min(n, len(p))
@@ -527,7 +523,7 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 		for i := range pieces {
 			pieces[i] = pieces[i][at:]
 		}
-		// The shortest piece is at its end. The caller finishes the others one by one.
+		// The shortest piece has ended. The caller finishes the others one by one.
 		if at == n {
 			break
 		}
@@ -539,14 +535,14 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 	return began
 }
 
-// walkBytes is walk for all streams: up to n bytes of each, as far as the
-// states are known.
+// walkBytes is walk for all streams. It walks up to n bytes of each, and stops at an unknown
+// transition.
 //
-// hot: it sees each byte, on processors for which there is no assembly.
+// hot: one iteration for each byte, on processors without assembly.
 func (d *lines) walkBytes(pieces *[streams][]byte, n int) (at, began int) {
 	// Local variables stay in registers.
 	s0, s1, s2, s3 := d.live[0], d.live[1], d.live[2], d.live[3]
-	// Slices of length n spare the loop the checks of bounds.
+	// With slices of length n, the compiler removes the bounds checks in the loop.
 	p0, p1, p2, p3 := pieces[0][:n], pieces[1][:n], pieces[2][:n], pieces[3][:n]
 	table, class := d.table, &d.class
 	counted := uint32(0)
@@ -555,12 +551,11 @@ func (d *lines) walkBytes(pieces *[streams][]byte, n int) (at, began int) {
 		n1 := table[s1+uint32(class[p1[at]])]
 		n2 := table[s2+uint32(class[p2[at]])]
 		n3 := table[s3+uint32(class[p3[at]])]
-		// One unknown state stops all streams before this byte. It is computed outside of the
-		// loop.
+		// One unknown transition stops all streams before this byte. The caller computes it.
 		if n0 == 0 || n1 == 0 || n2 == 0 || n3 == 0 {
 			break
 		}
-		// Only the row behind a match is odd.
+		// Only the name of counted is odd.
 		counted += n0&1 + n1&1 + n2&1 + n3&1
 		s0, s1, s2, s3 = n0, n1, n2, n3
 		at++

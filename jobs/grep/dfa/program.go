@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// program is a syntax.Prog without captures. Its instructions refer to their
-// runes as a set. It knows the classes of runes that no set distinguishes.
+// program is a syntax.Prog without captures. Its instructions refer to sets of runes. It has
+// the classes of runes that no set distinguishes.
 type program struct {
 	insts   []inst
 	entry   uint32
@@ -16,28 +16,26 @@ type program struct {
 	firsts  *firsts
 	words   bool // an assertion depends on word characters
 
-	// For a program that reads bytes: the class of each byte, and one byte of
-	// each class.
+	// For the automaton over bytes: the class of each byte, and one byte of each class.
 	class [256]uint8
 	some  []byte
 
 	// restarts is false if a match can only begin at the start of the text.
 	restarts bool
-	// implied are the threads that each restart adds.
+	// implied says for each instruction whether every restart adds its thread.
 	implied []bool
 }
 
-// inst is an instruction. out is the next one, and arg the second way of an
-// alternative.
+// inst is an instruction. out is the next instruction; of an alternative, arg is the less
+// preferred one.
 type inst struct {
 	op       op
-	empty    syntax.EmptyOp // opEmpty
-	set      int            // opRune
+	empty    syntax.EmptyOp // of opEmpty: the assertions that must hold
+	set      int            // of opRune: the number of a set of runes
 	out, arg uint32
 }
 
-// op is the kind of an instruction. Captures and empty steps of package syntax have
-// none.
+// op is the kind of an instruction. Captures and empty steps of regexp/syntax are removed.
 type op uint8
 
 const (
@@ -48,7 +46,7 @@ const (
 	opMatch
 )
 
-// These assertions, for borders, are not in package syntax.
+// noWordBefore and noWordAfter are assertions for borders, which regexp/syntax does not have.
 const (
 	noWordBefore syntax.EmptyOp = 1 << 6
 	noWordAfter  syntax.EmptyOp = 1 << 7
@@ -57,8 +55,7 @@ const (
 	aboutWords   = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordBefore | noWordAfter
 )
 
-// mostInsts is the largest number of instructions. With more, states are too
-// large.
+// mostInsts is the largest number of instructions. With more, states are too large.
 const mostInsts = 50_000
 
 // compile translates a tree. It returns nil if the program is too large for automata.
@@ -74,7 +71,8 @@ func compile(tree *syntax.Regexp, b Border) *program {
 		p.insts[pc] = translate(from, uint32(pc), &sets)
 		p.words = p.words || p.insts[pc].op == opEmpty && p.insts[pc].empty&aboutWords != 0
 	}
-	// Instructions keep their numbers. Those that do nothing are skipped and never reached.
+	// Instructions keep their numbers. Instructions that do nothing are skipped and never
+	// reached.
 	p.entry = follow(from, uint32(from.Start))
 	switch b {
 	case WordEnds:
@@ -84,7 +82,7 @@ func compile(tree *syntax.Regexp, b Border) *program {
 		p.surround(syntax.EmptyBeginText, syntax.EmptyEndText)
 	}
 	if p.words {
-		// Letters of words need classes of their own, since borders look at them.
+		// Borders and \b distinguish word characters, so these need classes of their own.
 		sets.add([]rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
 	}
 	if p.classes = newClasses(sets.all); p.classes == nil {
@@ -94,8 +92,8 @@ func compile(tree *syntax.Regexp, b Border) *program {
 	return p
 }
 
-// surround puts assertions before and behind the whole program.
-// Every match instruction becomes the assertion behind, which leads to the new match.
+// surround puts assertions before and behind the whole program. Every match instruction becomes
+// the assertion behind, which leads to the new match instruction.
 func (p *program) surround(before, after syntax.EmptyOp) {
 	end := uint32(len(p.insts))
 	for pc := range p.insts {
@@ -107,7 +105,8 @@ func (p *program) surround(before, after syntax.EmptyOp) {
 	p.entry = end + 1
 }
 
-// translate returns the instruction at pc. A class without runes can never match.
+// translate returns the instruction at pc, and adds its runes to sets. A class without runes
+// never matches.
 func translate(from *syntax.Prog, pc uint32, sets *runeSets) inst {
 	in := &from.Inst[pc]
 	switch in.Op {
@@ -125,7 +124,7 @@ func translate(from *syntax.Prog, pc uint32, sets *runeSets) inst {
 	return inst{op: opFail}
 }
 
-// follow skips instructions that do nothing.
+// follow returns the first instruction from pc on that does something.
 func follow(from *syntax.Prog, pc uint32) uint32 {
 	for from.Inst[pc].Op == syntax.InstNop || from.Inst[pc].Op == syntax.InstCapture {
 		pc = from.Inst[pc].Out
@@ -133,8 +132,8 @@ func follow(from *syntax.Prog, pc uint32) uint32 {
 	return pc
 }
 
-// runesOf returns the ranges of runes, in order, that an instruction matches.
-// Ranges are pairs: the first and the last rune.
+// runesOf returns the runes that an instruction matches, as pairs of first and last runes, in
+// order.
 func runesOf(in *syntax.Inst) []rune {
 	switch {
 	case in.Op == syntax.InstRuneAny:
@@ -145,7 +144,7 @@ func runesOf(in *syntax.Inst) []rune {
 		return in.Rune
 	}
 	r := in.Rune[0]
-	// A rune without regard to case stands for all runes that fold to it.
+	// If case is ignored, a rune stands for all runes that fold to it.
 	all := []rune{r}
 	if syntax.Flags(in.Arg)&syntax.FoldCase != 0 {
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -160,15 +159,15 @@ func runesOf(in *syntax.Inst) []rune {
 	return set
 }
 
-// runeSets gives a number to each different set.
+// runeSets numbers the different sets of runes.
 type runeSets struct {
 	all [][]rune
 	ids map[string]int
 }
 
-// add returns the number of a set. The set is kept and must not be changed.
+// add returns the number of a set. It keeps the set, which must not be changed afterwards.
 func (s *runeSets) add(set []rune) int {
-	var text []byte // string(set) would turn surrogates into U+FFFD
+	var text []byte // not string(set), which turns surrogates into U+FFFD
 	for _, r := range set {
 		text = binary.AppendUvarint(text, uint64(r))
 	}
@@ -185,9 +184,8 @@ func (s *runeSets) add(set []rune) int {
 	return id
 }
 
-// reversed returns a tree whose matches are those of re, read backwards.
+// reversed returns a tree whose matches are those of re, read backwards. It does not change re.
 func reversed(re *syntax.Regexp) *syntax.Regexp {
-	// The tree is copied, because the forward program needs it as it is.
 	r := *re
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -212,18 +210,19 @@ func reversed(re *syntax.Regexp) *syntax.Regexp {
 	return &r
 }
 
-// findRestarts finds out which threads begin at each rune but the first.
+// findRestarts finds which threads begin at each rune but the first.
 func (p *program) findRestarts() {
 	p.implied = make([]bool, len(p.insts))
 	t := newThreads(p, false)
-	// The list of closed is valid until the next call. A restart has a rune before it, never the
-	// edge.
+	// The list is cloned, because that of closed is valid only until the next call. The side
+	// before a restart is never the edge.
 	behindWord := slices.Clone(t.closed([]uint32{p.entry}, word, unknown))
 	p.restarts = len(behindWord) > 0 || t.matched
 	other := t.closed([]uint32{p.entry}, noWord, unknown)
 	p.restarts = p.restarts || len(other) > 0 || t.matched
 	for _, pc := range other {
-		// A thread is implied only if both kinds of restart add it.
+		// A thread is implied if restarts behind word characters and restarts behind other
+		// runes both add it.
 		p.implied[pc] = slices.Contains(behindWord, pc)
 	}
 }

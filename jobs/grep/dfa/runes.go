@@ -2,33 +2,31 @@ package dfa
 
 import "unicode/utf8"
 
-// runes is an automaton over runes that finds one end of a match: the last
-// place forward, or the first place backwards.
+// runes is an automaton over runes that finds one end of a match: its end, in a forward search,
+// or its beginning, in a backward search.
 type runes struct {
 	*threads
 	cache
-	begins [sides]uint32 // transitions into the first state, by what lies before it
-	last   int           // index in classes.breaks at which the last rune was found
-	live   [1]uint32
-	ahead  []uint32
-	ascii  *[256]uint16 // class of each byte; bytes beyond ASCII have a column that stays unknown
+	begins [sides]uint32 // transition into the first state, by the side before it; 0: not known
+	last   int           // index in classes.breaks of the rune that of looked up last
+	live   [1]uint32     // the state in use, which the cache keeps when it is cleared
+	ahead  []uint32      // scratch of around
+	ascii  *[256]uint16  // class of each byte; bytes beyond ASCII have a column in which nothing is ever known
 }
 
-// A transition is negative, as an int32, if there is something to do: a match
-// ends before or behind the rune, or no match can follow.
+// A transition is the row of the next state and flags. As an int32 it is negative (special) if
+// there is something to do: a match ends before or behind the rune, or no match can follow.
 const (
 	special = 1 << 31
-	behind  = 1 << 30
-	before  = 1 << 29
-	toRow   = before - 1
-	ownRows = 3 // for unknown, dead and idle
+	behind  = 1 << 30    // a match ends behind the rune
+	before  = 1 << 29    // a match ends before the rune
+	toRow   = before - 1 // mask of the row
+	ownRows = 3          // fixed rows: unknown, dead and idle
 )
 
-// newRunes makes an automaton that knows no state yet. most and least bound the rows of its
-// cache.
+// newRunes makes an automaton without states. most and least are as for newCache.
 func newRunes(p *program, forward bool, most, least int) *runes {
-	// One column more than there are classes: that of bytes beyond ASCII, in which nothing is ever
-	// known.
+	// One more column than there are classes, for bytes beyond ASCII.
 	columns := len(p.classes.some)
 	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), ascii: new([256]uint16)}
 	for b := range d.ascii {
@@ -41,38 +39,38 @@ func newRunes(p *program, forward bool, most, least int) *runes {
 	return d
 }
 
-// dead is the row of the state that no match can follow. idle is the row of the
-// state in which nothing has begun; if firsts are few, it is never walked from.
+// dead returns the row of the state that no match can follow. idle returns the row of the state
+// in which nothing has begun. If firsts are few, no transition of idle is used.
 func (d *runes) dead() uint32 { return d.width }
 func (d *runes) idle() uint32 { return 2 * d.width }
 
-// begin returns the transition into the first state.
+// begin returns the transition into the first state. before is the side before the text.
 func (d *runes) begin(before side) uint32 {
 	if d.begins[before] == 0 {
-		// The side before is known, the rune behind it is not.
 		list := d.closed([]uint32{d.entry}, before, unknown)
-		// No state is in use yet, so that clear keeps none but the fixed ones.
+		// No state is in use yet, so the cache need keep only the fixed ones.
 		d.live[0] = d.dead()
 		d.begins[before] = d.into(list, before, d.ordered && d.restarts, 0)
 	}
 	return d.begins[before]
 }
 
-// into returns the transition into a state that was just closed. If threads are
-// ordered and one looks ahead, the state keeps the roots, and closes them when
-// the next rune is known. The reason: the thread may go around a loop, and the
-// places where it came from, which it does not pass again, decide what is
-// preferred.
+// into returns the transition into the state of list, which was just closed, with flags.
+//
+// If threads are ordered and one looks ahead, the state keeps the roots of list instead, and
+// closes them when the next rune is known. The reason is a thread that looks ahead in a loop.
+// The instructions that it has passed before decide which way is preferred, but it does not
+// pass them again.
 func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uint32 {
 	if d.matched {
-		// With ordered threads nothing that begins later is preferred to a match.
+		// If threads are ordered, a match is preferred to everything that begins later.
 		flags |= special | behind
 		restart = restart && !d.ordered
 	}
 	if len(list) == 0 && !restart {
 		return flags | special | d.dead()
 	}
-	// Programs that do not ask for words then share states.
+	// Programs without word assertions then share states.
 	if !d.words && before == word {
 		before = noWord
 	}
@@ -80,7 +78,7 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 		list = d.origin
 	}
 	d.write(before, restart, nil, list)
-	// If the cache was cleared, the first states have lost their rows.
+	// If row clears the cache, the first states lose their rows.
 	was := len(d.states)
 	row := d.row(d.live[:])
 	if len(d.states) < was {
@@ -89,9 +87,9 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 	return flags | row
 }
 
-// step computes the transition from d.live by a rune of class.
+// step computes the transition from d.live by a rune of class, and stores it.
 func (d *runes) step(class uint16) uint32 {
-	// The threads that look ahead waited for this rune: now both sides are known.
+	// Threads that look ahead have waited for this rune. Both sides are known now.
 	from, restart, list := d.around(d.live[0])
 	after := noWord
 	if d.words && d.classes.word(class) {
@@ -104,17 +102,19 @@ func (d *runes) step(class uint16) uint32 {
 		restart = restart && !d.ordered
 	}
 	list = d.stepped(list, class)
-	// If only the restart is left, the search jumps to the next byte at which a match can begin.
+	// If only the restart is left, the search jumps to the next byte at which a match can
+	// begin.
 	next := flags | special | d.idle()
 	if len(list) > 0 || !restart || d.matched || !d.firsts.few {
 		next = d.into(list, after, restart, flags)
 	}
-	// live was renamed if the cache was cleared, so the row is that of the same state.
+	// into updates d.live[0] if it clears the cache.
 	d.table[d.live[0]+uint32(class)] = next
 	return next
 }
 
-// around returns what defines a state.
+// around returns the side before a state, whether matches may begin, and the threads, including
+// the entry if they may.
 func (d *runes) around(row uint32) (from side, restart bool, list []uint32) {
 	from, restart, _, list = d.read(d.states[row/d.width].key)
 	if restart {
@@ -124,9 +124,10 @@ func (d *runes) around(row uint32) (from side, restart bool, list []uint32) {
 	return from, restart, list
 }
 
-// ended reports whether a match ends where the text ends, before after.
+// ended reports whether a match ends in the state row if the text ends there. after is the side
+// behind the text.
 func (d *runes) ended(row uint32, after side) bool {
-	// What happens at the end of the text is kept for each side, and found out once.
+	// The result is kept for each side.
 	state := &d.states[row/d.width]
 	if state.ends[after] == endUnknown {
 		from, _, list := d.around(row)
@@ -145,18 +146,15 @@ func (d *runes) of(r rune) uint32 {
 	if int(r) < len(c.low) {
 		return uint32(c.low[r])
 	}
-	// Neighbouring runes of a text mostly lie in the same interval, which the last search has
-	// found.
+	// Neighbouring runes of a text mostly lie in the same interval.
 	if r < c.breaks[d.last] || d.last+1 < len(c.breaks) && r >= c.breaks[d.last+1] {
 		d.last = c.interval(r)
 	}
 	return uint32(c.class[d.last])
 }
 
-// next returns the transition from state by a rune of class, whether it is
-// known or not.
+// next returns the transition from state by a rune of class, and computes it if it is unknown.
 func (d *runes) next(state, class uint32) uint32 {
-	// Transitions of bytes beyond ASCII stand in the columns of their classes.
 	next := d.table[state+class]
 	if next == 0 {
 		d.live[0] = state
@@ -165,9 +163,10 @@ func (d *runes) next(state, class uint32) uint32 {
 	return next
 }
 
-// end finds the end of the leftmost-first match that begins at or behind from.
+// end returns the end of the leftmost-first match that begins at or behind from; None: there is
+// none. ok is false if the automaton has given up.
 //
-// hot: it sees each byte of a line whose matches are wanted.
+// hot: one iteration for each byte of a line whose matches are wanted.
 func (d *runes) end(line []byte, from int) (end int, ok bool) {
 	next := d.begin(sideBefore(line, from))
 	if d.gaveUp {
@@ -183,8 +182,8 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 		state = d.idle()
 	}
 	for state != d.dead() {
+		// Nothing has begun, so the search jumps.
 		if state == d.idle() {
-			// Nothing has begun, and nothing can begin any more.
 			if at = d.firsts.next(line, at); at == len(line) {
 				break
 			}
@@ -193,7 +192,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 				return None, false
 			}
 		}
-		// This loop takes known transitions by ASCII in which nothing ends.
+		// This loop takes known transitions by ASCII bytes at which no match ends.
 		table, ascii := d.table, d.ascii
 		for at < len(line) {
 			next := table[state+uint32(ascii[line[at]])]
@@ -204,7 +203,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 			at++
 		}
 		if at == len(line) {
-			// A match may end where the line ends, such as that of a$.
+			// A match may end at the end of the line, such as that of a$.
 			if d.ended(state, edge) {
 				end = at
 			}
@@ -228,7 +227,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 			state = next & toRow
 			if next&behind != 0 {
 				for table := d.table; at < len(line) && table[state+uint32(ascii[line[at]])] == behind|special|state; {
-					at++ // the match grows by one byte at a time
+					at++ // the match grows by one byte
 				}
 				end = at
 			}
@@ -237,10 +236,10 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 	return end, true
 }
 
-// start finds the beginning of the longest match that ends at end and begins at
-// or behind from. There must be one.
+// start returns the beginning of the longest match that ends at end and begins at or behind
+// from. There must be one. ok is false if the automaton has given up.
 //
-// hot: it sees each byte of a match whose bounds are wanted.
+// hot: one iteration for each byte of a match whose bounds are wanted.
 func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
 	next := d.begin(sideBehind(line, end))
 	if d.gaveUp {
@@ -293,6 +292,7 @@ func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
 	return start, true
 }
 
+// sideBefore returns the side before offset at.
 func sideBefore(line []byte, at int) side {
 	if at == 0 {
 		return edge
@@ -300,6 +300,7 @@ func sideBefore(line []byte, at int) side {
 	return sideOf(line[at-1])
 }
 
+// sideBehind returns the side behind offset at, for a search backwards.
 func sideBehind(line []byte, at int) side {
 	if at == len(line) {
 		return edge

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// table opens a file of test cases that comes with the Go distribution.
+// table opens a file of test cases of the Go distribution.
 func table(t *testing.T, name string) io.Reader {
 	f, err := os.Open(filepath.Join(build.Default.GOROOT, "src", "regexp", "testdata", name))
 	if err != nil {
@@ -27,8 +27,8 @@ func table(t *testing.T, name string) io.Reader {
 	return f
 }
 
-// matchesOf returns what the tables of RE2 expect of a line: the bounds of the
-// first match, if there is one.
+// matchesOf returns the first match of a line in the format of RE2's tables: its bounds, if
+// there is one.
 func matchesOf(t *testing.T, m *Matcher, text string) string {
 	line := []byte(text)
 	start, end, ok := m.Find(line, 0)
@@ -45,8 +45,8 @@ func matchesOf(t *testing.T, m *Matcher, text string) string {
 	return fmt.Sprintf("%d-%d", start, end)
 }
 
-// TestTablesOfRE2 holds matchers to RE2's own results: of the whole line, and
-// anywhere in it. Of the exhaustive table, each pattern costs too much.
+// TestTablesOfRE2 compares matchers with RE2's own results, for the whole line and for any part
+// of it. It uses every 199th pattern of the exhaustive table, because each one takes long.
 func TestTablesOfRE2(t *testing.T) {
 	for name, every := range map[string]int{"re2-search.txt": 1, "re2-exhaustive.txt.bz2": 199} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTablesOfRE2(t *testing.T) {
 					}
 					pattern, _ = strconv.Unquote(line)
 					if _, err := regexp.Compile(pattern); err != nil {
-						continue // \C
+						continue // \C, which Go does not have
 					}
 					left = texts
 					whole, anywhere = matcherOf(t, pattern, WholeLine, CacheBytes, leastFilled), matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
@@ -85,7 +85,7 @@ func TestTablesOfRE2(t *testing.T) {
 					text := left[0]
 					left = left[1:]
 					if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) && strings.Contains(pattern, `\B`) || strings.Contains(text, "\n") {
-						continue // \B between the bytes of a rune is not Go's; a line has no newline
+						continue // \B between the bytes of a rune differs in Go, and a line has no newline
 					}
 					cases++
 					results := strings.Split(line, ";")
@@ -104,9 +104,8 @@ func TestTablesOfRE2(t *testing.T) {
 	}
 }
 
-// TestTablesOfFowler compares matchers with the standard library on patterns
-// whose results are those of POSIX. Whether there is a match is the same there;
-// its end is not.
+// TestTablesOfFowler compares matchers with the standard library, on patterns whose results in
+// the table are those of POSIX. POSIX agrees on whether there is a match, but not on its end.
 func TestTablesOfFowler(t *testing.T) {
 	for _, name := range []string{"basic.dat", "nullsubexpr.dat", "repetition.dat"} {
 		t.Run(name, func(t *testing.T) {

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// side is what lies on one side of a place.
+// side describes the text directly before or behind an offset.
 type side uint8
 
 const (
-	edge    side = iota // nothing: the text ends here
-	noWord              // a rune that is no word character
+	edge    side = iota // nothing: the text begins or ends here
+	noWord              // a rune that is not a word character
 	word                // a word character
-	unknown             // not known yet; only ahead
-	sides   = 3         // the number of known ones
+	unknown             // not known yet; only for the side behind
+	sides   = 3         // number of known sides
 )
 
-// sideOf returns the side for a byte. Bytes beyond ASCII are no word characters.
+// sideOf returns the side that byte b makes. Bytes beyond ASCII are not word characters.
 func sideOf(b byte) side {
 	if b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' {
 		return word
@@ -24,8 +24,8 @@ func sideOf(b byte) side {
 	return noWord
 }
 
-// holds returns the assertions that are true between before and after.
-// If after is unknown, assertions about it do not hold.
+// holds returns the assertions that hold between the sides before and after. If after is
+// unknown, it leaves out assertions that look ahead.
 func holds(before, after side) (ops syntax.EmptyOp) {
 	if before == edge {
 		ops |= syntax.EmptyBeginText | syntax.EmptyBeginLine
@@ -48,36 +48,34 @@ func holds(before, after side) (ops syntax.EmptyOp) {
 	return ops | syntax.EmptyNoWordBoundary
 }
 
-// threads moves lists of threads by one rune. A thread is named by its
-// instruction. The lists that its methods return are valid until the next call.
-// serial makes it unnecessary to clear seen for each list.
+// threads moves lists of threads by one rune. The name of a thread is the number of its
+// instruction. Lists that methods return are valid until the next call.
 type threads struct {
 	*program
 	ordered bool // a thread that matches removes all threads behind it
-	matched bool // the list that was closed last holds a match
-	waits   bool // it also holds a thread that looks ahead
+	matched bool // the list that was closed last has a match
+	waits   bool // that list has a thread that looks ahead
 
-	list   []uint32
-	origin []uint32 // the roots that added threads to it
-	roots  []uint32
+	list   []uint32 // result of closed
+	origin []uint32 // roots that added threads to list
+	roots  []uint32 // scratch of stepped
 	stack  []uint32
-	seen   []uint32 // for each instruction, the generation that saw it
-	serial uint32
+	seen   []uint32 // by instruction: the serial of the call of closed that has seen it
+	serial uint32   // number of the call of closed, so that seen need not be cleared
 }
 
-// newThreads makes room for the threads of p. ordered is for searches that prefer the
-// first alternative.
+// newThreads makes a threads for p. ordered is true for searches that prefer the first
+// alternative.
 func newThreads(p *program, ordered bool) *threads {
 	return &threads{program: p, ordered: ordered, seen: make([]uint32, len(p.insts))}
 }
 
-// closed follows roots, in order, through all instructions that take no rune.
-// If after is unknown, threads that look ahead stay as they are. A match is
-// noted in matched, and not in the list.
-// Each instruction is followed once, so the time is linear in their number.
+// closed follows roots, in order, through all instructions that take no rune, and returns the
+// instructions that it reaches. If after is unknown, threads that look ahead stay where they
+// are. A match sets matched and is not in the list. Each instruction is followed once, so the
+// time is linear in their number.
 func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 	t.list, t.origin, t.matched, t.waits = t.list[:0], t.origin[:0], false, false
-	// No instruction has been seen in this generation.
 	t.serial++
 	holding := holds(before, after)
 	for _, root := range roots {
@@ -95,11 +93,11 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 			t.seen[pc] = t.serial
 			switch in := &t.insts[pc]; in.op {
 			case opAlt:
-				// out is taken from the stack first, because it is the preferred way.
+				// out is popped first, because it is preferred.
 				t.stack = append(t.stack, in.arg, in.out)
 			case opEmpty:
-				// The first branch: all assertions hold. The second: those that fail only lack the
-				// rune ahead.
+				// First case: all assertions hold. Second case: those that do not hold need the
+				// next rune.
 				if in.empty&^holding == 0 {
 					t.stack = append(t.stack, in.out)
 				} else if after == unknown && in.empty&^holding&^lookingAhead == 0 {
@@ -109,7 +107,7 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 				t.list = append(t.list, pc)
 			case opMatch:
 				t.matched = true
-				// Threads behind this one are not preferred to the match, so they end.
+				// The match is preferred to all threads behind it, so they end.
 				if t.ordered {
 					return t.list
 				}
@@ -119,10 +117,9 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 	return t.list
 }
 
-// stepped returns what becomes of list by a rune of class. list must be closed,
-// with nothing unknown.
+// stepped returns the threads into which list moves by a rune of class, closed up to assertions
+// that look ahead. list must have no thread that looks ahead.
 func (t *threads) stepped(list []uint32, class uint16) []uint32 {
-	// One row says for each set whether it holds the runes of the class.
 	has := t.classes.has[class]
 	t.roots = t.roots[:0]
 	for _, pc := range list {
@@ -135,17 +132,16 @@ func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 		after = word
 	}
 	t.closed(t.roots, after, unknown)
-	// In a set the order means nothing. Sorted lists make equal sets equal keys.
+	// In a set, the order has no meaning. Sorting gives equal sets equal keys.
 	if !t.ordered {
 		slices.Sort(t.list)
 	}
 	return t.list
 }
 
-// word reports whether class holds word characters. Only programs that need
-// this have classes that show it.
+// word reports whether class has word characters. The result is valid only for programs with
+// words set, in which word characters have classes of their own.
 func (c *classes) word(class uint16) bool {
-	// Any rune of the class will do: word characters have classes of their own.
 	r := c.some[class]
 	return r < 0x80 && sideOf(byte(r)) == word
 }

@@ -2,16 +2,15 @@
 
 package dfa
 
-// walkers are the arguments of walkBlocks, in assembly: the streams, and the
-// number n of bytes to walk in each, which is above 0 and a multiple of
-// blockBytes. It walks whole blocks, up to one in which something is unknown.
-// It sets at to the beginning of that block, and began as walk does.
+// walkers has the arguments and results of walkBlocks, in assembly. For each stream, walkBlocks
+// walks n bytes of text. n is above 0 and a multiple of blockBytes. It stops before a block
+// with an unknown transition. It sets at to the offset of that block, or to n, and began as
+// walk does.
 //
-// Compared with the loop in Go, it saves the bounds checks, and one comparison
-// for each byte.
+// The assembly saves the bounds checks, and one comparison for each byte.
 type walkers struct {
-	text  [streams]*byte
-	state [streams]uint32
+	text  [streams]*byte  // first byte of each piece
+	state [streams]uint32 // of each stream; updated
 	table *uint32
 	class *[256]uint8
 	n     int
@@ -19,13 +18,17 @@ type walkers struct {
 	began int
 }
 
+// blockBytes is the number of bytes that walkBlocks walks between two checks for unknown
+// transitions.
 const blockBytes = 8
 
+// walkBlocks walks whole blocks of all streams (walkers).
+//
 //go:noescape
 func walkBlocks(w *walkers)
 
-// walkAll is walk for all streams: up to n bytes of each, as far as the states
-// are known.
+// walkAll is walk for all streams. It walks up to n bytes of each, and stops at an unknown
+// transition.
 func (d *lines) walkAll(pieces *[streams][]byte, n int) (at, began int) {
 	if n < blockBytes {
 		return d.walkBytes(pieces, n)

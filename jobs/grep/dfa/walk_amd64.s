@@ -2,9 +2,10 @@
 
 #include "textflag.h"
 
-// STEP is one transition of a stream: its text, its state, the byte's place.
-// The class and its column are found beside the chain of states, of which only
-// one load is part. The carry is the lowest bit of the state.
+// STEP walks one byte of a stream: the byte at offset K of the block, in TEXT, from STATE. Finding
+// the column of the byte's class does not depend on the state, so the chain from state to state has
+// only one load. BTL moves the lowest bit of the state, which is set for odd states, to the carry,
+// and ADCL counts it.
 #define STEP(TEXT, STATE, K) \
 	MOVBLZX K(TEXT)(BX*1), AX  \
 	MOVBLZX (CX)(AX*1), AX     \
@@ -51,7 +52,7 @@ loop:
 	STEPS(6)
 	STEPS(7)
 
-	// The unknown leads to itself.
+	// The unknown state leads to itself, so it is enough to check at the end of the block.
 	TESTL R10, R10
 	JZ    unknown
 	TESTL R11, R11

@@ -2,8 +2,8 @@
 
 package dfa
 
-// walkAll is walk for all streams: up to n bytes of each, as far as the states
-// are known.
+// walkAll is walk for all streams. It walks up to n bytes of each, and stops at an unknown
+// transition.
 func (d *lines) walkAll(pieces *[streams][]byte, n int) (at, began int) {
 	return d.walkBytes(pieces, n)
 }

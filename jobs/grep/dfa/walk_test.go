@@ -10,9 +10,8 @@ import (
 	"mrlocal/internal/testkit"
 )
 
-// FuzzWalks compares the walk of this machine with the one in Go. The automaton
-// knows some transitions and not others. The streams have any length and end
-// with a page of memory.
+// FuzzWalks compares the walk of this machine with the walk in Go. Only some transitions of the
+// automaton are known. The streams have any length and end with a page of memory.
 func FuzzWalks(f *testing.F) {
 	f.Add([]byte("foo\nbar\n\n\nabcabcabcabcabcabc\n"), []byte("foo bar\n"), uint16(7))
 	f.Add(bytes.Repeat([]byte("ab\n\n"), 30), bytes.Repeat([]byte("ab\n"), 5), uint16(0xffff))
@@ -55,7 +54,7 @@ func prose(size int) []byte {
 	return b.Bytes()
 }
 
-// searches are the hot loops, named by what they do with a text.
+// searches returns a search for each hot loop, by name.
 func searches() map[string]func(m *Matcher, text []byte) {
 	return map[string]func(m *Matcher, text []byte){
 		"count/streams=4": func(m *Matcher, text []byte) { m.CountLines(text) },
@@ -91,7 +90,7 @@ func searches() map[string]func(m *Matcher, text []byte) {
 
 var searched = []string{`[A-Z][a-z]+ing\b`, `\w{5}\s+\w{5}\s+\w{5}`}
 
-// These measure the hot loops: walk, walkAll, end, start.
+// This test runs the hot loops: walk, walkAll, end, start.
 func TestSearchesDoNotAllocate(t *testing.T) {
 	text := prose(64 << 10)
 	for name, search := range searches() {

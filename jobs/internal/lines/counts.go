@@ -8,36 +8,36 @@ import (
 	"mrlocal/jobs"
 )
 
-// CountFormat says how a key and its count are written as a record. The output of a job that counts is
-// the input of the one that ranks (TopJob), so both use it.
+// CountFormat is the format of a record with a key and its count. A job that counts writes such
+// records, and TopJob reads them, so both use the same CountFormat.
 type CountFormat interface {
-	// Append appends a record without its delimiter to dst.
+	// Append appends a record, without its delimiter, to dst and returns the result.
 	Append(dst, key []byte, count uint64) []byte
-	// Cut reads what Append has written. key is borrowed as record is, or until
-	// the next call. ok is false if record is something else.
+	// Cut parses a record that Append has written. key is a part of record, or valid until the
+	// next call. ok is false if record is something else.
 	Cut(record []byte) (key []byte, count uint64, ok bool)
 }
 
 // Kept says which keys are kept. The zero value keeps all of them.
 type Kept struct {
 	Min, Max uint64 // least and largest count; Max 0: no bound
-	Top      int64  // only the Top most frequent keys, by falling count, then by key; 0: all
+	Top      int64  // only the Top most frequent keys, by descending count, then by key; 0: all
 }
 
-// maxHeap is how many counts a heap holds at most, in 512 KiB. With a larger
-// Kept.Top nothing is left out early, and the second job does all the work.
+// maxHeap is the most counts in a heap, which then takes 512 KiB. With a larger Kept.Top, the
+// first job leaves out nothing early, and the second job does all the work.
 const maxHeap = 1 << 16
 
-// NewSum makes the reducer of the first job, for one attempt. Its values are those of
+// NewSum makes the reducer of the first job, for one attempt. The values have the format of
 // jobs.Sum.
 func NewSum(o Kept, f CountFormat) jobs.Reducer { return &sum{o: o, format: f, best: best{n: o.Top}} }
 
-// sum adds the counts of each key and writes the keys that Kept keeps.
+// sum adds the counts of each key, and emits the keys that Kept keeps.
 type sum struct {
 	o      Kept
 	format CountFormat
 	best   best
-	record []byte // reused
+	record []byte // scratch
 }
 
 // Reduce emits a key and the sum of its values as one record.
@@ -50,7 +50,8 @@ func (s *sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// NewTally makes a reducer like that of NewSum. It counts values, whatever they are.
+// NewTally makes a reducer like that of NewSum. It counts the values of a key instead of adding
+// them.
 func NewTally(o Kept, f CountFormat) jobs.Reducer {
 	return &tally{sum{o: o, format: f, best: best{n: o.Top}}}
 }
@@ -68,12 +69,12 @@ func (t *tally) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// emit writes a key that Kept keeps.
+// emit emits a key if Kept keeps it.
 func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
 	if total < s.o.Min || s.o.Max > 0 && total > s.o.Max {
 		return
 	}
-	// Keys ascend, so a key with the least count of the heap comes behind all keys in it.
+	// Keys ascend, so a key with the least count of the heap ranks behind all keys in it.
 	if s.o.Top > 0 && s.best.beats(total, true) {
 		return
 	}
@@ -81,8 +82,8 @@ func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
 	out.Emit(s.record, nil)
 }
 
-// TopJob makes the second job of a chain. It reads the records of the first job and
-// writes the o.Top most frequent keys, by falling count, then by key.
+// TopJob makes the second job of a chain. It reads the records of the first job and writes the
+// o.Top most frequent keys, by descending count, then by key.
 func TopJob(name string, delim jobs.Delim, o Kept, newFormat func() CountFormat) jobs.Job {
 	return jobs.Job{
 		Name:       name,
@@ -96,8 +97,8 @@ func TopJob(name string, delim jobs.Delim, o Kept, newFormat func() CountFormat)
 	}
 }
 
-// rank turns records into keys that sort by falling count. It leaves out those that
-// at least Top records of its split beat, as long as the heap is small.
+// rank turns records into keys that sort by descending count. It leaves out a record if at
+// least Top records of its split have larger counts. It does not do so if Top exceeds maxHeap.
 type rank struct {
 	name   string
 	delim  jobs.Delim
@@ -106,14 +107,15 @@ type rank struct {
 	key    []byte // reused
 }
 
-// Map emits a key without value for each record that is not beaten.
+// Map implements jobs.Mapper. It fails for a record that CountFormat.Cut refuses.
 func (r *rank) Map(b jobs.Block, out jobs.Emitter) error {
 	for record := range b.Records(r.delim) {
 		key, count, ok := r.format.Cut(record)
 		if !ok {
 			return fmt.Errorf("%s: %s at %d: %q is not a key with its count", r.name, b.Path, b.Offset, record)
 		}
-		// The records of a split may come from several reducers, so equal counts must stay.
+		// The records of a split may come from several reducers, so their keys do not ascend,
+		// and equal counts are kept.
 		if r.best.beats(count, false) {
 			continue
 		}
@@ -123,14 +125,15 @@ func (r *rank) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// head emits the first records.
+// head emits the first left records.
 type head struct {
 	left   int64
 	format CountFormat
 	record []byte // reused
 }
 
-// Reduce ignores how often a key came: the keys of the first job are distinct.
+// Reduce implements jobs.Reducer. It ignores the number of values, because the keys of the
+// first job are distinct.
 func (h *head) Reduce(key []byte, _ *jobs.Values, out jobs.Emitter) error {
 	if h.left == 0 {
 		return nil
@@ -141,14 +144,14 @@ func (h *head) Reduce(key []byte, _ *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// best holds the n largest counts that were seen, or nothing if n exceeds maxHeap.
+// best holds the n largest counts so far, or nothing if n exceeds maxHeap.
 type best struct {
 	n      int64
 	counts minHeap
 }
 
-// beats reports whether n counts are larger than count, or, with ties, at least as
-// large. If not, it takes count in.
+// beats reports whether n counts are larger than count or, with ties, at least as large. If
+// not, it adds count.
 func (b *best) beats(count uint64, ties bool) bool {
 	switch {
 	case b.n > maxHeap:
@@ -164,7 +167,7 @@ func (b *best) beats(count uint64, ties bool) bool {
 	return false
 }
 
-// minHeap is a heap with the smallest count on top.
+// minHeap is a heap.Interface with the smallest count on top.
 type minHeap []uint64
 
 func (c minHeap) Len() int           { return len(c) }
@@ -173,6 +176,7 @@ func (c minHeap) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
 func (c *minHeap) Push(x any)        { *c = append(*c, x.(uint64)) }
 func (c *minHeap) Pop() any          { panic("lines: the heap of counts never shrinks") }
 
+// lows, highs and sevens have 01, 80 and 7F in each byte.
 const (
 	lows   = 0x0101010101010101
 	highs  = 0x8080808080808080
@@ -181,10 +185,11 @@ const (
 
 // Lower changes A to Z in p to a to z, eight bytes at a time.
 //
-// hot: with IgnoreCase it sees each byte of the input.
+// hot: with IgnoreCase, passes over each byte of the input.
 func Lower(p []byte) {
 	for ; len(p) >= 8; p = p[8:] {
 		v := binary.LittleEndian.Uint64(p)
+		// Without the high bits, no addition below carries into the next byte.
 		low := v & sevens
 		upper := (low + (0x80-'A')*lows) &^ (low + (0x80-'Z'-1)*lows) &^ v & highs
 		binary.LittleEndian.PutUint64(p, v|upper>>2)

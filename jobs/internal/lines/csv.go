@@ -2,14 +2,16 @@ package lines
 
 import "bytes"
 
-// CSV is that of RFC 4180: a value in quotes may hold separators, newlines and doubled quotes. Nothing
-// is checked: a record that is no CSV gives some values and never a panic. encoding/csv reads from an
-// io.Reader and copies; here the record lies in a block already, and most values are looked at in
-// place. The command finds the ends of records and refuses what is no CSV.
+// CSV is that of RFC 4180: a value in quotes may contain separators, newlines and doubled quotes. These
+// functions check nothing: for a record that is not CSV they return some values, but they never panic.
+// The command finds the ends of records and refuses input that is not CSV.
+//
+// encoding/csv is not used, because it reads from an io.Reader and copies. Here the record lies in a
+// block already, and most values are used in place.
 
-// CutCSV returns the first value of record, with its quotes, and what follows the
-// separator behind it. more is false if no separator follows. The results are parts
-// of record. A carriage return at the end of a record is part of its last value.
+// CutCSV returns the first value of record, with its quotes, and the rest behind the separator.
+// more is false if there is no separator. The results are parts of record. A carriage return at
+// the end of a record belongs to its last value.
 func CutCSV(record []byte, separator byte) (value, rest []byte, more bool) {
 	end := 0
 	if len(record) > 0 && record[0] == '"' {
@@ -22,9 +24,9 @@ func CutCSV(record []byte, separator byte) (value, rest []byte, more bool) {
 	return record[:end+n], record[end+n+1:], true
 }
 
-// quotedEnd returns the end of the quoted value at the start of record. A doubled quote
-// stands for one quote and does not end the value. Without a closing quote the value
-// ends with the record.
+// quotedEnd returns the end of the quoted value at the start of record. A doubled quote stands
+// for one quote and does not end the value. Without a closing quote, the value ends with the
+// record.
 func quotedEnd(record []byte) int {
 	for at := 1; at < len(record); at++ {
 		if record[at] != '"' {
@@ -38,8 +40,8 @@ func quotedEnd(record []byte) int {
 	return len(record)
 }
 
-// CSVText returns the text of a value that Cut returned: without quotes, and with one
-// quote for two. It is part of value, unless value has doubled quotes.
+// CSVText returns the text of a value of CutCSV: without quotes, and with one quote for two. It
+// is a part of value, unless value has doubled quotes.
 func CSVText(value []byte) []byte {
 	if len(value) == 0 || value[0] != '"' {
 		return value
@@ -51,7 +53,8 @@ func CSVText(value []byte) []byte {
 	return bytes.ReplaceAll(value, []byte(`""`), []byte(`"`))
 }
 
-// AppendCSV appends text to dst as a value, in quotes where it needs them.
+// AppendCSV appends text to dst as a value and returns the result. It adds quotes if text
+// contains a separator, a quote or a line break.
 func AppendCSV(dst, text []byte, separator byte) []byte {
 	if bytes.IndexByte(text, separator) < 0 && !bytes.ContainsAny(text, "\"\r\n") {
 		return append(dst, text...)

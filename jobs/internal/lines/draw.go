@@ -9,17 +9,17 @@ import (
 	"mrlocal/jobs"
 )
 
-// pointDraw draws Most different lines: those with the least CRC-32C, and of equal ones those that
-// sort first. So a draw does not depend on how the input is divided, and draws from parts can be
-// drawn from again. It copies the lines that it keeps.
+// pointDraw draws Most different lines: those with the least CRC-32C, and of lines with equal
+// sums those that sort first. So a draw does not depend on how the input is divided, and
+// several draws can be drawn from again. It copies the lines that it keeps.
 type pointDraw struct {
 	Most  int
-	Lines [][]byte // by CRC-32C, then by their bytes
+	Lines [][]byte // in the order of their CRC-32C, then of their bytes
 
-	sums []uint32 // of Lines
+	sums []uint32 // CRC-32C of each of Lines
 }
 
-// Add offers a line, which is borrowed. Empty lines are not taken.
+// Add adds a line, which is borrowed, if it belongs to the draw so far. It ignores empty lines.
 func (d *pointDraw) Add(line []byte) {
 	sum := crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli))
 	if len(line) == 0 || len(d.Lines) >= d.Most && sum > d.sums[d.Most-1] {
@@ -38,7 +38,8 @@ func (d *pointDraw) Add(line []byte) {
 	d.Lines, d.sums = d.Lines[:n], d.sums[:n]
 }
 
-// DrawPoints returns a job that draws most lines of its input and numbers them: "0 TAB line", ….
+// DrawPoints returns a job that draws most lines of its input and numbers them: "0 TAB line"
+// and so on.
 func DrawPoints(name string, most int) jobs.Job {
 	return jobs.Job{
 		Name: name, Reduces: 1, BuiltIn: true,
@@ -47,10 +48,10 @@ func DrawPoints(name string, most int) jobs.Job {
 	}
 }
 
-// drawMapper draws from the blocks of an attempt.
+// drawMapper draws from all blocks of an attempt.
 type drawMapper struct{ pointDraw }
 
-// Map draws from a block.
+// Map adds the lines of a block to the draw.
 func (m *drawMapper) Map(b jobs.Block, _ jobs.Emitter) error {
 	for line := range b.Lines() {
 		m.Add(line)
@@ -58,7 +59,7 @@ func (m *drawMapper) Map(b jobs.Block, _ jobs.Emitter) error {
 	return nil
 }
 
-// Flush emits what was drawn, under one key.
+// Flush emits the lines of the draw, all with one key.
 func (m *drawMapper) Flush(out jobs.Emitter) error {
 	for _, line := range m.Lines {
 		out.Emit(nil, line)
@@ -66,11 +67,11 @@ func (m *drawMapper) Flush(out jobs.Emitter) error {
 	return nil
 }
 
-// drawReducer draws from the draws of all maps: the least sums of the parts have those of the
-// whole among them.
+// drawReducer draws from the draws of all maps. The least sums of all lines are among the least
+// sums of the maps.
 type drawReducer struct{ most int }
 
-// Reduce draws from what the maps have drawn.
+// Reduce draws from the lines of all maps, and emits the result.
 func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
 	d := pointDraw{Most: r.most}
 	for vs.Next() {

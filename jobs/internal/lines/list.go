@@ -1,11 +1,11 @@
-// Package lines has the forms of lines that several jobs read or write: records of CSV (csv.go),
-// points (points.go, draw.go), ratings of movies (ratings.go), keys with their counts (counts.go),
-// and lists that grow with the data (list.go).
+// Package lines reads and writes the lines that several jobs have in common: records of CSV
+// (csv.go), points (points.go, draw.go), ratings of movies (ratings.go), keys with their counts
+// (counts.go), and lists that grow with the data (list.go).
 //
 // Memory: results are parts of the line or belong to the caller. A Growing line belongs to one
-// reducer, which uses it again for each group. An attempt that counts has a heap of at most
-// 65,536 counts, and one record. Neighbours: the jobs use it; package jobs hands them
-// Charge.
+// reducer, which reuses it for each group. An attempt that counts has a heap of at most 65,536
+// counts, and one record. Neighbours: the jobs use this package; jobs.OwnAttempt.Charge charges
+// memory.
 package lines
 
 import (
@@ -15,23 +15,23 @@ import (
 	"mrlocal/jobs"
 )
 
-// freeBytes of a line are not charged. Each attempt has room for them.
+// freeBytes is the capacity of a line that is not charged. Each attempt has room for it.
 const freeBytes = 64 << 10
 
-// Growing is a line of output whose length grows with the data, such as the documents of a word. It
-// is charged to the bound of memory of the run as it grows. A reducer embeds it, so that it gets the
-// attempt (jobs.Attempter).
+// Growing is a line of output whose length grows with the data, such as the documents of a
+// word. Check charges it to the memory bound of the run. A reducer embeds it, so that the
+// engine calls Begin (jobs.Attempter).
 type Growing struct {
-	Text    []byte // the caller appends to it
+	Text    []byte // the line; the caller appends to it
 	charge  func(bytes int64) bool
-	charged int
+	charged int // capacity of Text that is charged or free, in bytes
 }
 
 // Begin implements jobs.Attempter.
 func (l *Growing) Begin(a jobs.OwnAttempt) { l.charge, l.charged = a.Charge, freeBytes }
 
-// Check charges what the line has grown by. It fails if there is no room. It is called after
-// each item, and is cheap.
+// Check charges the bytes by which the capacity of Text has grown. It fails if the run has no
+// memory for them. The reducer calls it after each item; mostly it is one comparison.
 func (l *Growing) Check() error {
 	if cap(l.Text) > l.charged && l.charge != nil {
 		return l.grow()
@@ -48,8 +48,8 @@ func (l *Growing) grow() error {
 	return nil
 }
 
-// DocumentName returns the path of a block as the name of a document in keys and results. TAB and
-// newline, which divide these, become blanks. The result is appended to dst.
+// DocumentName appends path to dst and returns the result, the name of a document in keys and
+// lines. TAB and newline become blanks, because they separate the fields of keys and lines.
 func DocumentName(dst []byte, path string) []byte {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
@@ -61,23 +61,23 @@ func DocumentName(dst []byte, path string) []byte {
 	return dst
 }
 
-// ListReducer writes one line for each group: the group without its last byte, then what the keys of
-// the group have behind it. Those come sorted (secondary sort). Each is written once, and a comma
-// stands between two.
+// ListReducer emits one line for each group: the group without its last byte, TAB, and the
+// rests of its keys, separated by commas. The keys of a group come sorted (secondary sort).
+// Each rest is written once.
 type ListReducer struct {
 	Growing
 	GroupBytes func(key []byte) int // as in jobs.Job
 
-	last []byte // item of the line
+	last []byte // the last item of the line
 }
 
-// Reduce writes the line of one group.
+// Reduce emits the line of one group.
 func (r *ListReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	n := r.GroupBytes(key)
 	r.Text = r.Text[:0]
 	for some := false; vs.Next(); some = true {
 		item := vs.Key()[n:]
-		if some && bytes.Equal(item, r.last) { // from another map
+		if some && bytes.Equal(item, r.last) { // the same item from another map
 			continue
 		}
 		if some {
@@ -93,22 +93,22 @@ func (r *ListReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) erro
 	return nil
 }
 
-// DocumentWords emits the words of documents with the count 1, for a mapper that embeds it. It puts keys of
-// some hundred words together and emits them at a time.
+// DocumentWords emits the words of documents with the count 1. A mapper embeds it. It builds
+// the keys of several hundred words and emits them together.
 type DocumentWords struct {
-	File   int32 // the document that the mapper is at; -1: none yet
+	File   int32 // the current document; -1: none yet
 	Finder *jobs.Words
-	Keys   []byte
-	Spans  []jobs.Span
-	One    []byte // the count
+	Keys   []byte      // scratch: keys, one after the other
+	Spans  []jobs.Span // where each key lies in Keys
+	One    []byte      // the count 1 in the format of jobs.Sum
 }
 
-// NewDocumentWords returns the words of one attempt.
+// NewDocumentWords returns a DocumentWords for one attempt.
 func NewDocumentWords() DocumentWords {
 	return DocumentWords{File: -1, Finder: jobs.BlankSeparated(), One: jobs.AppendUint64(nil, 1)}
 }
 
-// Emit emits a key for each word of data: the word between head and tail.
+// Emit emits a key for each word of data: head, the word and tail.
 func (d *DocumentWords) Emit(data, head, tail []byte, out jobs.Emitter) {
 	for words := range d.Finder.In(data) {
 		d.Keys, d.Spans = d.Keys[:0], d.Spans[:0]

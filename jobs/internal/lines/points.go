@@ -9,18 +9,18 @@ import (
 	"mrlocal/jobs"
 )
 
-// A point is a line of decimal numbers between blanks or commas, of any dimension. Coordinates are
-// whole millionths, so that sums of them do not depend on their order. A result that is made of sums
-// is then the same however the input is divided.
+// A point is a line of decimal numbers, separated by blanks or commas. It may have any dimension.
+// Coordinates are integers, in millionths. So a sum does not depend on the order of its parts, and the
+// result does not depend on how the input is divided.
 const (
-	// unit is 1 in a coordinate.
+	// unit is the coordinate that stands for 1.
 	unit = 1_000_000
 	// mostCoordinate is the largest absolute value of a coordinate, in units.
 	mostCoordinate = 1_000_000
 )
 
-// parsePoint appends the coordinates of a point to dst. It fails if text has something else than
-// numbers with at most 6 decimals, at most a million.
+// parsePoint appends the coordinates of a point to dst. It fails if text is not a list of
+// numbers, or if a number has more than 6 decimals or is larger than mostCoordinate.
 func parsePoint(dst []int64, text []byte) ([]int64, error) {
 	for at := 0; ; {
 		for at < len(text) && separatesNumbers(text[at]) {
@@ -33,7 +33,7 @@ func parsePoint(dst []int64, text []byte) ([]int64, error) {
 		if negative {
 			at++
 		}
-		n, digits, decimals := int64(0), 0, -1 // decimals: behind the point; -1: there is no point yet
+		n, digits, decimals := int64(0), 0, -1 // decimals counts digits behind the point; -1: no point yet; 7: wrong
 		for ; at < len(text) && !separatesNumbers(text[at]); at++ {
 			c := text[at]
 			switch {
@@ -52,7 +52,7 @@ func parsePoint(dst []int64, text []byte) ([]int64, error) {
 			n *= 10
 		}
 		if digits == 0 || decimals > 6 || digits-max(decimals, 0) > 7 || n > mostCoordinate*unit {
-			return dst, fmt.Errorf("%q is no coordinate: a number of at most 6 decimals up to %d", text[begin:min(len(text), begin+20)], mostCoordinate)
+			return dst, fmt.Errorf("%q is not a coordinate: want a number of at most 6 decimals, up to %d", text[begin:min(len(text), begin+20)], mostCoordinate)
 		}
 		if negative {
 			n = -n
@@ -61,10 +61,10 @@ func parsePoint(dst []int64, text []byte) ([]int64, error) {
 	}
 }
 
-// separatesNumbers reports whether c stands between coordinates.
+// separatesNumbers reports whether c separates coordinates.
 func separatesNumbers(c byte) bool { return c == ' ' || c == ',' || c == '\t' || c == '\r' }
 
-// AppendPoint appends a point as Parse reads it.
+// AppendPoint appends a point to dst and returns the result. parsePoint reads that format.
 func AppendPoint(dst []byte, point []int64) []byte {
 	for i, n := range point {
 		if i > 0 {
@@ -76,21 +76,21 @@ func AppendPoint(dst []byte, point []int64) []byte {
 		}
 		dst = append(strconv.AppendInt(dst, n/unit, 10), '.')
 		at := len(dst)
-		dst = strconv.AppendInt(dst, unit+n%unit, 10) // a leading 1, so that zeros are written
+		dst = strconv.AppendInt(dst, unit+n%unit, 10) // the leading 1 keeps the zeros behind it, and is removed below
 		dst = append(dst[:at], dst[at+1:]...)
 	}
 	return dst
 }
 
-// points is a number of points of one dimension.
+// points is a list of points of one dimension.
 type points struct {
 	Dimension int
 	Number    int
-	values    []float64 // in millionths, point by point
+	values    []float64 // coordinates in millionths, point by point
 }
 
-// parsePoints reads a point from each line of text. What stands before a TAB is the name of the
-// point, and is left out. It fails if there is none, or if dimensions differ.
+// parsePoints parses a point from each line of text. The text before a TAB is the name of a
+// point, which it ignores. It fails if there is no point, or if dimensions differ.
 func parsePoints(text []byte) (s points, err error) {
 	var point []int64
 	for line := range bytes.Lines(text) {
@@ -115,15 +115,15 @@ func parsePoints(text []byte) (s points, err error) {
 	return s, nil
 }
 
-// Nearest returns the index of the point of the set that is nearest to p, the first one of
-// several. p has the dimension of the set.
+// Nearest returns the index of the point that is nearest to p, the first one of several. p has
+// the same dimension.
 func (s *points) Nearest(p []int64) int {
 	best, index := 0.0, 0
 	for i := range s.Number {
 		sum := 0.0
 		for k, c := range s.values[i*s.Dimension : (i+1)*s.Dimension] {
 			d := float64(p[k]) - c
-			sum += float64(d * d) // the conversion keeps machines from fusing the two
+			sum += float64(d * d) // the conversion prevents a fused multiply-add, whose result differs from machine to machine
 		}
 		if i == 0 || sum < best {
 			best, index = sum, i
@@ -132,8 +132,8 @@ func (s *points) Nearest(p []int64) int {
 	return index
 }
 
-// PointsWithin reports whether no coordinate of two texts of centroids differs by more than tolerance.
-// It is false if one of the texts is none.
+// PointsWithin reports whether the coordinates of two texts of centroids differ by at most
+// tolerance. It returns false if one of the texts has no centroids.
 func PointsWithin(before, after []byte, tolerance float64) bool {
 	s, err := parsePoints(before)
 	other, errAfter := parsePoints(after)
@@ -148,20 +148,21 @@ func PointsWithin(before, after []byte, tolerance float64) bool {
 	return true
 }
 
-// PointReader reads the points of blocks for a mapper that embeds it. The centroids are the side data
-// of the attempt.
+// PointReader reads the points of blocks for a mapper that embeds it. The centroids are the
+// side data of the attempt.
 type PointReader struct {
 	Centroids points
-	Point     []int64 // at hand, borrowed until the next one
+	Point     []int64 // the current point, borrowed until the next one
 
 	err error // of the centroids
 }
 
-// Begin implements jobs.Attempter: it reads the centroids.
+// Begin implements jobs.Attempter: it parses the centroids.
 func (r *PointReader) Begin(a jobs.OwnAttempt) { r.Centroids, r.err = parsePoints(a.Side) }
 
-// Each calls visit with the line of each point, and with the index of the nearest centroid. It
-// fails with an error of kind errs.BadInput if a line is no point, or if there are no centroids.
+// Each calls visit with the line of each point and the index of the nearest centroid. line is
+// borrowed until visit returns. Each fails with an input error (package errs) if a line is not
+// a point, or if there are no centroids.
 func (r *PointReader) Each(b jobs.Block, visit func(line []byte, cluster int)) error {
 	if r.err != nil {
 		return errs.Inputf("centroids", "%w", r.err)

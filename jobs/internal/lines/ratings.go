@@ -7,10 +7,11 @@ import (
 	"mrlocal/jobs"
 )
 
-// EachMovie reads the movies of PUMA, Purdue's MapReduce benchmarks: a line is
-// "movie:user_rating,user_rating,…", where a rating is a number from 0 to 255. It calls movie
-// once for each line of a block that has ratings. It passes how often each rating stands in the
-// line, and their sum and number. counts is borrowed until movie returns. It fails with an error of kind errs.BadInput for a line of another form.
+// EachMovie reads the movies of PUMA, Purdue's MapReduce benchmarks. A line is
+// "movie:user_rating,user_rating,…", where a rating is a number from 0 to 255. EachMovie calls
+// movie once for each line of a block that has ratings. counts has the count of each rating in
+// the line; sum and n are their sum and number. counts is borrowed until movie returns.
+// EachMovie fails with an input error (package errs) for a line of another form.
 func EachMovie(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) error {
 	var counts [256]uint64
 	for line := range b.Lines() {
@@ -47,7 +48,7 @@ func EachMovie(b jobs.Block, movie func(counts *[256]uint64, sum, n uint64)) err
 	return nil
 }
 
-// notAMovie is the error of a line.
+// notAMovie returns the error for a line of another form.
 func notAMovie(b jobs.Block, line []byte) error {
 	return errs.Inputf(b.Path, "%q is not movie:user_rating,user_rating,…", line[:min(len(line), 60)])
 }
