@@ -31,6 +31,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/paths"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/output/compress"
@@ -540,10 +541,12 @@ func (w *Work) Overwrites(file string) error {
 	if file == "" || err != nil {
 		return nil
 	}
+	var inputs []string
 	for _, s := range w.splits {
-		if in, err := os.Stat(s.Path); err == nil && os.SameFile(in, info) {
-			return errs.Optionf("Options.OutputFile", "%s: is an input", file)
-		}
+		inputs = append(inputs, s.Path)
+	}
+	if _, same := paths.Same(info, inputs); same {
+		return errs.Optionf("Options.OutputFile", "%s: is an input", file)
 	}
 	return nil
 }
