@@ -72,9 +72,8 @@ const (
 	Shuffled
 )
 
-// Work is a job that is ready to run, with its counters and temporary files. Exported
-// fields are set by New and not changed later. Work may run again after Forget. The
-// caller closes it.
+// Work is a job that is ready to run, with its counters and temporary files. New sets the
+// exported fields. A Work may run again after Forget. The caller closes it.
 type Work struct {
 	Job        jobs.Job
 	MapOnly    bool
