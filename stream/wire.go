@@ -155,9 +155,9 @@ func (w *wire) appendValueOf(dst, value []byte) ([]byte, error) {
 	return jobs.AppendUint64(dst, n), nil
 }
 
-// appendPosition appends the place of a split in the input: the number of the input from 0, the
-// path of the file, NUL, and the start of the split. Places compare, byte by byte, in the order
-// of the input.
+// appendPosition appends the place of a split in the input. It has the number of the input from
+// 0, the path of the file, NUL, and the start of the split. Places compare, byte by byte, in the
+// order of the input.
 func appendPosition(dst []byte, inputs []string, file string, start int64) []byte {
 	// A file belongs to the input with the longest name that is the file or a directory above it.
 	number, longest := 0, -1

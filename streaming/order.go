@@ -8,7 +8,7 @@ import (
 )
 
 // Hadoop promises no order of records with equal keys. Yet each run of a map gives the same
-// order: the map sorts its records, the last one first, with a quicksort that is not stable
+// order. The map begins with its last record and sorts with a quicksort that is not stable
 // (MapOutputBuffer, QuickSort). Small jobs may rely on that order without notice.
 //
 // Strict jobs with little input therefore have the same order. A map holds its output in

@@ -230,8 +230,8 @@ func (m *mapper) judge(split *records.Split, err error) error {
 	return nil
 }
 
-// read returns a function that reports progress to the engine: the number of new records,
-// and the bytes of the split that were read so far.
+// read returns a function that reports progress to the engine. Its arguments are the number
+// of new records, and the bytes of the split that were read so far.
 func (m *mapper) read(split *records.Split) func(records, done int64) {
 	before := int64(0)
 	return func(records, done int64) {
@@ -379,8 +379,8 @@ func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	}
 	if g.ordered {
 		key, value = pair(value)
-		// Each record is a group for the engine, so the groups are counted here: a group is a
-		// whole key, even where the order looks at a part of it.
+		// The engine's keys are sort keys, so the groups of the job are counted here. A group has
+		// equal whole keys, even if the order compares only a part of them.
 		if g.tally.groups == 0 || string(key) != string(g.last) {
 			g.last = append(g.last[:0], key...)
 			g.tally.groups++

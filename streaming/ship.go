@@ -150,9 +150,8 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 	return errors.Join(err, out.Close())
 }
 
-// unpack unpacks the archives of the job. As on a cluster, it also puts each file of -files into
-// a directory of its own, unless the run is friendly and Options.Apart is not set. It fills in
-// w.ship.places.
+// unpack unpacks the archives of the job, and fills in w.ship.places. In a strict run, or with
+// Options.Apart, it also puts each file of -files into a directory of its own, as a cluster does.
 func (w *Work) unpack() error {
 	w.ship.places = map[parse.Shipped]string{}
 	w.ship.temp = disk.NewTempRoot([]string{w.o.TempDir}, 0)

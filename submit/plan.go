@@ -1,7 +1,7 @@
 // Package submit runs jobs of this module on a Hadoop cluster, through Hadoop Streaming.
 //
-// A Plan is a list of commands of Hadoop: one for each job of the chain, and one for each directory
-// between two jobs, which it removes. New makes the plan without a request to the cluster, so a user
+// A Plan is a list of commands of Hadoop. Each job of the chain has a command. Further commands
+// remove the directories between the jobs. New makes the plan without a request to the cluster, so a user
 // can read it first. Run then runs the commands and reads the text that Hadoop prints.
 //
 //	Options ──New──► Plan ──Text──► a shell
@@ -85,8 +85,8 @@ const childName = "mrlocal"
 // cutsName is the name of the file of cuts in the working directory of a task.
 const cutsName = "cuts"
 
-// New makes the plan. Each job of the chain but the last writes to a directory beside Output, with
-// the name of Output, a point, and the name of the job. New sends nothing to the cluster. Its errors
+// New makes the plan. Each job of the chain but the last writes to a directory beside Output. Its
+// name is that of Output, a point, and the name of the job. New sends nothing to the cluster. Its errors
 // are of kind errs.BadOptions.
 func New(o Options) (*Plan, error) {
 	if err := o.check(); err != nil {
@@ -159,8 +159,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// checkQueue refuses the name of a queue with an empty part, or with a blank at the end of a part. Such
-// a name ends the ResourceManager of Hadoop 3.4.2, and all jobs of the cluster with it, because the
+// checkQueue refuses the name of a queue with an empty part, or with a blank at an end of a part. Such
+// a name ends the ResourceManager of Hadoop 3.4.2, and all jobs of the cluster with it. The
 // FairScheduler does not catch its own error (QueueManager.buildNewQueueList). object is the option to
 // name in the error.
 func checkQueue(object, queue string) error {

@@ -161,7 +161,8 @@ func TestExitCodesOfHadoopBecomeKinds(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerIsToldOnce reads the output of a client of Hadoop 3.4.2 without a ResourceManager.
+// TestAServerThatDoesNotAnswerIsToldOnce reads the output of Hadoop 3.4.2's client without a
+// ResourceManager.
 func TestAServerThatDoesNotAnswerIsToldOnce(t *testing.T) {
 	var said []string
 	w := watcher{job: &report.JobReport{}, l: Listener{Note: func(text string) { said = append(said, text) }}}

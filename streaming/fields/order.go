@@ -120,9 +120,10 @@ func parseNumber(text []byte) number {
 // digit reports whether c is an ASCII digit. Bytes below '0' wrap around to large numbers.
 func digit(c byte) bool { return c-'0' < 10 }
 
-// appendNumber appends the encoding of a number: a sign (0 for negative), the count of
-// digits before the point in 4 bytes, these digits, the digits behind the point, 00, and the
-// mark. In negative numbers all bits but those of the sign are flipped.
+// appendNumber appends the encoding of a number. It begins with a sign (0 for negative) and
+// the count of digits before the point, in 4 bytes. These digits, the digits behind the
+// point, 00 and the mark follow. In negative numbers all bits but those of the sign are
+// flipped.
 func appendNumber(dst, text []byte) []byte {
 	n := parseNumber(text)
 	if n.negative {

@@ -126,7 +126,7 @@ func (r *Reader) Next() (line []byte, offset int64, ok bool, err error) {
 
 // Chunk returns several whole lines of the split, each ending with LF, and their number.
 // They are borrowed until the next call. It returns no line if only Next can read the next
-// one: the first line of a file, a line at the end of the split, or one with a CR.
+// one. Such lines are the first of a file, those at the end of the split, and those with a CR.
 func (r *Reader) Chunk() (text []byte, lines int64, err error) {
 	if r.pos == 0 || r.o.Delimiter != nil || r.o.MaxBytes > 0 || r.pos > r.end {
 		return nil, 0, nil

@@ -36,6 +36,7 @@ func (r *Reader) Read(p []byte, ended bool, emit func(key, value []byte)) (n int
 // lines is Read for TextLines and KeyLines. Lines end with LF, CR or CR LF.
 func (r *Reader) lines(p []byte, ended bool, emit func(key, value []byte)) int {
 	at := 0
+	// The usual output takes the fast path. The loop below reads its last line.
 	if len(r.Separator) == 1 && r.KeyFields <= 1 && r.Format == TextLines && bytes.IndexByte(p, '\r') < 0 {
 		at = plainLines(p, r.Separator[0], emit)
 	}
@@ -48,7 +49,7 @@ func (r *Reader) lines(p []byte, ended bool, emit func(key, value []byte)) int {
 		}
 		skip := 1
 		if cr := bytes.IndexByte(rest[:end], '\r'); cr >= 0 {
-			// A CR at the end of p may be the first half of CR LF.
+			// A CR at the end of p may be the first half of CR LF, so it waits for more bytes.
 			if cr == len(rest)-1 && !ended {
 				return at
 			}

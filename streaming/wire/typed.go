@@ -45,7 +45,7 @@ func lengthAt(p []byte, depth int) (int, error) {
 	}
 	switch code := p[0]; {
 	case depth == 0:
-		return 0, fmt.Errorf("typed bytes lie more than %d deep", mostDepth)
+		return 0, fmt.Errorf("typed bytes are nested more than %d levels deep", mostDepth)
 	case code == codeByte || code == codeBool:
 		return atLeast(p, 2)
 	case code == codeInt || code == codeFloat:
@@ -148,11 +148,11 @@ func appendItem(dst, p []byte) (out, rest []byte) {
 		dst = strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(item[1:]))), 10)
 	case codeLong:
 		dst = strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(item[1:])), 10)
-	case codeFloat:
+	case codeFloat: // printed with the digits of a float, not of a double
 		dst = appendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(item[1:]))), 32)
 	case codeDouble:
 		dst = appendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(item[1:])), 64)
-	case codeString:
+	case codeString: // behind the code and 4 bytes of length
 		dst = append(dst, fields.ReplaceInvalid(item[5:])...)
 	case codeVector, codeList:
 		dst = appendItems(dst, item)
@@ -237,8 +237,8 @@ func compareItems(a, b []byte) int {
 	return strings.Compare(string(appendTyped(nil, a)), string(appendTyped(nil, b)))
 }
 
-// appendFloat appends a number as Java prints a float (bits 32) or double (bits 64): always
-// with a point, and with an exponent below 0.001 and from 10,000,000 on.
+// appendFloat appends a number as Java prints a float (bits 32) or double (bits 64). The text
+// always has a point. It has an exponent if the number is below 0.001, or 10,000,000 or more.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):

@@ -50,6 +50,7 @@ func toLong(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored) 
 // Partition returns the reduce of a stored key, from 0 to parts-1, as HashPartitioner does
 // for keys of kind k.
 func (k Kind) Partition(key []byte, parts int) int {
+	// LongWritable has a hash of its own. The other classes hash their bytes.
 	if k == Long {
 		return fields.ByLong(toLong(key), parts)
 	}
@@ -165,8 +166,8 @@ func appendRaw(dst []byte, k Kind, stored []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(stored))), stored...)
 }
 
-// appendVInt appends a length as WritableUtils.writeVInt does: up to 127 in one byte, others
-// in a byte that says how many bytes follow, and these bytes, the highest first.
+// appendVInt appends a length as WritableUtils.writeVInt does. A length up to 127 takes one
+// byte. Others take a byte that says how many bytes follow, and these bytes, the highest first.
 func appendVInt(dst []byte, n int) []byte {
 	if n <= 127 {
 		return append(dst, byte(n))

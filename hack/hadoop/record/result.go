@@ -150,8 +150,8 @@ func message(stderr string) string {
 	// A line of Hadoop's log: time, level, class, text.
 	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
 	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)
-	// Two texts depend on chance and are replaced: the random part in names of attempts, and whether
-	// Hadoop sees a child's exit or its closed pipe first.
+	// Two texts depend on chance and are replaced. One is the random part in names of attempts. The
+	// other tells whether Hadoop sees a child's exit or its closed pipe first.
 	attempt := regexp.MustCompile(`attempt_local\d+_|job_local\d+_`)
 	race := regexp.MustCompile(`subprocess (exited successfully|still running|exited with error code \d+)$`)
 	var lines []string
