@@ -10,14 +10,14 @@ import (
 
 // sorted sorts records KEY:NUMBER from the last to the first.
 func sorted(keys string) string {
-	var all []held
+	var all []heldRecord
 	for i := len(keys) - 1; i >= 0; i-- {
-		all = append(all, held{place: []byte{keys[i]}, value: fmt.Append(nil, i)})
+		all = append(all, heldRecord{sortKey: []byte{keys[i]}, value: fmt.Append(nil, i)})
 	}
 	quicksort(all, 0, len(all))
 	var b strings.Builder
 	for _, h := range all {
-		fmt.Fprintf(&b, "%s%s ", h.place, h.value)
+		fmt.Fprintf(&b, "%s%s ", h.sortKey, h.value)
 	}
 	return strings.TrimSpace(b.String())
 }
