@@ -240,8 +240,7 @@ func TestTooManyTasksAreRefused(t *testing.T) {
 	}
 }
 
-// No text makes a reader fail otherwise than with an error that names the file, and what it
-// accepts is a workload.
+// A reader returns for any text. Its errors name the file, and what it accepts is a workload.
 func FuzzTraces(f *testing.F) {
 	f.Add([]byte("Avro-Binary\n" + avroEvent + "\n\x02\x04j1")) // shorter than a whole schema
 	for _, name := range []string{"swim.tsv", "load.json", "job.jhist"} {
