@@ -131,7 +131,7 @@ func TestVerdicts(t *testing.T) {
 		if l.CILow != "" {
 			got += fmt.Sprintf("[%s, %s] ", l.CILow, l.CIHigh)
 		}
-		if got += l.says(); got != c.want {
+		if got += l.judgement(); got != c.want {
 			t.Errorf("%+v of %q\n got %s\nwant %s", c.figure, c.seeds, got, c.want)
 		}
 	}

@@ -10,15 +10,16 @@ import (
 	"mrlocal/workload"
 )
 
-// Isolate runs each figure again with each of its changes (isolate) alone, and adds the results
-// to its reason. most is as in Run. A cause is isolated if one change brings the
-// figure into its band, or to the other side of it, or makes the comparison true.
+// Isolate computes each figure again with each of its changes (Figure.Isolate), one change at a time.
+// It sets Line.Isolated, and appends it to the reason of an open line. most is as in Run. The cause
+// of an open line is isolated if one change brings the figure into its band or to the other side of
+// the band, or makes the comparison true. Isolate fails as Run does.
 func (r *Result) Isolate(ctx context.Context, most int) error {
 	seeds := max(r.Seeds, 1)
 	if most > 0 {
 		seeds = min(seeds, most)
 	}
-	made := map[string]*done{} // figures share changes
+	made := map[string]*done{} // results by key, because figures share changes
 	for i := range r.Figures {
 		f, l := &r.Figures[i], &r.Lines[i]
 		var said []string
@@ -47,7 +48,8 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 	return nil
 }
 
-// isolation says what comes out with a change, and whether that is in the band or true.
+// isolation describes the result with a change. in reports whether it is in the band, or the
+// comparison is true.
 func isolation(f *workload.Figure, change *workload.Trial, got *Line) (text string, in bool) {
 	text = "with " + words(change) + " it is " + got.Shown
 	if got.Verdict == Words {
@@ -70,14 +72,15 @@ func isolation(f *workload.Figure, change *workload.Trial, got *Line) (text stri
 	return text, true
 }
 
-// less compares two numbers of a line.
+// less reports whether a is less than b. Both are numbers.
 func less(a, b Cell) bool {
 	x, _ := strconv.ParseFloat(string(a), 64)
 	y, _ := strconv.ParseFloat(string(b), 64)
 	return x < y
 }
 
-// changed judges a figure by runs with a change. made has the runs that were made, by key.
+// changed judges a figure by runs with a change, with that many seeds. made has the results so far,
+// and changed adds to them. Only runs that the expression needs are made.
 func (r *Result) changed(ctx context.Context, f *workload.Figure, change *workload.Trial, seeds int, made map[string]*done) (Line, error) {
 	var trials []trial
 	if change.Name != "" && !slices.ContainsFunc(r.Runs, func(t workload.Trial) bool { return t.Name == change.Name }) {
@@ -122,17 +125,18 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	if err != nil {
 		return Line{}, r.file.Errorf(change.Pos, f.What, "%v", err)
 	}
-	// What was withdrawn is judged by the widest band: it says how far off the change is.
+	// A figure whose band is withdrawn is judged by the widest band here. That shows how far off it is.
 	plain := *f
 	plain.Withdrawn = ""
 	return judge(&plain, all, &mean, true)
 }
 
-// change applies what two Trials change of a run's file.
+// change applies the changes of two Trials to the file of a run: those of the run itself, and those of
+// isolate. t.file becomes a changed copy.
 func (t *trial) change(of, change *workload.Trial) (err error) {
-	t.left = slices.Concat(of.Without, change.Without)
+	t.without = slices.Concat(of.Without, change.Without)
 	sets, scales := slices.Concat(of.Set, change.Set), slices.Concat(of.Scale, change.Scale)
-	t.changed = words(&workload.Trial{Without: t.left, Set: sets, Scale: scales})
+	t.changed = words(&workload.Trial{Without: t.without, Set: sets, Scale: scales})
 	switch {
 	case len(sets) == 0:
 	case t.other != "":
@@ -170,7 +174,7 @@ func (t *trial) change(of, change *workload.Trial) (err error) {
 	return nil
 }
 
-// words says what a Trial changes.
+// words describes the changes of a Trial.
 func words(t *workload.Trial) string {
 	var all []string
 	if len(t.Without) > 0 {

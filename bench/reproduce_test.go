@@ -325,7 +325,7 @@ experiments:
 	if len(r.Lines) > 0 || bytes.Contains(bench.CSV([]*bench.Result{r}), []byte("save")) || strings.Contains(bench.Summary([]*bench.Result{r}), "1 figure") {
 		t.Errorf("a reading is listed as a figure: %s", bench.CSV([]*bench.Result{r}))
 	}
-	if _, err := run("makespan[two] < makespan[one]"); err == nil || err.Error() != "e.yaml:9:16: two slots save: a reading is a number; what the paper says goes to figures" {
+	if _, err := run("makespan[two] < makespan[one]"); err == nil || err.Error() != "e.yaml:9:16: two slots save: a reading is a number; a comparison belongs to figures" {
 		t.Error(err)
 	}
 }

@@ -441,7 +441,7 @@ func TestASlowReaderDoesNotStopTheRun(t *testing.T) {
 	}
 }
 
-// The page of a run whose disk is full ends; the run does not.
+// An error of the disk ends the page's view of a run, and not the run.
 func TestAFullDiskEndsThePageAndNotTheRun(t *testing.T) {
 	s, err := web.Listen(web.Options{TempDir: filepath.Join(t.TempDir(), "missing")})
 	if err != nil {

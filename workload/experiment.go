@@ -9,7 +9,7 @@ import (
 // Experiment is an experiment of a paper with the jobs of the file: simulated runs, and the
 // paper's figures, which are computed anew from these runs. Strings stay as the file has
 // them, with their units. This package checks only which keys there are. Package bench
-// interprets flags, formulas and numbers.
+// interprets flags, expressions and numbers.
 type Experiment struct {
 	Name, Title, Paper string
 	Assumed            []string // prose: each assumption about a detail that the paper leaves open
@@ -35,12 +35,12 @@ type Trial struct {
 	Pos     Pos
 }
 
-// Figure is a figure of the paper, and the formula that computes it from the runs.
+// Figure is a figure of the paper, and the expression that computes it from the runs.
 type Figure struct {
 	What   string // the quantity, in words
 	Target string // the claim of docs/papers that the figure shows; "": none
 	Paper  string // the paper's value: 29 %, 32..55 %, 1319 s; prose if Ours is a comparison
-	// Ours is a formula of docs/workloads.md over the results of the runs. It is empty if the
+	// Ours is an expression of docs/workloads.md over the results of the runs. It is empty if the
 	// experiment is not built. Then Because begins with NotBuilt.
 	Ours      string
 	Band      []string // the least and the most value inside; nil: the paper's range, or 25 % about its value
@@ -58,7 +58,7 @@ type Figure struct {
 type Reading struct {
 	What string
 	Unit string // %, s or "": it is written after the number
-	Ours string // a formula, as in Figure
+	Ours string // an expression, as in Figure
 	Pos  Pos
 }
 
@@ -71,7 +71,7 @@ type ChartOf struct {
 	Lines             []LineOf
 }
 
-// LineOf is a line of a chart. Y is a formula. If it is about several runs, X is the value in
+// LineOf is a line of a chart. Y is an expression. If it is about several runs, X is the value in
 // which they differ. If it is about one run, X is time in steps of 10 s.
 type LineOf struct {
 	Name, Y string
@@ -79,7 +79,7 @@ type LineOf struct {
 }
 
 // experiment reads an item of experiments. Package bench checks the flags of its runs and
-// the formulas of its figures.
+// the expressions of its figures.
 func (d *decoder) experiment(n ast.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "experiment", []field{
