@@ -21,8 +21,8 @@ import (
 	"mrlocal/workload"
 )
 
-// Times of replicas are divided by these. With 1024 the tasks of Fig. 6 take 2.4 to 20 ms, and
-// what the engine spends on each of them hides the gain
+// Times of replicas are divided by these numbers. Divided by 1024, the tasks of Fig. 6 take 2.4 to
+// 20 ms. Then the time that the engine spends on each task hides the gain
 // (docs/adr/0028-replicas-of-times-at-1-128.md).
 const (
 	replica = 128  // 10 s become 78 ms
@@ -31,8 +31,8 @@ const (
 
 var faster = flag.Int64("faster", 0, "divide the times of replicas by this; 0: by 128, of Fig. 7 of OMO by 1024")
 
-// steps counts the running maps and reduces of each pool at the starts of steps
-// [DHFS13, Fig. 5]. What ends just then is not counted, what starts then is.
+// steps counts the running maps and reduces of each pool at the starts of steps [DHFS13, Fig. 5].
+// A task that ends at that time does not count, and a task that starts then does.
 type steps struct {
 	step  time.Duration
 	pool  map[int32]string
@@ -71,7 +71,7 @@ func (s *steps) Record(of *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// at returns the running tasks of a pool at the start of a step, which count from 1.
+// at returns the numbers of running tasks of a pool at the start of a step. Steps count from 1.
 func (s *steps) at(step int, pool string) [trace.Kinds]int {
 	if step > len(s.taken) {
 		return [trace.Kinds]int{}
@@ -257,8 +257,8 @@ func TestReleasesAreEstimatedForReal(t *testing.T) {
 	}
 }
 
-// BenchmarkReleases is the same on the machine's clock, with times divided by 1024: windows
-// of 9.8 ms. It reports errors in containers a window.
+// BenchmarkReleases does the same on the machine's clock, with times divided by 1024: windows of
+// 9.8 ms. It reports errors in containers per window.
 func BenchmarkReleases(b *testing.B) {
 	f, err := bench.LoadWorkload("omo-a.yaml")
 	if err != nil {
@@ -313,8 +313,8 @@ func (m mapEnds) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// mostOnTracker counts the attempts that run on a tracker at the same time, and keeps the
-// most that there were on any.
+// mostOnTracker counts the attempts that run on each tracker at the same time. It keeps the largest
+// count of any tracker.
 type mostOnTracker struct {
 	trackers []int32 // by slot
 	running  map[int32]int
@@ -360,9 +360,9 @@ func TestContainersOfResourcesForReal(t *testing.T) {
 	}
 }
 
-// TestRASForReal runs the jobs of [RAS11, Table 1] in the engine, on a clock of its own, with
-// tasks that sleep: RAS has the makespan of the simulator, where tasks do not share a tracker
-// either.
+// TestRASForReal runs the jobs of [RAS11, Table 1] in the engine, on a clock of its own, with tasks
+// that sleep. RAS has the same makespan as in the simulator, in which tasks do not slow each other
+// down either.
 func TestRASForReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of tasks")
