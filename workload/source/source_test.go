@@ -55,8 +55,8 @@ func TestTracesBecomeWorkloads(t *testing.T) {
 		read reader
 		want []string
 	}{
-		// 200 MB are three blocks of 64 MiB, and 6.67 s at 10 MB/s. 150 MB are two and a bit of
-		// 64 MiB, which SWIM rounds to two reduces, 75 MB each.
+		// 200 MB are three blocks of 64 MiB, which take 6.67 s each at 10 MB/s. 150 MB are a bit more
+		// than two times 64 MiB, which SWIM rounds to two reduces of 75 MB each.
 		{"swim.tsv", source.SWIM, []string{
 			"{name: a, maps: 1, map_time: 1s, map_output: 500B}",
 			"{name: b, submit: 1m1s, maps: 3, map_time: 7.667s, reduces: 2, reduce_time: 8.5s, map_output: 33333333B}",
@@ -97,7 +97,7 @@ func TestScalingChangesWhatItNames(t *testing.T) {
 	if !strings.Contains(got, "{name: b, submit: 30.5s, maps: 30, map_time: 7.667s, reduces: 22, reduce_time: 7.818s, map_output: 33333333B}") || strings.Contains(got, "name: c") {
 		t.Error(got)
 	}
-	// Known tasks become more of them, and last as long.
+	// A job with known tasks gets more tasks, and each takes as long as before.
 	s, err = open(t, "job.jhist", source.History)
 	s.Scale(source.Scaling{Bytes: 2 * ppm.One})
 	if got := text(t, s, err); !strings.Contains(got, "maps: 4, map_time: {list: [4s, 2.5s]}, reduces: 2, reduce_time: 2.25s, map_output: 2000B}") {
@@ -219,7 +219,7 @@ func TestDrawsFollowTheirLaws(t *testing.T) {
 	near("deadlines", share(jobs, func(j source.TraceJob) bool { return j.Deadline > 0 }), 0.25, 0.05)
 }
 
-// The classes add up to the jobs of the trace, as the paper counts them.
+// The sum of the classes is the number of jobs in the trace, as the paper counts them.
 func TestTheClassesOfFB2009AreWhole(t *testing.T) {
 	jobs := 0
 	for _, c := range source.FB2009() {
