@@ -305,7 +305,7 @@ func (r *Result) runTable(b *bytes.Buffer) {
 	for i := range r.first.trials {
 		words := strings.Fields(r.first.trials[i].line())
 		if i == 0 {
-			common = words[:len(words)-2] // not the policy, so that the table shows it
+			common = words[:len(words)-2] // without --sched and the policy, so that the table shows them
 		}
 		n := 0
 		for n < min(len(common), len(words)) && common[n] == words[n] {

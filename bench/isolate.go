@@ -30,6 +30,7 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 				return err
 			}
 			text, in := isolation(f, &f.Isolate[k], &got)
+			// The change counts as the cause if ours is now in the band, or has crossed it.
 			isolated = isolated || in || l.Low != "" && less(l.Ours, l.Low) != less(got.Ours, l.Low)
 			said = append(said, text)
 		}
@@ -88,6 +89,7 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	}
 	for t := range r.Runs {
 		c := change
+		// A change with a name is only for the run of that name. The other runs stay unchanged.
 		if c.Name != "" && c.Name != r.Runs[t].Name {
 			c = &workload.Trial{}
 		}
@@ -101,6 +103,7 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	var all []relation
 	for n := range seeds {
 		s := seed{trials: slices.Clone(trials), done: make([]*done, len(trials)), taken: map[string]value{}}
+		// look calls make for each run that the expression reads and that is not made yet.
 		s.make = func(i int) error {
 			t := &s.trials[i]
 			r.setSeed(t, n)
@@ -150,6 +153,7 @@ func (t *trial) change(of, change *workload.Trial) (err error) {
 	if err != nil || len(scales) == 0 {
 		return err
 	}
+	// The trials of an experiment share the file, so scaling works on a copy.
 	f := *t.file
 	f.Jobs, t.file = slices.Clone(f.Jobs), &f
 	for _, a := range scales {

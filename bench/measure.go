@@ -70,7 +70,7 @@ func (m *measures) start(e *trace.Event) {
 	}
 	// The submission of a job always comes before its attempts, so the job is known.
 	pool := m.jobs[e.Job].pool
-	spans := m.pools[pool]
+	spans := m.pools[pool] // a copy of the array, which is stored again below
 	m.open[e.Slot] = opened{pool, e.Kind, len(spans[e.Kind])}
 	spans[e.Kind] = append(spans[e.Kind], span{from: e.At, to: -1})
 	m.pools[pool] = spans

@@ -236,7 +236,7 @@ func ErrorsOf(windows []omo.Window) (e Errors) {
 			change += math.Abs(float64(w.Released-windows[i-1].Released)) / float64(len(windows)-1)
 		}
 	}
-	gaps := 0.0
+	gaps := 0.0 // number of windows after a gap
 	for i, w := range windows {
 		wrong := math.Abs(w.Expected - float64(w.Released))
 		e.Estimate += wrong / float64(len(windows))
@@ -308,7 +308,7 @@ func (d *done) utility(name, job, which string) (v value, err error) {
 		}
 		return v, err
 	}
-	below := false
+	below := false // the utility has been below 0
 	for _, j := range d.utilities[id] {
 		switch {
 		case name == "utility_first" && j.utility > leastUtility:
@@ -318,5 +318,6 @@ func (d *done) utility(name, job, which string) (v value, err error) {
 		}
 		below = below || j.utility < 0
 	}
+	// The utility never gets there, so the end of the run stands for the time.
 	return number(d.MakespanSeconds), nil
 }

@@ -236,6 +236,8 @@ func (r *Result) judge(results [][]relation, taken []map[string]value) error {
 		mean, computed := relation{}, false
 		if f.Ours != "" {
 			var err error
+			// This evaluates the expression once more, now with the means over the seeds. It also finds
+			// out whether any metric comes from a run.
 			mean, err = evaluate(f.Ours, func(metric string, words []string) (value, error) {
 				computed = computed || !slices.Contains(inputs(), metric)
 				return meanOf(taken, key(metric, words)), nil
@@ -283,7 +285,7 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 		if !t.matches(words[0]) {
 			continue
 		}
-		if s.make != nil && s.done[i] == nil {
+		if s.make != nil && s.done[i] == nil { // only Isolate makes runs this late
 			if err := s.make(i); err != nil {
 				return value{}, err
 			}

@@ -88,7 +88,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 			if err := run.set(a.Name, value); err != nil {
 				return nil, f.Errorf(a.Pos, a.Name, "%v", err)
 			}
-			if a.Name != "file" {
+			if a.Name != "file" { // the command line names the file in another place
 				run.flags = slices.DeleteFunc(run.flags, func(f flag) bool { return f.name == a.Name })
 				run.flags = append(run.flags, flag{a.Name, value})
 			}
@@ -198,7 +198,7 @@ type runs struct {
 // expect counts the uses of an experiment in advance: one for each trial and seed.
 func (r *runs) expect(e *Experiment) {
 	for n := range max(e.Seeds, 1) {
-		for _, t := range e.trials {
+		for _, t := range e.trials { // t is a copy
 			e.setSeed(&t, n)
 			r.uses[t.key()]++
 		}

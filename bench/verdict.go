@@ -231,6 +231,7 @@ func (l *Line) compare(all []relation, mean *relation) {
 		d := stats.IntervalOf(sample)
 		holds = holds && (d.Low > 0 || d.Low >= 0 && !mean.margin[k].strict)
 		reversed = reversed || d.High < 0
+		// The interval that is nearest to being false represents the comparison.
 		if d.Low < closest.Low {
 			closest = d
 		}
@@ -292,6 +293,7 @@ func direction(f *workload.Figure, paper *quantity, ours *stats.Interval) (Direc
 	}
 	b, err := parseQuantity(f.Beyond)
 	low, high := ours.Low-b.least, ours.High-b.least
+	// Mirrored, so that the paper's side is above 0 in both cases.
 	if paper.least < b.least {
 		low, high = -high, -low
 	}

@@ -39,6 +39,7 @@ const (
 // the model counts as if it had never waited.
 func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 	steps = min(max(1, steps), mostCurveSteps)
+	// Rounded up, so that the steps reach at least to the end.
 	step := max(1, (to-from+time.Duration(steps)-1)/time.Duration(steps))
 	s := newSweep(m, from, step, steps)
 	bars, ends, changes := m.Bars, m.Ends, m.changes

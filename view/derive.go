@@ -110,6 +110,7 @@ func (m *Model) EachSegment(yield func(bar int, s Segment)) {
 // 2.5 or 5 times a power of ten, in nanoseconds. It is the distance between the ticks of an axis.
 func Round(whole time.Duration, parts int) time.Duration {
 	whole = min(whole, 1<<62) // only a hostile file has a longer time, which would overflow below
+	// Rounded up, so that parts times the result is at least whole.
 	least := max(1, (whole+time.Duration(parts)-1)/time.Duration(parts))
 	for unit := time.Duration(1); ; unit *= 10 {
 		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {

@@ -84,7 +84,7 @@ func (m *Model) appendJobs(w *writer, from uint64) {
 		if j.Changed <= from {
 			continue
 		}
-		w.comma(n)
+		w.comma(n) // n counts the jobs that are written; i is the number of the job
 		n++
 		w.number(`{"job":`, int64(i))
 		w.text(`,"name":`, j.Name)

@@ -175,6 +175,7 @@ func (l *Live) read(p []byte, at int64) (n int, ended bool, err error) {
 	}
 	file, end, ended := l.mu.file, l.mu.bytes, l.mu.ended
 	l.mu.Unlock()
+	// Bytes before end never change, so they are read without the lock. The run need not wait.
 	if file == nil {
 		return 0, ended, nil
 	}

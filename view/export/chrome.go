@@ -71,7 +71,7 @@ func (t *chromeWriter) on(b *view.Bar, ph, name string, at time.Duration, fields
 // metadata writes the names of processes and tracks, and their order: that of rows in a picture.
 func (t *chromeWriter) metadata() {
 	for i, l := range t.m.Lanes {
-		if i == 0 || t.m.Lanes[i-1].Tracker != l.Tracker {
+		if i == 0 || t.m.Lanes[i-1].Tracker != l.Tracker { // the first slot of a tracker
 			t.event("M", "process_name", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"name":"tracker %d"}`, l.Tracker))
 			t.event("M", "process_sort_index", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"sort_index":%d}`, l.Tracker))
 		}
@@ -140,7 +140,7 @@ func (t *chromeWriter) flows() {
 			continue
 		}
 		to := reduces[b.Job]
-		if maps[b.Job]*len(to) > mostFlows {
+		if maps[b.Job]*len(to) > mostFlows { // too many arrows: one for each map, spread over the reduces
 			at := int(b.Task) % len(to)
 			to = to[at : at+1]
 		}
@@ -149,7 +149,7 @@ func (t *chromeWriter) flows() {
 			// reduce has started.
 			reduce := &t.m.Bars[r]
 			at := max(b.To, reduce.From)
-			if at >= t.m.Until(reduce) {
+			if at >= t.m.Until(reduce) { // the reduce ended before this attempt of the map
 				continue
 			}
 			fields := fmt.Sprintf(`,"cat":"shuffle","id":%d`, id)
@@ -170,6 +170,7 @@ func (t *chromeWriter) counters() {
 		return
 	}
 	c := t.m.Curves(0, t.m.Last, chromeSteps)
+	// The last step may begin after the end of the run.
 	for i := range c.Steps {
 		at := c.From + time.Duration(i)*c.Step
 		if at > t.m.Last {

@@ -172,7 +172,7 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 			t.number(int64(b.N))
 			t.flag(b.Lent)
 		} else {
-			t.row = append(t.row, "", "", "", "")
+			t.row = append(t.row, "", "", "", "") // kind, task, attempt, lent
 		}
 		t.done()
 	}
@@ -187,14 +187,14 @@ func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", append([]string{
 		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
 	}, hadoopColumns()...)...)
-	if m.Last > 0 {
+	if m.Last > 0 { // a run without events has only the heading
 		step := view.Round(m.Last, tableSteps)
 		steps := int((m.Last + step - 1) / step)
 		c := m.Curves(0, step*time.Duration(steps), steps)
 		h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}
 		for i := range c.Steps {
 			at := c.From + time.Duration(i)*c.Step
-			h.until(at+c.Step, i == c.Steps-1)
+			h.until(at+c.Step, i == c.Steps-1) // the last step also counts events exactly at its end
 			for n, p := range c.Pools {
 				t.seconds(at)
 				name := "(others)"

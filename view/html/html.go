@@ -155,6 +155,7 @@ const mostOnALine = 36
 // small numbers, and text that is no number, as they are. ok reports whether cell is a number.
 func readable(cell string) (number string, ok bool) {
 	v, err := strconv.ParseFloat(cell, 64)
+	// A small number would lose its digits.
 	if err != nil || !strings.Contains(cell, ".") || math.Abs(v) < 0.001 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return cell, err == nil
 	}
@@ -206,6 +207,7 @@ func against(names, row []string) string {
 	x := func(v float64) float64 { return 80 * max(0, min(2, v/paper)) }
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg width="164" height="18" viewBox="-2 0 164 18" role="img" aria-label="%s">`, svg.Escape(fmt.Sprintf("ours is %.2f times the paper's", ours/paper)))
+	// A comparison, or a figure whose band is withdrawn, has no band.
 	low, okLow := field("low")
 	high, okHigh := field("high")
 	if okLow && okHigh {
@@ -344,13 +346,13 @@ func (d *Document) loans(r Run) {
 		b := &m.Bars[i]
 		switch {
 		case !b.Lent:
-		case len(rows) > mostLoanRows:
+		case len(rows) > mostLoanRows: // one of the rows is the heading
 			more++
 		default:
 			rows = append(rows, []string{svg.Seconds(b.From), m.TaskName(b), strconv.Itoa(int(b.Slot)), home[b.Slot].String(), m.Rules[b.Rule], reasons[b.Seq]})
 		}
 	}
-	if len(rows) == 1 {
+	if len(rows) == 1 { // only the heading
 		d.text("p", "No slot was lent.")
 		return
 	}
@@ -419,7 +421,7 @@ const (
 func curves(m *view.Model) []byte {
 	var b bytes.Buffer
 	c := m.Curves(0, max(1, m.Last), curveSteps)
-	most := 1.0
+	most := 1.0 // the largest value of all panels, which is the top of each
 	both := func(v [trace.Kinds][]float64, i int) float64 { return v[trace.Map][i] + v[trace.Reduce][i] }
 	for _, p := range c.Pools {
 		for i := range c.Steps {

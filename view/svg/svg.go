@@ -110,6 +110,7 @@ func Write(w io.Writer, m *view.Model, o Options) error {
 func newPicture(w io.Writer, m *view.Model, width int) *picture {
 	p := &picture{w: bufio.NewWriterSize(w, 64<<10), m: m, byPool: m.ByPool(), left: 150, row: 24, bar: 20, bars: make([][]int32, len(m.Lanes)), spills: make([][]view.Spill, len(m.Lanes))}
 	p.plot = float64(max(leastWidth, width)) - p.left - right
+	// Bars and spills are in the order of their events, so each list by slot is, too.
 	for i := range m.Bars {
 		slot := m.Bars[i].Slot
 		p.bars[slot] = append(p.bars[slot], int32(i))

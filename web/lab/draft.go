@@ -134,6 +134,7 @@ func readDraft(body []byte) (*Draft, error) {
 	if err := in.Decode(&d); err != nil {
 		return nil, errs.Inputf("request", "%v", err)
 	}
+	// From here on, the checks bound what a hostile page can ask for.
 	known := registry.Names()
 	for _, name := range d.Policies {
 		if !slices.Contains(known, name) {
@@ -203,7 +204,7 @@ const fileName = "workload"
 // replace those of the file. options fails if the cluster is too large for a draft.
 func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
 	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots, Seed: d.Seed}
-	whole := c.Or(f.Config).WithDefaults(2, 1)
+	whole := c.Or(f.Config).WithDefaults(2, 1) // map and reduce slots of a tracker, as in mrlocal sim
 	if n := whole.Trackers * whole.MaxSlots; whole.Trackers > mostTrackers || whole.MaxSlots > mostSlots || n > mostSlots {
 		return sim.Options{}, errs.Optionf("slots", "%d slots, the extra ones with them; at most %d here, use mrlocal sim", n, mostSlots)
 	}
@@ -235,6 +236,7 @@ func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *wo
 	o.Watch = func(s *trace.Stream) { s.Attach(m) }
 	o.Note = func(text string) { result.Notes = append(result.Notes, text) }
 	done, err := sim.Run(ctx, f, o)
+	// A stalled simulation has both a report and an error. A cancelled one must not become a run.
 	if done == nil || ctx.Err() != nil {
 		return nil, nil, err
 	}
@@ -266,6 +268,7 @@ func (d *Draft) events(name string) (io.ReadCloser, error) {
 	var text bytes.Buffer
 	o.Events = &text
 	// The context of the request that made the draft has ended, so this one is new.
+	// It may take longer than before, because the simulator now writes all events.
 	ctx, stop := context.WithTimeout(context.Background(), 2*mostTime)
 	defer stop()
 	if done, err := sim.Run(ctx, f, o); done == nil || ctx.Err() != nil {

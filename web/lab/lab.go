@@ -283,6 +283,7 @@ func curves(_ context.Context, r *Run, p *params) ([]byte, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	// Curves needs a time span above 0.
 	return r.mu.model.Curves(from, max(to, from+1), int(steps)).AppendJSON(nil), nil
 }
 
@@ -330,6 +331,7 @@ func (l *Lab) begin(ctx context.Context, client string) (_ context.Context, done
 		stop(nil)
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		// A newer simulation of the client may have replaced the entry.
 		if l.mu.cancels[client].id == id {
 			delete(l.mu.cancels, client)
 		}

@@ -72,6 +72,7 @@ func Recorded(name string, open Opener) (*Run, error) {
 	defer in.Close()
 	m, err := view.Load(in, view.Options{})
 	if err != nil {
+		// The message names the file already, so the prefix of the decoder adds nothing.
 		return nil, errs.Inputf(name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
 	}
 	r := &Run{Name: name, open: open}

@@ -94,6 +94,7 @@ func compile(ctx context.Context, root string) (*module, error) {
 	}
 	defer os.RemoveAll(dir)
 	wasm := filepath.Join(dir, "lab.wasm")
+	// -trimpath and no VCS data make the module the same on each machine. -s -w make it smaller.
 	if _, err := goTool(ctx, root, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", wasm, "./web/wasm"); err != nil {
 		return nil, err
 	}

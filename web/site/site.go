@@ -71,7 +71,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 			return err
 		}
 	}
-	m, err := moduleFor(ctx, o.Note)
+	m, err := moduleFor(ctx, o.Note) // may compile for minutes
 	if err != nil {
 		return err
 	}
@@ -163,6 +163,7 @@ func pack(to, from string) (err error) {
 		return err
 	}
 	defer in.Close()
+	// O_EXCL: the directory is new, so the file cannot exist.
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
