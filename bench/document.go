@@ -141,8 +141,8 @@ func constants(b *bytes.Buffer, some []*Result) {
 	}
 }
 
-// agrees returns the verdict for the table of all figures: whether the figure is in its band, or the
-// comparison holds, and whether something was withdrawn.
+// agrees returns the verdict for the table of all figures, with the truth value of a comparison. It adds
+// whether something was withdrawn.
 func (l *Line) agrees() string {
 	said := l.Verdict.String()
 	if l.Verdict == Words {

@@ -11,9 +11,11 @@ import (
 )
 
 // Isolate computes each figure again with each of its changes (Figure.Isolate), one change at a time.
-// It sets Line.Isolated, and appends it to the reason of an open line. most is as in Run. The cause
-// of an open line is isolated if one change brings the figure into its band or to the other side of
-// the band, or makes the comparison true. Isolate fails as Run does.
+// It sets Line.Isolated, and appends it to the reason of an open line. most is as in Run. Isolate
+// fails as Run does.
+//
+// The cause of an open line is isolated if one change makes the comparison true, or brings the figure
+// into its band or to the other side of it.
 func (r *Result) Isolate(ctx context.Context, most int) error {
 	seeds := max(r.Seeds, 1)
 	if most > 0 {

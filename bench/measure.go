@@ -8,9 +8,11 @@ import (
 	"mrlocal/trace"
 )
 
-// measures is a trace.Sink that collects what the report of a run does not have: the stages of map
-// and shuffle [OMO21, Fig. 13], how many maps of a job end together [OMO21, Fig. 8], and the running
-// tasks of each pool [DHFS13, Fig. 5].
+// measures is a trace.Sink that collects what the report of a run does not have:
+//
+//	the stages of map and shuffle [OMO21, Fig. 13]
+//	how many maps of a job end together [OMO21, Fig. 8]
+//	the running tasks of each pool [DHFS13, Fig. 5]
 type measures struct {
 	firstReduce time.Duration // start of the first reduce; negative: none has started
 	mapsEnd     time.Duration // end of the last map that succeeded
@@ -99,8 +101,8 @@ func (m *measures) running(pool string, kind trace.Kind, at time.Duration) (n in
 	return n
 }
 
-// lastWindow is the longest time between the end of a map in a job's last batch and the end of the
-// job's last map [OMO21, section V-C].
+// lastWindow is the length of a job's last batch of maps: its maps end within this time before the
+// end of the last map [OMO21, section V-C].
 const lastWindow = 10 * time.Second
 
 // lastBatches returns the size of each job's last batch of maps, in the order of job numbers. It leaves

@@ -199,9 +199,9 @@ func stepRange(which string, end float64) (first, last int, err error) {
 	return first, last, nil
 }
 
-// releasesOf returns a metric of [OMO21, Fig. 7] by windows of length step. It is the number of
-// containers that were released in a window; if name is expected, the number that OMO's monitor
-// expected at its beginning. x is the beginning of the window in seconds.
+// releasesOf returns a metric of [OMO21, Fig. 7] by windows of length step. If name is expected, it is
+// the number of containers that OMO's monitor expected at the beginning of a window. Otherwise it is
+// the number that was released in the window. x is the beginning of the window in seconds.
 func (d *done) releasesOf(name string) (v value) {
 	for _, w := range d.releases.Windows() {
 		n := float64(w.Released)

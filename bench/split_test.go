@@ -131,9 +131,9 @@ func (g *grinder) Map(b jobs.Block, out jobs.Emitter) error {
 // faster than the paper's in comparison with the cores.
 const splitDisk = 100_000_000
 
-// runSplit runs jobs as the raw version does, under fair with kvbuffers that spill, or as the
-// paper's new version: dynsplit with an additional map slot, and kvbuffers that grow. There are
-// two map slots for each reduce slot, as in the paper.
+// runSplit runs jobs as the paper's raw or new version. The raw version is fair with kvbuffers that
+// spill. The new one is dynsplit with an additional map slot and kvbuffers that grow. There are two map
+// slots for each reduce slot, as in the paper.
 func runSplit(tb testing.TB, work []engine.BatchJob, split bool, bigBytes int64) *report.Report {
 	tb.Helper()
 	o := splitOptions(tb, !split, bigBytes)
@@ -167,9 +167,9 @@ func runWork(tb testing.TB, work []engine.BatchJob, o engine.Options) *report.Re
 // leastSplitMemory is the least memory of a run with three slots and an additional one.
 const leastSplitMemory = 24 << 20
 
-// BenchmarkTypes runs one job of each type for real, as raw and with none, one and two
-// additional map slots [Split11, Fig. 6], and the mixed job with five sizes of memory
-// [Split11, Fig. 7]. It reports medians of makespans.
+// BenchmarkTypes runs one job of each type for real: as raw, and with no, one and two additional map
+// slots [Split11, Fig. 6]. It runs the mixed job with five sizes of memory [Split11, Fig. 7]. It
+// reports medians of makespans.
 func BenchmarkTypes(b *testing.B) {
 	for b.Loop() {
 		for _, kind := range []string{"cpu", "io", "mix"} {

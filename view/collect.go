@@ -112,9 +112,8 @@ func Load(r io.Reader, o Options) (*Model, error) {
 	}
 }
 
-// Open takes the header of a run, as a trace.Sink. It fails if the Ledger cannot have written the
-// header: if the configuration is not valid JSON, or a slot is not at the index of its number. The
-// Model keeps no reference to h.
+// Open takes the header of a run, as a trace.Sink. It fails if the configuration is not valid JSON, or
+// a slot is not at the index of its number. The Model keeps no reference to h.
 func (m *Model) Open(h *trace.Header) error {
 	m.Policy, m.Seed = h.Policy, h.Seed
 	var c slots.Config
@@ -314,8 +313,8 @@ func (m *Model) decide(d Decision) {
 	}
 }
 
-// taskDone counts a task as done (n = 1), because it needs no attempt, or as not done (n = -1),
-// because its output is lost. It changes nothing if the task counts so already.
+// taskDone counts a task as done (n = 1), because it needs no attempt. With n = -1 it counts the task
+// as not done, because its output is lost. It changes nothing if the task counts so already.
 func (m *Model) taskDone(e *trace.Event, j *DrawnJob, n int32) {
 	if e.Task < 0 || e.Task >= mostTasks {
 		return

@@ -25,9 +25,8 @@ type Cell struct {
 // Shuffle returns the matrix of a job at a time, with at most most rows and most columns. job is
 // an index into Jobs. If a reduce has several attempts, the one that started last counts.
 //
-// If the run has no events of copies, Shuffle estimates them. It assumes that every reduce that
-// has started has copied the output of every map that has succeeded, and that each reduce gets
-// the same part of an output.
+// If the run has no events of copies, Shuffle estimates them. It assumes that every started reduce
+// has copied the output of every map that has succeeded. All reduces get equal parts of an output.
 func (m *Model) Shuffle(job int32, at time.Duration, most int) *Matrix {
 	j := &m.Jobs[job]
 	x := &Matrix{Job: job, Maps: j.Maps, Reduces: j.Reduces}

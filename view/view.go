@@ -1,5 +1,5 @@
-// Package view turns the events of a run into a Model, from which pictures and tables are drawn:
-// lanes, bars, phases, loans, buffers, decisions, and curves of use and fair share.
+// Package view turns the events of a run into a Model for pictures and tables. A Model has lanes,
+// bars, phases, loans, kvbuffers, decisions, and curves of use and fair share.
 //
 // A Model is a trace.Sink that takes events one by one. So it serves a recorded run (Load), a
 // simulated run, and a real run that has not ended. Its tables grow only at their ends, in the

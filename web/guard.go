@@ -50,9 +50,9 @@ func allowedHosts(host, port string) map[string]bool {
 // policy is the Content-Security-Policy of every answer: the page may only load its own files.
 const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// guard returns a handler that checks every request before next gets it: the header Host, the token
-// if it is not empty, and that no other site has sent the request. It also sets the security headers
-// of every answer.
+// guard returns a handler that checks every request before next gets it. It checks the header Host,
+// the token if there is one, and that no other site has sent the request. It also sets the security
+// headers of every answer.
 func guard(next http.Handler, hosts map[string]bool, token string) http.Handler {
 	next = http.NewCrossOriginProtection().Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -86,9 +86,9 @@ type Shuffle struct {
 	MergeFactor  int       // sorted runs on disk that one merge reads; 0: 10
 }
 
-// CopyRate returns how many bytes one reduce copies in a second at most: the rate of the
-// tracker's network or of all copiers together, whichever is lower. 0 means that the file
-// does not give the rate of the network.
+// CopyRate returns the bytes that one reduce copies in a second at most. It is the lower one of two
+// rates: of the tracker's network, and of all copiers together. 0 means that the file does not
+// give the rate of the network.
 func (c *Cluster) CopyRate() int64 {
 	if c.Shuffle.Copiers == 0 || c.Shuffle.CopyBytes > c.NetBytes/int64(c.Shuffle.Copiers) {
 		return c.NetBytes

@@ -43,10 +43,10 @@ func (p Probe) Slower(first Probe) (alone, all float64) {
 	return ratio(p.Alone, first.Alone), ratio(p.All, first.All)
 }
 
-// SlowerBeside returns how many times as long a task takes on a machine that has become slower,
-// while k tasks run on it. alone and all are the results of Probe.Slower. The result is alone
-// for one task, and all for at least as many tasks as cores. Between these two numbers of tasks
-// it is on a straight line. On a machine of one core it is always all.
+// SlowerBeside returns the factor by which a task takes longer on a machine that has become slower,
+// while k tasks run on it. alone and all are the results of Probe.Slower. The factor is alone for
+// one task, and all for at least as many tasks as cores. Between these two numbers of tasks it is on
+// a straight line. On a machine of one core it is always all.
 func SlowerBeside(k float64, cores int, alone, all float64) float64 {
 	if cores < 2 {
 		return all

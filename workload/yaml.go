@@ -224,8 +224,8 @@ func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 	return nil, ""
 }
 
-// columns is the stack of the mappings in block style around a place of the file, the
-// outermost first: the column of each, and how many keys it has so far.
+// columns is the stack of the mappings in block style around a place of the file, the outermost
+// first. It has the column of each mapping, and its number of keys so far.
 type columns []struct{ column, keys int }
 
 // count adds a dash, question mark or colon. It returns how many keys the mapping of this

@@ -40,9 +40,12 @@ type file struct {
 
 func nanos(us float64) int64 { return int64(us*1000 + 0.5) }
 
-// check returns the mistakes in a trace: events without a field that they need, tracks without a name,
-// slices that overlap without one containing the other, and arrows without an end or with an end
-// outside of slices.
+// check returns the mistakes in a trace:
+//
+//	events without a field that they need
+//	tracks without a name
+//	slices that overlap without one containing the other
+//	arrows without an end, or with an end outside of slices
 func check(text []byte) error {
 	var trace struct {
 		TraceEvents []event `json:"traceEvents"`

@@ -138,8 +138,8 @@ func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
 	return text, nil
 }
 
-// root returns the directory of the sources of mrlocal: the one that this program was built from, or
-// one around the working directory; "": there is none.
+// root returns the directory of the sources of mrlocal; "": there is none. The program was built from
+// this directory, or it contains the working directory.
 func root() string {
 	// This file is web/site/module.go, so the sources are three levels up. The path may not exist
 	// here: it is from the build machine, and with -trimpath it is no path at all.

@@ -17,9 +17,9 @@ import (
 const avroBinary = "Avro-Binary\n"
 
 // binaryHistory calls take with each event of a history in Avro's binary form, as Hadoop 3 writes
-// it by default: a line Avro-Binary, a line with the schema, and then the events with nothing
-// between them. It translates each event into Avro's JSON form for take. It fails at the first
-// error of r, of the format or of take. name stands in messages.
+// it by default. Such a file has a line Avro-Binary, a line with the schema, and then the events
+// with nothing between them. binaryHistory translates each event into Avro's JSON form. It fails at
+// the first error of r, of the format or of take. name stands in messages.
 func binaryHistory(name string, r *bufio.Reader, take func(event string) error) error {
 	// The caller has checked the first line.
 	if _, err := r.ReadString('\n'); err != nil {
