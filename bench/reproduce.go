@@ -137,7 +137,7 @@ type seed struct {
 }
 
 // Run makes the runs of e, one after the other, and judges its figures by all seeds of the file. If
-// most is above 0, it uses only the first most seeds. Run fails if ctx ends, a run fails, or a
+// most is above 0, it uses only the first most seeds. Run fails if ctx ends, a run fails, or an
 // expression is wrong. The Result belongs to the caller.
 func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
 	r := &Result{Experiment: e, reads: make([][]float64, len(e.Readings))}

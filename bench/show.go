@@ -79,8 +79,8 @@ func counted(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// Summary returns a line with the counts of all verdicts. It counts apart the good verdicts of figures
-// that were fitted or had something withdrawn.
+// Summary returns a line with the counts of all verdicts. If a figure that is not open was fitted, or
+// had something withdrawn, it is counted only as such.
 func Summary(all []*Result) string {
 	var counts [len(verdictWords)]int
 	figures, missing, wrong, fitted, withdrawn := 0, 0, 0, 0, 0

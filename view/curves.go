@@ -19,7 +19,7 @@ type Curves struct {
 }
 
 // Curve has the values of one pool, by kind of task. Use is an average over the step. Share and
-// Demand are averages of looksPerStep moments of the step.
+// Demand are averages of four moments of the step.
 type Curve struct {
 	Pool   int32                  // index into Model.Pools; None: all further pools together
 	Use    [trace.Kinds][]float64 // running attempts

@@ -119,11 +119,11 @@ type DrawnJob struct {
 type How uint8
 
 const (
-	Running How = iota
-	Succeeded
-	Failed
-	Killed
-	LostWithTracker
+	Running         How = iota // the attempt has not ended
+	Succeeded                  // also if another attempt had finished the task before
+	Failed                     // with an error of the task
+	Killed                     // by an order of the Ledger
+	LostWithTracker            // its tracker was lost
 )
 
 var howNames = [...]string{"running", "ok", "failed", "killed", "lost"}

@@ -58,8 +58,8 @@ func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 	return d.read(string(text), partBytes)
 }
 
-// Changed reads f again with changes, as ParseChanged does, and returns the new File. f does
-// not change. It must have Experiments, because only then it keeps its text.
+// Changed reads the text of f again with changes, as ParseChanged does, and returns the new File.
+// f must have Experiments: other Files do not keep their text. f itself does not change.
 func (f *File) Changed(changes []Change) (*File, error) {
 	return ParseChanged(f.Name, []byte(f.text), changes)
 }

@@ -23,8 +23,7 @@ type Experiment struct {
 	Pos                Pos
 }
 
-// Trial is a run of an experiment. If flags or scales have several values, it stands for
-// several runs.
+// Trial is a run of an experiment. If a flag has several values, it stands for several runs.
 type Trial struct {
 	Name    string
 	Jobs    []string // names of the jobs that run; nil: all jobs of the file

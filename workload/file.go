@@ -97,8 +97,8 @@ func (c *Cluster) CopyRate() int64 {
 }
 
 // Overcommit gives, for each resource, the number k of docs/workloads.md. If tasks together
-// want W > 1 times as much of a resource as their tracker has, it works at 1/(1 + k(W - 1))
-// of its speed. With k = 0 the tasks share it at full speed.
+// want W > 1 times as much of a resource as their tracker has, the resource works at
+// 1/(1 + k(W - 1)) of its speed. With k = 0 the tasks share it at full speed.
 type Overcommit = demand.Vector
 
 // ListedJob is one job: simulated, real, or both.
@@ -221,7 +221,8 @@ func (f *File) CheckSimulated() error {
 	return nil
 }
 
-// CheckReal returns an error about the first job that cannot run for real: one without job.
+// CheckReal returns an error about the first job that cannot run for real, because it has no key
+// job.
 func (f *File) CheckReal() error {
 	for i := range f.Jobs {
 		if j := &f.Jobs[i]; j.Job == "" {

@@ -55,8 +55,8 @@ func SlowerBeside(k float64, cores int, alone, all float64) float64 {
 }
 
 // Slowed returns a copy of m for a machine that has become slower. alone and all are the results
-// of Probe.Slower. All times are multiplied by alone. Slowdowns grow by what all exceeds alone.
-// The result shares no memory with m that Slowed changes.
+// of Probe.Slower. All times are multiplied by SlowerBeside for one task. A slowdown beside k tasks
+// is multiplied by SlowerBeside for k tasks, divided by that for one. m does not change.
 func (m *Measured) Slowed(alone, all float64) *Measured {
 	slow := *m
 	one := SlowerBeside(1, m.Cores, alone, all)
@@ -233,8 +233,8 @@ func (m *Measured) Of(j *ListedJob) *ProfiledJob {
 // stage keeps the index of the chain, and the others come after all jobs of f.
 //
 // sizes returns the size of a stage of a job, counted from 0, and whether it is known. If it is
-// not, Predicted takes the size from m. It fails with errs.BadInput if m has nothing like a job
-// of f. The result shares lists with f, but not Jobs.
+// not, Predicted takes the size from m. Predicted fails with errs.BadInput if m has nothing like a
+// job of f. The result shares lists with f, but not Jobs.
 func (f *File) Predicted(m *Measured, sizes func(job string, stage int) (Size, bool)) (*File, error) {
 	p := *f
 	p.Jobs = slices.Clone(f.Jobs)
