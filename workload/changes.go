@@ -51,7 +51,7 @@ func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 	for _, c := range changes {
 		path := strings.Split(c.Path, ".")
 		if strings.ContainsAny(c.Value, "\n\r") || slices.Contains(path, "") {
-			return nil, errs.Optionf(c.Path+"="+c.Value, "not a path and a value of one line")
+			return nil, errs.Optionf(c.Path+"="+c.Value, "not PATH=VALUE on one line")
 		}
 		d.changes = append(d.changes, change{Change: c, path: path, near: -1})
 	}

@@ -73,7 +73,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 		{"cluster.trackers", "x", `cluster.trackers=x: "x" is not a whole number`},
 		{"jobs.A.pool", "nosuch", "jobs.A.pool=nosuch: unknown pool"},
 		{"cluster.trackers", "{", "cluster.trackers={: not YAML"},
-		{"cluster..trackers", "1", "not a path and a value of one line"},
+		{"cluster..trackers", "1", "not PATH=VALUE on one line"},
 		{"jobs.A.maps.x", "1", `jobs.A.maps.x=1: no "maps" in jobs.A; there are name, `},
 	} {
 		_, err := ParseChanged("w", []byte(changeable), []Change{{c.path, c.value}})

@@ -151,7 +151,7 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 	// An anchor can stand on an alias of itself. The limit of hops ends that loop.
 	for hops := 0; ; hops++ {
 		if d.steps--; d.steps < 0 || hops > 100 {
-			d.fail(n, "", "anchors and aliases make too much of this file")
+			d.fail(n, "", "anchors and aliases stand for too many values")
 			return nil
 		}
 		switch v := n.(type) {
@@ -222,7 +222,7 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 	case !ok:
 		d.fail(n, what, "keys and values are expected here")
 	case depth > 20:
-		d.fail(n, what, "<< in << goes too deep")
+		d.fail(n, what, "<< is nested too deeply")
 	}
 	d.seen(func() (keys []string) {
 		for _, f := range fields {

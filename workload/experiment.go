@@ -168,7 +168,7 @@ func (d *decoder) figure(n ast.Node) Figure {
 		{"ours", into(&f.Ours, d.word)},
 		{"band", func(v ast.Node, key string) {
 			if f.Band = d.values(v, key); d.err == nil && len(f.Band) != 2 {
-				d.fail(v, key, "is [least, most]")
+				d.fail(v, key, "give [least, most]")
 			}
 		}},
 		{"beyond", into(&f.Beyond, d.word)},

@@ -161,7 +161,7 @@ experiments:
 	}
 	for text, complaint := range map[string]string{
 		"{name: e, paper: p, runs: [{sched: fair}], figures: []}":                                                         "no name",
-		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o, band: [1]}]}":                      "is [least, most]",
+		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o, band: [1]}]}":                      "give [least, most]",
 		"{name: e, runs: [{name: a}], figures: [{what: w, paper: p, ours: o}]}":                                           "no paper",
 		"{name: e, paper: p, runs: [{name: a}]}":                                                                          "no figures",
 		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p}]}":                                          "no ours",

@@ -47,7 +47,7 @@ type jobPlaces struct {
 // any, the value of jobs in body is empty. If items is nil, body has the jobs.
 func (d *decoder) workload(body ast.Node, items []part) {
 	if d.err == nil && body == nil {
-		d.failAt(Pos{1, 1}, "", "empty: a workload has at least jobs")
+		d.failAt(Pos{1, 1}, "", "empty; a workload needs at least jobs")
 	}
 	if d.err != nil {
 		return
@@ -126,7 +126,7 @@ func (d *decoder) buffer(n ast.Node, key string) {
 		{"merge_factor", into(&b.MergeFactor, d.factor)},
 	})
 	d.must(n, key, b.StartBytes > 0, "start")
-	d.must(n, key, !b.Growth || b.MemoryBytes > 0, "memory, by which it may grow")
+	d.must(n, key, !b.Growth || b.MemoryBytes > 0, "memory, which growth needs")
 }
 
 // shuffle reads shuffle of the section cluster. It refuses copiers without copy_rate and the
@@ -142,7 +142,9 @@ func (d *decoder) shuffle(n ast.Node, key string) {
 		{"segments", into(&s.Segments, count)},
 		{"merge_factor", into(&s.MergeFactor, d.factor)},
 	})
-	d.must(n, key, (s.Copiers > 0) == (s.CopyBytes > 0), "copiers with copy_rate")
+	if d.err == nil && (s.Copiers > 0) != (s.CopyBytes > 0) {
+		d.fail(d.resolve(n), key, "give both copiers and copy_rate, or neither")
+	}
 	d.must(n, key, s.MemoryBytes > 0 || s.MergePercent == 0 && s.Segments == 0 && s.MergeFactor == 0, "memory")
 }
 
@@ -159,7 +161,7 @@ func (d *decoder) part(n ast.Node, key string) ppm.Share {
 func (d *decoder) factor(n ast.Node, key string) int {
 	f := d.count(n, key)
 	if d.err == nil && f < 2 {
-		d.fail(n, key, "%d; a merge takes at least 2", f)
+		d.fail(n, key, "%d is too few; a merge reads at least 2 runs", f)
 	}
 	return f
 }
@@ -309,12 +311,12 @@ func (d *decoder) fault(n ast.Node) {
 	case tracker.Line+of.Line == 0:
 		d.must(n, "fault", false, "tracker and no task")
 	case tracker.Line > 0 && of.Line > 0:
-		d.failAt(of, "fault", "of a tracker or of a task, not of both")
+		d.failAt(of, "fault", "has tracker and task; give only one of them")
 	// A fault has exactly one of lost and fail. fail is for tasks only.
 	case f.Lost == (f.Fail > 0) || tracker.Line > 0 && f.Fail > 0:
 		d.fail(d.resolve(n), "fault", "is one of {at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2} and {at: 50s, task: J01/m/7, lost: true}")
 	case f.Lost && when.Line == 0:
-		d.must(n, "fault", false, "at: when it is lost")
+		d.must(n, "fault", false, "at, the time of the loss")
 	case !f.Lost && when.Line > 0:
 		d.failAt(when, "at", "a task fails at the end of its time, so it has no at")
 	}
@@ -331,7 +333,7 @@ func (d *decoder) times(n ast.Node, what string) (t Times) {
 	}
 	law := func(v ast.Node, key string) {
 		if t.Given() { // the mapping has a law already
-			d.fail(v, what, "is one of a time, uniform, lognormal and list")
+			d.fail(v, what, "give only one of a time, uniform, lognormal and list")
 		}
 		var items []ast.Node
 		d.list(v, key, func(item ast.Node) { items = append(items, item) })

@@ -117,7 +117,7 @@ func (d *decoder) parse(p part) (body ast.Node) {
 	defer func() {
 		// Malformed text has made the parser panic. Such a file becomes an error.
 		if r := recover(); r != nil {
-			d.failAt(Pos{p.skip + 1, 1}, "", "not YAML that can be read: %v", clean(fmt.Sprint(r)))
+			d.failAt(Pos{p.skip + 1, 1}, "", "the YAML parser stopped: %v", clean(fmt.Sprint(r)))
 			body = nil
 		}
 	}()
@@ -153,7 +153,7 @@ func (d *decoder) parse(p part) (body ast.Node) {
 			continue
 		}
 		if body != nil {
-			d.fail(doc.Body, "", "a second document; a workload is one")
+			d.fail(doc.Body, "", "a second document; a workload file has only one")
 			return nil
 		}
 		body = doc.Body
@@ -181,7 +181,7 @@ func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 		mostIndent = 1000 // column of the first word of a line
 		mostKeys   = 1000 // keys of a mapping in block style
 		mostMarks  = 4    // document marks: --- and ...
-		deep, long = "nested too deeply", "a mapping of too many keys"
+		deep, long = "nested too deeply", "a mapping with too many keys"
 	)
 	// flow, line, run and marks are the counts so far that the limits above bound.
 	flow, line, run, marks, lastLine := 0, 0, 0, 0, 0
@@ -210,7 +210,7 @@ func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 		case token.CollectEntryType:
 			line = 0
 		case token.TagType:
-			return t, "a tag; a workload has none"
+			return t, "a tag; a workload file has none"
 		case token.AnchorType, token.AliasType:
 		default:
 			if t.Prev == nil || t.Prev.Type != token.AnchorType { // not an anchor's name

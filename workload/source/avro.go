@@ -44,7 +44,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 		value := d.value(root, 0)
 		// An event of 0 bytes would come again without end and fill the memory.
 		if !d.moved {
-			d.fail("has nothing in it")
+			d.fail("is empty")
 		}
 		switch {
 		case errors.Is(d.err, io.EOF) || errors.Is(d.err, io.ErrUnexpectedEOF):
@@ -262,7 +262,7 @@ func (d *avroDecoder) blocks(each func()) {
 func (d *avroDecoder) index(n int) (int64, bool) {
 	i := d.long()
 	if d.err == nil && (i < 0 || i >= int64(n)) {
-		d.fail("has a value that is none of its type")
+		d.fail("has an index out of range")
 	}
 	return i, d.err == nil
 }

@@ -143,7 +143,7 @@ func (p *past) take(line string) error {
 func (p *past) finish(e *event, kind string) error {
 	start, ok := p.started[e.AttemptID]
 	if !ok {
-		return fmt.Errorf("%s: attempt %s ends and has not started", kind, short(e.AttemptID))
+		return fmt.Errorf("%s: attempt %s ends, but has not started", kind, short(e.AttemptID))
 	}
 	// In its shuffle a reduce waits for maps. This wait depends on the cluster and not on the
 	// reduce. So the time of a reduce begins at the end of its shuffle.

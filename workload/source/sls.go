@@ -64,7 +64,7 @@ func (t text) number(otherwise int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(t), 10, 64)
 	if err != nil || n < 0 || n > 1<<50 {
-		return 0, fmt.Errorf("%q is no whole number from 0", short(string(t)))
+		return 0, fmt.Errorf("%q is not a whole number of at least 0", short(string(t)))
 	}
 	return n, nil
 }
@@ -128,7 +128,7 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 	j.Submit = time.Duration(min(start, mostSeconds*1000)) * time.Millisecond
 	count, err := doc.Count.number(1)
 	if err != nil || count > 100_000 {
-		return fmt.Errorf("job.count: %q is no number from 0 to 100000", short(string(doc.Count)))
+		return fmt.Errorf("job.count: %q is not a whole number from 0 to 100000", short(string(doc.Count)))
 	}
 	if len(doc.Tasks) == 0 {
 		return fmt.Errorf("job %s has no job.tasks", j.Name)

@@ -55,14 +55,14 @@ func SWIM(name string, r io.Reader) (*Set, error) {
 		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} { // the gap is checked and dropped
 			seconds, err := strconv.ParseFloat(fields[1+i], 64)
 			if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {
-				return errs.Inputf(at, "field %d: %q is no time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
+				return errs.Inputf(at, "field %d: %q is not a time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
 			}
 			*to = time.Duration(math.Round(seconds * 1e9))
 		}
 		for i, to := range []*int64{&j.InputBytes, &j.ShuffleBytes, &j.OutputBytes} {
 			n, err := strconv.ParseInt(fields[3+i], 10, 64)
 			if err != nil || n < 0 || n > mostBytes {
-				return errs.Inputf(at, "field %d: %q is no number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
+				return errs.Inputf(at, "field %d: %q is not a number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
 			}
 			*to = n
 		}
