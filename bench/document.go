@@ -359,7 +359,7 @@ func (r *Result) chart(c *workload.ChartOf) (*svg.Chart, error) {
 		// The expression of a line has no comparison, so it has only one side.
 		v := results.sides[0]
 		if err == nil && len(v.x) != len(v.v) {
-			err = fmt.Errorf("%s: is over nothing: its runs were not swept", l.Y)
+			err = fmt.Errorf("%s: has no values of x: its runs are not a sweep", l.Y)
 		}
 		if err != nil {
 			return nil, r.file.Errorf(l.Pos, "line "+l.Name, "%v", err)

@@ -20,7 +20,7 @@ func (d *done) metric(name string, words []string) (value, error) {
 	one := func(n float64) (value, error) { return value{v: []float64{n}}, nil }
 	if of, ok := ofRun()[name]; ok {
 		if len(words) > 0 {
-			return value{}, fmt.Errorf("is of a run, not of %s", strings.Join(words, ", "))
+			return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
 		}
 		return one(of(d))
 	}
@@ -35,12 +35,12 @@ func (d *done) metric(name string, words []string) (value, error) {
 		return value{v: d.lastBatches()}, nil
 	case "released", "expected":
 		if len(words) > 0 {
-			return value{}, fmt.Errorf("is of a run, not of %s", strings.Join(words, ", "))
+			return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
 		}
 		return d.releasesOf(name), nil
 	case "finish", "maps_done", "start", "response", "submit", "deadline":
 		if len(words) != 1 {
-			return value{}, fmt.Errorf("is of one job: %s[run, job]", name)
+			return value{}, fmt.Errorf("needs one job: %s[run, job]", name)
 		}
 		j := d.job(words[0])
 		if j == nil {
@@ -55,12 +55,12 @@ func (d *done) metric(name string, words []string) (value, error) {
 		}[name])
 	case "utility", "utility_first", "utility_back":
 		if want := map[bool]int{true: 2, false: 1}[name == "utility"]; len(words) != want {
-			return value{}, fmt.Errorf("is of a job: %s[run, job], and utility of steps of %v", name, step)
+			return value{}, fmt.Errorf("needs a job: %s[run, job]; utility also needs steps of %v", name, step)
 		}
 		return d.utility(name, words[0], words[len(words)-1])
 	case "maps", "reduces":
 		if len(words) != 2 {
-			return value{}, fmt.Errorf("is of a pool and steps of %v, from 1: %s[run, pool, 4..7]", step, name)
+			return value{}, fmt.Errorf("needs a pool and steps of %v, from 1: %s[run, pool, 4..7]", step, name)
 		}
 		return d.steps(name, words[0], words[1])
 	}

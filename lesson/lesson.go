@@ -148,7 +148,7 @@ func (l *Lesson) Setup(i int) (setup.Config, slots.Policy, error) {
 // watch. Both may be nil. It fails for a lesson with an Input, and if ctx ends first.
 func (l *Lesson) Simulate(ctx context.Context, i int, events io.Writer, watch func(*trace.Stream)) error {
 	if l.Input != nil {
-		return errs.Optionf(l.Name, "has real runs only")
+		return errs.Optionf(l.Name, "can only run for real")
 	}
 	f, err := l.File()
 	if err != nil {

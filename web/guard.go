@@ -19,7 +19,7 @@ func checkAddr(o *Options) (host string, remote bool, err error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil || port == "" {
-		return "", false, errs.Optionf("Options.Addr "+o.Addr, "write HOST:PORT, as 127.0.0.1:8080")
+		return "", false, errs.Optionf("Options.Addr "+o.Addr, "write HOST:PORT, as in 127.0.0.1:8080")
 	}
 	ip, parsed := netip.ParseAddr(host)
 	switch {

@@ -230,7 +230,7 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request) (release func(), o
 		return func() { <-s.questions }, true
 	case <-r.Context().Done():
 	case <-s.stop:
-		http.Error(w, "the server ends", http.StatusServiceUnavailable)
+		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
 	}
 	return nil, false
 }

@@ -206,7 +206,7 @@ func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
 	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots, Seed: d.Seed}
 	whole := c.Or(f.Config).WithDefaults(2, 1) // map and reduce slots of a tracker, as in mrlocal sim
 	if n := whole.Trackers * whole.MaxSlots; whole.Trackers > mostTrackers || whole.MaxSlots > mostSlots || n > mostSlots {
-		return sim.Options{}, errs.Optionf("slots", "%d slots, the extra ones with them; at most %d here, use mrlocal sim", n, mostSlots)
+		return sim.Options{}, errs.Optionf("slots", "%d slots with extra ones; at most %d here, use mrlocal sim", n, mostSlots)
 	}
 	o := policy.DefaultOptions()
 	if d.BorrowMap != nil {
