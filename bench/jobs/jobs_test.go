@@ -36,7 +36,7 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// paperJob is a job, its input, and the program for this job alone.
+// paperJob is a job of the papers, its input, and the straightforward program for it.
 type paperJob struct {
 	name     string
 	kind     datagen.Kind // of the input
@@ -48,8 +48,8 @@ type paperJob struct {
 	straight func(docs []doc, side []byte) []byte
 }
 
-// paperJobs lists the jobs. One that reads the result of another one comes behind it. The job
-// select keeps so many percent in its maps and reduces.
+// paperJobs returns the jobs. A job that reads the result of another one comes after it. The job
+// select keeps that many percent of the records in its maps and in its reduces.
 func paperJobs(keepMap, keepReduce float64) []paperJob {
 	return []paperJob{
 		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: invertedindex.New},
@@ -74,7 +74,7 @@ func paperJobs(keepMap, keepReduce float64) []paperJob {
 	}
 }
 
-// of makes the chain of a job with default options.
+// of returns the chain of a job with default options.
 func of[O any](build func(O) (jobs.Chain, error)) func() (jobs.Chain, error) {
 	return func() (jobs.Chain, error) {
 		var o O
@@ -170,7 +170,7 @@ func TestAJobGivesTheAnswerOfAProgramForItAlone(t *testing.T) {
 	}
 }
 
-// difference says where two results differ.
+// difference describes the first difference of two results.
 func difference(got, want []byte) string {
 	at := 0
 	for at < len(got) && at < len(want) && got[at] == want[at] {
@@ -201,7 +201,8 @@ func TestRandomTextHasItsFormAndDependsOnItsSeed(t *testing.T) {
 	}
 }
 
-// straightRandomText checks the form of the text, whose words no other program draws.
+// straightRandomText only checks the form of the text, because no other program can draw the same
+// words.
 func straightRandomText(out []byte) (records int, ok bool) {
 	ok = true
 	for line := range bytes.Lines(out) {
