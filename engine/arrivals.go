@@ -77,7 +77,7 @@ func (c *coordinator) openAll(chains []*chain) {
 			break
 		}
 		var j *runningJob
-		err := task.Whole(func() (err error) {
+		err := task.CatchPanic(func() (err error) {
 			j, err = ch.open()
 			return err
 		})
@@ -167,7 +167,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	var err error
 	var readerGone bool
 	// A panic in settle fails the chain, not the process.
-	if fault := task.Whole(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
+	if fault := task.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
 		err = errors.Join(cause, fault)
 	}
 	c.inbox.Post(func() {

@@ -99,7 +99,7 @@ func (c *coordinator) startMap(a *runningAttempt) {
 func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 	cpu := machine.ThreadCPU()
 	var out *runs.MapOutput
-	err := task.Whole(func() (err error) {
+	err := task.CatchPanic(func() (err error) {
 		if a.source != nil {
 			if src, err = a.Await(a.source); err != nil {
 				return err
@@ -118,7 +118,7 @@ func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 // runReduceOn runs a reduce on the slot's thread.
 func (c *coordinator) runReduceOn(a *runningAttempt) {
 	cpu := machine.ThreadCPU()
-	err := task.Whole(func() error { return a.Profiled(a.Reduce) })
+	err := task.CatchPanic(func() error { return a.Profiled(a.Reduce) })
 	a.usage = a.Usage()
 	spent := machine.ThreadCPU() - cpu
 	c.inbox.Post(func() { c.reduceEnded(a, err, spent) })
