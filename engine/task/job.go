@@ -15,7 +15,7 @@ import (
 type SharedJob struct {
 	Spec    jobs.Job
 	Parts   int           // reduce tasks
-	ranges  record.Ranges // ranges of keys by which the maps sort, if the job has one reduce
+	ranges  record.Ranges // ranges of keys by which maps divide the records of a job with one reduce
 	Cuts    [][]byte      // cut points between the parts of a total order; nil: parts are by hash
 	Spread  int           // number of maps, if a frequent key may have several parts (source.CutsOf); 0: it has one
 	Shuffle *Shuffle      // nil: map-only
