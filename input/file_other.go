@@ -9,7 +9,7 @@ func identityOf(fi os.FileInfo) identity {
 	return identity{mtimeNanos: fi.ModTime().UnixNano()}
 }
 
-// readable makes sure that path may be read, by opening it.
+// readable returns an error if path cannot be opened.
 func readable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -18,5 +18,5 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// nonBlocking is no flag here: opening never waits.
+// nonBlocking is 0: open never waits here.
 const nonBlocking = 0

@@ -19,8 +19,8 @@ func identityOf(fi os.FileInfo) identity {
 	return identity{dev: uint64(st.Dev), ino: uint64(st.Ino), mtimeNanos: fi.ModTime().UnixNano()}
 }
 
-// readable makes sure that the process may read path, with its effective
-// rights.
+// readable returns an error if the process may not read path. It checks the effective user and
+// groups.
 func readable(path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS); err != nil {
 		return &fs.PathError{Op: "access", Path: path, Err: err}
@@ -28,5 +28,5 @@ func readable(path string) error {
 	return nil
 }
 
-// nonBlocking keeps open from waiting, in case the file has become a FIFO.
+// nonBlocking is the flag with which open does not wait if the file has become a FIFO.
 const nonBlocking = syscall.O_NONBLOCK
