@@ -7,27 +7,26 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// Lease is the right to use so many bytes of a budget, and the chunks that were taken under
-// it.
+// Lease is the right to use a number of bytes of a budget, and the chunks that were taken with it.
 type Lease struct {
 	budget *Budget
 
-	// Under the lock of the budget.
+	// The lock of the budget guards these fields.
 	grantedBytes int64
 	usedBytes    int64    // invariant: at most grantedBytes
-	elseBytes    int64    // of usedBytes: memory that lies elsewhere (Charge)
-	peakBytes    int64    // the most of usedBytes since the last call of Peak
+	elseBytes    int64    // part of usedBytes that is charged: memory elsewhere (Charge)
+	peakBytes    int64    // highest usedBytes since the last call of Peak
 	held         []*Chunk // in no order; Chunk.place is the index
 }
 
-// Chunk is memory of a lease. The holder of the lease may write to Data.
+// Chunk is memory of a lease. The holder of the lease may write to Data. A new chunk has any bytes.
 type Chunk struct {
 	Data []byte
 
-	bytes int64  // charged
+	bytes int64  // counted in Lease.usedBytes
 	home  int32  // number of the chunk in the region; -1: a mapping of its own
-	pages uint64 // of that chunk, for a piece; 0: the whole chunk
-	place int    // in Lease.held
+	pages uint64 // of a piece: its pages of the chunk, a bit each; 0: the whole chunk
+	place int    // index in Lease.held
 }
 
 // Budget returns the budget of the lease.
