@@ -1,4 +1,5 @@
-// Command policy simulates a workload file under a policy of a user's own: shortest job first.
+// Command policy is an example of a user's own policy, shortest job first. It simulates the workload
+// file of its argument under that policy and prints the report.
 package main
 
 import (
@@ -12,19 +13,24 @@ import (
 	"mrlocal/workload"
 )
 
-type shortest struct{ jobs slots.Ranking[int32] } // by the number of tasks left
+// shortest starts tasks of the job with the fewest tasks left.
+type shortest struct{ jobs slots.Ranking[int32] } // running jobs by the number of tasks left
+
 func (*shortest) Traits() slots.Traits {
 	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
 }
 func (p *shortest) Reset()   { p.jobs = slots.Ranking[int32]{Less: fewer} } // before each run
 func fewer(a, b *int32) bool { return *a < *b }
 
-func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // v.Tracker() has free slots: fill them
+// Decide fills the free slots of v.Tracker(), one task after the other. Each grant changes v, so the
+// ranking is updated before the next one.
+func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
 	for p.update(v); p.start(v, d); p.update(v) {
-	} // one task after the other
+	}
 }
 
-func (p *shortest) update(v *slots.View) { // ranks the jobs that changed since it was called last
+// update ranks the jobs that have changed since its last call.
+func (p *shortest) update(v *slots.View) {
 	for _, id := range v.Changed(nil) {
 		p.jobs.Remove(int32(id))
 		if j := v.Job(id); !j.Ended() {
@@ -33,7 +39,8 @@ func (p *shortest) update(v *slots.View) { // ranks the jobs that changed since 
 	}
 }
 
-func (p *shortest) start(v *slots.View, d *slots.Decision) bool { // false: nothing more can start here
+// start grants one task on a free slot of its kind; false: nothing more can start on this tracker.
+func (p *shortest) start(v *slots.View, d *slots.Decision) bool {
 	for _, id := range p.jobs.Firsts(nil, p.jobs.Len()) {
 		for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
 			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: "fewest-left"}
