@@ -32,7 +32,7 @@ func input(t *testing.T, text string) mrlocal.JobOptions {
 	return mrlocal.JobOptions{Inputs: []string{path}}
 }
 
-// TestTheVersionIsTheNewestOfTheChangelog: above it there is Unreleased at most.
+// TestTheVersionIsTheNewestOfTheChangelog: only Unreleased may be above the version.
 func TestTheVersionIsTheNewestOfTheChangelog(t *testing.T) {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
@@ -142,8 +142,8 @@ func TestTheZeroOptionsLendSlots(t *testing.T) {
 	}
 }
 
-// Runs follow one another and take place at once; each has its own result, and
-// the process stays as it was, during the runs too.
+// Runs take place one after the other and at once. Each has its own result. The settings
+// of the process do not change, during the runs either.
 func TestRunsInOneProcessDoNotDisturbOneAnother(t *testing.T) {
 	procs, limit := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
 	run := func(n int) error {
@@ -245,8 +245,8 @@ func TestASecondRunDoesNotWriteToTheDirectoryOfTheFirst(t *testing.T) {
 	}
 }
 
-// TestUserCodeThatPanicsFailsItsJob: wherever it panics, the error names the user's code, the
-// process lives on, and it is no defect of mrlocal.
+// TestUserCodeThatPanicsFailsItsJob: wherever user code panics, the process goes on, and the error
+// names the function and is no internal error.
 func TestUserCodeThatPanicsFailsItsJob(t *testing.T) {
 	mapper := func() jobs.Mapper {
 		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {

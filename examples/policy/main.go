@@ -1,5 +1,4 @@
-// Command policy is an example of a user's own policy, shortest job first. It simulates the workload
-// file of its argument under that policy and prints the report.
+// Command policy simulates a workload file under an example of a user's own policy: shortest job first.
 package main
 
 import (
@@ -13,24 +12,19 @@ import (
 	"mrlocal/workload"
 )
 
-// shortest starts tasks of the job with the fewest tasks left.
 type shortest struct{ jobs slots.Ranking[int32] } // running jobs by the number of tasks left
-
 func (*shortest) Traits() slots.Traits {
 	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
 }
 func (p *shortest) Reset()   { p.jobs = slots.Ranking[int32]{Less: fewer} } // before each run
 func fewer(a, b *int32) bool { return *a < *b }
 
-// Decide fills the free slots of v.Tracker(), one task after the other. Each grant changes v, so the
-// ranking is updated before the next one.
-func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
+func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // fills the free slots of v.Tracker()
 	for p.update(v); p.start(v, d); p.update(v) {
-	}
+	} // one task after the other: each grant changes v
 }
 
-// update ranks the jobs that have changed since its last call.
-func (p *shortest) update(v *slots.View) {
+func (p *shortest) update(v *slots.View) { // ranks the jobs that have changed since its last call
 	for _, id := range v.Changed(nil) {
 		p.jobs.Remove(int32(id))
 		if j := v.Job(id); !j.Ended() {
@@ -39,8 +33,7 @@ func (p *shortest) update(v *slots.View) {
 	}
 }
 
-// start grants one task on a free slot of its kind; false: nothing more can start on this tracker.
-func (p *shortest) start(v *slots.View, d *slots.Decision) bool {
+func (p *shortest) start(v *slots.View, d *slots.Decision) bool { // grants one task; false: no more can start here
 	for _, id := range p.jobs.Firsts(nil, p.jobs.Len()) {
 		for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
 			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: "fewest-left"}

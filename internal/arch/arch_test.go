@@ -1,9 +1,9 @@
-// Package arch holds the rules of the house as tests: which package may import
-// which, how long a function may be, where goroutines start, what only the
-// command may do. Each failure says why the rule is there.
+// Package arch has the rules of the project as tests: the imports that a package may
+// have, the length of a function, the files that start goroutines, the calls that only
+// the command may make. Each failure gives the reason of the rule.
 //
-// It has tests alone, no code that others could use; go/parser reads the module's
-// sources in well under a second.
+// The package has only tests, and exports nothing. It parses the sources of the module,
+// which takes less than a second.
 package arch
 
 import (
@@ -111,8 +111,8 @@ func codeLines(text []byte) []bool {
 	}
 }
 
-// matches reports whether pkg is meant by pattern: itself, or with "/..." it
-// and everything below, with "/*" only what is below; "..." is everything.
+// matches reports whether pattern matches pkg. A pattern is a package. With "/..." it matches the
+// package and all packages below it, with "/*" only those below it. "..." matches all packages.
 func matches(pattern, pkg string) bool {
 	if pattern == "..." || pattern == pkg {
 		return true
@@ -339,7 +339,7 @@ func hasHotComment(file *ast.File, f *ast.FuncDecl) bool {
 	return false
 }
 
-// TestHotLoopsAreMeasured: whoever marks a function says why, and bench/loops.sh
+// TestHotLoopsAreMeasured: the mark of a hot function has a reason, and bench/loops.sh
 // runs benchmarks of its package, or of one above or below it.
 func TestHotLoopsAreMeasured(t *testing.T) {
 	fset, all := load(t)
@@ -389,7 +389,7 @@ func TestNoInitAndNoVariableState(t *testing.T) {
 	}
 }
 
-// checkVariables allows what is set once in its declaration: sentinel errors,
+// checkVariables allows package variables that are set only by their declaration: sentinel errors,
 // tables, embedded files, assertions that a type implements an interface.
 func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl) {
 	for _, spec := range d.Specs {

@@ -26,8 +26,8 @@ func layers() []layer {
 	}
 }
 
-// within are imports inside a layer that are meant: a helper of the package
-// beside it.
+// within are the imports inside a layer that are allowed: helpers of a neighbouring
+// package.
 func within() map[string][]string {
 	return map[string][]string{
 		"internal/...":     {"internal/..."}, // Go itself forbids circles
