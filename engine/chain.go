@@ -199,9 +199,9 @@ func (ch *chain) newJob(step int) *runningJob {
 	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: source.GuardNew(ch.job.Chain[step]), Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
 }
 
-// next returns the job of the chain that follows before. It is another round of before, a job
-// that reads the parts of before, or a job that reads the input of the chain again and gets the
-// parts as side data.
+// next returns the job of the chain that follows before. There are three cases. It may be another
+// round of before. It may read the parts of before. Or it reads the input of the chain again, and
+// gets the parts as side data.
 func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	step, side := before.step+1, ch.side
 	var err error

@@ -102,7 +102,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 }
 
 // ask asks the Ledger for orders and carries them out. It returns the time at
-// which the Ledger wants to be asked again; negative: never.
+// which the Ledger must be asked again; negative: never.
 func (c *coordinator) ask() (wake time.Duration) {
 	// A chain that has settled posts to the inbox, so the coordinator wakes and asks then. Facts
 	// are still applied until then; only starts wait.
@@ -116,7 +116,7 @@ func (c *coordinator) ask() (wake time.Duration) {
 	return wake
 }
 
-// obey carries out the Ledger's orders and returns the time at which the Ledger wants to be
+// obey carries out the Ledger's orders and returns the time at which the Ledger must be
 // asked again; negative: never. o belongs to the Ledger, and is valid until the Ledger is asked
 // again.
 func (c *coordinator) obey(o *slots.Orders) time.Duration {
@@ -142,7 +142,7 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 }
 
 // nextWake returns the earliest time at which the coordinator has work that is known now;
-// negative: there is none. wake is the time at which the Ledger wants to be asked.
+// negative: there is none. wake is the time at which the Ledger must be asked.
 func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 	next := wake
 	earlier := func(t time.Duration) {

@@ -260,8 +260,8 @@ func (j *runningJob) noteStuck(t slots.TaskID) {
 	j.stuck[t] = struct{}{}
 }
 
-// countLost adds the counters of maps whose outputs were lost, and that did not run again because
-// all reduces had copied the outputs. loseMap has subtracted these counters.
+// countLost adds the counters of maps whose outputs were lost after all reduces had copied them.
+// These maps did not run again, and loseMap has subtracted their counters.
 func (j *runningJob) countLost() {
 	for _, t := range j.maps {
 		if t.output == nil && t.counters != nil {

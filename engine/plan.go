@@ -29,9 +29,9 @@ func (j *runningJob) complete() {
 	}
 }
 
-// reduces returns the number of reduce tasks: that of the job, else that of the options, else one
-// for each 8 MiB of input, up to four for each slot. streams reports whether the job reads
-// streams, whose size is not known.
+// reduces returns the number of reduce tasks: that of the job, or else that of the options. If both
+// leave it open, there is one for each 8 MiB of input, up to four for each slot. streams reports
+// whether the job reads streams, whose size is not known.
 func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	switch {
 	case job.Reduces > 0:
@@ -132,8 +132,8 @@ func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	}
 	defer lease.Close()
 	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
-	// A frequent key may have several parts if nobody can see where a part ends: the result is
-	// one file or stream, and reduces do not look at groups.
+	// A frequent key may have several parts if the result does not show where a part ends: it is
+	// one file or stream, and reduces do not read groups.
 	if !asked && j.chain.job.OutputDir == "" {
 		if _, ok := j.PassesThrough(); ok {
 			j.Spread = len(j.maps)

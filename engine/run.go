@@ -284,9 +284,9 @@ func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env task.Env
 		pieces = source.NewPieces(limitBytes, cmp.Or(r.blockBytes, 1<<20), r.aheadBytes(limitBytes, streamJobs), slotCount, streamJobs)
 		total -= pieces.TotalBytes() + pieces.DecoderBytes()
 	}
-	// Map outputs count as four thirds of the input: records have headers and index entries. They
-	// may take three fifths of the memory. The size of a stream is not known, and a journal keeps
-	// all map outputs on disk.
+	// The estimate is that map outputs take four thirds of the bytes of the input. They may take
+	// three fifths of the memory. The size of a stream is not known, and a journal keeps all map
+	// outputs on disk.
 	env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
 	env.DivideMemory(total, int64(slotCount), r.o.SortBufferBytes)
 	return env, pieces

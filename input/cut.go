@@ -136,8 +136,8 @@ func (c *cut) seek(h *hold) error {
 // fill reads the next chunk and cuts it after its last whole record. If ok is
 // false, the chunk holds no whole record, and fill is to be called again.
 func (c *cut) fill(h *hold) (b block, ok bool, err error) {
-	// The bounds are a chunk, the rest of the file, and the rest of the piece with the slack,
-	// which is mostly enough for the end of the last record.
+	// The bounds are a chunk, the rest of the file, and the rest of the piece with the slack.
+	// The slack mostly includes the end of the last record.
 	want := min(chunkBytes, c.size-c.off, c.end-c.off+c.slack)
 	more := int64(0)
 	if c.atOnce {

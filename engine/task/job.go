@@ -62,8 +62,8 @@ func (j *SharedJob) PassesThrough() (jobs.Column, bool) {
 }
 
 // openPart opens the attempt's part of the job's output. If reduces only pass records through,
-// the sizes of all parts are known by then. openPart passes them to the sink first, so that
-// parts are written in parallel, each at its own offset.
+// the sizes of all parts are known by then. openPart passes them to the sink first. Parts are
+// then written in parallel, each at its own offset.
 func (j *SharedJob) openPart(a *SlotAttempt) (Part, error) {
 	if !j.MapOnly() {
 		if column, ok := j.PassesThrough(); ok {

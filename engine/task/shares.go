@@ -21,7 +21,7 @@ const (
 // attempts wait for a turn.
 func (e *Env) DivideFDs(slotCount int) {
 	free := machine.FDLimit() - reservedFDs
-	// One attempt may always run, even if the limit leaves it fewer than it wants.
+	// At least one attempt may run, even if the limit leaves it fewer descriptors than it needs.
 	atOnce := max(1, min(slotCount, free/fdsOfAttempt))
 	e.FDsPerTask = max(fdsOfAttempt, free/atOnce)
 	if atOnce < slotCount {

@@ -4,7 +4,7 @@
 //	                      └───► Decoders.Open ──► decoded bytes
 //
 // gzip, bzip2, zstd, s2 with snappy, xz and lz4 are decoded. Archives and older
-// formats are only recognised, so that nobody takes their bytes for text.
+// formats are only recognised, so that their bytes are not read as text.
 //
 // If the caller has memory to spare (Decoders.Spare), several goroutines decode the bzip2 blocks,
 // gzip members or zstd frames of a large file. The text and the errors are the same.

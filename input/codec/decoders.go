@@ -211,7 +211,7 @@ func zstdWindow(head []byte) uint64 {
 }
 
 // openZstd returns a zstd decoder with a window of at least so many bytes. It makes a new one if
-// the decoder at hand has a smaller window.
+// the present one has a smaller window.
 func (d *Decoders) openZstd(window uint64, r io.Reader) (io.Reader, error) {
 	bytes := int64(min(window, 1<<40))
 	if d.zstd == nil || bytes > d.windows[Zstd].bytes {

@@ -44,9 +44,9 @@ type injector struct {
 
 var all = &injector{}
 
-// Inject sets the counts to 0 and the calls that fail to those of f. watch, if it is not nil, is
-// called after each sync and rename that has succeeded, before the call returns, and by one
-// goroutine at a time.
+// Inject sets the counts to 0, and makes the calls of f fail from now on. If watch is not nil, it is
+// called after each sync and rename that has succeeded, before that call returns. Only one goroutine
+// at a time calls it.
 func Inject(f Fault, watch func(Event)) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package machine asks the operating system about the machine and this process: cores, memory,
-// file descriptors, CPU time and peak memory. It also binds threads to cores.
+// Package machine reads what the operating system reports about the machine and this process: cores,
+// memory, file descriptors, CPU time and peak memory. It also binds threads to cores.
 //
 // A slot of a real run is a thread on a core. The papers vary the number of slots, and so the
 // number of threads on a core. So reports must show the binding that the kernel has, and not the

@@ -222,8 +222,9 @@ func BindThread(cores ...int) error {
 // math.MaxInt64: there is no limit.
 func AddressSpaceLimit() int64 { return limitOf(unix.RLIMIT_AS) }
 
-// ThreadLimit returns the number of threads that the user of the process may have in all processes,
-// or that the control group may have if that is less. The limit of the user does not apply to root.
+// ThreadLimit returns the number of threads that the user of the process may have in all processes.
+// If the control group may have fewer, it returns that number. The limit of the user does not apply
+// to root.
 var ThreadLimit = sync.OnceValue(func() int64 {
 	limit := int64(math.MaxInt64)
 	if os.Geteuid() != 0 {

@@ -140,8 +140,8 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 }
 
 // ReserveMost is Reserve for the smaller of bytes and most(). It calls most when the caller is in
-// the queue already. So if another goroutine first lowers the result of most and then reserves,
-// either most shows that, or the other goroutine waits behind the caller. most must not call b.
+// the queue already. Another goroutine may lower the result of most and then reserve. Either most
+// shows the lower result here, or the other goroutine waits behind the caller. most must not call b.
 func (b *Budget) ReserveMost(ctx context.Context, bytes int64, most func() int64) (*Lease, error) {
 	l := &Lease{budget: b}
 	if err := b.wait(ctx, l, bytes, most); err != nil {

@@ -22,9 +22,9 @@ type BatchInputs struct {
 	Later    bool       // some job reads the output of another one
 }
 
-// CheckBatch checks the files of all jobs against each other, by their names. It fails if two jobs
-// write to one place, or if a job reads the output of another one without waiting for that job.
-// refused is the index of the job that is wrong.
+// CheckBatch checks the files of all jobs against each other, by their names. It fails if two outputs
+// overlap, if a job reads the output of another one without waiting for that job, or if an output
+// lies inside an input. refused is the index of the job that is wrong.
 func CheckBatch(jobs []JobFiles) (in *BatchInputs, refused int, err error) {
 	b := &batch{
 		jobs: jobs, outputs: map[string]int{}, outputAt: make([]string, len(jobs)), readers: map[string][]reader{}, located: map[string]string{},
@@ -123,8 +123,8 @@ func (b *batch) addInput(i int, name string) error {
 	return nil
 }
 
-// checkOutput fails if the output of job i, at path, lies inside another output, or inside an input
-// of a job that may run at the same time.
+// checkOutput fails if the output of job i, at path, lies inside another output. It also fails if the
+// output lies inside an input of a job that may run at the same time.
 func (b *batch) checkOutput(path string, i int) error {
 	name := b.jobs[i].Output
 	for at := path; ; at = filepath.Dir(at) {

@@ -85,8 +85,8 @@ func Exp(x float64) float64 {
 	return math.Ldexp(sum, int(n))
 }
 
-// Ln returns the natural logarithm of x > 0. With x = f·2^n and 1/√2 < f < √2 it is n·ln 2 plus twice
-// the series of artanh(t), t = (f-1)/(f+1). |t| is at most 0.172, so 13 terms suffice.
+// Ln returns the natural logarithm of x > 0. With x = f·2^n and 1/√2 < f < √2 it is n·ln 2 plus
+// twice the series of artanh(t), t = (f-1)/(f+1). |t| is at most 0.172, so 13 terms suffice.
 func Ln(x float64) float64 {
 	f, n := math.Frexp(x)
 	if f < math.Sqrt2/2 {

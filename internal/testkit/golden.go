@@ -30,7 +30,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the tests got into their g
 func Golden(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if *rewrite {
-		// Any output is accepted: somebody reviews the diff.
+		// Any output is accepted, because the diff is reviewed.
 		write(t, path, got)
 		return
 	}
