@@ -48,7 +48,7 @@ type JobOptions struct {
 	// jobs.MaxSideBytes; "": none.
 	Side string
 
-	output.DirStyle // names and contents of the files in OutputDir
+	output.DirStyle // which files OutputDir has, and their names
 
 	// CompressOutput compresses the result: a file, a stream, or each part of a
 	// directory. By default, the suffix of OutputFile decides.

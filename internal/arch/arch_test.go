@@ -25,10 +25,10 @@ import (
 
 const module = "mrlocal"
 
-// source is one file of the module that is no test.
+// source is one Go file of the module that is no test.
 type source struct {
 	path string // below the module, with slashes
-	pkg  string // its folder; "" is the module's own
+	pkg  string // its folder; "": the root of the module
 	file *ast.File
 	code []bool // by line, from 1: the line holds code
 }
@@ -102,7 +102,7 @@ func codeLines(text []byte) []bool {
 			return code
 		}
 		if tok == token.SEMICOLON && lit == "\n" {
-			continue // inserted, not written
+			continue // the scanner has inserted the semicolon
 		}
 		first := file.Line(pos)
 		for line := first; line <= first+strings.Count(lit, "\n"); line++ {
@@ -128,7 +128,7 @@ func matchesAny(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, pkg) })
 }
 
-// layerOf is the layer of the longest pattern that means pkg, -1 if none does.
+// layerOf returns the layer of the longest pattern that matches pkg; -1: none matches.
 func layerOf(pkg string) int {
 	best, length := -1, -1
 	for i, l := range layers() {
@@ -248,7 +248,7 @@ func TestGoroutinesStartOnlyInListedFiles(t *testing.T) {
 	}
 }
 
-// startsGoroutine recognises the go statement, and the method Go of a group.
+// startsGoroutine reports whether a node is a go statement or a call of a method Go.
 func startsGoroutine(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -329,7 +329,7 @@ func TestSizesStayInBudget(t *testing.T) {
 	}
 }
 
-// hasHotComment finds "// hot:" inside the function.
+// hasHotComment reports whether a function has a comment "// hot:" in its body.
 func hasHotComment(file *ast.File, f *ast.FuncDecl) bool {
 	for _, g := range file.Comments {
 		if g.Pos() > f.Pos() && g.End() < f.End() && strings.HasPrefix(g.Text(), "hot:") {
@@ -408,8 +408,8 @@ func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl
 	}
 }
 
-// embedded reports whether a variable is files of the repository, which Go sets
-// and nobody can change.
+// embedded reports whether a variable has embedded files of the repository, so that it never
+// changes.
 func embedded(v *ast.ValueSpec) bool {
 	t, ok := v.Type.(*ast.SelectorExpr)
 	return ok && t.Sel.Name == "FS"
