@@ -131,7 +131,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 		}, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // time passes when all of them wait
+			synctest.Test(t, func(t *testing.T) { // time passes when all goroutines wait
 				temp, out := t.TempDir(), t.TempDir()
 				batch, outs := batchOf(t, []string{dir}, "sort", "sort", "grep", "sort")
 				bad.Name, bad.Inputs = "BAD", []string{dir}
@@ -162,7 +162,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 				if states["J00"] != "succeeded" || states["BAD"] != "failed" || states["J02"] != "succeeded" || states["J03"] != "killed" {
 					t.Errorf("states %v", states)
 				}
-				time.Sleep(2 * time.Hour) // until what hung is over, too
+				time.Sleep(2 * time.Hour) // until threads that hung have ended too
 				empty(t, temp)
 				empty(t, out)
 			})
@@ -314,8 +314,8 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 	}
 }
 
-// A job without input needs no opening. It is not submitted before a job that was due
-// earlier and needs it. A limit of one job at a time shows the order.
+// The coordinator opens a job without input itself. Such a job is not submitted before a job that
+// was due earlier and that the opener opens. A limit of one job at a time shows the order.
 func TestAJobThatNeedsNoOpeningOvertakesNobody(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(7, 50_000)}})
 	batch := []engine.BatchJob{

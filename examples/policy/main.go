@@ -1,4 +1,4 @@
-// Command policy simulates a workload file under a policy of a user's own: shortest job first.
+// Command policy simulates a workload file under an example of a user's own policy: shortest job first.
 package main
 
 import (
@@ -12,19 +12,19 @@ import (
 	"mrlocal/workload"
 )
 
-type shortest struct{ jobs slots.Ranking[int32] } // by the number of tasks left
+type shortest struct{ jobs slots.Ranking[int32] } // running jobs by the number of tasks left
 func (*shortest) Traits() slots.Traits {
 	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
 }
 func (p *shortest) Reset()   { p.jobs = slots.Ranking[int32]{Less: fewer} } // before each run
 func fewer(a, b *int32) bool { return *a < *b }
 
-func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // v.Tracker() has free slots: fill them
+func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // fills the free slots of v.Tracker()
 	for p.update(v); p.start(v, d); p.update(v) {
-	} // one task after the other
+	} // one task after the other: each grant changes v
 }
 
-func (p *shortest) update(v *slots.View) { // ranks the jobs that changed since it was called last
+func (p *shortest) update(v *slots.View) { // ranks the jobs that have changed since its last call
 	for _, id := range v.Changed(nil) {
 		p.jobs.Remove(int32(id))
 		if j := v.Job(id); !j.Ended() {
@@ -33,7 +33,7 @@ func (p *shortest) update(v *slots.View) { // ranks the jobs that changed since 
 	}
 }
 
-func (p *shortest) start(v *slots.View, d *slots.Decision) bool { // false: nothing more can start here
+func (p *shortest) start(v *slots.View, d *slots.Decision) bool { // grants one task; false: no more can start here
 	for _, id := range p.jobs.Firsts(nil, p.jobs.Len()) {
 		for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
 			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: "fewest-left"}

@@ -44,7 +44,7 @@ func makesError(call *ast.CallExpr) bool {
 	return ok && slices.Contains([]string{"Optionf", "Inputf", "Errorf", "New"}, fun.Sel.Name)
 }
 
-// The packages below internal are no words of the user.
+// Users do not know the packages below internal, so messages do not name them.
 func TestErrorsDoNotNameInternalPackages(t *testing.T) {
 	fset, all := load(t)
 	for _, s := range all {

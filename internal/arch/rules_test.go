@@ -26,8 +26,8 @@ func layers() []layer {
 	}
 }
 
-// within are imports inside a layer that are meant: a helper of the package
-// beside it.
+// within are the imports inside a layer that are allowed: helpers of a neighbouring
+// package.
 func within() map[string][]string {
 	return map[string][]string{
 		"internal/...":     {"internal/..."}, // Go itself forbids circles
@@ -38,7 +38,7 @@ func within() map[string][]string {
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // what tasks need and weigh, where inputs are; where attempts failed; what slot time went to: three nouns of their own beside a Ledger that fills its budget
 		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
-		"slots/replay":     {"slots", "slots/demand"},                          // the Ledger, once more
+		"slots/replay":     {"slots", "slots/demand"},                          // a second Ledger
 		"input":            {"input/codec"},                                    // how files are compressed
 		"jobs/...":         {"jobs/internal/..."},
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with

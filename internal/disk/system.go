@@ -10,11 +10,11 @@ import (
 // File is an open file.
 type File = os.File
 
-// Of returns a file that somebody else has opened.
+// Of returns f as a File.
 func Of(f *os.File) *File { return f }
 
-// Fail returns the error that a call of that kind shall return instead of being made: in this
-// build none. Code that makes system calls without a File asks it before each.
+// Fail returns the injected error of a call of that kind; in this build always nil. Code that makes
+// system calls without a File calls it before each.
 func Fail(Op) error { return nil }
 
 // OpenFile is os.OpenFile.
