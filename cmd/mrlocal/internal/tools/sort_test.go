@@ -204,7 +204,7 @@ func TestSortOfCSV(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"a,b\n1,\"x\n": "record 2 has a quote that is not closed", "a\nx\"y\n": "quote inside", "a\n\"x\"y\n": "behind a closing quote", "a\nx\x00\n": "NUL", "b\n1\n": "no such column",
+		"a,b\n1,\"x\n": "record 2 has a quote that is not closed", "a\nx\"y\n": "quote inside", "a\n\"x\"y\n": "after a closing quote", "a\nx\x00\n": "NUL", "b\n1\n": "no such column",
 	} {
 		if out, errs, code := call(t, "sort", in, "--csv", "-k", "a"); code != 2 || !strings.Contains(errs, want) || out != "" && !strings.HasPrefix(in, out) {
 			t.Errorf("sort --csv of %q: %q, exit %d, %s; want %q", in, out, code, errs, want)
