@@ -180,7 +180,7 @@ func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
 	o := m.series()
 	o.most.MapSlots = 20
-	if c := measure(t, o).Choices[0]; len(c.Rows) != mapCount/4 || c.Edge != "not more slots than a tracker has tasks" {
+	if c := measure(t, o).Choices[0]; len(c.Rows) != mapCount/4 || c.Edge != "no more slots were tried than a tracker has tasks" {
 		t.Errorf("%d rows of 12 maps on 4 trackers, %q", len(c.Rows), c.Edge)
 	}
 }

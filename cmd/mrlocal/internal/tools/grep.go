@@ -96,8 +96,8 @@ func rewriteGrep(args []string) ([]string, error) {
 	return args, nil
 }
 
-// runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep: 0 if a line was selected, 1 if
-// none was, 2 if a file could not be read. With -q a selected line wins over such a file.
+// runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep: 0 if a line was selected,
+// 1 if none was, 2 if a file could not be read. With -q a selected line wins over such a file.
 func runGrep(ctx context.Context, c *Call) (int, error) {
 	words := c.Line.Words
 	o := c.grepOptions()
@@ -150,8 +150,8 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// GNU grep prints names if there are two PATHs or a directory, even if the search then finds only
 	// one file.
 	o.Single = len(roots) == 1 && !isDirectory(roots[0])
-	// A single file may also be the output. It is searched if the job writes only after reading, as with
-	// these flags.
+	// A single file may also be the output. It is searched if the job writes only after reading, as
+	// with these flags.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
 		f.Output = nil
 	}

@@ -182,9 +182,9 @@ type ignores struct {
 	inGit   bool  // the directory is such a top or lies below one
 }
 
-// judge returns the verdict of all ignore files on a path. full is the path as the walk has it, and base
-// its last name. As in ripgrep, .rgignore wins over .ignore, and .ignore over the files of git. Among
-// files of one name, that of the nearest directory with a verdict wins.
+// judge returns the verdict of all ignore files on a path. full is the path as the walk has it, and
+// base its last name. As in ripgrep, .rgignore wins over .ignore, and .ignore over the files of
+// git. Among files of one name, that of the nearest directory with a verdict wins.
 func (g *ignores) judge(full, base string, isDir bool) verdict {
 	for d := g; d != nil; d = d.above {
 		if v := d.rg.judge(d.inner(full), base, isDir); v != silent {
@@ -280,8 +280,8 @@ func (w *walker) parents(root string) *ignores {
 		}
 		g = g.enter(above[i], entries)
 	}
-	// inner needs both forms of the root, because paths of the walk begin with the root as the user wrote
-	// it.
+	// inner needs both forms of the root, because paths of the walk begin with the root as the user
+	// wrote it.
 	for d := g; d != nil; d = d.above {
 		d.root, d.full = root, here
 	}

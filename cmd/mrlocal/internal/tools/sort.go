@@ -311,8 +311,8 @@ func (s *sorter) readResources() error {
 	} else if s.Line.Has("parallel") && (n == nil || *n == 0) {
 		return errs.Optionf("--parallel", "too small; at least 1")
 	} else if n != nil {
-		// Each slot needs leastSlotBytes of memory, which bounds the number of threads. As in a run, one
-		// sixth of the threads are reduce slots, and at least one.
+		// Each slot needs leastSlotBytes of memory, which bounds the number of threads. As in a
+		// run, one sixth of the threads are reduce slots, and at least one.
 		memory := cmp.Or(size, o.MemoryBytes, machine.MemoryBytes()/4)
 		n := int(min(*n, mostParallel, max(memory/leastSlotBytes, leastParallel)))
 		o.ReduceSlots = max(1, n/6)

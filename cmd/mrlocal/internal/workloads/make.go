@@ -191,7 +191,7 @@ func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 		o.Shuffle = -1 // none
 	}
 	if r.Line.Has("shuffle") && o.Sizes.Law == "fb-2009" {
-		r.Keep(errs.Optionf("--shuffle", "goes without --sizes fb-2009, whose classes have their own shuffle"))
+		r.Keep(errs.Optionf("--shuffle", "cannot be combined with --sizes fb-2009, whose classes have their own shuffle"))
 	}
 	if r.Line.Has("burst") && o.Arrivals != "bursts" {
 		r.Keep(errs.Optionf("--burst", "needs --arrivals bursts"))

@@ -133,7 +133,7 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	sweepFiles := measure.ReadSweepFiles(&r.Reader, isStudy(r))
 	for _, flag := range []string{"set", "seeds", "results", "json"} {
 		if line.Has("real") && line.Has(flag) {
-			r.Keep(errs.Optionf("--"+flag, "goes without --real"))
+			r.Keep(errs.Optionf("--"+flag, "cannot be combined with --real"))
 		}
 	}
 	if r.Err != nil {
