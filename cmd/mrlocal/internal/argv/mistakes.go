@@ -44,7 +44,7 @@ func unknownLong(name string, flags []Flag) error {
 	case "resume":
 		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; batches, tools and simulations start anew")
 	case "alone", "cost", "heartbeat", "seeds":
-		return errs.Optionf("--"+name, "is of simulated runs; mrlocal sim and sweep have it")
+		return errs.Optionf("--"+name, "only for simulated runs; mrlocal sim and sweep have it")
 	}
 	if n := errs.Nearest(name, longNames(flags)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
