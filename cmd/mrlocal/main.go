@@ -100,7 +100,7 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 	if code, done := shortcut(args, e); done {
 		return code
 	}
-	args = hadoop.SideLast(args)
+	args = hadoop.JobFirst(args)
 	tree := meant(args)
 	line, err := argv.Parse(args, leaves(tree))
 	if err != nil {
