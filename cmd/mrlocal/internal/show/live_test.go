@@ -220,14 +220,14 @@ func BenchmarkBlock(b *testing.B) {
 
 func TestObjectsShowTheState(t *testing.T) {
 	var b bytes.Buffer
-	l := &lines{&b}
+	l := &jsonLines{&b}
 	m := several(3, 14)
 	l.draw(m, 3*time.Second)
 	l.note("mrlocal: a \"note\"\ngoroutine 1:\n")
 	m.apply(&trace.Event{Op: trace.OpJobEnd, Job: 1, A: 1}, texts)
 	l.draw(m, 4*time.Second)
 	l.close(m, 4500*time.Millisecond)
-	(&lines{&b}).close(nil, 0)
+	(&jsonLines{&b}).close(nil, 0)
 	testkit.Golden(t, "testdata/progress.jsonl", b.Bytes())
 	for _, text := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
 		if !json.Valid([]byte(text)) {
