@@ -16,14 +16,14 @@ import (
 )
 
 // lessonOf returns a lesson that is taught at once, and what it writes.
-func lessonOf(t *testing.T, name string) (*class, *bytes.Buffer) {
+func lessonOf(t *testing.T, name string) (*session, *bytes.Buffer) {
 	t.Helper()
 	l, err := lesson.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &bytes.Buffer{}
-	c := &class{Env: command.Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
+	c := &session{Env: command.Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
 	cleanUp, err := c.prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
