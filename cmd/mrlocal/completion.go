@@ -123,6 +123,7 @@ func (c completion) fish() string {
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
 	fmt.Fprintf(&b, "complete -c mrlocal -n __fish_use_subcommand -f -a %s\n", quote(strings.Join(c.words(nil), " ")))
 	for _, cmd := range c.commands {
+		// below is the condition that the line has all words of the path of the command.
 		var seen []string
 		for _, word := range cmd.Path {
 			seen = append(seen, "__fish_seen_subcommand_from "+word)

@@ -153,6 +153,7 @@ func (o *experiments) run(ctx context.Context, all []*bench.Experiment) error {
 	var results []*bench.Result
 	for _, x := range all {
 		r, err := x.Run(ctx, o.seeds)
+		// Isolate runs figures again with single changes, to find why a figure is outside of its band.
 		if err == nil {
 			err = r.Isolate(ctx, o.seeds)
 		}

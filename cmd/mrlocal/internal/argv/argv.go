@@ -254,6 +254,7 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 	case f == nil:
 		s.fail(unknownLong(name, flags))
 		return 0
+	// A flag with Maybe takes a value only after an equals sign, and never the next word.
 	case f.Maybe && attached && value != "":
 		s.set(f, value, given)
 		return 0

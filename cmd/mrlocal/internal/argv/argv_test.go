@@ -12,7 +12,7 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// commands is a small mrlocal with one flag of each form.
+// commands returns the commands of a small mrlocal, which has a flag of each form.
 func commands() []Command {
 	common := []Flag{
 		{Name: "input", Value: true, Repeat: true}, {Name: "sched", Value: true}, {Name: "memory", Value: true},
@@ -225,7 +225,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// plain writes a line in one form: path, --name or --name=value, "--", words.
+// plain formats a line in one form: path, --name or --name=value, "--", words.
 func plain(l Line) []string {
 	args := append([]string(nil), l.Path...)
 	if l.Help {

@@ -30,6 +30,7 @@ func Settings(flag, text string) (s Sweep, err error) {
 	if !ranged {
 		depth, start := 0, 0 // open brackets; where the value begins
 		for i, c := range values + "," {
+			// The comma after the last value, which the loop adds, ends this value too.
 			switch {
 			case c == '[' || c == '{':
 				depth++
@@ -59,6 +60,7 @@ func Settings(flag, text string) (s Sweep, err error) {
 // steps returns the values of a range. from is the text before "..", and rest that after it. text
 // is the whole value of flag, for errors.
 func steps(flag, text, from, rest string) (values []string, err error) {
+	// by is the text of the step or the factor, or "".
 	to, by, factor := rest, "", false
 	if head, tail, ok := strings.Cut(rest, "*"); ok {
 		to, by, factor = head, tail, true

@@ -72,7 +72,7 @@ func streamingArguments(line argv.Line, inputs []string, reducers int, mapOnly b
 	if line.Has("lazy-output") {
 		args = append(args, "-lazyOutput")
 	}
-	// With mapOnly, reducers is 0, which is how hadoop-streaming names a map-only job.
+	// With mapOnly, reducers is 0, with which hadoop-streaming makes a map-only job.
 	if reducers > 0 || mapOnly {
 		args = append(args, "-numReduceTasks", strconv.Itoa(reducers))
 	}
@@ -138,7 +138,7 @@ func spoolInput(o *mrlocal.Options, batch bool) (*disk.TempRoot, error) {
 	at := slices.Index(o.Inputs, "-")
 	root := disk.NewTempRoot(o.TempDirs, 0)
 	switch {
-	case at < 0:
+	case at < 0: // no input is standard input
 		return root, nil
 	case batch || o.Stdin == nil:
 		return root, errs.Optionf("input", "-: there is no standard input for this job; name a file")

@@ -204,11 +204,13 @@ func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove
 	if !s.NeedsCuts() {
 		return func() {}, nil
 	}
+	// Sampling reads HDFS over WebHDFS, whose address the configuration of Hadoop has.
 	if at.Web == "" {
 		if at.Web, err = submit.WebAddress(ctx, s.Hadoop); err != nil {
 			return nil, fmt.Errorf("%w; give --webhdfs HOST:PORT", err)
 		}
 	}
+	// Only the first job of a chain reads the input, so the cuts are those of this job.
 	keys, err := mrlocal.Cuts(ctx, s.Chain[0], s.Reducers, mrlocal.JobOptions{Inputs: s.Inputs, HDFS: at})
 	if err != nil {
 		return nil, err

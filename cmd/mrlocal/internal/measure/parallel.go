@@ -81,6 +81,7 @@ func (p *Plan) each(ctx context.Context, wanted func(run int) bool, simulate Sim
 		}()
 	}
 	err := p.inOrder(ctx, wanted, ends, room, take)
+	// After an error, stop ends the runs that are being made, and no further one starts.
 	stop()
 	group.Wait()
 	return err
@@ -96,6 +97,7 @@ func (p *Plan) inOrder(ctx context.Context, wanted func(run int) bool, ends <-ch
 		}
 		for {
 			f, ok := early[run]
+			// Until this run has ended, other runs that end are kept in early.
 			if !ok {
 				select {
 				case f = <-ends:
@@ -106,7 +108,7 @@ func (p *Plan) inOrder(ctx context.Context, wanted func(run int) bool, ends <-ch
 				continue
 			}
 			delete(early, run)
-			<-room
+			<-room // another run may start
 			if f.err != nil {
 				return f.err
 			}

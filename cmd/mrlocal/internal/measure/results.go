@@ -42,6 +42,7 @@ func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
 	case err != nil:
 		return nil, errs.Optionf("--results", "%s: %v", path, errs.Cause(err))
 	}
+	// whole is the offset at which the next run must be appended.
 	whole, err := p.readResults(r, text)
 	if err != nil {
 		return nil, errs.Optionf("--results", "%s: %v", argv.Quote(path), err)
@@ -144,6 +145,7 @@ func (r *Results) add(p *Plan, t Trial, run *report.Report) error {
 	}
 	var b bytes.Buffer
 	c := csv.NewWriter(&b)
+	// All rows of the run begin with its identity and its figures. The figures of a job follow.
 	head := p.identity(&t, r.key)
 	for _, x := range sampleOf(run) {
 		head = append(head, exact(x))

@@ -296,6 +296,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 		for i, m := range report.Metrics() {
 			x := stats.IntervalOf(s.column(cell, i))
 			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
+			// An interval of differences needs at least two seeds.
 			if cell != s.base(cell) && s.seeds > 1 {
 				d := s.difference(cell, i)
 				f.Difference = &differenceJSON{d.Mean, d.Low, d.High, !d.Has(0)}
@@ -315,6 +316,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 // is the value of -y: a name of the table or of a metric, or speedup; "" is the makespan. Without a
 // swept value, the x axis has the policies. file is the name of the workload file, for the title.
 func (s *Study) Chart(file, y string) *svg.Chart {
+	// -y has short names for some metrics. Any other value is the name of a metric.
 	names := map[string]string{"": "makespan_s", "makespan": "makespan_s", "mean-job": "mean_job_s", "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}
 	metric := metricAt(names[y])
 	if metric < 0 {
@@ -329,6 +331,7 @@ func (s *Study) Chart(file, y string) *svg.Chart {
 	}
 	for cell := range s.cells() {
 		values := s.column(cell, metric)
+		// Each run is compared with the run of the base that has the same seed.
 		if speedup {
 			for i, t0 := range s.column(s.base(cell), metric) {
 				// The bound avoids a division by 0 for a run that takes no time.
@@ -337,6 +340,7 @@ func (s *Study) Chart(file, y string) *svg.Chart {
 		}
 		x := stats.IntervalOf(values)
 		t := s.trial(cell * max(1, s.seeds))
+		// Without a swept value, each policy is a point at its index.
 		p := svg.Point{X: float64(cell % len(s.policies)), Y: x.Mean}
 		name := t.Policy
 		if len(s.dimensions) > 0 {

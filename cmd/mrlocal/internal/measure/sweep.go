@@ -284,6 +284,7 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 	for i := range p.dimensions {
 		fmt.Fprintf(t, "%s\t", p.dimensions[i].flag)
 	}
+	// With --total-slots the reduce slots change too, although they are not a dimension.
 	if p.total > 0 {
 		fmt.Fprint(t, "reduce-slots\t")
 	}
@@ -315,6 +316,7 @@ func (p *Plan) best(rows []SweepRow) string {
 	best, equal := 0, 0
 	next := math.Inf(1) // the shortest makespan that is longer than the best
 	for i := range rows {
+		// A new best row makes the makespan of the old one the next.
 		switch t, least := rows[i].MakespanSeconds, rows[best].MakespanSeconds; {
 		case t < least:
 			best, equal, next = i, 0, least

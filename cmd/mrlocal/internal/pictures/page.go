@@ -135,6 +135,7 @@ func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	if dir != "" {
 		return exportSite(ctx, stderr, dir, line.Words)
 	}
+	// A page without runs is the playground.
 	var runs []*lab.Run
 	for _, path := range line.Words {
 		run, err := lab.Load(path)

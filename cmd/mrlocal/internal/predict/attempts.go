@@ -205,6 +205,7 @@ func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAtte
 		}
 	}
 	slices.Sort(edges)
+	// Between two edges the same attempts are at work, so value is called once for each such period.
 	var core, all []*measuredAttempt
 	for i := 1; i < len(edges); i++ {
 		if edges[i] == edges[i-1] {

@@ -32,6 +32,8 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 	var cold []float64
 	for i := range first.stages {
 		f := stageFit{Stage: workload.Stage{Size: sizeOf(first, i)}}
+		// The first job of a chain is submitted some time after the start of the run. Later ones follow
+		// the job before.
 		if i == 0 {
 			var starts []float64
 			for _, r := range runs {
@@ -39,6 +41,8 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 			}
 			f.Start = toTime(median(starts))
 		}
+		// reduceFixed comes before division, which subtracts the fixed time. mapFixed and tasks
+		// need the times of all divisions.
 		f.divide(runs, i)
 		f.reduceFixed()
 		for n := range f.groups {
@@ -113,6 +117,8 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 	// The last map of a file has a smaller input, so the means are compared.
 	mean := func(s *stageOf) float64 { return float64(s.InputBytes) / float64(s.Maps) }
 	slices.SortStableFunc(all, func(a, b stageOf) int { return cmp.Compare(mean(&a), mean(&b)) })
+	// The runs are sorted by the mean input of a map. A run that is too far above the first run of
+	// the last group begins a new group.
 	for _, s := range all {
 		if n := len(f.groups); n == 0 || mean(&s) > sameDivision*f.groups[n-1].mapBytes {
 			f.groups = append(f.groups, group{mapBytes: mean(&s)})
@@ -206,6 +212,7 @@ func (f *stageFit) division(g *group) workload.Division {
 		if s.InputBytes > 0 {
 			ratios = append(ratios, float64(s.copied)/float64(s.InputBytes))
 		}
+		// The mean of a run counts, because reduces of one run may have parts of different sizes.
 		if times := s.times(trace.Reduce); len(times) > 0 && s.reduceMiB() > 0 {
 			perMiB = append(perMiB, max(0, mean(times)-f.Reduce.Fixed.Seconds())/s.reduceMiB())
 		}
@@ -329,6 +336,7 @@ func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 	var ratios, warm []float64
 	var cpu, seconds float64
 	f.each(kind, func(_ *stageOf, a *measuredAttempt, expected float64) {
+		// Only attempts that ran alone show what a task needs by itself.
 		if math.Round(a.concurrent) != 1 {
 			return
 		}
@@ -365,12 +373,15 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 		if k < 2 || a.first {
 			return
 		}
+		// by[k-2] has the relative times of attempts with k at work.
 		for len(by) < k-1 {
 			by = append(by, nil)
 		}
+		// had is the time that the attempt would have taken with a core of its own.
 		had := s.run.integrate(a, func(core, _ []*measuredAttempt) float64 { return f.share(core, kind) })
 		by[k-2] = append(by[k-2], had/expected)
 	})
+	// A factor is the median with k at work divided by that alone, and at least 1.
 	all := []ppm.Share{ppm.One}
 	for _, ratios := range by {
 		// If there are too few attempts for this number, the factor of one fewer is used.

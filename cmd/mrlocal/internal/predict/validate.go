@@ -78,6 +78,7 @@ const (
 // simulated, with one seed and one speed of the machine for all policies. So the speed cannot
 // change the order of the policies. The first error of a run ends it.
 func (c *Comparison) Compare() (*Validation, error) {
+	// all and unscaled are by policy. unscaled has the simulated runs without scaling.
 	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
 	first := c.Measured.Probe
 	// alone and whole have, for each turn, the mean time of the probe divided by that of the
@@ -89,6 +90,7 @@ func (c *Comparison) Compare() (*Validation, error) {
 		var real []*report.Report
 		var turnAlone, turnWhole []float64
 		for _, name := range c.Policies {
+			// A real run is made again if the speed of the machine has changed too much during it.
 			for try := 1; ; try++ {
 				done, err := c.Real(name)
 				if err != nil {
@@ -106,6 +108,7 @@ func (c *Comparison) Compare() (*Validation, error) {
 					}
 					drifted++
 				}
+				// The probes before and after the run belong to the speed of this turn.
 				real = append(real, done)
 				for _, p := range []workload.Probe{was, is} {
 					one, all := p.Slower(first)
@@ -257,6 +260,7 @@ func Validate(f *workload.File, all []Runs) *Validation {
 // rank sets the fields of v that compare the order of the policies and the best policy.
 func (v *Validation) rank() {
 	all := v.Policies
+	// Each pair of policies is looked at once.
 	for i := range all {
 		for n := range all[:i] {
 			a, b := &all[n], &all[i]
@@ -280,6 +284,8 @@ func (v *Validation) rank() {
 	real, sim := least(func(p *Policy) float64 { return p.Real }), least(func(p *Policy) float64 { return p.Sim })
 	v.RealBest, v.SimBest = real.Name, sim.Name
 	v.BestAgrees = real == sim
+	// The intervals of two policies overlap if the low end of the slower one is below the high end
+	// of the best.
 	for i := range all {
 		v.BestTies = v.BestTies || &all[i] != real && all[i].RealLow <= real.RealHigh
 	}

@@ -74,12 +74,13 @@ func Watch(parent context.Context, exit func(code int)) (ctx context.Context, st
 	}
 	signal.Ignore(syscall.SIGPIPE)
 	signal.Notify(caught, signals...)
-	over := make(chan struct{})
+	over := make(chan struct{}) // closed by stop
 	go func() {
 		select {
 		case s := <-caught:
 			cause := Interrupted{s}
 			cancel(cause)
+			// Now the run cleans up, and main calls stop.
 			select {
 			case <-time.After(graceTime):
 				exit(cause.ExitCode())

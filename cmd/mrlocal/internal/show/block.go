@@ -208,6 +208,7 @@ func (b *block) slots(m *model, now time.Duration, lines int) {
 		if lines <= 1 {
 			room -= len(" +1000000")
 		}
+		// 2 columns: a space before the cell of another tracker, and the cell.
 		if left > 0 || b.column+2 > room && lines <= 1 {
 			left++
 			continue

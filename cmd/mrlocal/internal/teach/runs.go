@@ -116,6 +116,7 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 	if o.Config, o.Policy, err = c.lesson.Setup(i); err != nil {
 		return err
 	}
+	// Lower is also what the simulator calls, so both have the same jobs and configuration.
 	config, submissions := f.Lower(o.Config)
 	o.Config, o.Events, o.NoGrowth = config, &t.file, c.lesson.Runs[i].NoGrowth
 	watch := func(s *trace.Stream) { s.Attach(t) }

@@ -78,6 +78,7 @@ func runCount(ctx context.Context, c *Call) (int, error) {
 	if o.CSV {
 		return 0, c.countCSV(ctx, o, files)
 	}
+	// If most lines differ, sorting them is faster than a table that finds few lines again.
 	o.Different = areDifferent(files, o.ZeroEnded)
 	chain, err := count.New(o)
 	if err != nil {

@@ -120,7 +120,7 @@ func (w *walker) byTime(roots []string, time clock) {
 	yield := w.yield
 	// The walk first collects all files.
 	w.yield = func(path string) bool {
-		f := file{path: path, nanos: math.MinInt64}
+		f := file{path: path, nanos: math.MinInt64} // standard input keeps this time, so it comes first
 		if path != "-" {
 			info, err := os.Stat(path)
 			if err == nil {

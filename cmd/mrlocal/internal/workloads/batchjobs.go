@@ -119,6 +119,7 @@ func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 	if r.Err != nil {
 		return b.at(job.ListedJob, r.Err)
 	}
+	// In the options, standard output and a missing output are the same, so the arg itself decides.
 	file, _ := line.Value("output-file")
 	job.stdout = file == "-"
 	// With several policies, the engine gets a name that ends in the name of a policy. So the

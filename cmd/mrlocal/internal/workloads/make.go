@@ -251,6 +251,7 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	r := reader{flags}
 	by := source.Scaling{Bytes: r.factor("bytes", 0, false), Time: r.factor("time", 0, false), Jobs: r.Count("jobs", 1, 1_000_000_000)}
 	cluster, tasks := r.common()
+	// The flag that names a trace also names its format, so there must be exactly one such flag.
 	formats := map[string]func(string, io.Reader) (*source.Set, error){"swim": source.SWIM, "sls": source.SLS, "history": source.History}
 	format := ""
 	var paths []string
@@ -262,6 +263,7 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 			r.Keep(errs.Optionf("--"+format+", --"+name, "one format at a time"))
 		}
 		format = name
+		// Positional words are further files of the same format.
 		paths = append(r.Line.Values(name), r.Line.Words...)
 	}
 	if format == "" {
@@ -273,6 +275,7 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
+	// Each history has the jobs of one file. Join puts all of them into one workload.
 	var sets []*source.Set
 	for _, path := range paths {
 		s, err := read(path, stdin, formats[format])
@@ -285,6 +288,7 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The notes become comments at the top of the file.
 	all.Notes = append([]string{made(r.Line, "import")}, all.Notes...)
 	all.Scale(by)
 	return file(all, cluster, tasks)

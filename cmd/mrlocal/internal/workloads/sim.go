@@ -200,6 +200,8 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// A study keeps only figures. The reports are kept only for --report, because there may be very
+	// many.
 	code := command.Done
 	var reports []*report.Report
 	study, err := p.Study(ctx, nil, s.simulate(p, files), show.NewNotes(e.Stderr).Note, func(r *report.Report) {
