@@ -1,6 +1,6 @@
-// Package command holds the parts that several commands of mrlocal share: the type of a command,
-// its streams, the exit codes, and the common flags with the options that they set. It also lists
-// the jobs of run with their flags (Jobs).
+// Package command holds the parts that several commands of mrlocal share. They are the type of a
+// command, its streams, the exit codes, and the common flags with the options that they set. It also
+// lists the jobs of run with their flags (Jobs).
 //
 // A function whose name ends in Flags lists flags, for the parser and the help. A method of
 // Reader, or a function whose name begins with Read, reads the values of these flags. Reading goes on

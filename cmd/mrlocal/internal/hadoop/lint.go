@@ -39,6 +39,7 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		usage(stdout)
 		return 0
 	}
+	// An error in the arguments leaves nothing to check. It is reported below.
 	var found []string
 	if err == nil {
 		// Findings from the arguments alone come first, then those from runs of the job.
@@ -81,6 +82,7 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 	if first == "" || err != nil {
 		return found, err
 	}
+	// Hadoop sorts by key only, so a job must give the same result with the values in any order.
 	for _, order := range []struct {
 		streaming.ValueOrder
 		words string

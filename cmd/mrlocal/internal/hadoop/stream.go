@@ -101,6 +101,7 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		}
 		return stream.WriteCuts(e.Stdout, keys)
 	}
+	// Only a job with a total order over several reduces has cuts.
 	if path != "" {
 		if o.Cuts, err = stream.ReadCuts(path); err != nil {
 			return err

@@ -57,6 +57,7 @@ func submitFlags() []argv.Spec {
 // the program describes its chain.
 func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
+	// For a program, the word after submit is its path and not the name of a job.
 	if job == programWord {
 		program := r.Path("binary")
 		if job, build = "", func() (jobs.Chain, error) { return submit.Program(program) }; program == "" {
@@ -102,6 +103,7 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	if _, err := submit.New(s); err != nil {
 		return err
 	}
+	// The inputs and the output lie on the cluster, so no local file can collide with the report.
 	file, err := (&process.Work{Stdout: e.Stdout}).Open("report", reportPath)
 	if err != nil {
 		return err
@@ -196,10 +198,9 @@ func printPlan(e command.Env, s submit.Options, line argv.Line) error {
 	return err
 }
 
-// sampleCuts samples the input of a job with a total order over several reduces, and writes the
-// cuts to a temporary file, whose path it puts into s.Cuts. The caller must call remove after the
-// job, which removes the file. For a job that needs no cuts, sampleCuts does nothing. at is how to
-// reach HDFS.
+// sampleCuts samples the input of a job with a total order over several reduces. It writes the cuts to
+// a temporary file and sets s.Cuts to its path. The caller must call remove after the job, which
+// removes the file. For a job that needs no cuts, sampleCuts does nothing. at is how to reach HDFS.
 func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove func(), err error) {
 	if !s.NeedsCuts() {
 		return func() {}, nil

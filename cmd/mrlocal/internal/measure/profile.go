@@ -76,9 +76,9 @@ func (t tracker) demand(phases []report.Usage, names ...string) (d report.Demand
 	return d
 }
 
-// profileText returns the text that mrlocal profile prints: comments with the makespans of all
-// runs, then the profile of each job of the chain in the fastest run, in the form of a workload
-// file.
+// profileText returns the text that mrlocal profile prints, in the form of a workload file. It begins
+// with comments that have the makespans of all runs. Then comes the profile of each job of the chain,
+// from the fastest run.
 func profileText(runs []*report.Report, cpus int) []byte {
 	var b bytes.Buffer
 	best := fastest(runs)

@@ -312,8 +312,8 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 	return err
 }
 
-// Chart returns a chart of one metric: a line for each series, with a band of the 95 % intervals. y
-// is the value of -y: a name of the table or of a metric, or speedup; "" is the makespan. Without a
+// Chart returns a chart of one metric: a line for each series, with a band of the 95 % intervals. y is
+// the value of -y, a name of a metric or speedup. If it is "", the metric is the makespan. Without a
 // swept value, the x axis has the policies. file is the name of the workload file, for the title.
 func (s *Study) Chart(file, y string) *svg.Chart {
 	// -y has short names for some metrics. Any other value is the name of a metric.

@@ -3,9 +3,9 @@
 // runs.
 //
 // A Profiler (mrlocal profile WORKLOAD) runs each job alone, with 1, 2, ... slots. Fit turns the
-// attempts of these runs into a workload.Stage for each job of a chain: the time of a task alone as
-// a function of bytes, its spread, and how much slower tasks are while others run. A Comparison
-// (mrlocal validate) makes real runs of a file, simulates each of them, and returns a Validation.
+// attempts of these runs into a workload.Stage for each job of a chain. A stage has the time of a task
+// alone as a function of bytes, its spread, and the slowdown by other tasks. A Comparison (mrlocal
+// validate) makes real runs of a file, simulates each of them, and returns a Validation.
 //
 // The speed of a machine that others use too changes from minute to minute. A speed probe, a fixed
 // amount of work, is measured between the runs. Its times say how fast the machine was, and all
@@ -189,9 +189,9 @@ func (r *Run) setConcurrency() {
 	}
 }
 
-// integrate returns the integral of value over the work of attempt a, in seconds, at the middle
-// speed of the machine. value gets the attempts that are at work at a moment: those on the core of
-// a, and all attempts. Both lists contain a, and are valid only during the call.
+// integrate returns the integral of value over the work of attempt a, in seconds, scaled to the middle
+// speed of the machine. value gets the attempts that are at work at a moment. core has those on the
+// core of a, and all has all of them. Both contain a, and are valid only during the call.
 func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAttempt) float64) (sum float64) {
 	// value changes only where an attempt starts or ends. edges has these moments within the work of a.
 	var beside []*measuredAttempt

@@ -201,9 +201,9 @@ func (f *stageFit) mapFixed() {
 	f.Map.Fixed = max(0, a.Map-time.Duration(max(0, slope)*float64(a.MapBytes))).Round(time.Microsecond)
 }
 
-// division returns the figures of a group, as medians over its runs: the time of a map, the bytes
-// of map output for each byte of input, and the time of a reduce for each MiB, without its fixed
-// time.
+// division returns the figures of a group, as medians over its runs. They are the time of a map, the
+// bytes of map output for each byte of input, and the time of a reduce for each MiB. The time of a
+// reduce is without its fixed part.
 func (f *stageFit) division(g *group) workload.Division {
 	var maps, perMiB, ratios []float64
 	for i := range g.runs {
@@ -231,9 +231,8 @@ func (f *stageFit) division(g *group) workload.Division {
 	return d
 }
 
-// describe sets the figures of a division that are only for readers of the file, and that the simulator
-// does not use: the ratio of combined records, the bytes written for each byte read, and the times of
-// the phases.
+// describe sets the figures of a division that only people read, and that the simulator ignores. They
+// are the ratio of combined records, the bytes written for each byte read, and the times of the phases.
 func (f *stageFit) describe(d *workload.Division, g *group) {
 	var combined, written []float64
 	var parts [2]partTimes // by kind
@@ -329,9 +328,9 @@ func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *measuredAttempt,
 	}
 }
 
-// tasks sets the figures of t that do not depend on the division: the share of a core that tasks of
-// this kind use, the spread of their times, and the slowdown. It divides each time by the expected
-// one, so that tasks of different sizes can be compared.
+// tasks sets the figures of t that do not depend on the division. They are the share of a core that
+// tasks of this kind use, the spread of their times, and the slowdown. It divides each time by the
+// expected one, so that tasks of different sizes can be compared.
 func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 	var ratios, warm []float64
 	var cpu, seconds float64

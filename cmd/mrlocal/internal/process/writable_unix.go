@@ -11,9 +11,9 @@ import (
 // writable returns the error of the system if the process may not write to path. It changes nothing.
 func writable(path string) error { return unix.Access(path, unix.W_OK) }
 
-// create creates or truncates a file. It opens a pipe or device in blocking mode. Otherwise a write
-// to a pipe that is opened again, such as /dev/stdout, may wait in the poller of the runtime for
-// ever after the reader has closed the pipe.
+// create creates or truncates a file. It opens a pipe or device, such as /dev/stdout, in blocking mode.
+// Otherwise a write may wait in the poller of the runtime for ever after the reader has closed the
+// pipe.
 func create(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

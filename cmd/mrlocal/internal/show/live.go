@@ -60,8 +60,8 @@ func (l *live) draw(m *model, now time.Duration) {
 	_, _ = l.w.Write(l.shown)
 }
 
-// frame appends to text a drawing, the erasing of what an older and higher block has left below,
-// and the movement of the cursor back to the start.
+// frame appends a drawing to text. It also appends the sequences that erase the rest of an older and
+// higher block, and that move the cursor back to the start.
 func (l *live) frame(text, drawing []byte) []byte {
 	text = append(append(append(text, '\r'), drawing...), "\x1b[J\r"...)
 	if up := bytes.Count(drawing, []byte("\n")); up > 0 {

@@ -66,8 +66,8 @@ func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, e
 	return picked, nil
 }
 
-// slots returns the number of slots from which the user may choose: one more than the highest
-// number of a home slot or of a slot that ran an attempt.
+// slots returns the number of slots from which the user may choose. These are all slots up to the last
+// one that is a home slot or that ran an attempt.
 func (t *lessonRun) slots() (n int) {
 	for _, lane := range t.model.Lanes {
 		if !lane.Extra {

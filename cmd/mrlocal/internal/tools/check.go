@@ -75,9 +75,9 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	return s.judge(ctx, order, f, inOrder, free, least)
 }
 
-// judge takes the blocks of f in the order of the file, waits until each is checked, and returns the
-// exit code: 1 if a line is out of order, else 0. With -c it also reports that line. It returns each
-// block to free.
+// judge returns the exit code: 1 if a line of f is out of order, else 0. With -c it also reports that
+// line. It takes the blocks in the order of the file, waits until each is checked, and returns it to
+// free.
 func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, blocks <-chan *checkedBlock, free chan<- *checkedBlock, least int) (int, error) {
 	var before sort.Line // the last line of the block before; a copy, because that block is reused
 	var text, key []byte // the memory of before

@@ -133,7 +133,7 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			return err
 		})
 		err = errors.Join(err, files.CloseEvents(i))
-		// done is nil if the engine has refused the run, so that nothing was started. After a signal no
+		// If done is nil, the engine has refused the run, and nothing was started. After a signal no
 		// further policy runs.
 		if done == nil || ctx.Err() != nil {
 			return 0, err

@@ -215,6 +215,7 @@ func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 	if r.Line.Has("slack") && o.Deadlines == 0 {
 		r.Keep(errs.Optionf("--slack", "needs --deadlines"))
 	}
+	// The cluster and the size of tasks set the numbers of tasks and the deadlines of the jobs.
 	o.Cluster, o.Tasks = r.common()
 	if r.Err == nil && len(r.Line.Words) > 0 {
 		r.Keep(errs.Optionf(argv.Quote(r.Line.Words[0]), "one word too many; generate reads no file"))

@@ -207,6 +207,7 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 			return nil, nil, err
 		}
 		run.Seed = t.Seed
+		// options makes a new policy, so runs on other goroutines do not share its state.
 		o, err := run.options(f, t.Policy)
 		if err != nil {
 			return nil, nil, err

@@ -134,6 +134,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 	if err != nil {
 		return 0, err
 	}
+	// The profiler replaces slots and policy, so of the file it needs only the jobs.
 	_, submissions := b.file.Lower(b.Config)
 	p := predict.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: noteUnless(e, quiet)}
 	text, err := p.Profile(ctx)
