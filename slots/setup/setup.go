@@ -165,7 +165,7 @@ func (c *Config) Check(jobs int) error {
 	for _, f := range c.Faults {
 		switch {
 		case f.At < 0 || f.Fail < 0 || f.Task < 0:
-			return errs.Optionf("Options.Faults", "a negative number")
+			return errs.Optionf("Options.Faults", "a time, a task or a number of failures is negative")
 		case f.Tracker >= c.Trackers:
 			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
@@ -265,7 +265,7 @@ func (s *Submission) Check(jobs int) error {
 	case s.Weight < 0:
 		return errs.Optionf("weight", "must be above 0")
 	case s.Priority < slots.VeryLow || s.Priority > slots.VeryHigh:
-		return errs.Optionf("priority", "%d is none", s.Priority)
+		return errs.Optionf("priority", "%d is not between %d and %d", s.Priority, slots.VeryLow, slots.VeryHigh)
 	}
 	for _, a := range s.After {
 		if a < 0 || a >= jobs {
