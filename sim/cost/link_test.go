@@ -34,8 +34,8 @@ func (r *wireReader) there(at *big.Rat) *big.Rat {
 	return rat(int64(r.f.Copying(n)))
 }
 
-// settle steps from one moment at which something changes to the next.
-func (w *wire) settle(now time.Duration) {
+// runTo steps from one moment at which something changes to the next.
+func (w *wire) runTo(now time.Duration) {
 	for end := rat(int64(now)); ; {
 		until, active := end, int64(0)
 		for _, r := range w.readers {
@@ -96,11 +96,11 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 				x.until(x.now + time.Duration(draw("pause", 0, 300)))
 			case op < 6 && f.There < f.Maps:
 				f.Add(x.now, slots.TaskID(id), 0)
-				x.settle()
+				x.runTo()
 			case op < 9:
 				x.link.join(x.now, int32(i), f, id)
 				x.wire.readers = append(x.wire.readers, &wireReader{slot: id, f: f, started: x.now, done: rat(0), waited: rat(0), whole: -1})
-				x.settle()
+				x.runTo()
 			case len(x.wire.readers) > 0 && draw("leaves", 0, 1) == 0:
 				x.leave(x.wire.readers[draw("who", 0, len(x.wire.readers)-1)], flows)
 			case f.There > 0 && !f.Complete():
@@ -112,7 +112,7 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 				flows[i].Add(x.now, 0, 0)
 			}
 		}
-		x.settle()
+		x.runTo()
 		x.until(x.now + time.Minute)
 		for len(x.wire.readers) > 0 {
 			x.leave(x.wire.readers[0], flows)
@@ -132,10 +132,10 @@ type linkTest struct {
 	reported map[slots.SlotID]time.Duration
 }
 
-// settle is an operation at this instant.
-func (x *linkTest) settle() {
-	x.link.settle(x.now)
-	x.wire.settle(x.now)
+// runTo is an operation at this instant.
+func (x *linkTest) runTo() {
+	x.link.runTo(x.now)
+	x.wire.runTo(x.now)
 	for _, id := range x.link.done {
 		x.reported[id] = x.now
 	}
@@ -150,7 +150,7 @@ func (x *linkTest) until(t time.Duration) {
 			x.rt.Fatalf("at %d the next look is at %d", x.now, next)
 		}
 		x.now = min(t, next)
-		x.settle()
+		x.runTo()
 		if next >= t {
 			return
 		}
@@ -187,7 +187,7 @@ func (x *linkTest) leave(r *wireReader, flows []Flow) {
 // would have without it at most.
 func (x *linkTest) lose(i int32, f *Flow, task slots.TaskID) {
 	started := map[slots.SlotID]time.Duration{}
-	x.settle()
+	x.runTo()
 	f.Drop(f.There-1, func(a *Available) bool { return a.Task == task })
 	for _, r := range x.wire.readers {
 		started[r.slot] = r.started
@@ -195,11 +195,11 @@ func (x *linkTest) lose(i int32, f *Flow, task slots.TaskID) {
 			continue
 		}
 		alone := wire{at: rat(int64(r.started)), readers: []*wireReader{{f: f, done: rat(0), waited: rat(0), whole: -1}}}
-		alone.settle(x.now)
+		alone.runTo(x.now)
 		if done := alone.readers[0].done; done.Cmp(r.done) < 0 {
 			r.done = done
 		}
 	}
 	x.link.cut(x.now, i, func(id slots.SlotID) time.Duration { return started[id] })
-	x.settle()
+	x.runTo()
 }

@@ -54,7 +54,7 @@ func (f *fluid) level() {
 	}
 }
 
-func (f *fluid) settle(now time.Duration) {
+func (f *fluid) runTo(now time.Duration) {
 	f.level()
 	for _, t := range f.tasks {
 		t.left.Sub(t.left, new(big.Rat).Mul(t.rate, rat(int64(now-f.at))))
@@ -112,7 +112,7 @@ func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 				if p.speed, f.speed = whole, rat(1); half {
 					p.speed, f.speed = whole/2, big.NewRat(1, 2)
 				}
-				p.run(now, p.speed)
+				p.setSpeed(now, p.speed)
 			case op < 6 || len(f.tasks) == 0:
 				limit := rapid.SampledFrom(caps).Draw(rt, "cap")
 				if capacity > 0 {
@@ -130,7 +130,7 @@ func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 					next = now + (next-now)/2
 				}
 				now = next
-				f.settle(now)
+				f.runTo(now)
 				var got []int64
 				p.due(now, func(id int32) { got = append(got, int64(id)) })
 				slices.Sort(got)
