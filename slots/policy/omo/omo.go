@@ -72,7 +72,7 @@ type scheduler struct {
 	given float64 // F_o, if a test knows it; 0: the monitor's
 
 	monitor monitor
-	jobs    []standing
+	jobs    []jobState
 	live    []slots.JobID // active jobs, and those that ended since the last look
 	active  int           // D
 	stale   bool          // estimates changed since all jobs were ranked by them
@@ -89,8 +89,8 @@ type scheduler struct {
 	fair  slots.Ranking[owed]
 }
 
-// standing is what a job's rank depends on besides the View.
-type standing struct {
+// jobState is what a job's rank depends on besides the View.
+type jobState struct {
 	account  account
 	active   bool
 	asked    int32 // the number of what its maps request; only with containers of resources
