@@ -11,7 +11,7 @@ import (
 	"mrlocal/slots"
 )
 
-// wire is a link taken literally: every reduce by itself, in fractions.
+// wire is a slow, exact model of a link: it computes every reduce by itself, in fractions.
 type wire struct {
 	at      *big.Rat
 	readers []*wireReader
@@ -77,9 +77,9 @@ func (w *wire) runTo(now time.Duration) {
 	}
 }
 
-// TestALinkIsTheFluidThatItStandsFor: outputs of three jobs come and are lost, and
-// reduces begin, are taken out and end. For each, the link says to the nanosecond when
-// its copy is complete, and how long it has waited.
+// TestALinkIsTheFluidThatItStandsFor compares a link with a wire. Outputs of three jobs come and
+// are lost; reduces begin, are taken out and end. For each reduce the link gives the end of the
+// copy and the time of waiting to the nanosecond.
 func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
@@ -142,7 +142,7 @@ func (x *linkTest) runTo() {
 	x.link.done = x.link.done[:0]
 }
 
-// until lets time pass, and looks when the link says so.
+// until lets time pass, and handles the Looks of the link.
 func (x *linkTest) until(t time.Duration) {
 	for looks := 0; ; looks++ {
 		next := x.link.next()
@@ -183,8 +183,8 @@ func (x *linkTest) leave(r *wireReader, flows []Flow) {
 	}
 }
 
-// lose loses an output: who copied it, or what came after it, has copied what it
-// would have without it at most.
+// lose loses an output. A reduce that copied it, or outputs after it, keeps at most as much as it
+// could have copied of the others.
 func (x *linkTest) lose(i int32, f *Flow, task slots.TaskID) {
 	started := map[slots.SlotID]time.Duration{}
 	x.runTo()
