@@ -479,9 +479,9 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	return t.Flush()
 }
 
-// durations returns a column of times in seconds, all with the same number of decimals: none
-// if no time has a fraction, one if a time is 1000 s or more, else three. Simulated times are
-// often whole seconds.
+// durations returns a column of times in seconds, all with the same number of decimals. There
+// are none if no time has a fraction, one if a time is 1000 s or more, and three otherwise.
+// Simulated times are often whole seconds.
 func durations(reports []*Report, of func(r *Report) float64) (column []string) {
 	digits, most := 0, 0.0
 	for _, r := range reports {

@@ -1,5 +1,5 @@
-// Package sim runs a workload file in virtual time: with the same slots.Ledger, the
-// same policies, events and report as a real run, on a cluster of any size.
+// Package sim runs a workload file in virtual time, on a cluster of any size. It uses the same
+// slots.Ledger, policies, events and report as a real run.
 //
 // Run takes queued events from one queue, ordered by time and sequence (sim/cost):
 // submissions, ends of attempts, completed copies, faults, heartbeats. It gives the
@@ -236,7 +236,8 @@ func (d *driver) ask() error {
 	return nil
 }
 
-// askAll asks for orders for all trackers. At heartbeat 0 it asks again as long as obey says so.
+// askAll asks for orders for all trackers. At heartbeat 0 it asks again as long as obey returns
+// true.
 // With heartbeats a slot that a kill has freed waits for the next heartbeat of its tracker.
 func (d *driver) askAll() error {
 	if d.woken {

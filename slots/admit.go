@@ -6,8 +6,8 @@ import "mrlocal/trace"
 // that is full. It has no pending tasks as long as it waits. When a job ends, the Ledger
 // admits the first waiting job in FIFO order (priority, submission).
 //
-// Hadoop 1.0.3, FairScheduler.updateRunnability, decides anew at every update which jobs
-// may run. A job of higher priority then takes the place of a running one, which gets no
+// Hadoop 1.0.3, FairScheduler.updateRunnability, decides at every update which jobs may run.
+// A job of higher priority then takes the place of a running one, which gets no
 // more tasks. Here an admitted job stays admitted, because a limit bounds how many jobs hold
 // resources. A job that gets no more tasks half-way would hold its resources longest.
 

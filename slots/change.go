@@ -228,9 +228,8 @@ func (l *Ledger) addPool(c Pool) *ledgerPool {
 // or on any slot if it lends.
 func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.traits.Lends || s.Extra || s.Home == Map }
 
-// retally updates everything that depends on the capacity and the running tasks of a
-// tracker: its tally, its room for reduces, the totals of both, and its place in the sets of
-// trackers with free slots.
+// retally updates what depends on the capacity and the running tasks of a tracker: its tally
+// and its room for reduces, the totals of both, and the sets of trackers with free slots.
 func (l *Ledger) retally(t *tracker) {
 	before, keeps := t.tally, t.reduceRoom
 	t.tally, t.reduceRoom = l.traits.Weights.TallyOf(t.cap, t.running), l.reduceRoom(t.cap)

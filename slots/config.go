@@ -76,9 +76,9 @@ type Pool struct {
 	FIFO       bool   `json:"fifo,omitempty"`             // its jobs are ordered by priority and submission, not by fair share
 	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
 
-	// Preemption timeouts (Hadoop 1.0.3, FairScheduler.tasksToPreempt). In two cases the
-	// policy may kill tasks of other pools for this pool: it has been below its min share
-	// for PreemptAfter, or below half of its fair share for FairPreemptAfter. 0: never.
+	// Preemption timeouts (Hadoop 1.0.3, FairScheduler.tasksToPreempt). The policy may kill
+	// tasks of other pools if this pool has been below its min share for PreemptAfter, or
+	// below half of its fair share for FairPreemptAfter. 0: never.
 	PreemptAfter     time.Duration `json:"preempt_after_ns,omitempty"`
 	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
 }

@@ -35,7 +35,7 @@ type Beaten struct {
 // not name more.
 const MostBeaten = 8
 
-// Why is what a grant or a kill depended on: numbers in the terms of the paper, and
+// Why has the reasons of a grant or a kill: numbers in the terms of the paper, and the
 // candidates that were not chosen, the best ones first.
 type Why struct {
 	Numbers []Number
@@ -75,8 +75,8 @@ type explaining struct {
 	declined []Declined
 }
 
-// Explain makes the Ledger call f with every answer of the policy from now on: each grant
-// that the policy asks for, each attempt that it has killed, and the end of each visit. The
+// Explain makes the Ledger call f with every answer of the policy from now on. Answers are
+// the grants that the policy asks for, the attempts that it kills, and the ends of visits. The
 // explanation, and all that it points to, is valid during the call. f must not call methods
 // of the Ledger that change it. If f is nil, explanations are off.
 func (l *Ledger) Explain(f func(e *Explanation)) {

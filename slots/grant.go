@@ -100,8 +100,8 @@ func (l *Ledger) overAllowance(k Kind) bool {
 }
 
 // slotFor returns the free slot that g asks for, or nil if it is not free on the visited
-// tracker. If the policy named none, slotFor prefers a slot of the task's own kind, then an
-// extra slot, then one of the other kind, and of several the lowest id. Under slot weights
+// tracker. If the policy named none, a slot of the task's own kind comes first, then an extra
+// slot, then one of the other kind. Of several it takes the lowest id. Under slot weights
 // extra slots come last: they are for light tasks that use the weight left by heavy ones.
 func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	t := &l.trackers[l.visited]

@@ -15,8 +15,8 @@ import "mrlocal/trace"
 //     waiting reduce may take a map-capable slot. Otherwise the policy could give the slot
 //     back to the reduce.
 //
-// A free slot may be of no use: the pending map failed on its tracker, or the policy keeps
-// maps off it because of its percentages or its even load. So part 2 also applies if only
+// A free slot may be of no use. For example, the pending map failed on its tracker, or the
+// percentages or the even load of the policy keep maps off it. So part 2 also applies if only
 // waiting reduces run and every tracker was visited in vain (stuck). The Ledger may then
 // kill a reduce on a draining slot. No map can have that slot, but a policy that counts
 // tasks lets a map start once the reduce has ended.
@@ -91,9 +91,9 @@ func (l *Ledger) guard() {
 // beforeSort reports whether the reduce on s has only copied so far.
 func (s *ledgerSlot) beforeSort() bool { return s.phase < PhaseSort || s.phase == PhaseHeld }
 
-// stuck reports whether the run cannot go on by itself: every tracker was visited since the
-// last change and got nothing, only waiting reduces run, and the policy has asked for no
-// wake-up.
+// stuck reports whether the run cannot go on by itself. Three conditions hold then: every tracker
+// was visited since the last change and got nothing, only waiting reduces run, and the policy has
+// asked for no wake-up.
 func (l *Ledger) stuck() bool {
 	return int(l.idleVisits) >= len(l.trackers) && l.wake < 0 && l.total.waiting == l.total.running[Reduce]
 }

@@ -105,7 +105,7 @@ func (l *Ledger) blacklisted(j *ledgerJob, at TrackerID) bool {
 }
 
 // relist sets how many slots of each home kind are open on trackers whose state on the
-// graylist has changed: 0 to take them out of service, or a large number to open all. Running
+// graylist has changed. 0 takes them out of service, and a large number opens all. Running
 // attempts go on, and their slots close when they end.
 func (l *Ledger) relist(trackers []int32, open int) {
 	for _, t := range trackers {

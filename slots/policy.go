@@ -256,8 +256,8 @@ func (d *Decision) WakeAt(t time.Duration) {
 }
 
 // Probe asks the driver to report the progress of all running attempts once, before the
-// first Assign at or after time t, counted from the start of the run. A Probe does not lead
-// to an Assign by itself. The earliest such time counts. Drivers report progress only after
+// first Assign at or after time t. t counts from the start of the run; the earliest such time
+// counts. A Probe does not lead to an Assign by itself. Drivers report progress only after
 // a Probe. A driver with heartbeats then reports it at each heartbeat.
 func (d *Decision) Probe(t time.Duration) {
 	if o := &d.l.orders; o.Probe < 0 || t < o.Probe {

@@ -184,7 +184,7 @@ func (d *Decoder) end() error {
 	if string(hash) != want || string(events) != strconv.FormatUint(d.count, 10) {
 		return ErrChanged
 	}
-	// A whole file may be followed by another file, or by lines that somebody has added.
+	// A second file, or lines that were added later, may follow the last line.
 	if _, err := d.next(); err != io.EOF {
 		return &SyntaxError{d.line, errAfterEnd}
 	}

@@ -12,7 +12,7 @@ import (
 //
 //	max(s + D/B, max over outputs e of t_e + (D - D_before_e)/B)
 //
-// where t_e is the time at which e became available, D the number of bytes that one reduce
+// where t_e is the time at which e became available. D is the number of bytes that one reduce
 // copies in all, and D_before_e the number of bytes that became available before e. The
 // second term does not depend on the reduce, and
 //

@@ -109,9 +109,9 @@ func (c *Cluster) Unlist(lost func(tracker int32) bool) (back []int32) {
 }
 
 // exceeds reports whether a tracker with this number of faults goes onto the graylist (Hadoop
-// 1.0.3, JobTracker.FaultyTrackersInfo.exceedsFaults). Three conditions must hold: the faults
-// are at least mostBlacklists, they are more than 1.5 times those of an average tracker, and
-// less than half of the cluster is on the graylist. Lost trackers do not count.
+// 1.0.3, JobTracker.FaultyTrackersInfo.exceedsFaults). The faults must be at least
+// mostBlacklists, and more than 1.5 times those of an average tracker. Less than half of the
+// cluster must be on the graylist. Lost trackers do not count.
 func (c *Cluster) exceeds(faults int32, lost func(tracker int32) bool) bool {
 	var sum, size, gray int64
 	for t := range int32(len(c.faults)) {

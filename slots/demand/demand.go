@@ -126,8 +126,8 @@ func Default(slotsOfTracker int32) Profile {
 
 // Weights are what a task of each kind weighs, in whole numbers [DynamicMR14, "slot
 // weights"]. A task weighs as much as a home slot of its kind, whatever slot it is on. A
-// tracker runs no more than its home slots weigh together. For example, a tracker with 8 map
-// slots of weight 1 and 4 reduce slots of weight 2 runs 16 maps, or 8 reduces, or 10 maps
+// tracker runs no more than its home slots weigh together. For example, a tracker has 8 map
+// slots of weight 1 and 4 reduce slots of weight 2. It runs 16 maps, or 8 reduces, or 10 maps
 // and 3 reduces. The zero value sets no bound: each task then weighs 1, and weights are
 // counts of slots.
 type Weights struct {
@@ -177,8 +177,8 @@ func (w Weights) Sum(counts [2]int32) int32 {
 // Lightest returns what the lighter kind of task weighs.
 func (w Weights) Lightest() int32 { return min(w.Of(trace.Map), w.Of(trace.Reduce)) }
 
-// Slots returns how many slots a tracker with the given home slots needs, home slots
-// included, so that tasks of any mix of kinds can use its whole weight.
+// Slots returns the least number of slots with which tasks of any mix of kinds can use the whole
+// weight of a tracker. home are its home slots by kind, which are included in the result.
 func (w Weights) Slots(home [2]int32) int32 {
 	if !w.Bound() {
 		return home[trace.Map] + home[trace.Reduce]

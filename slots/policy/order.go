@@ -1,6 +1,6 @@
-// Package policy holds the code that several slot policies share: the fair order of pools and
-// jobs (Order), delay scheduling (Wait), copies of slow tasks (Copies, Speculation), fair
-// shares (Level), and the options of all policies. Each policy has a package below.
+// Package policy holds the code that several slot policies share. It has the fair order of pools
+// and jobs (Order), delay scheduling (Wait), and copies of slow tasks (Copies, Speculation). It
+// also has fair shares (Level) and the options of all policies. Each policy has a package below.
 //
 // A policy decides by the View that the Ledger (package slots) gives it, and by orderings that
 // it keeps of jobs that have changed. Each rule of a paper, and of Hadoop, is a function that
@@ -48,8 +48,8 @@ const (
 	LineUp                // no pools: all jobs in one line (Hadoop 1.0.3, JobQueueTaskScheduler)
 )
 
-// Demand is how many tasks of one kind a pool wants to run, each count within the
-// pool's limit (Hadoop 1.0.3, PoolSchedulable.updateDemand).
+// Demand has the demand of a pool for one kind, each count within the pool's limit (Hadoop
+// 1.0.3, PoolSchedulable.updateDemand).
 type Demand struct {
 	All       int32 // running tasks and those that may start
 	Startable int32 // tasks that may start: pending ones and copies
@@ -343,7 +343,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 	return false
 }
 
-// GrantLocal is Slot PreScheduling: it starts a map of the first job of the first pool, if a
+// GrantLocal is Slot PreScheduling. It starts a map of the first job of the first pool, if a
 // pending map of that job has its input on the visited tracker. If the job has no pending
 // map, GrantLocal starts a copy under the same condition. It reports whether a map started.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
@@ -389,9 +389,9 @@ func (o *Order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
 	o.Update(v)
 }
 
-// skip takes a job out of the rankings until the visit ends. The reason concerns this job and
-// not the slot: for example the deadlock guard refused its reduce, its tasks failed on this
-// tracker, or it waits for a local slot. So a task of another job may get the slot.
+// skip takes a job out of the rankings until the visit ends. A task of another job may get the
+// slot, because the reason concerns this job alone. For example, the deadlock guard refused its
+// reduce, its tasks failed on this tracker, or it waits for a local slot.
 func (o *Order) skip(v *slots.View, d *slots.Decision, pool slots.PoolID, s skipped) {
 	if s.why == slots.RefusedLocality {
 		o.wait.skip(v, d, s.job)

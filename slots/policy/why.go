@@ -8,8 +8,8 @@ import (
 	"mrlocal/slots"
 )
 
-// This file explains decisions: the numbers that a grant depends on, in the papers' words, the
-// candidates that were not chosen, and why a visit starts nothing more of a kind. Policies
+// This file explains decisions in the papers' words. It has the numbers that a grant depends on,
+// the candidates that were not chosen, and the reasons why a visit starts nothing more. Policies
 // call it only while explanations are on (Decision.Explaining).
 
 // why returns the reasons of a grant to job id of a pool. numbers are those of the rule.
@@ -33,7 +33,7 @@ func RoomNumbers(v *slots.View) []slots.Number {
 }
 
 // standing returns the numbers of a pool's place in the order: running tasks, weight, min
-// share and fair share, of kind k or with Together of both kinds.
+// share and fair share. They are of kind k, or with Together of both kinds.
 func (o *Order) standing(v *slots.View, id slots.PoolID, k slots.Kind) []slots.Number {
 	c, key := v.Pool(id).Config(), o.poolKey(v, id, k)
 	all := []slots.Number{

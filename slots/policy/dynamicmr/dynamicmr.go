@@ -153,8 +153,9 @@ func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	return preScheduled(v, d, &p.Order, func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
-// idle returns how many slots tasks of kind k could have now: unused slots of their own kind, and
-// slots of the other kind that its pending tasks leave unused and that may be lent.
+// idle returns how many slots tasks of kind k could have now. These are the unused slots of their
+// own kind. Slots of the other kind count if they may be lent and its pending tasks leave them
+// unused.
 func (p *onPI) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	unused := weigh(v, other, v.Capacity(other)-p.Order.Total[other].Pending) - v.Used(other)
@@ -199,8 +200,8 @@ func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
 	return preScheduled(v, d, &p.Order, func(pool slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) })
 }
 
-// idle returns how many slots tasks of kind k could have now: idle slots of their own kind, and
-// slots of the other kind that may be lent. All slots that are idle are the bound.
+// idle returns how many slots tasks of kind k could have now. These are the idle slots of their
+// own kind and the slots of the other kind that may be lent, but no more than all idle slots.
 func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	own := weigh(v, k, v.Capacity(k)-v.Running(k)) + v.LentBy(other)

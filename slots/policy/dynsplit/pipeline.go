@@ -30,8 +30,8 @@ func (s *Split) pipeline(v *slots.View, d *slots.Decision) {
 }
 
 // additional returns how many additional map slots a tracker has now [Split11, "additional map
-// slots"]: one for each map in its I/O period, up to the option, because such a map does not use
-// the CPU.
+// slots"]. There is one for each map in its I/O period, up to the option, because such a map
+// does not use the CPU.
 func (s *Split) additional(v *slots.View, t slots.TrackerID) int32 {
 	return min(s.options.AdditionalMapSlots, v.InPhase(t, slots.PhaseIO))
 }

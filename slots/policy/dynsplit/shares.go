@@ -124,8 +124,8 @@ func carry(share, carried float64, running int32) float64 {
 	return min(max(below(share, carried, running), -1), 1)
 }
 
-// earlyReduces returns the demand of a job for reduce slots while its maps are not all done: its
-// share, or w_r of all its reduces if that is more. Without this cap the slots that maps leave
+// earlyReduces returns the demand of a job for reduce slots while its maps are not all done. It is
+// its share, or w_r of all its reduces if that is more. Without this cap the slots that maps leave
 // unused would go to reduces that hold them and wait [Split11, reduce slot hoarding problem].
 // The demand is rounded down to whole slots. With exact it is not, as the slides print it: then a
 // fraction of a slot is enough to start one more reduce.

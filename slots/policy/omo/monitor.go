@@ -165,7 +165,7 @@ func (m *monitor) gave(t slots.TrackerID, needs demand.Vector) {
 //	R_t = sum over the nodes k of min over the resources i of floor(R_ik / req_i)
 //
 // R_ik is the amount that tasks have released on node k in the window, plus the amount that was
-// free when the window began. Containers that were free then are subtracted, because they
+// free at its start. Containers that were free then are subtracted, because they
 // are not released in the window [OMO21, "containers of resources"].
 func (m *monitor) containers(request demand.Vector) (n int64) {
 	for t := range m.freed {

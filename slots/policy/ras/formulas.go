@@ -138,8 +138,8 @@ func (l *logs) of(n int32) int64 {
 }
 
 // log2 returns the binary logarithm of n ≥ 1, times 2^32. It finds one binary digit after the
-// other: the square of a number between 1 and 2 is at least 2 if and only if the next digit of
-// its logarithm is 1.
+// other. The next digit of the logarithm of a number between 1 and 2 is 1 if the square of the
+// number is at least 2.
 func log2(n int32) int64 {
 	exponent := bits.Len32(uint32(n)) - 1
 	m := uint64(n) << (63 - exponent) // a number between 1 and 2, times 2^63

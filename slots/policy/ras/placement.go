@@ -176,9 +176,9 @@ func (r *RAS) placeReducers() {
 	}
 }
 
-// trackersForReducers returns the trackers in the order in which they get a reducer: by the
-// number of reduces that are placed there, then by those of the job, then by id [RAS11, Alg.
-// 1, l. 2]. So two reduces share a tracker only if they must, and then preferably reduces of
+// trackersForReducers returns the trackers in the order in which they get a reducer [RAS11, Alg.
+// 1, l. 2]. The keys are the number of reduces that are placed there, then the number of those of
+// the job, then the id. So two reduces share a tracker only if they must, and preferably those of
 // two jobs. Both numbers are small, so it is a counting sort. The slice is scratch.
 func (r *RAS) trackersForReducers(s *jobState) []int32 {
 	most := int32(0)

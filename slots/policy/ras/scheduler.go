@@ -170,7 +170,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 		r.sleep(t, math.MaxInt32)
 	default:
 		for v.FreeAt(v.Tracker()) > 0 {
-			// Each launch changes the load and the utilities, so each task is chosen anew.
+			// Each launch changes the load and the utilities, so nextTask runs again for each task.
 			load := r.running(v, t)
 			s, k := r.nextTask(v, t, load)
 			if s == nil {

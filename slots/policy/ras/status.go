@@ -51,8 +51,8 @@ type local struct {
 }
 
 // read updates the state of the job from the view. It reports whether tasks must be placed
-// again before the cycle ends: the first task of a kind has become pending, the last one has
-// stopped to be, or the maps are done or have to run again.
+// again before the cycle ends. That is so if the first task of a kind has become pending or the
+// last one no longer is, and if the maps are done or have to run again.
 func (s *jobState) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 	j := v.Job(s.id)
 	s.profile, _ = j.Profile()
@@ -164,9 +164,9 @@ func average(s *policy.Sample) time.Duration {
 	return max(1, s.Mean(slots.Map))
 }
 
-// leftOf returns the unfinished part of a running map, as a share. It estimates it from the time
-// so far and the average time of a map, because the estimator of the paper does not know the
-// progress of tasks [RAS11, section 3.2].
+// leftOf returns the unfinished part of a running map, as a share. The part is estimated from the
+// time so far and the average time of a map. The estimator of the paper does not use the progress
+// of tasks [RAS11, section 3.2].
 func (r *RAS) leftOf(now time.Duration, s *slots.SlotView) slots.PPM {
 	average := average(r.measures.Of(s.Attempt.Job))
 	if average == 0 {

@@ -86,9 +86,9 @@ func (n *node) free() demand.Vector {
 	return n.capacity.Minus(n.used)
 }
 
-// fits reports whether a task of kind k of a job may start on the visited tracker: its request is
-// free there, and a reduce that waits for maps leaves room for them. A request that exceeds the
-// capacity of the tracker counts as its whole capacity.
+// fits reports whether a task of kind k of a job may start on the visited tracker. Its request
+// must be free there, and a reduce that waits for maps must leave room for them. A request that
+// exceeds the capacity of the tracker counts as its whole capacity.
 func (n *Nodes) fits(v *slots.View, j slots.JobView, k slots.Kind) bool {
 	if !n.on {
 		return true
