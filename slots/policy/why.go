@@ -164,7 +164,7 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 func RefusedBecause(r slots.Refusal, k slots.Kind) string {
 	switch r {
 	case slots.RefusedLocality:
-		return "what is pending is kept back for locality"
+		return "the pending tasks wait for a slot near their input"
 	case slots.RefusedDeadlock:
 		return "a slot must stay for the maps that the pending reduces wait for"
 	case slots.RefusedWeight:

@@ -71,7 +71,7 @@ func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 	case v.FreeAt(t) == 0 || !s.mapFits(v, t):
 		return "no slot of the tracker is free, normal or additional"
 	case k == slots.Reduce && normalSlots(v, t) == 0:
-		return "what is free is an additional map slot"
+		return "only an additional map slot is free"
 	}
 	switch why := s.skips.Why(k); {
 	case why != "":

@@ -58,7 +58,7 @@ func (r *RAS) whyNot(v *slots.View, winner, s *jobState, n *node, t int, load de
 	if s.here[slots.Map] >= s.on[t].tasks[slots.Map] && s.here[slots.Reduce] >= s.on[t].tasks[slots.Reduce] {
 		return "no more of it is placed on this tracker"
 	}
-	return "what is placed of it has no room yet"
+	return "its tasks that are placed on this tracker have no room yet"
 }
 
 // decline explains the end of a visit: it declines both kinds with the reason. out has the last
@@ -91,5 +91,5 @@ func (r *RAS) stopped(v *slots.View, k slots.Kind, t int, refused slots.Refusal)
 	case v.FreeAt(v.Tracker()) == 0:
 		return "no slot of the tracker is free"
 	}
-	return "what is placed on this tracker has no room until something ends"
+	return "the tasks that are placed on this tracker have no room until another task ends"
 }
