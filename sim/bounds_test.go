@@ -65,7 +65,7 @@ func TestTooManyPendingEventsEndARun(t *testing.T) {
 	}
 }
 
-// wrong starts tasks as FIFO does, which does not lend. Once it grants a map the reduce slot.
+// wrong starts tasks as FIFO does, and does not lend. But once it grants the reduce slot to a map.
 type wrong struct {
 	fifo.FIFO
 	granted bool

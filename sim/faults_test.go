@@ -205,7 +205,7 @@ func TestARunThatCannotGoOnSaysWhy(t *testing.T) {
 	}
 }
 
-// idler grants nothing; where wake is set it asks to be woken so much later.
+// idler grants nothing. If wake is set, it asks for a wake-up after that time.
 type idler struct{ wake int64 }
 
 func (idler) Traits() slots.Traits { return slots.Traits{Name: "idler"} }

@@ -74,8 +74,7 @@ func TestAHeartbeatCostsSlotTime(t *testing.T) {
 	}
 }
 
-// sleeper starts everything of job 0, but not before its time, for which it
-// wants to be woken.
+// sleeper starts all tasks of job 0, but not before a time, for which it asks for a wake-up.
 type sleeper struct{ until time.Duration }
 
 func (sleeper) Traits() slots.Traits { return slots.Traits{Name: "sleeper"} }

@@ -116,8 +116,8 @@ func TestRunningJobLimitsHold(t *testing.T) {
 	}
 }
 
-// TestAJobWithNothingToDoEndsAtOnce, though its pool is full, and lets on who
-// waits for it.
+// TestAJobWithNothingToDoEndsAtOnce: it ends although its pool is full, and a job that waits for
+// it is submitted.
 func TestAJobWithNothingToDoEndsAtOnce(t *testing.T) {
 	f := parse(t, two, "pools: [{name: p, max_running_jobs: 1}, {name: q}]", "defaults: {map_time: 10s}",
 		"jobs: [{name: a, pool: p, maps: 1}, {name: none, pool: p, maps: 1}, {name: c, pool: q, maps: 1, after: [none]}]")

@@ -12,7 +12,7 @@ import (
 	"mrlocal/trace"
 )
 
-// anySlot is a policy that fills the free slots of the visited tracker with all that may
+// anySlot is a policy that fills the free slots of the visited tracker with any tasks that may
 // start, maps first. It then runs a function of the test.
 type anySlot struct {
 	typed bool

@@ -8,18 +8,19 @@ import (
 	"mrlocal/trace"
 )
 
-// Speculation keeps which running tasks are worth a copy. Look looks at all running
-// attempts together; between two looks only those that ended are dropped.
+// Speculation keeps the running tasks that are worth a copy, the candidates. Look finds them
+// among all running attempts. Between two looks, candidates that have ended or have a copy
+// are dropped, and no others are added.
 //
-// It owns 8 bytes a slot and 16 bytes a tracker. For each running job it owns the times
-// of its last finished attempts, at most half a KiB. It keeps no View.
+// A Speculation owns some words per slot and per tracker. For each running job and kind it
+// owns the times of the last finished attempts, at most half a KiB. It keeps no View.
 type Speculation struct {
-	least time.Duration // that an attempt has run before it is copied
-	given bool          // the user gave least
+	least time.Duration // the least time that an attempt runs before it is copied
+	given bool          // least comes from Options.CopyAfter, not from the default
 
 	byAverage bool // Hadoop's own rule finds the candidates (average.go), else LATE
 
-	local  bool        // a map whose input is on the visited tracker goes before one that ends later
+	local  bool        // For prefers a map whose input is on the visited tracker to one that ends later
 	places []place     // by slot
 	jobs   []*measured // by JobID; nil: nothing is known, or the job has ended
 	done   []int64     // by tracker: progress of the tasks that finished there, in parts per million
@@ -29,12 +30,12 @@ type Speculation struct {
 	list []Candidate   // the longest time left first
 	slow int64         // a tracker with less progress is slow
 
-	// During a look.
-	running []slots.SlotView
-	copied  map[taskOf]bool // tasks that have a running copy
-	made    []int64         // by tracker, done and the progress of what runs
-	sorted  []int64
-	totals  []time.Duration
+	// During a look. progress is also used by slowTracker, until the next look.
+	running  []slots.SlotView // sorted by job and kind
+	copied   map[taskOf]bool  // tasks that have a running copy
+	progress []int64          // by tracker: done plus the progress of its running attempts
+	sorted   []int64          // progress of trackers with open slots
+	totals   []time.Duration
 }
 
 // Candidate is an attempt that is worth a copy.
@@ -42,12 +43,13 @@ type Candidate struct {
 	Attempt slots.AttemptID
 	Tracker slots.TrackerID
 
-	// Times at the latest look: what the attempt takes in all and what is left, at
-	// its rate so far; what is usual; and what the slowest quarter takes at least.
+	// Times at the latest look, under LATE. Total is the time that the attempt takes in all
+	// and Left the rest of it, at its rate so far. Usual is the usual time of a task, and
+	// Slowest the least total time in the slowest quarter.
 	Total, Left, Usual, Slowest time.Duration
 
-	// Under Hadoop's own rule only the average progress of its job's tasks of its kind, and
-	// its own.
+	// Under Hadoop's own rule: the average progress of its job's tasks of its kind, and the
+	// progress of the attempt, at the latest look.
 	Average, Progress slots.PPM
 }
 
@@ -58,18 +60,18 @@ type taskOf struct {
 	task slots.TaskID
 }
 
-// measured is what is known about a job's tasks.
+// measured has the measurements of a job's tasks.
 type measured struct {
-	mapsDone time.Duration // negative: they are not
+	mapsDone time.Duration // the time at which all maps were done; negative: they are not
 	kinds    [trace.Kinds]sample
 }
 
-// sample is how long the last finished tasks of a job and kind took.
+// sample has the times of the last finished tasks of a job and kind.
 type sample struct {
-	times []time.Duration // a ring
-	ended int
-	tasks int32         // of the job and kind, as far as known
-	usual time.Duration // at the latest look
+	times []time.Duration // of the last mostSample tasks, in a ring
+	ended int             // number of tasks that finished
+	tasks int32           // number of tasks, as far as known
+	usual time.Duration   // the usual time of a task, at the latest look
 }
 
 // every returns the time between two looks at running tasks of the kind.
@@ -90,20 +92,22 @@ func newSpeculation(o *Options) *Speculation {
 	return s
 }
 
-// known reports whether enough is known of a job's tasks of a kind to copy one.
+// known reports whether the usual time of a job's tasks of a kind is known. Under Hadoop's own
+// rule CopyAfter can stand for it.
 func (s *Speculation) known(k *sample) bool {
 	return enough(k.ended, k.tasks) || s.byAverage && s.given
 }
 
-// Started takes in what a grant started on a slot of the visited tracker. A task that
-// has a copy is no candidate any more.
+// Started notes an attempt that a grant has started on a slot of the visited tracker. A task
+// that has a copy now is no candidate any more.
 func (s *Speculation) Started(v *slots.View, o slots.Start) {
 	*At(&s.places, o.Slot) = place{v.Tracker(), v.Now()}
 	s.forgetTask(o.Attempt)
 	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
 }
 
-// Changed takes in a job that changed.
+// Changed updates the measurements of a job that has changed. It drops those of a job that has
+// ended.
 func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
 	id := j.ID()
 	if j.Ended() {
@@ -125,7 +129,8 @@ func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
 	}
 }
 
-// Observe takes in a fact: the end of an attempt or of a tracker, or that a task is not needed.
+// Observe updates the measurements and candidates by a fact: the end of an attempt, the loss of
+// a tracker, or the drop of a task.
 func (s *Speculation) Observe(f *slots.Fact) {
 	switch {
 	case f.Op == trace.OpDrop: // its attempts are killed, and end later
@@ -142,14 +147,15 @@ func (s *Speculation) Observe(f *slots.Fact) {
 	}
 }
 
-// wake makes a look due soon, if none is due.
+// wake makes a look due soon, if none is due. k are the tasks that give reason for it.
 func (s *Speculation) wake(now time.Duration, k *sample) {
 	if s.due < 0 && s.known(k) {
 		s.due = now + k.every()
 	}
 }
 
-// finished counts a task that finished.
+// finished adds the time of an attempt that committed its task. p is where and when the
+// attempt started.
 func (s *Speculation) finished(a slots.AttemptID, now time.Duration, p place) {
 	*At(&s.done, p.tracker) += int64(slots.One)
 	m := s.of(a.Job)
@@ -171,6 +177,7 @@ func (m *measured) since(k slots.Kind, began time.Duration) time.Duration {
 	return began
 }
 
+// of returns the measurements of a job. It makes them if there are none.
 func (s *Speculation) of(id slots.JobID) *measured {
 	m := At(&s.jobs, id)
 	if *m == nil {
@@ -179,21 +186,23 @@ func (s *Speculation) of(id slots.JobID) *measured {
 	return *m
 }
 
+// forgetTask drops the candidate of the attempt's task, if there is one.
 func (s *Speculation) forgetTask(a slots.AttemptID) {
 	s.forget(func(c *Candidate) bool {
 		return c.Attempt.Job == a.Job && c.Attempt.Kind == a.Kind && c.Attempt.Task == a.Task
 	})
 }
 
+// forget drops the candidates for which gone returns true.
 func (s *Speculation) forget(gone func(c *Candidate) bool) {
 	s.list = slices.DeleteFunc(s.list, func(c Candidate) bool { return gone(&c) })
 }
 
-// Due returns when the next look is due; negative: there is nothing to look at.
+// Due returns the time at which the next look is due; negative: no look is due.
 func (s *Speculation) Due() time.Duration { return s.due }
 
-// Expire drops the candidates that would end before a copy that starts now, and
-// reports whether there were any. Hadoop's own rule does not ask for that.
+// Expire drops the candidates that would end before a copy that starts now. It reports whether
+// there were any. Under Hadoop's own rule it does nothing.
 func (s *Speculation) Expire(now time.Duration) bool {
 	if s.byAverage {
 		return false
@@ -223,7 +232,7 @@ func (s *Speculation) Of(id slots.JobID, k slots.Kind) (n int32) {
 	return n
 }
 
-// Each calls f with every candidate of kind k.
+// Each calls f with every candidate of kind k. f must not keep or change it.
 func (s *Speculation) Each(k slots.Kind, f func(c *Candidate)) {
 	for i := range s.list {
 		if s.list[i].Attempt.Kind == k {
@@ -232,9 +241,10 @@ func (s *Speculation) Each(k slots.Kind, f func(c *Candidate)) {
 	}
 }
 
-// For returns the task of a job that the visited tracker should copy: of the tasks
-// that run elsewhere the one with the longest time left. Where maps at their input go
-// first, it is the one of these that are nearest. There is none if the tracker is slow.
+// For returns the task of a job that the visited tracker should copy: of the candidates that
+// run on other trackers, the one with the longest time left. If s.local is set, it is the
+// one whose input is nearest, and of several the one with the longest time left. ok is false
+// if there is none or the visited tracker is slow.
 func (s *Speculation) For(v *slots.View, id slots.JobID, k slots.Kind) (best Candidate, ok bool) {
 	t := v.Tracker()
 	if s.slowTracker(v, t) {
@@ -257,5 +267,5 @@ func (s *Speculation) For(v *slots.View, id slots.JobID, k slots.Kind) (best Can
 
 // slowTracker reports whether a tracker is below the SlowNodeThreshold.
 func (s *Speculation) slowTracker(v *slots.View, t slots.TrackerID) bool {
-	return v.Trackers() > 1 && int(t) < len(s.made) && s.made[t] < s.slow
+	return v.Trackers() > 1 && int(t) < len(s.progress) && s.progress[t] < s.slow
 }

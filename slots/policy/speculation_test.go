@@ -47,8 +47,8 @@ func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
 	}
 }
 
-// TestATaskThatIsNotNeededIsNotCopied: its attempt runs on until it is killed, but the Ledger
-// refuses a copy of it at once.
+// TestATaskThatIsNotNeededIsNotCopied: the attempt of a dropped task runs on until it is killed,
+// but the Ledger refuses a copy at once.
 func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
 	s := newSpeculation(&Options{})
 	for task := range slots.TaskID(2) {

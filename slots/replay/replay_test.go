@@ -284,8 +284,8 @@ func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
 	}
 }
 
-// TestReplayKnowsAllOfASubmission: if no decision differs, the digest of facts shows that a
-// deadline or a placement was changed.
+// TestReplayKnowsAllOfASubmission: the digest of facts detects a changed deadline or placement,
+// even if no decision differs.
 func TestReplayKnowsAllOfASubmission(t *testing.T) {
 	file := record(t, "fifo")
 	for name, change := range map[string]func(e *trace.Event){
@@ -303,8 +303,8 @@ func TestReplayKnowsAllOfASubmission(t *testing.T) {
 	}
 }
 
-// TestReplayReportsWhatItReplays: explanations change no decision, each start is explained
-// before Event gets it, and false ends the replay.
+// TestReplayReportsWhatItReplays: explanations change no decision. Each start is explained before
+// Event gets it. If Event returns false, the replay ends.
 func TestReplayReportsWhatItReplays(t *testing.T) {
 	for _, name := range names() {
 		file := record(t, name)

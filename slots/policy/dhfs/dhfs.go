@@ -3,13 +3,16 @@
 //
 // Paper: Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters,
 // CLUSTER 2013 [DHFS13]; its page is docs/papers/dhfs13.md. Algorithm 1 is pi.go,
-// Algorithm 2 is pd.go: read each beside the paper. This file has what the two share
-// and what the paper leaves open, explain.go the numbers that explanations show.
+// Algorithm 2 is pd.go: read each beside the paper. This file has the code that both
+// share, and the parts that the paper leaves open. explain.go has the numbers that
+// explanations show.
 //
-// All arithmetic is on the paper's counts of slots, not on the identities of slots:
-// which slot a task lands on is the Ledger's business [DHFS13, "counts and
-// identities"]. The order of pools and jobs is policy.Order. Package dynamicmr
-// builds on both policies: it counts in slot weights, copies slow tasks and
+// All arithmetic uses the paper's counts of slots, not the identities of slots. The Ledger
+// chooses the slot of a task [DHFS13, "counts and identities"]. The order of pools and jobs
+// is policy.Order.
+//
+// Ownership: a policy owns its Order and serves one Ledger at a time. Neighbours: package
+// dynamicmr builds on both policies: it counts in slot weights, copies slow tasks and
 // pre-schedules maps.
 package dhfs
 
@@ -30,7 +33,7 @@ const (
 // fair pools, or over one line of jobs [DHFS13, section I].
 type PI struct {
 	Order   policy.Order
-	Counts  PICounts
+	Counts  PICounts // set before the first Decide; Reset sets the paper's counts if it is nil
 	name    string
 	shape   policy.Shape
 	options policy.Options
@@ -42,7 +45,7 @@ type PICounts interface {
 	// Phase returns the phase of kind k.
 	Phase(v *slots.View, k slots.Kind) Phase
 
-	// Phases returns both phases as they are when tasks of one kind want to borrow.
+	// Phases returns both phases, for the decision whether tasks of kind borrower borrow.
 	Phases(v *slots.View, borrower slots.Kind) (maps, reduces Phase)
 
 	// Tracker returns how many slots of kind k the visited tracker has and uses.
@@ -62,8 +65,8 @@ func NewFIFO(o policy.Options) *PI {
 	return p
 }
 
-// NewPICopying returns pi-dhfs with copies of running tasks, which copies makes for
-// each Ledger; nil: there are none.
+// NewPICopying returns pi-dhfs with copies of running tasks. copies makes the Copies for each
+// Ledger; nil: running tasks are not copied.
 func NewPICopying(o policy.Options, copies func() *policy.Copies) *PI {
 	p := &PI{name: "pi-dhfs", options: o, copies: copies}
 	p.Reset()
@@ -90,7 +93,7 @@ func (p *PI) Traits() slots.Traits {
 	return t
 }
 
-// traits are those of a policy that lends slots within the paper's percentages
+// traits returns the traits of a policy that lends slots within the paper's percentages
 // [DHFS13, section III-A].
 func traits(name string, o policy.Options) slots.Traits {
 	return slots.Traits{
@@ -99,7 +102,7 @@ func traits(name string, o policy.Options) slots.Traits {
 	}
 }
 
-// End ends a visit.
+// End ends a visit. It explains why the visit starts nothing more.
 func (p *PI) End(v *slots.View, d *slots.Decision) {
 	if d.Explaining() {
 		p.decline(v, d)
@@ -115,7 +118,7 @@ func (p *PI) NothingToGrant(v *slots.View) bool {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
-		// Most often all slots are used, and then Algorithm 1 need not be asked.
+		// unused is cheap, and usually false if nothing can be granted.
 		if unused(v, k) || unused(v, k.Other()) && p.extra(v, k) > 0 {
 			return false
 		}
@@ -123,8 +126,8 @@ func (p *PI) NothingToGrant(v *slots.View) bool {
 	return true
 }
 
-// unused reports whether slots of kind k are unused anywhere, in weight. If none is,
-// that phase lends nothing: its demand is at least its used slots.
+// unused reports whether some slots of kind k are unused in the cluster, by weight. If none is
+// unused, the phase lends nothing, because its demand is at least its used slots.
 func unused(v *slots.View, k slots.Kind) bool {
 	return v.Used(k) < v.Weights().Times(k, v.Capacity(k))
 }
@@ -164,12 +167,13 @@ func Percentage(o *policy.Options, k slots.Kind) slots.PPM {
 	return o.BorrowReduce
 }
 
-// stranded reports whether maps are pending and none runs. A map that failed elsewhere
-// may have one tracker left. Reduces that wait for the map may use up that tracker's
-// share of the load. So the share does not count for maps while they are stranded
-// [DHFS13, "stranded maps"].
+// stranded reports whether maps are pending and none runs. Then a map may exceed a tracker's
+// share of the load [DHFS13, "stranded maps"]. For example, a map that failed elsewhere may
+// have only one tracker left, and reduces that wait for the map may use up the share of that
+// tracker.
 func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running(slots.Map) == 0 }
 
+// borrowRule returns the rule by which a task of kind k borrows.
 func borrowRule(k slots.Kind) slots.Rule {
 	if k == slots.Map {
 		return RuleMapBorrows
@@ -180,7 +184,7 @@ func borrowRule(k slots.Kind) slots.Rule {
 // PD is the pool-dependent dynamic Hadoop fair scheduler [DHFS13, Alg. 2].
 type PD struct {
 	Order   policy.Order
-	Counts  PDCounts
+	Counts  PDCounts // as PI.Counts
 	options policy.Options
 	copies  func() *policy.Copies // for the next Ledger; nil: none
 }
@@ -197,8 +201,8 @@ type PDCounts interface {
 // NewPD returns the policy pd-dhfs.
 func NewPD(o policy.Options) *PD { return NewPDCopying(o, nil) }
 
-// NewPDCopying returns pd-dhfs with copies of running tasks, which copies makes for
-// each Ledger; nil: there are none.
+// NewPDCopying returns pd-dhfs with copies of running tasks. copies makes the Copies for each
+// Ledger; nil: running tasks are not copied.
 func NewPDCopying(o policy.Options, copies func() *policy.Copies) *PD {
 	p := &PD{options: o, copies: copies}
 	p.Reset()
@@ -225,7 +229,7 @@ func (p *PD) Traits() slots.Traits {
 	return t
 }
 
-// End ends a visit.
+// End ends a visit. It explains why the visit starts nothing more.
 func (p *PD) End(v *slots.View, d *slots.Decision) {
 	if d.Explaining() {
 		p.decline(v, d)
@@ -233,10 +237,10 @@ func (p *PD) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: no task that may start finds a slot of
-// its own kind on any tracker, and nothing more may be lent. The slots that a kind uses
-// of its own are its running tasks less those on slots of the other kind. All quantities
-// are in weight.
+// NothingToGrant implements slots.NothingToGrant: for no task that may start there is a slot of
+// its own kind on any tracker, and nothing more may be lent. A kind uses as many of its own
+// slots as it runs tasks, less its tasks on slots of the other kind. All quantities are in
+// weight.
 func (p *PD) NothingToGrant(v *slots.View) bool {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {

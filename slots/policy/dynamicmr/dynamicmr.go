@@ -1,19 +1,22 @@
 // Package dynamicmr is DynamicMR: three steps for each idle slot, layered around
 // the allocations of [DHFS13].
 //
-//  1. Dynamic Hadoop slot allocation (DHSA) says whether the slot may be used, and
+//  1. Dynamic Hadoop slot allocation (DHSA) decides whether the slot may be used, and
 //     for which kind and pool. It is pi-dhfs, pd-dhfs or, if it is off, fair.
-//  2. Speculative execution performance balancing (SEPB) says whether a pending task
-//     or a copy of a running one takes the slot. policy.Copies has it.
-//  3. Slot PreScheduling lets maps at their input have slots that load balancing
-//     would keep back.
+//  2. Speculative execution performance balancing (SEPB) decides whether a pending task
+//     or a copy of a running one takes the slot. It is in policy.Copies.
+//  3. Slot PreScheduling gives maps slots at their input that load balancing would not
+//     give them.
 //
-// Slot weights bound what a tracker runs. Algorithm 1 and Algorithm 2 know nothing
-// of all this: this package gives them other counts, and adds steps of its own.
+// Slot weights bound what a tracker runs. Package dhfs needs no changes for these steps:
+// this package gives Algorithms 1 and 2 other counts, and adds the steps around them.
 //
 // Paper: Tang, Lee, He: DynamicMR [DynamicMR14]. We have only a retelling of it
-// [Vanathi16], which names SEPB and PreScheduling and gives no algorithm for either:
-// both are reconstructed [DynamicMR14, "reconstructed steps"].
+// [Vanathi16], which names SEPB and PreScheduling but gives no algorithm. Both are
+// reconstructed [DynamicMR14, "reconstructed steps"].
+//
+// Ownership: a policy owns its Order and serves one Ledger at a time. Neighbours: dhfs and
+// fair are the allocations.
 package dynamicmr
 
 import (
@@ -23,8 +26,8 @@ import (
 	"mrlocal/slots/policy/fair"
 )
 
-// New returns DynamicMR with the steps that o leaves on. Its jobs do not wait for
-// local slots: Slot PreScheduling takes the place of that.
+// New returns DynamicMR with the steps that o sets. Its jobs do not wait for local slots,
+// because Slot PreScheduling replaces delay scheduling.
 func New(o policy.Options) slots.Policy {
 	o.LocalityDelay = 0
 	switch o.DHSA {
@@ -38,26 +41,27 @@ func New(o policy.Options) slots.Policy {
 	return withCopies(DynamicMR{p, o}, &p.Order)
 }
 
-// DynamicMR is an allocation with slot weights.
+// DynamicMR is an allocation with slot weights, without copies.
 type DynamicMR struct {
 	allocation
 	options policy.Options
 }
 
-// allocation is what DynamicMR builds on.
+// allocation is the policy of step 1.
 type allocation interface {
 	slots.Policy
 	slots.NothingToGrant
 	slots.Resetter
 }
 
-// copying is DynamicMR with SEPB. Without SEPB it is no slots.Speculator, so drivers
-// expect no copies.
+// copying is DynamicMR with SEPB. It is a type of its own because only it is a
+// slots.Speculator and a slots.Observer.
 type copying struct {
 	DynamicMR
 	policy.Speculating
 }
 
+// withCopies returns d, as a Speculator if SEPB is on. o is the Order of d.
 func withCopies(d DynamicMR, o *policy.Order) slots.Policy {
 	if !d.options.SEPB {
 		return &d
@@ -65,8 +69,8 @@ func withCopies(d DynamicMR, o *policy.Order) slots.Policy {
 	return &copying{d, policy.Speculating{Order: o}}
 }
 
-// newCopies returns the copies of DynamicMR for one Ledger. idle returns how many
-// slots tasks of a kind could have now.
+// newCopies returns the function that makes the Copies of DynamicMR for each Ledger, or nil
+// without SEPB. idle returns how many slots tasks of a kind could have now.
 func newCopies(o policy.Options, idle func(v *slots.View, k slots.Kind) int32) func() *policy.Copies {
 	if !o.SEPB {
 		return nil
@@ -74,8 +78,8 @@ func newCopies(o policy.Options, idle func(v *slots.View, k slots.Kind) int32) f
 	return func() *policy.Copies { return policy.NewCopies(&o, o.JobsChecked(), o.PreScheduling, idle) }
 }
 
-// Traits implements slots.Policy. If nothing is lent, a tracker's home slots bound
-// what it runs, and weights do not count.
+// Traits implements slots.Policy. If nothing may be lent, a tracker's home slots bound
+// what it runs, and weights are not set.
 func (d *DynamicMR) Traits() slots.Traits {
 	t := d.allocation.Traits()
 	t.Name, t.Options = "dynamicmr", d.options
@@ -87,6 +91,7 @@ func (d *DynamicMR) Traits() slots.Traits {
 	return t
 }
 
+// rulePreScheduled is the rule of Slot PreScheduling, preScheduledWords its words.
 const rulePreScheduled slots.Rule = "pre-scheduled"
 
 const preScheduledWords = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
@@ -97,12 +102,13 @@ func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
 	d.allocation.Decide(v, decision)
 }
 
-// onPI is DynamicMR's steps over pi-dhfs.
+// onPI is pi-dhfs with DynamicMR's steps.
 type onPI struct {
 	*dhfs.PI
 	options policy.Options
 }
 
+// newOnPI returns pi-dhfs with the counts and copies of this package.
 func newOnPI(o policy.Options) *onPI {
 	p := &onPI{options: o}
 	p.PI = dhfs.NewPICopying(o, newCopies(o, p.idle))
@@ -110,8 +116,8 @@ func newOnPI(o policy.Options) *onPI {
 	return p
 }
 
-// Decide is one heartbeat: pi-dhfs with tasks that fit into the tracker's weight,
-// and with pre-scheduled maps after those that Algorithm 1 allows.
+// Decide is one heartbeat of pi-dhfs. Only tasks that fit into the tracker's weight start.
+// Pre-scheduled maps come after the maps that Algorithm 1 allows.
 func (p *onPI) Decide(v *slots.View, d *slots.Decision) {
 	p.Order.Begin(v)
 	for v.FreeAt(v.Tracker()) > 0 {
@@ -123,15 +129,18 @@ func (p *onPI) Decide(v *slots.View, d *slots.Decision) {
 	p.End(v, d)
 }
 
+// own is PI.Own with a check of the weight.
 func (p *onPI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	return fits(v, k, k) && p.Own(v, d, k)
 }
 
+// borrow is PI.Borrow with a check of the weight.
 func (p *onPI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	return fits(v, k, k.Other()) && p.Borrow(v, d, k)
 }
 
-// preSchedule starts a map at its input if Algorithm 1 has no slot for one.
+// preSchedule starts a map at its input if Algorithm 1 has no slot for a map. It reports whether
+// one started.
 func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	k := slots.Map
 	if !p.options.PreScheduling || p.Order.Total[k].Startable == 0 || fits(v, k, k) && p.Has(v, k, k, 0) {
@@ -144,19 +153,22 @@ func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	return preScheduled(v, d, &p.Order, func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
-// idle returns how many slots tasks of kind k could have now, borrowed ones too.
+// idle returns how many slots tasks of kind k could have now. These are the unused slots of their
+// own kind. Slots of the other kind count if they may be lent and its pending tasks leave them
+// unused.
 func (p *onPI) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	unused := weigh(v, other, v.Capacity(other)-p.Order.Total[other].Pending) - v.Used(other)
 	return (weigh(v, k, v.Capacity(k)) - v.Used(k) + min(mayStillLend(v, &p.options, other), max(unused, 0))) / v.Weights().Of(k)
 }
 
-// onPD is DynamicMR's steps over pd-dhfs.
+// onPD is pd-dhfs with DynamicMR's steps.
 type onPD struct {
 	*dhfs.PD
 	options policy.Options
 }
 
+// newOnPD returns pd-dhfs with the counts and copies of this package.
 func newOnPD(o policy.Options) *onPD {
 	p := &onPD{options: o}
 	p.PD = dhfs.NewPDCopying(o, newCopies(o, p.idle))
@@ -176,7 +188,7 @@ func (p *onPD) Decide(v *slots.View, d *slots.Decision) {
 }
 
 // preSchedule starts a map at its input if the tracker runs its part of the load
-// and has an idle map slot.
+// and has an idle map slot. It reports whether one started.
 func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
 	l, t, k := p.Counts.Load(v), v.Tracker(), slots.Map
 	if !p.options.PreScheduling || l.Within() || v.RunningAt(t, k) >= v.CapacityAt(t, k) {
@@ -188,7 +200,8 @@ func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
 	return preScheduled(v, d, &p.Order, func(pool slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) })
 }
 
-// idle returns how many slots tasks of kind k could have now, borrowed ones too.
+// idle returns how many slots tasks of kind k could have now. These are the idle slots of their
+// own kind and the slots of the other kind that may be lent, but no more than all idle slots.
 func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	own := weigh(v, k, v.Capacity(k)-v.Running(k)) + v.LentBy(other)
@@ -196,7 +209,7 @@ func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	return min(own+mayStillLend(v, &p.options, other), all) / v.Weights().Of(k)
 }
 
-// onFair is DynamicMR's steps over fair.
+// onFair is fair with DynamicMR's steps.
 type onFair struct{ *fair.Late }
 
 // Traits implements slots.Policy.
@@ -206,7 +219,8 @@ func (p onFair) Traits() slots.Traits {
 	return t
 }
 
-// newOnFair returns DynamicMR's steps over fair.
+// newOnFair returns fair with the steps that o sets. It has no slot weights, because fair lends
+// nothing.
 func newOnFair(o policy.Options) slots.Policy {
 	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, o.JobsChecked())}
 	if !o.PreScheduling {
@@ -222,20 +236,20 @@ func newOnFair(o policy.Options) slots.Policy {
 	return p
 }
 
-// preScheduled starts a map of the pool and the job that come first, if one has its
-// input on the visited tracker [DynamicMR14, "slot prescheduling"].
+// preScheduled starts a map of the first job of the first pool, if one has its input on the
+// visited tracker [DynamicMR14, "slot prescheduling"]. It reports whether one started.
 func preScheduled(v *slots.View, d *slots.Decision, o *policy.Order, numbers func(pool slots.PoolID) []slots.Number) bool {
 	return o.GrantLocal(v, d, policy.Offer{Kind: slots.Map, Rule: rulePreScheduled}, numbers)
 }
 
-// ExtraIdle is how many map slots of a tracker are idle beyond those that load
-// balancing lets it give away now [DynamicMR14, "slot prescheduling"]:
+// ExtraIdle returns how many map slots of a tracker are idle beyond those that load
+// balancing allows it to grant now [DynamicMR14, "slot prescheduling"]:
 //
 //	own - max(used, min(ceil(demand/all · own), own))
 //
-// The tracker has own slots and uses used of them; all is the slots of the cluster,
-// demand what all pools want. Such slots are kept for a heavier load. A map at its
-// input may have one: that trades an even load for locality, and keeps fairness.
+// The tracker has own slots and uses used of them. The cluster has all slots, and demand is
+// the demand of all pools. Load balancing keeps such slots for a heavier load. If a map at
+// its input gets one, the load is less even and locality is better; fairness stays.
 func ExtraIdle(demand, own, all, used int32) int32 {
 	return max(own-max(used, slots.ShareOfLoad(demand, own, all)), 0)
 }

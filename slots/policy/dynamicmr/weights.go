@@ -14,14 +14,14 @@ import (
 // weigh returns what n tasks or slots of kind k weigh.
 func weigh(v *slots.View, k slots.Kind, n int32) int32 { return v.Weights().Times(k, n) }
 
-// mayStillLend returns what of the slots of kind k may be lent besides what is lent
-// already, in weight.
+// mayStillLend returns the weight of the slots of kind k that may be lent in addition to those
+// that are lent already.
 func mayStillLend(v *slots.View, o *policy.Options, k slots.Kind) int32 {
 	return max(weigh(v, k, dhfs.Percentage(o, k).Of(v.Capacity(k)))-v.LentBy(k), 0)
 }
 
-// fits reports whether what is unused of the visited tracker's slots of one kind has
-// the weight of a task.
+// fits reports whether the unused slots of kind of on the visited tracker have the weight of a
+// task of kind task.
 func fits(v *slots.View, task, of slots.Kind) bool {
 	t := v.Tracker()
 	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
@@ -34,11 +34,11 @@ type counts struct {
 	options *policy.Options
 }
 
-// Phase counts copies as pending tasks.
+// Phase implements dhfs.PICounts. It counts copies as pending tasks.
 func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 	w, capacity, lent := v.Weights(), v.Capacity(k), v.LentBy(k)
 	most := w.Times(k, dhfs.Percentage(c.options, k).Of(capacity))
-	if most-lent < w.Of(k.Other()) { // no task fits into what is left
+	if most-lent < w.Of(k.Other()) { // the rest is less than the weight of a task
 		most = lent
 	}
 	return dhfs.Phase{
@@ -47,10 +47,10 @@ func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 	}
 }
 
-// Phases counts copies for the borrowing phase only. A copy keeps no slot from the
-// other phase: it may not start on every tracker, and a slot that waited for it
-// could idle while tasks are pending. If maps and reduces could both borrow then,
-// maps do.
+// Phases implements dhfs.PICounts. It counts copies only for the borrowing phase. A possible
+// copy does not keep a slot from being lent, because it may not start on every tracker; the
+// slot could be idle while tasks are pending. If both maps and reduces could borrow by these
+// counts, maps do.
 func (c *counts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
 	maps, reduces = c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
 	if t := &c.order.Total; t[slots.Map].Startable == t[slots.Map].Pending && t[slots.Reduce].Startable == t[slots.Reduce].Pending {
@@ -65,8 +65,8 @@ func (c *counts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.
 	return maps, reduces
 }
 
-// Tracker returns whole slots: the share of the load is rounded up to these. A task
-// may so overdraw the share, but not the tracker's weight.
+// Tracker implements dhfs.PICounts. It returns whole slots, because the share of the load is
+// rounded up to whole slots. So a task may exceed the share, but not the tracker's weight.
 func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
 }
@@ -82,13 +82,13 @@ func (c *counts) Load(v *slots.View) dhfs.Load {
 	}
 }
 
-// MayLend asks for room for the weight of a whole task.
+// MayLend implements dhfs.PDCounts. The rest of the allowance must have the weight of a task.
 func (c *counts) MayLend(v *slots.View, k slots.Kind) bool {
 	return mayStillLend(v, c.options, k) >= v.Weights().Of(k.Other())
 }
 
-// Extra implements slots.Opener: the slots that light tasks need to use the whole
-// weight of a tracker's home slots.
+// Extra implements slots.Opener. It returns the number of extra slots that light tasks need to
+// use the whole weight of a tracker's home slots.
 func (d *DynamicMR) Extra(home [2]int32, most int) int {
 	if !d.allocation.Traits().Lends {
 		return 0
@@ -96,7 +96,7 @@ func (d *DynamicMR) Extra(home [2]int32, most int) int {
 	return min(int(d.options.SlotWeights.Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
 }
 
-// openExtra opens these slots on the visited tracker.
+// openExtra opens the extra slots of the visited tracker, if slot weights are set.
 func (d *DynamicMR) openExtra(v *slots.View, decision *slots.Decision) {
 	if !v.Weights().Bound() {
 		return

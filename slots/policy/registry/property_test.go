@@ -85,7 +85,7 @@ func drawCrowd(t *rapid.T) crowd {
 	return w
 }
 
-// standing returns, by pool, how many tasks of a kind run and how many the pool wants.
+// standing returns, by pool, how many tasks of a kind run and the pool's demand.
 func (w *crowd) standing(l *slots.Ledger, k slots.Kind) (running []int32, wanted []policy.ShareDemand) {
 	running, wanted = make([]int32, len(w.pools)), make([]policy.ShareDemand, len(w.pools))
 	for i, p := range w.config.Pools {
@@ -220,9 +220,8 @@ func TestNobodyStarves(t *testing.T) {
 	})
 }
 
-// TestPreemptionTakesNoPoolBelowItsShare: with timeouts on every pool and tasks
-// longer than these, pools get their shares; a pool from which a task is taken
-// stays at its share or above it.
+// TestPreemptionTakesNoPoolBelowItsShare: every pool has timeouts, and tasks are longer than
+// these. Pools get their shares. A pool of which a task is killed keeps its share.
 func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 	kills := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -263,14 +262,14 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 	}
 }
 
-// fast is what all policies over pools are.
+// fast has the methods that all policies over pools have.
 type fast interface {
 	slots.Policy
 	slots.NothingToGrant
 	slots.Resetter
 }
 
-// honest checks that a policy that reports that it has nothing to grant grants nothing.
+// honest checks that a policy grants nothing after it has reported that it has nothing to grant.
 type honest struct {
 	fast
 	nothing int
