@@ -210,7 +210,9 @@ func (c *Call) grepOptions() grep.Options {
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
 	}
-	// As in GNU grep, the last of -H and -h decides, and the last of -l and -L.
+	// As in GNU grep, the last of -H and -h decides, the last of -l and -L, and the last of both
+	// spellings of --color.
+	when := "auto"
 	for _, f := range c.Line.Flags {
 		switch f.Flag.Name {
 		case "with-filename":
@@ -221,6 +223,8 @@ func (c *Call) grepOptions() grep.Options {
 			o.ListFiles, o.ListOthers = true, false
 		case "files-without-match":
 			o.ListFiles, o.ListOthers = false, true
+		case "color", "colour":
+			when = c.Choice(f.Flag.Name, "auto", "always", "never")
 		}
 	}
 	// MaxCount is a pointer, because no bound differs from a bound of 0 lines.
@@ -237,15 +241,10 @@ func (c *Call) grepOptions() grep.Options {
 		}
 	}
 	// The value auto means colours on a terminal, unless the environment says that it is a dumb one.
-	for _, name := range []string{"color", "colour"} {
-		switch when := c.Choice(name, "auto", "always", "never"); {
-		case when == "never" || name == "colour" && !on(name):
-		case when == "always":
-			o.Color = true
-		case !on("color") || name == "color":
-			file, ok := c.Stdout.(*os.File)
-			o.Color = ok && c.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
-		}
+	o.Color = when == "always"
+	if when == "auto" {
+		file, ok := c.Stdout.(*os.File)
+		o.Color = ok && c.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 	}
 	for _, name := range []string{"count", "files-with-matches", "files-without-match"} {
 		if on("json") && on(name) {
