@@ -80,6 +80,7 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, bu
 	if err != nil {
 		return 0, err
 	}
+	defer r.Stream.Close()
 	// The path of the report is checked before the runs, which may take minutes.
 	beside := process.Work{Inputs: o.Inputs, Stdout: e.Stdout}
 	file, err := beside.Open("report", reportPath)
@@ -155,10 +156,12 @@ func Profile() command.Command {
 // profileJob measures the job and prints its profile for workload files.
 func profileJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
 	note := func(text string) { fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text))) }
-	chain, o, err := measured(command.NewReader(line), name, build, note)
+	r := command.NewReader(line)
+	chain, o, err := measured(r, name, build, note)
 	if err != nil {
 		return 0, err
 	}
+	defer r.Stream.Close()
 	text, err := (&measure.MeasuredJob{Chain: chain, Options: o, Note: note}).Profile(ctx)
 	if err != nil {
 		return 0, err

@@ -60,7 +60,8 @@ func readBatch(r *command.Reader) *batch {
 }
 
 // load reads the workload file that the line names, and the args of its jobs. It comes after readBatch,
-// because some flags replace values of the file. It fails if the file or an arg is wrong.
+// because some flags replace values of the file. It fails if the file or an arg is wrong. After the
+// runs, the caller closes b.
 func (b *batch) load(e command.Env, line argv.Line) (err error) {
 	if b.file, err = loadWorkload(e, line); err != nil {
 		return err
@@ -72,6 +73,13 @@ func (b *batch) load(e command.Env, line argv.Line) (err error) {
 	b.reader = &batchReader{file: b.file, kinds: command.Jobs(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()
 	return err
+}
+
+// close removes the temporary files that the streaming jobs keep between two runs.
+func (b *batch) close() {
+	for i := range b.jobs {
+		_ = b.jobs[i].stream.Close()
+	}
 }
 
 // runBatch runs the file once for each policy, and prints gantts and tables. If a job fails, the exit
@@ -91,6 +99,7 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if err := b.load(e, line); err != nil {
 		return 0, err
 	}
+	defer b.close()
 	// No auxiliary file may be an input or an output of any run, or the workload file.
 	places := b.places(names)
 	if places.Stdout = e.Stdout; b.reader.stdout != "" {

@@ -13,7 +13,6 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/workload"
 )
 
 // sweepHelp is the help text of mrlocal sweep below its usage.
@@ -145,11 +144,12 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// sweepReal and sweepSimulated check everything before the first run, because a sweep may take
 	// hours.
 	if line.Has("real") {
-		run, f, err := sweepReal(ctx, e, withoutSwept(line), p)
-		if err == nil {
-			err = sweepFiles.Table(p, f.Name, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
+		run, b, err := sweepReal(ctx, e, withoutSwept(line), p)
+		if err != nil {
+			return 0, err
 		}
-		return command.Done, err
+		defer b.close()
+		return command.Done, sweepFiles.Table(p, b.file.Name, process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
 	}
 	simulate, files, jobs, err := sweepSimulated(e, withoutSwept(line), p)
 	if err != nil {
@@ -224,8 +224,8 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 
 // sweepReal reads the flags and the workload file of a sweep of real runs. It returns a function
 // that makes one run and throws its results away. The function must not be called by several
-// goroutines at once.
-func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Plan) (runner, *workload.File, error) {
+// goroutines at once. After the runs, the caller closes the batch.
+func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Plan) (runner, *batch, error) {
 	r := command.NewReader(line)
 	b := readBatch(r)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
@@ -250,7 +250,7 @@ func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Pl
 		b.Scheduling = base
 		apply(&b.Scheduling, c)
 		return b.run(ctx, e, e.Screen(mode, nil), policyName, discard, nil)
-	}, b.file, nil
+	}, b, nil
 }
 
 // onlyOf returns the name of the first flag of the line that is one of specs, or "" if there is none.

@@ -43,6 +43,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 	if err := b.load(e, line); err != nil {
 		return 0, err
 	}
+	defer b.close()
 	if err := b.checkRuns(runs*len(names), nil); err != nil {
 		return 0, err
 	}
@@ -129,6 +130,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 	if err := errors.Join(b.load(e, line), b.checkRuns(2, nil)); err != nil {
 		return 0, err
 	}
+	defer b.close()
 	beside := process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}
 	file, err := beside.Open("output-file", cmp.Or(path, "-"))
 	if err != nil {
