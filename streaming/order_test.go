@@ -3,14 +3,10 @@ package streaming
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"mrlocal/streaming/parse"
 )
 
 // sorted sorts records KEY:NUMBER from the last to the first.
@@ -61,24 +57,6 @@ func TestTheQuicksortSortsAndLosesNothing(t *testing.T) {
 	})
 }
 
-// work makes a job from arguments and the variables of this process. The job has one file of
-// input.
-func work(t *testing.T, environ []string, args ...string) *Work {
-	input := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(input, []byte("a\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := parse.Args(append(args, "-input", input, "-output", "none", "-mapper", "cat", "-reducer", "cat"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := New(parsed, Options{Environ: environ, TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 // Numbers of records follow a sort key. They must not decide between different keys.
 func TestNoSortKeyIsTheStartOfAnother(t *testing.T) {
 	const comparator = "mapreduce.job.output.key.comparator.class=org.apache.hadoop.mapred.lib.KeyFieldBasedComparator"
@@ -89,7 +67,7 @@ func TestNoSortKeyIsTheStartOfAnother(t *testing.T) {
 		{"-D", comparator, "-D", "mapreduce.partition.keycomparator.options=-r"},
 		{"-D", comparator, "-D", "mapreduce.partition.keycomparator.options=-k1,1 -k2,2"},
 	} {
-		w := work(t, nil, args...)
+		w := newWork(t, Options{}, args...)
 		for _, key := range []string{"", "a", "ab", "a\tb"} {
 			for _, longer := range []string{"\x00", "\xff", "\tc", "b"} {
 				a, b := w.sortKey(nil, []byte(key)), w.sortKey(nil, []byte(key+longer))
