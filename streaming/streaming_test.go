@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,5 +54,14 @@ func TestOnlyFriendlyJobsMaySetTMPDIR(t *testing.T) {
 		if env := newWork(t, o, "-cmdenv", "TMPDIR=/there").environment(taskID{"m", 0}, 0, "", nil); !slices.Contains(env, want) {
 			t.Errorf("%q, want %s", env, want)
 		}
+	}
+}
+
+// Hadoop's tasks fail (KeyValueLineRecordReader).
+func TestAnEmptySeparatorOfKeyAndValueFailsTheJob(t *testing.T) {
+	_, err := makeWork(t, Options{}, "-jobconf", "key.value.separator.in.input.line=", "-inputformat", "KeyValueTextInputFormat")
+	var refused *parse.Error
+	if !errors.As(err, &refused) || refused.Exit != 1 || len(refused.Lines) != 2 {
+		t.Errorf("%v", err)
 	}
 }
