@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -63,5 +64,33 @@ func TestAnEmptySeparatorOfKeyAndValueFailsTheJob(t *testing.T) {
 	var refused *parse.Error
 	if !errors.As(err, &refused) || refused.Exit != 1 || len(refused.Lines) != 2 {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestStandardErrorIsPassedOnWithItsEmptyLines(t *testing.T) {
+	const text = "\na\n\n\nb\r\n\r\nc\r\rd"
+	for at := range len(text) {
+		var got bytes.Buffer
+		e := newStderr(newWork(t, Options{Stderr: &got}), taskID{"m", 0}, 0, &tally{})
+		e.read([]byte(text[:at]))
+		e.read([]byte(text[at:]))
+		e.close()
+		if got.String() != "\na\n\n\nb\n\nc\n\nd\n" {
+			t.Fatalf("in two parts, %q and %q: %q", text[:at], text[at:], &got)
+		}
+	}
+}
+
+// A line that is passed on in two parts ends once.
+func TestALongLineOfStandardErrorEndsOnce(t *testing.T) {
+	var got bytes.Buffer
+	e := newStderr(newWork(t, Options{Stderr: &got}), taskID{"m", 0}, 0, &tally{})
+	long := strings.Repeat("x", mostLine+1)
+	e.read([]byte(long))
+	e.read([]byte("\n"))
+	e.read([]byte(long))
+	e.read([]byte("y\n"))
+	if want := long + "\n" + long + "\ny\n"; got.String() != want {
+		t.Errorf("%d bytes, want %d", got.Len(), len(want))
 	}
 }
