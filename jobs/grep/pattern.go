@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -81,14 +82,11 @@ func compile(o Options) (*program, error) {
 // fixed compiles fixed strings to literals, without regular expressions, which cannot express
 // all bytes. It returns false if it cannot: there are too many strings, or an empty one.
 func (p *program) fixed(parts []string) bool {
-	if len(parts) > maxLiterals {
+	// The empty string matches every line, but a search for literals cannot find it.
+	if len(parts) > maxLiterals || slices.Contains(parts, "") {
 		return false
 	}
 	for _, part := range parts {
-		// The empty string matches every line, but a search for literals cannot find it.
-		if part == "" {
-			return false
-		}
 		p.literals = append(p.literals, literal{text: part})
 	}
 	p.exact = true
