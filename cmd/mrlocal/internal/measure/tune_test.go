@@ -184,7 +184,7 @@ func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	}
 }
 
-func TestTheBestAtTheEndIsToldAsSuch(t *testing.T) {
+func TestTheBestAtTheEndHasANoteOfTheEdge(t *testing.T) {
 	m := &machine{mapTime: processors(4, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	want := map[string]string{"--map-slots": "--map-slots", "--reduce-slots": "--reduce-slots", "--reduce-compute": "--reduce-slots"}
 	for _, c := range measure(t, m.series()).Choices {
