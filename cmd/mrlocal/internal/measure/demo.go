@@ -52,8 +52,8 @@ type outcome struct {
 // Demo runs the same job under fair and under the default policy, and writes both gantts and the
 // difference to stdout. Half of the cores become map slots and half reduce slots, so that the default
 // policy has slots to lend. Demo makes wiki/ unless it exists. It fails if a run fails, if the results
-// differ, or if stdout cannot be written.
-func Demo(ctx context.Context, stdout, stderr io.Writer) error {
+// differ, or if stdout cannot be written. program is what the user types to call mrlocal.
+func Demo(ctx context.Context, program string, stdout, stderr io.Writer) error {
 	if err := makeWiki(ctx, stdout); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func Demo(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	return showDifference(stdout, runs[0], runs[1])
+	return showDifference(stdout, program, runs[0], runs[1])
 }
 
 // makeWiki makes wiki/ unless it exists. If it exists, makeWiki reads its files into the page cache.
@@ -184,7 +184,7 @@ func ganttCell(runSeconds float64) time.Duration {
 
 // showDifference compares the times of both runs, explains the first loan, and names the next
 // command to try. It fails if the results differ.
-func showDifference(w io.Writer, fair, dynamic *outcome) error {
+func showDifference(w io.Writer, program string, fair, dynamic *outcome) error {
 	// A slot policy may change when tasks run, but never the result.
 	if fair.result != dynamic.result {
 		return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", fair.policy, dynamic.policy)
@@ -199,7 +199,7 @@ func showDifference(w io.Writer, fair, dynamic *outcome) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", demoDir, dynamic.policy)
+	_, err = fmt.Fprintf(w, "\nNext: %s run grep --input %s/ --sched %s --gantt --events events.jsonl, then %s explain events.jsonl\n", program, demoDir, dynamic.policy, program)
 	return err
 }
 
