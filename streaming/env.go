@@ -34,7 +34,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 	c := w.properties()
 	task := func(name, value string) {
 		c[name] = value
-		if old, ok := parse.Old(name); ok {
+		if old, ok := parse.OldName(name); ok {
 			c[old] = value
 		}
 	}
