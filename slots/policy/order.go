@@ -101,15 +101,12 @@ func shareLess(a, b *shareKey) bool {
 	return a.name < b.name
 }
 
-// NewOrder returns an Order for one Ledger. wait is the delay scheduling of its jobs. copies
-// makes the Copies of the Order; nil: running tasks are not copied.
-func NewOrder(s Shape, wait Wait, copies func() *Copies) Order {
-	o := Order{shape: s, wait: wait}
-	if copies != nil {
-		o.copies = copies()
-	}
-	return o
-}
+// NewOrder returns an Order for one Ledger. wait is how its jobs wait for local slots.
+func NewOrder(s Shape, wait Wait) Order { return Order{shape: s, wait: wait} }
+
+// Copy makes the Order start copies of running tasks: those that c finds. c belongs to the
+// Order from then on.
+func (o *Order) Copy(c *Copies) { o.copies = c }
 
 // Begin starts a visit. It brings the waiting times of jobs up to now, ranks the jobs that
 // have changed, and finds the running tasks that are worth a copy. A policy calls Begin first

@@ -14,7 +14,7 @@ import (
 
 // why returns the reasons of a grant to job id of a pool. numbers are those of the rule.
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
-	w := slots.Why{Numbers: append(numbers(pool), RoomNumbers(v)...)}
+	w := slots.Why{Numbers: append(numbers(pool), roomNumbers(v)...)}
 	if o.shape != LineUp {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)
 	}
@@ -23,9 +23,9 @@ func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Ki
 	return w
 }
 
-// RoomNumbers returns the weight that the visited tracker has room for, or nil without slot
-// weights.
-func RoomNumbers(v *slots.View) []slots.Number {
+// roomNumbers returns the weight that the visited tracker has room for; nothing without
+// slot weights.
+func roomNumbers(v *slots.View) []slots.Number {
 	if !v.Weights().Bound() {
 		return nil
 	}
@@ -159,8 +159,13 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	return ""
 }
 
-// RefusedBecause returns in words why the Ledger refused the pending tasks of kind k. The words
-// fit Decision.Decline.
+// Decline ends a visit: it says why the visit starts nothing more of kind k. numbers are what
+// the reason rests on.
+func (o *Order) Decline(v *slots.View, d *slots.Decision, k slots.Kind, reason string, numbers []slots.Number) {
+	d.Decline(k, reason, append(numbers, roomNumbers(v)...)...)
+}
+
+// RefusedBecause words why the Ledger refused all pending tasks of kind k.
 func RefusedBecause(r slots.Refusal, k slots.Kind) string {
 	switch r {
 	case slots.RefusedLocality:
@@ -201,14 +206,4 @@ func copyNumbers(c *Candidate) []slots.Number {
 // seconds returns a time as a Number in seconds.
 func seconds(name string, t time.Duration) slots.Number {
 	return slots.Number{Name: name + ", in s", Num: int64(t / time.Microsecond), Den: int64(slots.One)}
-}
-
-// NoRoom returns in words why a task of kind k does not fit into the visited tracker's weight,
-// or "" if it fits.
-func NoRoom(v *slots.View, k slots.Kind) string {
-	w, room := v.Weights(), v.RoomAt(v.Tracker())
-	if !w.Bound() || room >= w.Of(k) {
-		return ""
-	}
-	return fmt.Sprintf("the tracker has room for a weight of %d, and a %v weighs %d", room, k, w.Of(k))
 }
