@@ -193,6 +193,33 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
+// TestAPolicyIsKnownToItsTableAlone: a package below slots/policy that has Traits is a policy.
+func TestAPolicyIsKnownToItsTableAlone(t *testing.T) {
+	_, all := load(t)
+	policies, unused := map[string]bool{}, policyImporters()
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "Traits" && matches("slots/policy/*", s.pkg) {
+				policies[module+"/"+s.pkg] = true
+			}
+		}
+	}
+	for _, s := range all {
+		for _, p := range importsOf(s) {
+			if !policies[p] || matches("slots/policy/*", s.pkg) && s.pkg != "slots/policy/registry" {
+				continue // policies build on one another
+			}
+			if policyImporters()[s.pkg] == "" {
+				t.Errorf("%s imports %s: make policies by name, or list the package in policyImporters in internal/arch/rules_test.go", s.path, p)
+			}
+			delete(unused, s.pkg)
+		}
+	}
+	for pkg := range unused {
+		t.Errorf("%s is listed in policyImporters but imports no policy", pkg)
+	}
+}
+
 func TestForbiddenCalls(t *testing.T) {
 	fset, all := load(t)
 	for _, s := range all {

@@ -96,6 +96,17 @@ func bans() []ban {
 	}
 }
 
+// policyImporters are the packages that import a policy, with the reason. All others make
+// policies by name (slots/policy/registry), and a policy gives its reasons and words itself.
+func policyImporters() map[string]string {
+	return map[string]string{
+		"slots/policy/registry":        "the table of policies",
+		"bench":                        "experiments use the watchers and the formulas of their papers",
+		"cmd/mrlocal":                  "explain --releases draws a figure of [OMO21]",
+		"cmd/mrlocal/internal/measure": "tune compares with the guideline of [Split11]",
+	}
+}
+
 // A call that only some packages may make.
 type callBan struct {
 	pkg, name string // "fmt", "Print*"
