@@ -54,7 +54,7 @@ func firstJobsPending(v *slots.View, o *Order, jobs int, k slots.Kind, percentag
 		inPool[j.Pool()] += j.Pending(k)
 	}
 	for pool, pending := range inPool {
-		n += min(pending, DemandOf(v.Pool(pool), k).Pending)
+		n += min(pending, demandOf(v.Pool(pool), k, 0).Pending)
 	}
 	return n
 }

@@ -23,8 +23,8 @@ func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Ki
 	return w
 }
 
-// roomNumbers returns the weight that the visited tracker has room for; nothing without
-// slot weights.
+// roomNumbers returns the weight that the visited tracker has room for, or nil without slot
+// weights.
 func roomNumbers(v *slots.View) []slots.Number {
 	if !v.Weights().Bound() {
 		return nil
@@ -153,20 +153,20 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	}
 	for _, s := range o.skipped { // every job that had a task was refused; the first reason is shown
 		if s.kind == k {
-			return RefusedBecause(s.why, k)
+			return refusedBecause(s.why, k)
 		}
 	}
 	return ""
 }
 
-// Decline ends a visit: it says why the visit starts nothing more of kind k. numbers are what
-// the reason rests on.
+// Decline says why the visit starts nothing more of kind k. numbers are those of the reason.
 func (o *Order) Decline(v *slots.View, d *slots.Decision, k slots.Kind, reason string, numbers []slots.Number) {
 	d.Decline(k, reason, append(numbers, roomNumbers(v)...)...)
 }
 
-// RefusedBecause words why the Ledger refused all pending tasks of kind k.
-func RefusedBecause(r slots.Refusal, k slots.Kind) string {
+// refusedBecause returns in words why the Ledger refused the pending tasks of kind k. The words
+// fit Decision.Decline.
+func refusedBecause(r slots.Refusal, k slots.Kind) string {
 	switch r {
 	case slots.RefusedLocality:
 		return "the pending tasks wait for a slot near their input"
@@ -190,7 +190,7 @@ func Ratio(name string, part int64, whole int32) slots.Number {
 func LoadName(k slots.Kind) string { return k.String() + " load factor" }
 
 // copyNumbers returns the numbers by which LATE, or Hadoop's own rule, has chosen a candidate.
-func copyNumbers(c *Candidate) []slots.Number {
+func copyNumbers(c *candidate) []slots.Number {
 	if c.Average > 0 {
 		return []slots.Number{
 			{Name: "average progress of its kind in its job", Num: int64(c.Average), Den: int64(slots.One)},

@@ -111,7 +111,7 @@ func (p *PD) Numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots.Num
 		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), p.Counts.Lending(v, other).Left()))
 	}
 	for each := range slots.Kind(trace.Kinds) {
-		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.DemandOf(v.Pool(pool), each).All))
+		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.ShareDemandOf(v.Pool(pool), each).Demand))
 	}
 	return all
 }

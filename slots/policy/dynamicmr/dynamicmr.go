@@ -24,6 +24,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/fair"
+	"mrlocal/trace"
 )
 
 // New returns DynamicMR with the steps that o sets. Its jobs do not wait for local slots,
@@ -76,12 +77,24 @@ func withCopies(d DynamicMR) slots.Policy {
 // returns how many slots tasks of a kind could have now.
 func copyTasks(order *policy.Order, o *policy.Options, idle func(v *slots.View, k slots.Kind) int32) {
 	if o.SEPB {
-		order.Copy(policy.NewCopies(o, o.JobsChecked(), o.PreScheduling, idle))
+		order.Copy(policy.NewCopies(o, jobsChecked(o), o.PreScheduling, idle))
 	}
 }
 
-// Traits implements slots.Policy. If nothing may be lent, a tracker's home slots bound
-// what it runs, and weights are not set.
+// jobsChecked returns, by kind, percentageOfJobsCheckedForPendingMapTasks and
+// …ReduceTasks: the share of the running jobs whose pending tasks go before copies
+// [DynamicMR14, "sepb"].
+func jobsChecked(o *policy.Options) (shares [trace.Kinds]slots.PPM) {
+	for k, one := range [trace.Kinds]policy.Override{slots.Map: o.SEPBMapJobs, slots.Reduce: o.SEPBReduceJobs} {
+		if shares[k] = o.SEPBJobs; one.Given {
+			shares[k] = one.Share
+		}
+	}
+	return shares
+}
+
+// Traits implements slots.Policy. If nothing is lent, a tracker's home slots bound
+// what it runs, and weights do not count.
 func (d *DynamicMR) Traits() slots.Traits {
 	t := d.allocation.Traits()
 	t.Name, t.Options = "dynamicmr", d.options
@@ -217,7 +230,7 @@ func (p onFair) Traits() slots.Traits {
 // newOnFair returns fair with the steps that o sets. It has no slot weights, because fair lends
 // nothing.
 func newOnFair(o policy.Options) slots.Policy {
-	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, o.JobsChecked())}
+	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, jobsChecked(&o))}
 	if !o.PreScheduling {
 		return p
 	}
