@@ -112,24 +112,24 @@ func (p *PI) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: no slot of a pending task's own
+// NextVisit implements slots.Selective. It returns -1 if no slot of a pending task's own
 // kind is left in the cluster, and nothing may be borrowed.
-func (p *PI) NothingToGrant(v *slots.View) bool {
+func (p *PI) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
-		// Most often all slots are used, and then Algorithm 1 need not be asked.
+		// unused is cheap, and usually false if nothing can be granted.
 		if p.unused(v, k) || p.unused(v, k.Other()) && p.extra(v, k) > 0 {
-			return false
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
-// unused reports whether slots of kind k are unused anywhere. If none is, that phase
-// lends nothing: its demand is at least its used slots.
+// unused reports whether some slots of kind k are unused in the cluster. If none is unused, the
+// phase lends nothing, because its demand is at least its used slots.
 func (p *PI) unused(v *slots.View, k slots.Kind) bool {
 	f := p.Counts.Phase(v, k)
 	return f.Used < f.Capacity
@@ -254,19 +254,19 @@ func (p *PD) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: no task that may start finds a slot of
-// its own kind on any tracker, and nothing more may be lent.
-func (p *PD) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if for no task that may start
+// there is a slot of its own kind on any tracker, and nothing more may be lent.
+func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
 		if capacity, used := p.Counts.Own(v, k); used < capacity || p.mayLend(v, k.Other()) {
-			return false
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
 // Load implements PDCounts.
@@ -280,7 +280,7 @@ func (c *counts) Load(v *slots.View) Load {
 	}
 }
 
-// Own implements PDCounts. Of the running tasks those on slots of the other kind use none.
+// Own implements PDCounts. Tasks on slots of the other kind use none of their own kind.
 func (*counts) Own(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.Capacity(k), v.Running(k) - v.LentBy(k.Other())
 }

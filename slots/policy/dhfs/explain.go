@@ -126,7 +126,7 @@ func (p *PD) decline(v *slots.View, d *slots.Decision) {
 			reason = loadUsedUp
 		case p.Counts.NoRoom(v, k) != "":
 			reason = p.Counts.NoRoom(v, k)
-		case !p.mayLend(v, k.Other()): // first, as in whyNoSlot
+		case !p.mayLend(v, k.Other()): // a reason of the whole cluster, as in whyNoSlot
 			reason = allLent(v, &p.options, k.Other())
 		default:
 			reason = "no slot of the tracker is free"

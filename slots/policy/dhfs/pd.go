@@ -55,14 +55,15 @@ func (p *PD) Decide(v *slots.View, d *slots.Decision) {
 	p.End(v, d)
 }
 
-// Next starts one task, and reports whether there was any (l. 6-34).
+// Next is lines 6 to 34: it starts one task, and reports whether one started.
 func (p *PD) Next(v *slots.View, d *slots.Decision) bool {
 	return p.fromPools(v, d) || p.nonLocalMap(v, d)
 }
 
-// fromPools is lines 6 to 27: it starts a task of the first pool that has one for
-// cases 1 to 4. A ranking of the pools with maps and one of the pools with reduces,
-// by the same key, stand for the scan: the first of both is the first pool.
+// fromPools is lines 6 to 27: it starts a task of the first pool that has one for cases 1 to
+// 4, and reports whether one started. Two rankings by the same key replace the scan of pools:
+// one of the pools with maps and one of the pools with reduces. The first pool of the paper is
+// the first of both.
 func (p *PD) fromPools(v *slots.View, d *slots.Decision) bool {
 	for {
 		pool, k, ok := p.nextCase(v)
@@ -117,8 +118,9 @@ func idle(v *slots.View, k slots.Kind) bool {
 // mayLend reports whether one more slot of kind k may be lent.
 func (p *PD) mayLend(v *slots.View, k slots.Kind) bool { return p.Counts.Lending(v, k).Left() > 0 }
 
-// assignTask starts a task of kind k of a pool. The slot is one of its own kind (cases 1
-// and 2) or a borrowed one (cases 3 and 4). anywhere lifts the wait for a local slot.
+// assignTask starts a task of kind k of a pool, and reports whether it did. By the paper's counts
+// the slot is one of its own kind (cases 1 and 2) or a borrowed one (cases 3 and 4). If anywhere
+// is true, a map starts even if its job waits for a local slot.
 func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k slots.Kind, anywhere bool) bool {
 	rule, move := borrowRule(k), slots.MoveAlways
 	if idle(v, k) {
@@ -128,8 +130,8 @@ func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k s
 		func(slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) }, anywhere)
 }
 
-// nonLocalMap is lines 29 to 34, case 5. No pool has anything for the slot but maps
-// that wait for a nearer one, so a map of the first pool takes it.
+// nonLocalMap is lines 29 to 34, case 5. No pool has a task for the slot but maps that wait for
+// a nearer slot. Then a map of the first pool gets it. nonLocalMap reports whether one started.
 func (p *PD) nonLocalMap(v *slots.View, d *slots.Decision) bool {
 	if p.options.LocalityDelay == 0 || !p.Order.Recall(v, slots.RefusedLocality) {
 		return false

@@ -110,14 +110,14 @@ func (p *PI) Decide(v *slots.View, d *slots.Decision) {
 	p.End(v, d)
 }
 
-// Next starts one task, and reports whether there was any.
+// Next starts one task, and reports whether one started.
 func (p *PI) Next(v *slots.View, d *slots.Decision) bool {
 	return p.own(v, d, slots.Map) || p.own(v, d, slots.Reduce) ||
 		p.borrow(v, d, slots.Map) || p.borrow(v, d, slots.Reduce)
 }
 
 // own starts a task of kind k, if slots of its own kind are available on the
-// visited tracker.
+// visited tracker. It reports whether a task started.
 func (p *PI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if p.Order.Total[k].Startable == 0 || !p.Has(v, k, k, 0) {
 		return false
@@ -126,7 +126,8 @@ func (p *PI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
-// borrow starts a task of kind k on the count of the other kind of slots.
+// borrow starts a task of kind k on a borrowed slot, by the paper's counts, if Algorithm 1 allows
+// it. It reports whether a task started.
 func (p *PI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if p.Order.Total[k].Startable == 0 {
 		return false

@@ -49,11 +49,11 @@ type DynamicMR struct {
 	options policy.Options
 }
 
-// allocation is what DynamicMR builds on. Next starts one task of a visit, and reports
-// whether there was any; End ends the visit.
+// allocation is the policy of step 1. Next starts one task of a visit, and reports whether one
+// started. End ends the visit.
 type allocation interface {
 	slots.Policy
-	slots.NothingToGrant
+	slots.Selective
 	slots.Resetter
 	Next(v *slots.View, d *slots.Decision) bool
 	End(v *slots.View, d *slots.Decision)
@@ -66,6 +66,7 @@ type copying struct {
 	policy.Speculating
 }
 
+// withCopies returns d, as a Speculator if SEPB is on.
 func withCopies(d DynamicMR) slots.Policy {
 	if !d.options.SEPB {
 		return &d
@@ -73,8 +74,8 @@ func withCopies(d DynamicMR) slots.Policy {
 	return &copying{d, policy.Speculating{Order: d.order}}
 }
 
-// copyTasks gives the allocation's Order its copies of slow tasks, for one Ledger. idle
-// returns how many slots tasks of a kind could have now.
+// copyTasks gives an Order the Copies of DynamicMR for one Ledger, if SEPB is on. idle returns how
+// many slots tasks of a kind could have now.
 func copyTasks(order *policy.Order, o *policy.Options, idle func(v *slots.View, k slots.Kind) int32) {
 	if o.SEPB {
 		order.Copy(policy.NewCopies(o, jobsChecked(o), o.PreScheduling, idle))
@@ -93,8 +94,8 @@ func jobsChecked(o *policy.Options) (shares [trace.Kinds]slots.PPM) {
 	return shares
 }
 
-// Traits implements slots.Policy. If nothing is lent, a tracker's home slots bound
-// what it runs, and weights do not count.
+// Traits implements slots.Policy. If nothing may be lent, a tracker's home slots bound
+// what it runs, and weights are not set.
 func (d *DynamicMR) Traits() slots.Traits {
 	t := d.allocation.Traits()
 	t.Name, t.Options = "dynamicmr", d.options
@@ -111,7 +112,7 @@ const rulePreScheduled slots.Rule = "pre-scheduled"
 
 const preScheduledWords = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
 
-// Decide is one heartbeat: that of the allocation, with the steps that are layered around it.
+// Decide is one heartbeat of the allocation, with the steps of this package around it.
 func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
 	d.openExtra(v, decision)
 	d.order.Begin(v)
@@ -141,7 +142,7 @@ func (p *onPI) Reset() {
 	copyTasks(&p.Order, &p.options, p.idle)
 }
 
-// Next starts a pre-scheduled map only if Algorithm 1 has no slot for maps.
+// Next starts one task: a pre-scheduled map only if Algorithm 1 has no slot for a map.
 func (p *onPI) Next(v *slots.View, d *slots.Decision) bool {
 	return p.preSchedule(v, d) || p.PI.Next(v, d)
 }
@@ -190,7 +191,7 @@ func (p *onPD) Reset() {
 	copyTasks(&p.Order, &p.options, p.idle)
 }
 
-// Next starts a pre-scheduled map only if Algorithm 2 has nothing for the slot.
+// Next starts one task: a pre-scheduled map only if Algorithm 2 starts none.
 func (p *onPD) Next(v *slots.View, d *slots.Decision) bool {
 	return p.PD.Next(v, d) || p.preSchedule(v, d)
 }

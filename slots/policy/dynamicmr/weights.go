@@ -38,7 +38,7 @@ func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 	}
 }
 
-// Lending has nothing left if the weight of a whole task does not fit into what is left.
+// Lending implements dhfs.PDCounts. Nothing is left if the rest is less than the weight of a task.
 func (c *counts) Lending(v *slots.View, k slots.Kind) dhfs.Lending {
 	w, lent := v.Weights(), v.LentBy(k)
 	most := w.Times(k, dhfs.Percentage(c.options, k).Of(v.Capacity(k)))
@@ -72,13 +72,13 @@ func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
 }
 
-// Fits asks for idle slots of the weight of the task.
+// Fits implements dhfs.PICounts: the unused slots have the weight of the task.
 func (*counts) Fits(v *slots.View, task, of slots.Kind) bool {
 	t := v.Tracker()
 	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
 }
 
-// NoRoom compares the weight of a task with what the tracker has room for.
+// NoRoom implements dhfs.PICounts and dhfs.PDCounts.
 func (*counts) NoRoom(v *slots.View, k slots.Kind) string {
 	w, room := v.Weights(), v.RoomAt(v.Tracker())
 	if !w.Bound() || room >= w.Of(k) {
@@ -103,8 +103,8 @@ func (c *counts) Load(v *slots.View) dhfs.Load {
 	}
 }
 
-// Extra implements slots.Opener: the slots that light tasks need to use the whole
-// weight of a tracker's home slots.
+// Extra implements slots.Opener. It returns the number of extra slots that light tasks need to
+// use the whole weight of a tracker's home slots.
 func (d *DynamicMR) Extra(home [2]int32, most int) int {
 	if !d.allocation.Traits().Lends {
 		return 0

@@ -109,16 +109,16 @@ func (f *Fair) Reset() {
 	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves})
 }
 
-// NothingToGrant implements slots.NothingToGrant: of each kind nothing may start, or no slot
-// is left in the cluster.
-func (f *Fair) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if of each kind nothing may start, or no
+// slot is left in the cluster.
+func (f *Fair) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	f.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if f.Order.Total[k].Startable > 0 && v.Running(k) < v.Capacity(k) {
-			return false
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
 // Decide is one heartbeat. It starts tasks until both kinds are rejected (Hadoop 1.0.3,
