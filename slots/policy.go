@@ -71,15 +71,10 @@ type Opener interface {
 	Extra(home [2]int32, most int) int
 }
 
-// NothingToGrant is a policy that can say, in O(1), that it would grant nothing on
-// any tracker in the state v. AssignAll then visits no more trackers.
-type NothingToGrant interface {
-	NothingToGrant(v *View) bool
-}
-
 // Selective is a policy that can say, without a visit, on which trackers it may grant
-// something. NextVisit returns the first of them from t on, or -1 if there is none.
-// AssignAll skips the others.
+// something in the state v. NextVisit returns the first of them from t on, or -1 if there
+// is none. A policy that only knows that it would grant nothing on any tracker returns -1
+// then, and else t. AssignAll skips the other trackers.
 type Selective interface {
 	NextVisit(v *View, t TrackerID) TrackerID
 }

@@ -96,6 +96,17 @@ func bans() []ban {
 	}
 }
 
+// policyImporters are the packages that import a policy, with the reason. All others make
+// policies by name (slots/policy/registry), and a policy gives its reasons and words itself.
+func policyImporters() map[string]string {
+	return map[string]string{
+		"slots/policy/registry":        "the table of policies",
+		"bench":                        "experiments use the watchers and the formulas of their papers",
+		"cmd/mrlocal":                  "explain --releases draws a figure of [OMO21]",
+		"cmd/mrlocal/internal/measure": "tune compares with the guideline of [Split11]",
+	}
+}
+
 // A call that only some packages may make.
 type callBan struct {
 	pkg, name string // "fmt", "Print*"
@@ -108,6 +119,8 @@ func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal", "examples/...", "hack/...", "web/wasm"}
 	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/...", "lesson"}
+	bare := []string{"slots/policy/dhfs"}
+	const layered = "the algorithms of the paper stand bare; dynamicmr layers weights and copies around them"
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},
@@ -122,6 +135,10 @@ func callBans() []callBan {
 		{"time", "Sleep", pure, nil, "time is an argument of whatever decides"},
 		{"time", "After*", pure, nil, "time is an argument of whatever decides"},
 		{"time", "NewT*", pure, nil, "time is an argument of whatever decides"},
+		{"v", "Weights", bare, nil, layered}, // v is the View that a policy reads
+		{"v", "RoomAt", bare, nil, layered},
+		{"policy", "Copies", bare, nil, layered},
+		{"policy", "NewCopies", bare, nil, layered},
 	}
 }
 

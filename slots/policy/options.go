@@ -11,7 +11,6 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/trace"
 )
 
 // Options are the options of all policies, in groups by policy. DefaultOptions returns
@@ -77,10 +76,11 @@ type Options struct {
 
 	// fair-containers, batch-finish, lazy-start, omo:
 	//
-	//   - ContainerOrder is the order of jobs in their fair scheduler: OrderDeficit, or
-	//     "count", by the number of containers that a job has.
-	//   - Containers, also for yarn, is "slots", also as "", or ContainersOfResources. With
-	//     the latter a tracker runs no more than its CPU and memory have room for.
+	//   - ContainerOrder is the order of jobs in their fair scheduler: "deficit", by the
+	//     container time below their fair share, or "count", by the number of containers
+	//     that a job has.
+	//   - Containers, also for yarn, is "slots", also as "", or "resources". With the latter
+	//     a tracker runs no more than its CPU and memory have room for.
 	//   - BatchReserve: a batch of last maps that has begun gets every free container until
 	//     all its maps have started.
 	//   - ReleaseWindow is T_w, the least length of a window in which releases are counted.
@@ -108,36 +108,14 @@ type Override struct {
 	Share slots.PPM `json:"share"`
 }
 
-// or returns the share of o, or other if o is not given.
-func (o Override) or(other slots.PPM) slots.PPM {
-	if o.Given {
-		return o.Share
-	}
-	return other
-}
-
-// JobsChecked returns, by kind, percentageOfJobsCheckedForPendingMapTasks and
-// …ReduceTasks: the share of the running jobs whose pending tasks go before copies
-// [DynamicMR14, "sepb"].
-func (o *Options) JobsChecked() [trace.Kinds]slots.PPM {
-	return [trace.Kinds]slots.PPM{slots.Map: o.SEPBMapJobs.or(o.SEPBJobs), slots.Reduce: o.SEPBReduceJobs.or(o.SEPBJobs)}
-}
-
 // copyHadoop is Hadoop's own rule of speculation (Options.CopyRule).
 const copyHadoop = "hadoop"
-
-// OrderDeficit orders jobs by their deficits, the container time below their fair share
-// (Options.ContainerOrder).
-const OrderDeficit = "deficit"
-
-// ContainersOfResources makes a container a request for CPU and memory (Options.Containers).
-const ContainersOfResources = "resources"
 
 // DefaultOptions returns the options that apply when the user sets none.
 func DefaultOptions() Options {
 	return Options{
 		BorrowMap: slots.One, BorrowReduce: slots.One,
-		ContainerOrder: OrderDeficit,
+		ContainerOrder: "deficit",
 		DHSA:           "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true,
 		AdditionalMapSlots: 1,
 	}

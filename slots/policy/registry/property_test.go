@@ -265,7 +265,7 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 // fast has the methods that all policies over pools have.
 type fast interface {
 	slots.Policy
-	slots.NothingToGrant
+	slots.Selective
 	slots.Resetter
 }
 
@@ -277,7 +277,7 @@ type honest struct {
 }
 
 func (h *honest) Decide(v *slots.View, d *slots.Decision) {
-	said, before := h.NothingToGrant(v), v.Running(slots.Map)+v.Running(slots.Reduce)
+	said, before := h.NextVisit(v, v.Tracker()) < 0, v.Running(slots.Map)+v.Running(slots.Reduce)
 	h.fast.Decide(v, d)
 	if said {
 		h.nothing++

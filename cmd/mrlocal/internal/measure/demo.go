@@ -60,8 +60,8 @@ func Demo(ctx context.Context, program string, stdout, stderr io.Writer) error {
 	half := max(1, runtime.NumCPU()/2) // slots of each kind
 	fmt.Fprintf(stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, demoDir, half, half)
 	runs := make([]*outcome, 0, 2)
-	// fair lends no slots. It comes first, because it is the base of the comparison.
-	for _, name := range []string{"fair", mrlocal.DefaultPolicy} {
+	// The baseline lends no slots. It comes first, because it is the base of the comparison.
+	for _, name := range []string{registry.Baseline, mrlocal.DefaultPolicy} {
 		r, err := runGrep(ctx, stderr, name, half)
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func showDifference(w io.Writer, program string, fair, dynamic *outcome) error {
 	fmt.Fprintf(w, "\nDifference: the map phase took %.2fs instead of %.2fs (%.2f times as fast), the whole %.2fs instead of %.2fs.\n",
 		dynamic.mapSeconds(), fair.mapSeconds(), ratio(fair.mapSeconds(), dynamic.mapSeconds()),
 		dynamic.report.MakespanSeconds, fair.report.MakespanSeconds)
-	fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", dynamic.policy)
+	fmt.Fprintf(w, "Under %s, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", fair.policy, dynamic.policy)
 	// Sentences reads the events to their end, which empties the buffer. This is their last use.
 	err := explain.Sentences(w, &dynamic.events, explain.Options{FirstLent: true, WhyIdle: -1})
 	if err != nil {
