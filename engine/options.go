@@ -16,7 +16,6 @@ import (
 	"mrlocal/output"
 	"mrlocal/output/compress"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
@@ -165,9 +164,6 @@ func (o Options) withDefaults(cores int) Options {
 	}
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
-	}
-	if o.Policy == nil {
-		o.Policy = fifo.New()
 	}
 	o.extraSlots = o.extra()
 	return o

@@ -50,6 +50,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -57,6 +58,7 @@ import (
 // run is one call of RunBatch or RunChain.
 type run struct {
 	o           Options
+	claimed     *claim.Claim
 	kind        string // "run" or "batch", as the report shows it
 	ctx         context.Context
 	started     time.Time
@@ -117,15 +119,15 @@ func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) 
 // runWork runs the jobs of work and cleans up. outcome returns the error of a run that was
 // not interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
-	// A policy may have state, so it must not serve two runs at once. If o names no policy, the
-	// run makes one of its own.
-	release, err := setup.Claim(o.Policy)
+	claimed, err := claim.Of(o.Policy)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer claimed.Release()
+	o.Policy = claimed.Policy
 	// All times of the run, those of events too, count from here.
-	r := &run{kind: kind, started: time.Now(), used: report.NewSampler()}
+	r := &run{kind: kind, started: time.Now(), used: report.NewSampler(), claimed: claimed}
+	defer r.close()
 	if o.Profile {
 		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
@@ -133,8 +135,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	}
 	// Nothing has started, so there is no report.
 	if err := r.prepare(work, o); err != nil {
-		r.close()
-		return nil, withKind(ctx, err)
+		return nil, errs.Typed(ctx, err)
 	}
 	var cancel context.CancelCauseFunc
 	r.ctx, cancel = context.WithCancelCause(ctx)
@@ -156,21 +157,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	// The report is made before close, which releases the jobs.
 	report := r.report(err)
 	r.succeeded = err == nil
-	r.close()
-	return report, withKind(ctx, err)
-}
-
-// withKind returns err as an *errs.Error: of kind Interrupted if ctx has ended the run, else
-// JobFailed. It returns nil and usage errors as they are.
-func withKind(ctx context.Context, err error) error {
-	switch {
-	case err == nil || errs.IsUsage(err):
-		return err
-	// A job that fails for another reason while the context ends keeps that reason.
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		return &errs.Error{Kind: errs.Interrupted, Cause: err}
-	}
-	return &errs.Error{Kind: errs.JobFailed, Cause: err}
+	return report, errs.Typed(ctx, err)
 }
 
 // failures returns the error of a batch; nil: all jobs have succeeded. The error has the number
@@ -365,6 +352,9 @@ func (r *run) startSlots() error {
 		}
 	}
 	ledger, err := slots.New(config, r.o.Policy)
+	if panicked, _ := r.claimed.Err(); panicked != nil {
+		return panicked
+	}
 	if err != nil {
 		return err
 	}

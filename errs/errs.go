@@ -15,6 +15,7 @@
 package errs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,6 +76,19 @@ func Inputf(object, format string, args ...any) error {
 // caller must correct it.
 func IsUsage(err error) bool {
 	return errors.Is(err, BadOptions) || errors.Is(err, BadInput)
+}
+
+// Typed returns the error of a run under ctx with a kind: its own one if it has one, Interrupted if
+// it says that ctx has ended, and otherwise JobFailed.
+func Typed(ctx context.Context, err error) error {
+	if _, is := err.(*Error); is || err == nil || IsUsage(err) {
+		return err
+	}
+	// A job that fails for another reason while ctx ends keeps that reason.
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return &Error{Kind: Interrupted, Cause: err}
+	}
+	return &Error{Kind: JobFailed, Cause: err}
 }
 
 // Cause returns err without the operation and the paths that package os adds, for

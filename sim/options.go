@@ -10,7 +10,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -60,9 +59,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Cost == "" {
 		o.Cost = costL0
-	}
-	if o.Policy == nil {
-		o.Policy = fifo.New()
 	}
 	if o.Note == nil {
 		o.Note = func(string) {}

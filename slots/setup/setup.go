@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"mrlocal/errs"
@@ -278,22 +277,4 @@ func (s *Submission) Check(jobs int) error {
 // Spec returns the job as a Ledger takes it, without tasks. The driver adds the tasks.
 func (s *Submission) Spec() slots.JobSpec {
 	return slots.JobSpec{Name: s.Name, Pool: s.Pool, User: s.User, Priority: s.Priority, Weight: s.Weight, Deadline: s.Deadline, Profile: s.Profile}
-}
-
-// claimed has the policies with state that serve a run of this process. It is global because
-// two runs share nothing else than the policy that they were given.
-var claimed = &sync.Map{}
-
-// Claim takes a policy for a run, until release is called. It fails with an error of kind
-// errs.BadOptions if the policy has state and serves another run, because the decisions of
-// both runs would mix. A policy has state if it is a slots.Resetter; it is then a pointer.
-// For another policy, or nil, Claim does nothing. Both drivers call it before they start.
-func Claim(p slots.Policy) (release func(), err error) {
-	if _, stateful := p.(slots.Resetter); !stateful {
-		return func() {}, nil
-	}
-	if _, taken := claimed.LoadOrStore(p, nil); taken {
-		return nil, errs.Optionf("Options.Policy", "serves another run that is going on; give each run a policy of its own")
-	}
-	return func() { claimed.Delete(p) }, nil
 }

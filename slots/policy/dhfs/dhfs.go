@@ -73,7 +73,7 @@ func NewPICopying(o policy.Options, copies func() *policy.Copies) *PI {
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PI) Reset() {
 	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay}, p.copies)
 	if p.Counts == nil {
@@ -209,7 +209,7 @@ func NewPDCopying(o policy.Options, copies func() *policy.Copies) *PD {
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PD) Reset() {
 	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true}, p.copies)
 	if p.Counts == nil {

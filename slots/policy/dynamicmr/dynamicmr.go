@@ -51,7 +51,6 @@ type DynamicMR struct {
 type allocation interface {
 	slots.Policy
 	slots.NothingToGrant
-	slots.Resetter
 }
 
 // copying is DynamicMR with SEPB. It is a type of its own because only it is a

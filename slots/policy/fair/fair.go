@@ -94,7 +94,7 @@ func (f *Fair) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
 	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves}, f.copies)

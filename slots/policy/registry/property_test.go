@@ -266,7 +266,6 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 type fast interface {
 	slots.Policy
 	slots.NothingToGrant
-	slots.Resetter
 }
 
 // honest checks that a policy grants nothing after it has reported that it has nothing to grant.
