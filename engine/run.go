@@ -160,28 +160,15 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	return report, errs.Typed(ctx, err)
 }
 
-// failures returns the error of a batch; nil: all jobs have succeeded. The error has the number
-// of jobs that failed, and the names and causes of the first of them.
+// failures returns the error of a batch; nil: all jobs have succeeded.
 func (r *run) failures() error {
-	const mostNamed = 3
-	var named []string
-	failed := 0
+	var failed []error
 	for _, ch := range r.chains {
-		if ch.err == nil {
-			continue
-		}
-		// A batch may have thousands of jobs, and the error is one line.
-		if failed++; failed <= mostNamed {
-			named = append(named, fmt.Sprintf("%s: %v", ch.name(), errs.OneLine(ch.err.Error())))
+		if ch.err != nil {
+			failed = append(failed, ch.withJobName(ch.err))
 		}
 	}
-	if failed == 0 {
-		return nil
-	}
-	if failed > mostNamed {
-		named = append(named, fmt.Sprintf("and %d more", failed-mostNamed))
-	}
-	return fmt.Errorf("%d of %d jobs failed: %s", failed, len(r.chains), strings.Join(named, "; "))
+	return errs.Several(len(r.chains), failed)
 }
 
 // prepare checks all that can be checked before work is started, and divides memory. When it
@@ -211,7 +198,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 		return err
 	}
 	if r.budget, err = membudget.New(r.o.MemoryBytes); err != nil {
-		return err
+		return errs.Optionf("Options.MemoryBytes", "%w", err)
 	}
 	r.divideMemory(totalBytes, streams)
 	r.setPace()
