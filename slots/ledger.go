@@ -105,9 +105,7 @@ func (t *totals) freeSlots() int32 { return t.open + t.draining - t.running[Map]
 // are wrong, or if its options cannot be written as JSON.
 func New(c Config, p Policy) (*Ledger, error) {
 	c = c.withDefaults()
-	if r, ok := p.(Resetter); ok {
-		r.Reset()
-	}
+	p.Reset()
 	t := p.Traits()
 	if t.Borrows {
 		c.BorrowMap, c.BorrowReduce = t.BorrowMap, t.BorrowReduce

@@ -22,6 +22,8 @@ type scanner struct {
 
 func (*scanner) Traits() slots.Traits { return slots.Traits{Name: "scanner", PoolLimits: true} }
 
+func (*scanner) Reset() {}
+
 func (s *scanner) Decide(v *slots.View, d *slots.Decision) {
 	s.order.Begin(v)
 	for k := range slots.Kind(trace.Kinds) {

@@ -75,7 +75,7 @@ func NewFIFO(o policy.Options) *PI {
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PI) Reset() {
 	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay})
 	if p.Counts == nil {
@@ -226,7 +226,7 @@ func NewPD(o policy.Options) *PD {
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PD) Reset() {
 	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true})
 	if p.Counts == nil {

@@ -54,7 +54,6 @@ type DynamicMR struct {
 type allocation interface {
 	slots.Policy
 	slots.Selective
-	slots.Resetter
 	Next(v *slots.View, d *slots.Decision) bool
 	End(v *slots.View, d *slots.Decision)
 }
@@ -136,7 +135,7 @@ func newOnPI(o policy.Options) *onPI {
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *onPI) Reset() {
 	p.PI.Reset()
 	copyTasks(&p.Order, &p.options, p.idle)
@@ -185,7 +184,7 @@ func newOnPD(o policy.Options) *onPD {
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *onPD) Reset() {
 	p.PD.Reset()
 	copyTasks(&p.Order, &p.options, p.idle)

@@ -71,7 +71,6 @@ var _ interface {
 	slots.Opener
 	slots.PhaseGate
 	slots.Observer
-	slots.Resetter
 	slots.Selective
 } = (*Split)(nil)
 
@@ -97,7 +96,7 @@ func (s *Split) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (s *Split) Reset() {
 	*s = Split{options: s.options}
 	for _, r := range []*slots.Ranking[float64]{&s.ranks[slots.Map], &s.ranks[slots.Reduce], &s.early} {

@@ -85,7 +85,7 @@ func NewDeficit() *Deficit {
 	return f
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Deficit) Reset() {
 	*f = Deficit{at: -1}
 	for k := range f.ranks {

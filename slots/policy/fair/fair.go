@@ -79,7 +79,7 @@ func NewCopying(name string, o policy.Options, copies, atInput bool, checked [tr
 	return l
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (l *Late) Reset() {
 	l.Fair.Reset()
 	if l.copies != nil {
@@ -103,7 +103,7 @@ func (f *Fair) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
 	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves})

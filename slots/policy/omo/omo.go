@@ -149,7 +149,7 @@ func (s *scheduler) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (s *scheduler) Reset() {
 	*s = scheduler{
 		name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given,

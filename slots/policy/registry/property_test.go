@@ -266,7 +266,6 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 type fast interface {
 	slots.Policy
 	slots.Selective
-	slots.Resetter
 }
 
 // honest checks that a policy grants nothing after it has reported that it has nothing to grant.
@@ -353,12 +352,13 @@ func isFunc(p cmp.Path) bool { return p.Last().Type() != nil && p.Last().Type().
 
 func TestWrongOptionsOfPoliciesAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*policy.Options){
-		`policy option dhsa: "bogus" is none of pi, pd, off`:               func(o *policy.Options) { o.DHSA = "bogus" },
-		`policy option borrow-map: -0.000005 is not between 0 and 1`:       func(o *policy.Options) { o.BorrowMap = -5 },
-		`policy option sepb-map-jobs: 2 is not between 0 and 1`:            func(o *policy.Options) { o.SEPBMapJobs = policy.Override{Given: true, Share: 2 * slots.One} },
-		`policy option locality-delay: must not be negative`:               func(o *policy.Options) { o.LocalityDelay = -1 },
-		`policy option reduce-total: must not be negative`:                 func(o *policy.Options) { o.ReduceTotal = -1 },
-		`policy option slot-weights: {Map:-1 Reduce:0}: each is from 1 to`: func(o *policy.Options) { o.SlotWeights.Map = -1 },
+		`Options.DHSA: "bogus" is none of pi, pd, off`:              func(o *policy.Options) { o.DHSA = "bogus" },
+		`Options.BorrowMap: -0.000005 is not between 0 and 1`:       func(o *policy.Options) { o.BorrowMap = -5 },
+		`Options.SEPBMapJobs: 2 is not between 0 and 1`:             func(o *policy.Options) { o.SEPBMapJobs = policy.Override{Given: true, Share: 2 * slots.One} },
+		`Options.LocalityDelay: must not be negative`:               func(o *policy.Options) { o.LocalityDelay = -1 },
+		`Options.ReduceTotal: must not be negative`:                 func(o *policy.Options) { o.ReduceTotal = -1 },
+		`Options.SlotWeights: {Map:-1 Reduce:0}: each is from 1 to`: func(o *policy.Options) { o.SlotWeights.Map = -1 },
+		`Options.Cycle: must not be negative`:                       func(o *policy.Options) { o.Cycle = -1 },
 	} {
 		o := policy.DefaultOptions()
 		change(&o)

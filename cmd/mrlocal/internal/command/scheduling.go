@@ -103,8 +103,6 @@ func (r *Reader) policyOptions() policy.Options {
 const (
 	MostNodes     = 100_000   // trackers
 	MostNodeSlots = 1_000_000 // of one kind on a tracker
-
-	MostSimulatedSlots = 4_000_000 // on all trackers, extra slots included; they take 1.5 GiB
 )
 
 // Scheduling reads SchedulingFlags. trackers is the greatest --trackers. slotsEach is the greatest
