@@ -49,14 +49,17 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/engine/source"
+	"mrlocal/engine/task"
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/output/compress"
 	"mrlocal/report"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
+	"mrlocal/spill/runs"
 )
 
 // Version is the version of this release or, between two releases, of the last one.
@@ -79,6 +82,22 @@ type (
 	// Config is the part of Options that describes the cluster: slots, pools, users and faults.
 	Config = setup.Config
 
+	// Slow is a tracker that is slower than the others, for Config.Slow.
+	Slow = setup.Slow
+
+	// Fault is an injected fault, for Config.Faults.
+	Fault = setup.Fault
+
+	// Copiers bound what a reduce copies at a time, for Options.Copiers.
+	Copiers = task.Copiers
+
+	// Codec is how spills are compressed, for Options.Codec. The zero value is CodecAuto.
+	Codec = runs.Codec
+
+	// Format is how results are compressed, for JobOptions.CompressOutput. The zero value
+	// leaves it to the suffix of OutputFile.
+	Format = compress.Format
+
 	// BatchJob is one job of a batch: a chain, its Submission and its JobOptions.
 	BatchJob = engine.BatchJob
 
@@ -90,8 +109,24 @@ type (
 
 	// Error is the type of every error of a run. Its Kind is one of the
 	// constants below, and errors.Is finds it. Its Object is the field of
-	// Options, the job or the path that is wrong.
+	// Options, the job or the path that is wrong. It is empty if the
+	// run as a whole has failed or was interrupted.
 	Error = errs.Error
+)
+
+// The codecs of spills.
+const (
+	CodecAuto = runs.Auto
+	CodecNone = runs.None
+	CodecS2   = runs.S2
+	CodecZstd = runs.Zstd
+)
+
+// The formats of compressed results.
+const (
+	FormatNone = compress.None
+	FormatGzip = compress.Gzip
+	FormatZstd = compress.Zstd
 )
 
 // The kinds of errors, for errors.Is.
@@ -127,8 +162,9 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 
 // RunBatch runs many jobs at once, which share slots and memory. A job is submitted at
 // its time (Submission), and after the jobs that its After lists. If a job fails, the
-// others go on. The error then names the jobs that failed, and the report has the outcome
-// of each. RunBatch reads batch until it returns. In all else it is as RunChain.
+// others go on. The error is then of kind ErrJobFailed and wraps an Error for each job that
+// failed, and the report has the outcome of each. RunBatch reads batch until it returns. In all
+// else it is as RunChain.
 func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
 	if err := choosePolicy(&o); err != nil {
 		return nil, err

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"mrlocal/engine/source"
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/paths"
 	"mrlocal/output"
 	"mrlocal/slots/setup"
@@ -37,7 +39,7 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	}
 	// Chains that wait for each other would never start, and the run would never end.
 	if circle := setup.Cycle(len(batch), func(i int) *setup.Submission { return &batch[i].Submission }); circle != nil {
-		return r.chains[circle[0]].withJobName(errs.Optionf("after", "jobs wait for each other in a circle"))
+		return r.chains[circle[0]].withJobName(errs.Optionf("Submission.After", "jobs wait for each other in a circle"))
 	}
 	return nil
 }
@@ -55,19 +57,25 @@ func (ch *chain) validate(jobCount int) error {
 	if len(last.Outputs) > 0 && !ch.discards() && (b.OutputDir == "" || hdfs.Is(b.OutputDir)) {
 		return errs.Optionf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
 	}
+	// Another job may make the file before this one starts.
+	if len(b.After) == 0 {
+		if err := source.CheckSide(b.Side); err != nil {
+			return err
+		}
+	}
 	return b.Submission.Check(jobCount)
 }
 
 // withJobName adds the name of the job to an error of a batch. It keeps the kind of the error.
 func (ch *chain) withJobName(err error) error {
-	var e *errs.Error
-	switch {
-	case err == nil || ch.run.single():
+	if err == nil || ch.run.single() {
 		return err
-	case errors.As(err, &e):
-		return &errs.Error{Kind: e.Kind, Object: "job " + ch.name(), Cause: err}
 	}
-	return fmt.Errorf("job %s: %w", ch.name(), err)
+	kind := errs.JobFailed
+	if e := (*errs.Error)(nil); errors.As(err, &e) {
+		kind = e.Kind
+	}
+	return &errs.Error{Kind: kind, Object: "job " + ch.name(), Cause: err}
 }
 
 // single reports whether RunChain runs one chain. Messages then need no name of the job.
@@ -172,6 +180,9 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 // checkOutput fails if the output cannot be made where the options say, as far as that can be
 // known before it is begun. If the run keeps outputs, the chain gets it.
 func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
+	if name := ch.job.OutputFile; disk.WritesTo(ch.run.o.Events, name) {
+		return errs.Optionf("Options.Events, Options.OutputFile", "are the same file %s; the result would replace the events", name)
+	}
 	target, err := output.Open(ch.outputSpec(plan, inputs))
 	if err != nil {
 		return err

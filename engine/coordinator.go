@@ -60,8 +60,8 @@ func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	}
 }
 
-// serve runs every chain to its end. It returns nil, or what interrupt returns if ctx ends
-// before.
+// serve runs every chain to its end. It returns nil, the panic of the policy, or what interrupt
+// returns if ctx ends before.
 func (c *coordinator) serve(ctx context.Context) error {
 	// The ticker serves progress and time-outs. The timer serves known times: submissions, faults,
 	// the policy's wake-up.
@@ -80,6 +80,9 @@ func (c *coordinator) serve(ctx context.Context) error {
 			continue
 		}
 		wake := c.ask()
+		if c.state == runServing && c.policyFailed() {
+			continue
+		}
 		// An order may end a job at once. The next round takes that up without a sleep.
 		if len(c.maybeDone) > 0 {
 			continue
@@ -98,7 +101,19 @@ func (c *coordinator) serve(ctx context.Context) error {
 			return c.interrupt(context.Cause(ctx))
 		}
 	}
-	return nil
+	err, _ := c.run.claimed.Err()
+	return err
+}
+
+// policyFailed fails every chain if the policy has panicked, and reports whether it has.
+func (c *coordinator) policyFailed() bool {
+	err, stack := c.run.claimed.Err()
+	if err == nil {
+		return false
+	}
+	task.WriteStack(c.run.o.Stderr, err, stack)
+	c.failAll(err)
+	return true
 }
 
 // ask asks the Ledger for orders and carries them out. It returns the time at

@@ -625,9 +625,9 @@ func (p *wrong) Decide(v *slots.View, d *slots.Decision) {
 	p.FIFO.Decide(v, d)
 }
 
-// TestRefusedGrantsAreTold: the run notes refused grants at its end. Without the note it would only
+// TestANoteCountsRefusedGrants: the run notes refused grants at its end. Without the note it would only
 // be slower.
-func TestRefusedGrantsAreTold(t *testing.T) {
+func TestANoteCountsRefusedGrants(t *testing.T) {
 	var notes []string
 	o := engine.Options{NoPin: true, MemoryBytes: 64 << 20, Policy: &wrong{FIFO: *fifo.New()}, Note: func(text string) { notes = append(notes, text) },
 		JobOptions: engine.JobOptions{Inputs: []string{writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("a b\n")}})}}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"time"
 
 	"mrlocal/engine/task"
@@ -16,7 +17,6 @@ import (
 	"mrlocal/output"
 	"mrlocal/output/compress"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
@@ -54,7 +54,7 @@ type JobOptions struct {
 	// directory. By default, the suffix of OutputFile decides.
 	CompressOutput compress.Format
 
-	Reducers   int   // number of reduce tasks; 0: by ReducersPerSlot, or else by the size of the input
+	Reducers   int   // number of reduce tasks, at most 100,000; 0: by ReducersPerSlot, or else by the size of the input
 	MapOnly    bool  // the user asks for zero reduce tasks
 	BlockBytes int64 // bytes of a split; 0: 64 MiB, less for small inputs
 
@@ -82,6 +82,7 @@ type Options struct {
 
 	// Config describes the cluster, its pools and users. ReduceSlots defaults to a sixth of
 	// a tracker's cores, at least one. MapSlots defaults to the cores that are left.
+	// There are at most 1024 Trackers, and 4096 slots on all of them.
 	setup.Config
 
 	Policy    slots.Policy // serves one run at a time; nil: FIFO (package mrlocal sets pi-dhfs instead)
@@ -93,13 +94,13 @@ type Options struct {
 	ShuffleBytesPerSecond, DiskBytesPerSecond int64
 	Copiers                                   task.Copiers
 
-	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory, or less if ulimit -v requires it
+	MemoryBytes        int64   // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, or less if ulimit -v requires it
 	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
 	SpillPercent       float64 // spill mark, as a share of the kvbuffer; 0: 0.80
 	NoGrowth           bool    // never grow a kvbuffer
 	TablesInProportion bool    // tables that combine by hash grow in proportion to their input; false: they double
 	GrowthThreshold    float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
-	MergeFactor        int     // sorted runs merged at once; 0: 64
+	MergeFactor        int     // sorted runs merged at once, at most 1,000,000; 0: 64
 	Codec              runs.Codec
 	TempDirs           []string // directories of temporary files, used by their free space; nil: the system's
 	TempAtNeed         bool     // check TempDirs at the first temporary file, not at the start
@@ -126,7 +127,7 @@ type Options struct {
 	extraSlots      int  // of each tracker, closed until the policy opens them
 	memoryByDefault bool // withDefaults has set MemoryBytes
 
-	Events io.Writer           // gets every fact and decision as JSON lines; nil: none
+	Events io.Writer           // gets every fact and decision as JSON lines; not the open file OutputFile; nil: none
 	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers; nil: not
 	Note   func(string)        // gets notes and warnings of one line; nil: dropped
 	Warn   func(string)        // gets warnings about inputs that were read to their end, on any goroutine; nil: dropped
@@ -166,9 +167,6 @@ func (o Options) withDefaults(cores int) Options {
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	if o.Policy == nil {
-		o.Policy = fifo.New()
-	}
 	o.extraSlots = o.extra()
 	return o
 }
@@ -206,15 +204,11 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 	case o.OutputDir != "" && o.OutputFile != "":
 		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
 	case o.CompressOutput > compress.Zstd:
-		return errs.Optionf(fmt.Sprintf("Options.CompressOutput %d", o.CompressOutput), "no such format")
-	case o.Reducers < 0:
-		return errs.Optionf(fmt.Sprintf("Options.Reducers %d", o.Reducers), "must be at least 0")
+		return errs.Optionf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > 100*slots.One || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
-		return errs.Optionf("Options.ReducersPerSlot "+o.ReducersPerSlot.String(), "must be between 0 and 100, and excludes Reducers and MapOnly")
-	case o.BlockBytes < 0:
-		return errs.Optionf(fmt.Sprintf("Options.BlockBytes %d", o.BlockBytes), "must be at least 0")
+		return errs.Optionf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)
 	}
-	return nil
+	return cmp.Or(setup.Within("Reducers", int64(o.Reducers), 0, mostReducers), setup.Within("BlockBytes", o.BlockBytes, 0, math.MaxInt64))
 }
 
 // Setup returns the configuration of the cluster for a run with these options. Its fields have
@@ -265,8 +259,8 @@ func (o Options) CheckProcess() error {
 	case machine.ThreadLimit() < threads:
 		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u, or pids.max of the control group)", machine.ThreadLimit(), threads, o.allSlots())
 	case machine.AddressSpaceLimit() < addressBytes:
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with %s (ulimit -v %d); a smaller Options.MemoryBytes needs less",
-			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryName(), addressBytes>>10)
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with Options.MemoryBytes, %s (ulimit -v %d); a smaller one needs less",
+			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryWords(), addressBytes>>10)
 	}
 	return nil
 }
@@ -277,17 +271,18 @@ func (o *Options) validate(jobCount int) error {
 		return err
 	}
 	for _, n := range []struct {
-		field string
-		value int64
-		least int64
+		field              string
+		value, least, most int64
 	}{
-		{"MapSlots", int64(o.MapSlots), 1},
-		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copiers.Parallel", int64(o.Copiers.Parallel), 0}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0}, {"TaskTimeout", int64(o.TaskTimeout), 0},
-		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
+		{"Trackers", int64(o.Trackers), 1, mostTrackers}, {"MapSlots", int64(o.MapSlots), 1, maxSlotCount}, {"ReduceSlots", int64(o.ReduceSlots), 0, maxSlotCount},
+		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots), setup.MostCount},
+		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0, math.MaxInt64}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0, math.MaxInt64},
+		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopies}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0, math.MaxInt64},
+		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, 0, math.MaxInt64}, {"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
 	} {
-		if n.value < n.least {
-			return errs.Optionf(fmt.Sprintf("Options.%s %d", n.field, n.value), "must be at least %d", n.least)
+		if err := setup.Within(n.field, n.value, n.least, n.most); err != nil {
+			return err
 		}
 	}
 	if o.slotCount() > maxSlotCount {
@@ -298,27 +293,36 @@ func (o *Options) validate(jobCount int) error {
 		value float64
 	}{{"SpillPercent", o.SpillPercent}, {"GrowthThreshold", o.GrowthThreshold}} {
 		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
-			return errs.Optionf(fmt.Sprintf("Options.%s %v", s.field, s.value), "must be above 0 and at most 1")
+			return errs.Optionf("Options."+s.field, "%v: must be above 0 and at most 1", s.value)
 		}
 	}
 	if o.Codec > runs.Zstd {
-		return errs.Optionf(fmt.Sprintf("Options.Codec %d", o.Codec), "no such codec")
+		return errs.Optionf("Options.Codec", "%d: no such codec", o.Codec)
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
-		return errs.Optionf(o.memoryName(), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
+		return errs.Optionf("Options.MemoryBytes", "%s: too little for %d slots: at least %dMiB", o.memoryWords(), o.slotCount(), least>>20)
 	}
 	return nil
 }
 
-// memoryName returns the name of the bound of memory for messages. The name shows whether the
-// caller has set the bound, or it is the default.
-func (o *Options) memoryName() string {
+// memoryWords says how much memory a run may take, and whether that is the caller's choice.
+func (o *Options) memoryWords() string {
 	if o.memoryByDefault {
-		return fmt.Sprintf("default of Options.MemoryBytes, %dMiB", o.MemoryBytes>>20)
+		return fmt.Sprintf("%dMiB by default", o.MemoryBytes>>20)
 	}
-	return fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes)
+	return strconv.FormatInt(o.MemoryBytes, 10)
 }
 
 // maxSlotCount is the largest number of home slots on all trackers. Each slot may take two
 // operating system threads.
 const maxSlotCount = 4096
+
+// Bounds of options. They lie far above useful values, and below those at which memory, time or
+// address space runs out.
+const (
+	mostReducers    = 100_000
+	mostMergeFactor = 1_000_000
+	mostCopies      = 10_000
+	mostMemoryBytes = 16 << 40 // the address space has 47 bits, and all of the memory is mapped at once
+	mostTrackers    = 1024
+)

@@ -50,6 +50,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -57,6 +58,7 @@ import (
 // run is one call of RunBatch or RunChain.
 type run struct {
 	o           Options
+	claimed     *claim.Claim
 	kind        string // "run" or "batch", as the report shows it
 	ctx         context.Context
 	started     time.Time
@@ -117,15 +119,15 @@ func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) 
 // runWork runs the jobs of work and cleans up. outcome returns the error of a run that was
 // not interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
-	// A policy may have state, so it must not serve two runs at once. If o names no policy, the
-	// run makes one of its own.
-	release, err := setup.Claim(o.Policy)
+	claimed, err := claim.Of(o.Policy)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer claimed.Release()
+	o.Policy = claimed.Policy
 	// All times of the run, those of events too, count from here.
-	r := &run{kind: kind, started: time.Now(), used: report.NewSampler()}
+	r := &run{kind: kind, started: time.Now(), used: report.NewSampler(), claimed: claimed}
+	defer r.close()
 	if o.Profile {
 		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
@@ -133,8 +135,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	}
 	// Nothing has started, so there is no report.
 	if err := r.prepare(work, o); err != nil {
-		r.close()
-		return nil, withKind(ctx, err)
+		return nil, errs.Typed(ctx, err)
 	}
 	var cancel context.CancelCauseFunc
 	r.ctx, cancel = context.WithCancelCause(ctx)
@@ -156,45 +157,18 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	// The report is made before close, which releases the jobs.
 	report := r.report(err)
 	r.succeeded = err == nil
-	r.close()
-	return report, withKind(ctx, err)
+	return report, errs.Typed(ctx, err)
 }
 
-// withKind returns err as an *errs.Error: of kind Interrupted if ctx has ended the run, else
-// JobFailed. It returns nil and usage errors as they are.
-func withKind(ctx context.Context, err error) error {
-	switch {
-	case err == nil || errs.IsUsage(err):
-		return err
-	// A job that fails for another reason while the context ends keeps that reason.
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		return &errs.Error{Kind: errs.Interrupted, Cause: err}
-	}
-	return &errs.Error{Kind: errs.JobFailed, Cause: err}
-}
-
-// failures returns the error of a batch; nil: all jobs have succeeded. The error has the number
-// of jobs that failed, and the names and causes of the first of them.
+// failures returns the error of a batch; nil: all jobs have succeeded.
 func (r *run) failures() error {
-	const mostNamed = 3
-	var named []string
-	failed := 0
+	var failed []error
 	for _, ch := range r.chains {
-		if ch.err == nil {
-			continue
-		}
-		// A batch may have thousands of jobs, and the error is one line.
-		if failed++; failed <= mostNamed {
-			named = append(named, fmt.Sprintf("%s: %v", ch.name(), errs.OneLine(ch.err.Error())))
+		if ch.err != nil {
+			failed = append(failed, ch.withJobName(ch.err))
 		}
 	}
-	if failed == 0 {
-		return nil
-	}
-	if failed > mostNamed {
-		named = append(named, fmt.Sprintf("and %d more", failed-mostNamed))
-	}
-	return fmt.Errorf("%d of %d jobs failed: %s", failed, len(r.chains), strings.Join(named, "; "))
+	return errs.Several(len(r.chains), failed)
 }
 
 // prepare checks all that can be checked before work is started, and divides memory. When it
@@ -224,7 +198,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 		return err
 	}
 	if r.budget, err = membudget.New(r.o.MemoryBytes); err != nil {
-		return err
+		return errs.Optionf("Options.MemoryBytes", "%w", err)
 	}
 	r.divideMemory(totalBytes, streams)
 	r.setPace()
@@ -365,6 +339,9 @@ func (r *run) startSlots() error {
 		}
 	}
 	ledger, err := slots.New(config, r.o.Policy)
+	if panicked, _ := r.claimed.Err(); panicked != nil {
+		return panicked
+	}
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 // at its own offset. It does nothing for part files. It also does nothing under a policy that
 // runs several attempts of a task: two attempts must not write at one offset.
 func (s *targetSink) Sizes(bytes []int64) error {
-	if _, speculates := s.job.chain.run.o.Policy.(slots.Speculator); speculates || !s.inOrder {
+	if _, speculates := s.job.chain.run.claimed.Inner.(slots.Speculator); speculates || !s.inOrder {
 		return nil
 	}
 	target, err := s.begin()

@@ -15,6 +15,7 @@
 package errs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,11 +39,21 @@ const (
 // Error returns the kind in words.
 func (k Kind) Error() string { return string(k) }
 
-// Error is an error with a kind.
+// Error is an error of a known kind. Its Object never holds a value of a field; the cause has it.
+// The Object is one of these:
+//
+//   - the fields that are wrong, as the caller writes them: "Options.MemoryBytes",
+//     "Options.CSV, Options.Words" or "Submission.After";
+//   - a path, or a place in a file: "notes/a.txt", "w.yaml:2:8";
+//   - something else that has a name, behind a word that says what it is: "job count",
+//     "output out/count", "policy fiar".
+//
+// It is empty where a run as a whole has failed or was interrupted. The error of a run of several
+// jobs wraps one error for each job that has failed, with the job as its Object.
 type Error struct {
 	Kind   Kind
-	Object string // the field of Options, job or path that is wrong; "": the cause names it
-	Cause  error  // why it is wrong and, unless that is obvious, how to correct it
+	Object string // what is wrong; empty if the cause says it all
+	Cause  error  // why, and what to do about it unless that is plain
 }
 
 // Error returns "object: cause", or the cause alone if there is no object.
@@ -73,9 +84,50 @@ func Inputf(object, format string, args ...any) error {
 
 // IsUsage reports whether err is of kind BadOptions or BadInput. The same call would fail again: the
 // caller must correct it.
+// The outermost kind counts: a batch has failed if one of its jobs has met a bad input.
 func IsUsage(err error) bool {
-	return errors.Is(err, BadOptions) || errors.Is(err, BadInput)
+	var e *Error
+	return errors.As(err, &e) && (e.Kind == BadOptions || e.Kind == BadInput)
 }
+
+// Typed returns the error of a run under ctx with a kind: its own one if it has one, Interrupted if
+// it says that ctx has ended, and otherwise JobFailed.
+func Typed(ctx context.Context, err error) error {
+	if _, is := err.(*Error); is || err == nil || IsUsage(err) {
+		return err
+	}
+	// A job that fails for another reason while ctx ends keeps that reason.
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return &Error{Kind: Interrupted, Cause: err}
+	}
+	return &Error{Kind: JobFailed, Cause: err}
+}
+
+// Several returns the error of a run of so many jobs of which some have failed; nil if none has. It is
+// of kind JobFailed, and wraps the errors of the jobs. Its text has the first three.
+func Several(jobs int, failed []error) error {
+	const mostNamed = 3
+	if len(failed) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, err := range failed[:min(len(failed), mostNamed)] {
+		texts = append(texts, OneLine(strings.TrimPrefix(err.Error(), "job ")))
+	}
+	if more := len(failed) - mostNamed; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return &Error{Kind: JobFailed, Cause: &several{fmt.Sprintf("%d of %d jobs failed: %s", len(failed), jobs, strings.Join(texts, "; ")), failed}}
+}
+
+// several are errors with one text.
+type several struct {
+	text string
+	all  []error
+}
+
+func (s *several) Error() string   { return s.text }
+func (s *several) Unwrap() []error { return s.all }
 
 // Cause returns err without the operation and the paths that package os adds, for
 // messages that have the path already.

@@ -7,6 +7,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
+	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -15,12 +16,13 @@ import (
 // driver is one run: the event queue, the attempts on the slots, and the states of the jobs. It
 // gives facts to its Ledger and obeys the Ledger's orders.
 type driver struct {
-	file   *workload.File
-	o      *Options
-	ledger *slots.Ledger
-	stream *trace.Stream // nil: nothing is recorded
-	queue  cost.Queue
-	now    time.Duration // virtual time
+	file    *workload.File
+	o       *Options
+	claimed *claim.Claim
+	ledger  *slots.Ledger
+	stream  *trace.Stream // nil: nothing is recorded
+	queue   cost.Queue
+	now     time.Duration // virtual time
 
 	slots    []simAttempt                     // by slot id
 	where    map[slots.AttemptID]slots.SlotID // of running attempts; never iterated
@@ -72,14 +74,14 @@ type taskKey struct {
 }
 
 // newDriver makes the driver of a run of f. jobs and o are lowered and checked.
-func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger) *driver {
+func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger, claimed *claim.Claim) *driver {
 	c := l.Config()
 	d := &driver{
-		file: f, o: o, ledger: l, slots: make([]simAttempt, len(c.Slots)), jobs: make([]simJob, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
+		file: f, o: o, claimed: claimed, ledger: l, slots: make([]simAttempt, len(c.Slots)), jobs: make([]simJob, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
 		where: map[slots.AttemptID]slots.SlotID{}, failing: map[taskKey]int32{},
 		mostIdle: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}
-	_, d.byPhase = o.Policy.(slots.PhaseGate)
+	_, d.byPhase = claimed.Inner.(slots.PhaseGate)
 	d.bounds = newBounds(len(c.Slots), len(f.Jobs))
 	if o.mostEvents > 0 {
 		d.bounds.mostEvents = o.mostEvents

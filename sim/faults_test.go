@@ -210,6 +210,8 @@ type idler struct{ wake int64 }
 
 func (idler) Traits() slots.Traits { return slots.Traits{Name: "idler"} }
 
+func (idler) Reset() {}
+
 func (p idler) Decide(v *slots.View, d *slots.Decision) {
 	if p.wake > 0 {
 		d.WakeAt(v.Now() + 1e6)
@@ -220,6 +222,8 @@ func (p idler) Decide(v *slots.View, d *slots.Decision) {
 type killer struct{}
 
 func (killer) Traits() slots.Traits { return slots.Traits{Name: "killer"} }
+
+func (killer) Reset() {}
 
 func (killer) Decide(v *slots.View, d *slots.Decision) {
 	if v.FreeHome(v.Tracker(), slots.Map) > 0 && v.Job(0).Pending(slots.Map) > 0 {

@@ -79,6 +79,8 @@ type sleeper struct{ until time.Duration }
 
 func (sleeper) Traits() slots.Traits { return slots.Traits{Name: "sleeper"} }
 
+func (sleeper) Reset() {}
+
 func (p sleeper) Decide(v *slots.View, d *slots.Decision) {
 	if v.Now() < p.until {
 		d.WakeAt(p.until)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -61,9 +59,6 @@ func (o Options) withDefaults() Options {
 	if o.Cost == "" {
 		o.Cost = costL0
 	}
-	if o.Policy == nil {
-		o.Policy = fifo.New()
-	}
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
@@ -93,13 +88,13 @@ const leastHeartbeat = time.Millisecond
 func (o *Options) validate() error {
 	switch {
 	case !slices.Contains([]string{costL0, costL1, costL2, costMeasured}, o.Cost):
-		return errs.Optionf("cost "+o.Cost, "unknown; there are l0, l1, l2 and measured")
+		return errs.Optionf("Options.Cost", "%s: unknown; there are l0, l1, l2 and measured", o.Cost)
 	case o.BufferGrowth != "" && o.BufferGrowth != "on" && o.BufferGrowth != "off":
-		return errs.Optionf("buffer growth "+o.BufferGrowth, "unknown; on or off")
+		return errs.Optionf("Options.BufferGrowth", "%s: unknown; on or off", o.BufferGrowth)
 	case o.SortBufferBytes < 0 || o.TaskMemoryBytes < 0:
-		return errs.Optionf("kvbuffer", "its sizes must be at least 0")
+		return errs.Optionf("Options.SortBufferBytes, Options.TaskMemoryBytes", "must be at least 0")
 	case o.Heartbeat != 0 && o.Heartbeat < leastHeartbeat:
-		return errs.Optionf(fmt.Sprintf("heartbeat %v", o.Heartbeat), "must be 0 (at once) or at least %v", leastHeartbeat)
+		return errs.Optionf("Options.Heartbeat", "%v: must be 0 (at once) or at least %v", o.Heartbeat, leastHeartbeat)
 	}
 	return nil
 }

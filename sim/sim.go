@@ -47,9 +47,11 @@ import (
 	"slices"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
+	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -64,18 +66,19 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if err == nil && o.Alone {
 		err = runAlone(ctx, f, o, r)
 	}
-	return r, err
+	return r, errs.Typed(ctx, err)
 }
 
 // runAll runs all jobs of f together. It checks options and file before the Ledger gets the
 // first job. Errors after that come with a report.
 func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	o = o.withDefaults()
-	release, err := setup.Claim(o.Policy)
+	claimed, err := claim.Of(o.Policy)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer claimed.Release()
+	o.Policy = claimed.Policy
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -88,16 +91,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if err := check(f, &o); err != nil {
 		return nil, err
 	}
-	// The cost measured depends on which slots share a core.
-	var core func(tracker, i int) int32
-	if o.Cost == costMeasured && !o.NoPin {
-		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
-	}
-	c := o.Ledger(o.Policy, core)
-	if o.network() {
-		c.CopyBandwidth = f.Cluster.CopyRate()
-	}
-	l, err := slots.New(c, o.Policy)
+	l, err := newLedger(f, &o, claimed)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +101,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if o.Cost == costL2 && f.Cluster.Cores == 0 && f.Cluster.DiskBytes == 0 {
 		o.Note("cost l2: the cluster says nothing of cores and disk, so there is enough for every task; give cluster: {cores: 4, disk: 100MB}")
 	}
-	d := newDriver(f, jobs, &o, l)
+	d := newDriver(f, jobs, &o, l, claimed)
 	var stream *trace.Stream
 	if o.Events != nil || o.Watch != nil {
 		stream = trace.NewStream()
@@ -138,6 +132,24 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 		r.Error = err.Error()
 	}
 	return r, err
+}
+
+// newLedger returns the Ledger of a run of f. o is whole.
+func newLedger(f *workload.File, o *Options, claimed *claim.Claim) (*slots.Ledger, error) {
+	// The cost measured depends on which slots share a core.
+	var core func(tracker, i int) int32
+	if o.Cost == costMeasured && !o.NoPin {
+		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
+	}
+	c := o.Ledger(o.Policy, core)
+	if o.network() {
+		c.CopyBandwidth = f.Cluster.CopyRate()
+	}
+	l, err := slots.New(c, o.Policy)
+	if panicked, _ := claimed.Err(); panicked != nil {
+		return nil, panicked
+	}
+	return l, err
 }
 
 // report returns the report of the run so far: figures of the Ledger, and those of the cost
@@ -205,6 +217,9 @@ func (d *driver) run(ctx context.Context) error {
 			return nil // a real run asks for no orders at its end either, so the events are the same
 		}
 		if err := d.ask(); err != nil {
+			return err
+		}
+		if err, _ := d.claimed.Err(); err != nil {
 			return err
 		}
 		if d.idle > mostIdleSteps && d.now-d.idleSince > d.mostIdle {

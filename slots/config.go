@@ -147,11 +147,11 @@ func (c *Config) validate() error {
 		share PPM
 	}{{"Slowstart", c.Slowstart}, {"BorrowMap", c.BorrowMap}, {"BorrowReduce", c.BorrowReduce}} {
 		if p.share < 0 || p.share > One {
-			return errs.Optionf(fmt.Sprintf("Options.%s %v", p.field, p.share), "is not between 0 and 1")
+			return errs.Optionf("Options."+p.field, "%v: is not between 0 and 1", p.share)
 		}
 	}
 	if c.MaxAttempts < 1 {
-		return errs.Optionf(fmt.Sprintf("Options.Attempts %d", c.MaxAttempts), "must be at least 1")
+		return errs.Optionf("Options.Attempts", "%d: must be at least 1", c.MaxAttempts)
 	}
 	seen := map[string]bool{}
 	for _, p := range c.Pools {
@@ -171,7 +171,7 @@ func (c *Config) validate() error {
 		users[u.Name] = true
 	}
 	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
-		return errs.Optionf("Options", "a number is negative: %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
+		return fmt.Errorf("slots: a negative number among %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
 	}
 	return nil
 }

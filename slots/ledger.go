@@ -22,12 +22,11 @@ type Ledger struct {
 	stream    *trace.Stream // nil: nothing is recorded
 
 	// The policy, its traits and its optional abilities (nil: it does not have them).
-	policy         Policy
-	traits         Traits
-	observer       Observer
-	nothingToGrant NothingToGrant
-	selective      Selective
-	speculator     Speculator
+	policy     Policy
+	traits     Traits
+	observer   Observer
+	selective  Selective
+	speculator Speculator
 
 	now        time.Duration // of the latest fact or Assign
 	blacklists blacklist.Cluster
@@ -106,9 +105,7 @@ func (t *totals) freeSlots() int32 { return t.open + t.draining - t.running[Map]
 // are wrong, or if its options cannot be written as JSON.
 func New(c Config, p Policy) (*Ledger, error) {
 	c = c.withDefaults()
-	if r, ok := p.(Resetter); ok {
-		r.Reset()
-	}
+	p.Reset()
 	t := p.Traits()
 	if t.Borrows {
 		c.BorrowMap, c.BorrowReduce = t.BorrowMap, t.BorrowReduce
@@ -140,7 +137,6 @@ func New(c Config, p Policy) (*Ledger, error) {
 	}
 	l := &Ledger{config: c, policy: p, traits: t, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	l.observer, _ = p.(Observer)
-	l.nothingToGrant, _ = p.(NothingToGrant)
 	l.selective, _ = p.(Selective)
 	l.speculator, _ = p.(Speculator)
 	l.view, l.decision = &View{l: l}, Decision{l: l}
@@ -280,7 +276,7 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 		return -1 // the usual answer in a busy cluster, without a look at trackers or tasks
 	}
 	m, r := l.mayStart(Map), l.mayStart(Reduce)
-	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {
+	if !m && !r {
 		return -1
 	}
 	for {

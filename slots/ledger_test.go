@@ -23,6 +23,8 @@ type anySlot struct {
 func (p *anySlot) Traits() slots.Traits { return slots.Traits{Name: "any", Lends: !p.typed} }
 func (p *anySlot) Observe(f slots.Fact) { p.seen = append(p.seen, f) }
 
+func (*anySlot) Reset() {}
+
 func (p *anySlot) Decide(v *slots.View, d *slots.Decision) {
 	if p.each != nil {
 		p.each(v, d)

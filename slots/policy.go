@@ -10,9 +10,17 @@ import (
 // Policy decides which task runs on which free slot. A policy must be deterministic:
 // the same views lead to the same grants. It may keep orderings (Ranking) of what
 // View.Changed reports, but no counts of its own; the View has all of them.
+//
+// A policy with state is a pointer, and serves one run at a time: drivers refuse it while it serves
+// another run. A policy that embeds another Policy has the methods below. It has none of the
+// optional abilities of the other policy, unless it passes them on.
 type Policy interface {
 	// Traits returns the constants of the policy.
 	Traits() Traits
+
+	// Reset forgets the run before. New calls it, so that one value can serve one run after
+	// another. A policy without state has an empty Reset.
+	Reset()
 
 	// Decide is one heartbeat of the tracker v.Tracker. It reads v and grants
 	// through d. The Ledger applies each grant at once, so v shows it when Grant
@@ -71,15 +79,10 @@ type Opener interface {
 	Extra(home [2]int32, most int) int
 }
 
-// NothingToGrant is a policy that can say, in O(1), that it would grant nothing on
-// any tracker in the state v. AssignAll then visits no more trackers.
-type NothingToGrant interface {
-	NothingToGrant(v *View) bool
-}
-
 // Selective is a policy that can say, without a visit, on which trackers it may grant
-// something. NextVisit returns the first of them from t on, or -1 if there is none.
-// AssignAll skips the others.
+// something in the state v. NextVisit returns the first of them from t on, or -1 if there
+// is none. A policy that only knows that it would grant nothing on any tracker returns -1
+// then, and else t. AssignAll skips the other trackers.
 type Selective interface {
 	NextVisit(v *View, t TrackerID) TrackerID
 }
@@ -89,12 +92,6 @@ type Selective interface {
 // trackers with free slots although no task is pending.
 type Speculator interface {
 	Speculates(v *View, k Kind) bool
-}
-
-// Resetter is a policy with state. New calls Reset, so that one value can serve one
-// run after another. Drivers refuse a policy that serves another run.
-type Resetter interface {
-	Reset()
 }
 
 // PhaseGate is a policy that decides when a reduce leaves its copy phase

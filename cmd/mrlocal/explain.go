@@ -76,7 +76,7 @@ func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error)
 		return command.Done, e.Write(b.Bytes())
 	}
 	if line.Has("releases") {
-		return command.Done, explain.Releases(e.Stdout, read, o.Name, windows)
+		return command.Done, writeReleases(e.Stdout, read, o.Name, windows)
 	}
 	// There may be millions of decisions, so they are printed while the events are read. In explain
 	// run.jsonl | head, head closes the pipe early, which is success.

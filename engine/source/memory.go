@@ -151,7 +151,7 @@ func (r *Room) Check(ctx context.Context, ratio float64) error {
 		r.Note(fmt.Sprintf("temporary files may take %dMiB, but only %dMiB are allowed or free; %s", most/mib+1, room/mib, does))
 		return nil
 	case r.MaxBytes > 0 && room == r.MaxBytes:
-		return errs.Optionf(fmt.Sprintf("Options.MaxTempBytes %d", room), "too little for map outputs of about %dMiB; %s", most/mib+1, does)
+		return errs.Optionf("Options.MaxTempBytes", "%d: too little for map outputs of about %dMiB; %s", room, most/mib+1, does)
 	}
 	if err := r.Temp.Check(); err != nil { // it has waited until now (Options.TempAtNeed)
 		return err

@@ -173,6 +173,18 @@ func sample(j *jobs.Job, plan *input.Plan, first *Held, lease *membudget.Lease) 
 	return s, nil
 }
 
+// CheckSide returns an input error if the file of side data is not there; "": there is none. A run
+// checks it before anything starts.
+func CheckSide(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(name); err != nil {
+		return errs.Inputf(name, "%w", errs.Cause(err))
+	}
+	return nil
+}
+
 // ReadSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
 // if the file cannot be read, or has more than jobs.MaxSideBytes. Errors are of kind errs.BadInput.
 func ReadSide(name string) ([]byte, error) {

@@ -230,13 +230,18 @@ func (a *SlotAttempt) ReportFailure(err error) {
 	default:
 		return
 	}
+	WriteStack(a.Env.Stderr, fmt.Errorf("attempt %s failed: %w", a.Name(), err), stack)
+}
+
+// WriteStack prints an error with the stack of the user code that has failed, in one piece.
+func WriteStack(w io.Writer, err error, stack []byte) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "mrlocal: attempt %s failed: %v\n", a.Name(), errs.OneLine(err.Error()))
+	fmt.Fprintf(&b, "mrlocal: %s\n", errs.OneLine(err.Error()))
 	for line := range strings.Lines(string(stack)) {
 		b.WriteString("    ")
 		b.WriteString(line)
 	}
-	fmt.Fprint(a.Env.Stderr, b.String())
+	fmt.Fprint(w, b.String())
 }
 
 // begin calls Begin of user code that is a jobs.Attempter, with what the attempt offers to it.

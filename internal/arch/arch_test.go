@@ -193,6 +193,94 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
+// TestAPolicyIsKnownToItsTableAlone: a package below slots/policy that has Traits is a policy.
+func TestAPolicyIsKnownToItsTableAlone(t *testing.T) {
+	_, all := load(t)
+	policies, unused := map[string]bool{}, policyImporters()
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "Traits" && matches("slots/policy/*", s.pkg) {
+				policies[module+"/"+s.pkg] = true
+			}
+		}
+	}
+	for _, s := range all {
+		for _, p := range importsOf(s) {
+			if !policies[p] || matches("slots/policy/*", s.pkg) && s.pkg != "slots/policy/registry" {
+				continue // policies build on one another
+			}
+			if policyImporters()[s.pkg] == "" {
+				t.Errorf("%s imports %s: make policies by name, or list the package in policyImporters in internal/arch/rules_test.go", s.path, p)
+			}
+			delete(unused, s.pkg)
+		}
+	}
+	for pkg := range unused {
+		t.Errorf("%s is listed in policyImporters but imports no policy", pkg)
+	}
+}
+
+// TestPoliciesShareWhatIsInTheirPackage: whatever slots/policy exports has a user outside of it.
+// If there is one only, the package itself uses it too.
+func TestPoliciesShareWhatIsInTheirPackage(t *testing.T) {
+	_, all := load(t)
+	exported, inside, outside := map[string]string{}, map[string]int{}, map[string]map[string]bool{}
+	for _, s := range all {
+		imports := slices.Contains(importsOf(s), module+"/slots/policy")
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && imports && x.Name == "policy" {
+					if outside[n.Sel.Name] == nil {
+						outside[n.Sel.Name] = map[string]bool{}
+					}
+					outside[n.Sel.Name][s.pkg] = true
+				}
+			case *ast.Ident:
+				if s.pkg == "slots/policy" {
+					inside[n.Name]++
+				}
+			}
+			return true
+		})
+		if s.pkg == "slots/policy" {
+			for _, name := range exports(s.file) {
+				exported[name] = s.path
+			}
+		}
+	}
+	inTypes := map[string]bool{"Numbers": true, "OptionField": true, "Demand": true} // of what others call: nobody needs the name
+	for name, path := range exported {
+		if users := len(outside[name]); !inTypes[name] && (users == 0 || users == 1 && inside[name] == 1) {
+			t.Errorf("%s: %s: %d packages use it; what one policy uses belongs to that policy, and what none uses is not exported", path, name, users)
+		}
+	}
+}
+
+// exports are the exported names that a file declares at its top, without methods.
+func exports(f *ast.File) (names []string) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names = append(names, d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, spec.Name.Name)
+				case *ast.ValueSpec:
+					for _, n := range spec.Names {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return !ast.IsExported(n) })
+}
+
 func TestForbiddenCalls(t *testing.T) {
 	fset, all := load(t)
 	for _, s := range all {

@@ -33,7 +33,7 @@ func less(a, b *key) bool { return a.priority > b.priority }
 // New returns the policy fifo.
 func New() *FIFO { return &FIFO{} }
 
-// Reset implements slots.Resetter. It forgets all jobs, because those of a new run have the
+// Reset implements slots.Policy. It forgets all jobs, because those of a new run have the
 // same ids.
 func (f *FIFO) Reset() {
 	*f = FIFO{}

@@ -36,7 +36,7 @@ func farBehind(average, progress slots.PPM) bool { return average-progress >= sp
 // has set it. Hadoop's SPECULATIVE_LAG is a minute, for tasks of minutes. The default here is
 // half of the usual time of a task, so that short tasks are copied too [LATE08, "short
 // tasks"].
-func (s *Speculation) lag(k *sample) time.Duration {
+func (s *speculation) lag(k *sample) time.Duration {
 	if s.given {
 		return s.least
 	}
@@ -44,20 +44,20 @@ func (s *Speculation) lag(k *sample) time.Duration {
 }
 
 // lookByAverage replaces the candidates by those of Hadoop's rule, in the order of jobs, kinds
-// and tasks. It is Look for that rule.
-func (s *Speculation) lookByAverage(v *slots.View) {
+// and tasks. It is look for that rule.
+func (s *speculation) lookByAverage(v *slots.View) {
 	for rest := s.running; len(rest) > 0; {
 		n := alike(rest)
 		s.judgeByAverage(v, rest[:n])
 		rest = rest[n:]
 	}
-	slices.SortStableFunc(s.list, func(a, b Candidate) int {
+	slices.SortStableFunc(s.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind), cmp.Compare(a.Attempt.Task, b.Attempt.Task))
 	})
 }
 
 // judgeByAverage adds the candidates among the running attempts of one job and kind.
-func (s *Speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
+func (s *speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
 	id, kind := running[0].Attempt.Job, running[0].Attempt.Kind
 	m := s.of(id)
 	k := &m.kinds[kind]
@@ -89,7 +89,7 @@ func (s *Speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
 			s.due = next
 		}
 		if farBehind(average, r.Progress) && v.Now()-r.Started >= s.lag(k) {
-			s.list = append(s.list, Candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.Progress})
+			s.list = append(s.list, candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.Progress})
 		}
 	}
 }

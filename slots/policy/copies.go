@@ -7,7 +7,7 @@ import (
 	"mrlocal/trace"
 )
 
-// Copies is the part of an Order that starts copies of running tasks. The embedded Speculation
+// Copies is the part of an Order that starts copies of running tasks. The embedded speculation
 // finds the tasks that are worth a copy. SEPB decides whether copies may start now, although
 // tasks are pending. A copy helps its own job; a pending task helps the batch [DynamicMR14,
 // "sepb"].
@@ -15,7 +15,7 @@ import (
 // The Order counts a task that is worth a copy as one more task that its job may start, as
 // in Hadoop 1.0.3, JobSchedulable.updateDemand.
 type Copies struct {
-	*Speculation
+	*speculation
 	checked [trace.Kinds]slots.PPM                  // by kind: share of the running jobs that are checked for pending tasks
 	idle    func(v *slots.View, k slots.Kind) int32 // slots that tasks of kind k could have now
 	open    [trace.Kinds]bool                       // by kind: copies may start
@@ -39,7 +39,7 @@ func (o *Options) SpeculativeWords() string {
 }
 
 // NewCopies returns Copies for one Ledger. Of o only CopyAfter and CopyRule count. checked is, by
-// kind, the share of the running jobs whose pending tasks go before copies (Options.JobsChecked).
+// kind, the share of the running jobs whose pending tasks go before copies.
 // If atInput is true, a tracker prefers to copy maps whose input it has, because step 3 of
 // DynamicMR treats pending and speculative maps alike [DynamicMR14, "slot prescheduling"].
 // Otherwise it copies the map that ends last. idle returns how many slots tasks of a kind
@@ -47,7 +47,7 @@ func (o *Options) SpeculativeWords() string {
 func NewCopies(o *Options, checked [trace.Kinds]slots.PPM, atInput bool, idle func(v *slots.View, k slots.Kind) int32) *Copies {
 	s := newSpeculation(o)
 	s.local = atInput
-	return &Copies{Speculation: s, checked: checked, idle: idle, asked: -1}
+	return &Copies{speculation: s, checked: checked, idle: idle, asked: -1}
 }
 
 // of returns how many copies of a job's tasks of kind k may start. c may be nil.
@@ -55,7 +55,7 @@ func (c *Copies) of(id slots.JobID, k slots.Kind) int32 {
 	if c == nil || !c.open[k] {
 		return 0
 	}
-	return c.Of(id, k)
+	return c.candidatesOf(id, k)
 }
 
 // copiesIn returns how many copies of a pool's tasks of kind k may start.
@@ -63,7 +63,7 @@ func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 	if o.copies == nil || !o.copies.open[k] {
 		return 0
 	}
-	o.copies.Each(k, func(c *Candidate) {
+	o.copies.each(k, func(c *candidate) {
 		if o.placeOf(v.Job(c.Attempt.Job)) == id {
 			n++
 		}
@@ -74,7 +74,7 @@ func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 // changed updates the candidates and the number of running jobs after a change of job j. It
 // reports whether the job runs: it is admitted and has not ended.
 func (c *Copies) changed(v *slots.View, j slots.JobView) (in bool) {
-	c.Changed(v.Now(), j)
+	c.speculation.changed(v.Now(), j)
 	counted := At(&c.counted, j.ID())
 	if in = j.Runnable() && !j.Ended(); in != *counted {
 		*counted = in
@@ -97,7 +97,7 @@ func (c *Copies) startable(k slots.Kind) int32 {
 	if !c.open[k] {
 		return 0
 	}
-	return c.Candidates(k)
+	return c.candidates(k)
 }
 
 // look drops stale candidates. If the driver has answered a Probe, it also finds the tasks that
@@ -108,11 +108,11 @@ func (o *Order) look(v *slots.View) {
 		return
 	}
 	jobs := c.jobsOf(c.before[:0])
-	changed := c.Expire(v.Now())
+	changed := c.expire(v.Now())
 	if c.asked >= 0 && v.Now() >= c.asked { // the Probe is answered; a later look needs another one
 		c.asked = -1
 		if o.mayCopy(v) {
-			c.Look(v)
+			c.look(v)
 			changed = true
 		}
 	}
@@ -147,11 +147,11 @@ func (o *Order) mayCopy(v *slots.View) bool {
 // slot becomes free.
 func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 	c := o.copies
-	if c == nil || c.running == 0 || c.Due() < 0 || !o.mayCopy(v) {
+	if c == nil || c.running == 0 || c.due < 0 || !o.mayCopy(v) {
 		return
 	}
 	if c.asked < 0 {
-		c.asked = max(c.Due(), v.Now()+1) // not now: the progress of this Assign is reported already
+		c.asked = max(c.due, v.Now()+1) // not now: the progress of this Assign is reported already
 	}
 	d.Probe(c.asked)
 	w := v.Weights()
@@ -163,7 +163,7 @@ func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 // jobsOf appends the job of each candidate to ids.
 func (c *Copies) jobsOf(ids []slots.JobID) []slots.JobID {
 	for k := range slots.Kind(trace.Kinds) {
-		c.Each(k, func(c *Candidate) { ids = append(ids, c.Attempt.Job) })
+		c.each(k, func(c *candidate) { ids = append(ids, c.Attempt.Job) })
 	}
 	return ids
 }
@@ -175,7 +175,7 @@ type Speculating struct{ Order *Order }
 // Observe implements slots.Observer.
 func (s *Speculating) Observe(f slots.Fact) {
 	if c := s.Order.copies; c != nil {
-		c.Observe(&f)
+		c.observe(&f)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // LATE, "longest approximate time to end", says which running tasks are worth a copy.
 // Paper: Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in
 // Heterogeneous Environments, OSDI 2008 [LATE08]; its page is docs/papers/late08.md.
-// This file has the formulas and Look, which finds the candidates. speculation.go keeps the
+// This file has the formulas and look, which finds the candidates. speculation.go keeps the
 // measurements of running and finished attempts. Copies starts the copies.
 //
 // Of the slow running tasks, the one that will end last gets a copy [LATE08]. The
@@ -93,11 +93,11 @@ func slowNodeBelow(progress []int64) int64 {
 	return progress[slowNode.CeilOf(int32(len(progress)))-1]
 }
 
-// Look replaces the candidates by the tasks that are worth a copy now. These are the slow
+// look replaces the candidates by the tasks that are worth a copy now. These are the slow
 // tasks that have run long enough and whose copy pays. The longest time left comes first, and
 // there are at most as many as copies may still run. A look costs O(slots), and is due
 // looksATask times in the usual time of a task.
-func (s *Speculation) Look(v *slots.View) {
+func (s *speculation) look(v *slots.View) {
 	s.gather(v)
 	s.judgeTrackers(v)
 	s.list, s.due, s.at = s.list[:0], -1, v.Now()
@@ -114,7 +114,7 @@ func (s *Speculation) Look(v *slots.View) {
 		s.judge(v, rest[:n])
 		rest = rest[n:]
 	}
-	slices.SortStableFunc(s.list, func(a, b Candidate) int { return cmp.Compare(b.Left, a.Left) })
+	slices.SortStableFunc(s.list, func(a, b candidate) int { return cmp.Compare(b.Left, a.Left) })
 	s.list = s.list[:min(len(s.list), int(most))]
 }
 
@@ -130,7 +130,7 @@ func alike(running []slots.SlotView) int {
 
 // gather collects the running attempts, sorted by job and kind, the tasks that have a copy
 // already, and the progress of each tracker.
-func (s *Speculation) gather(v *slots.View) {
+func (s *speculation) gather(v *slots.View) {
 	s.running = s.running[:0]
 	clear(s.copied)
 	s.progress = append(s.progress[:0], s.done...)
@@ -157,7 +157,7 @@ func (s *Speculation) gather(v *slots.View) {
 
 // judgeTrackers sets s.slow, the progress below which a tracker is slow. Under Hadoop's rule
 // no tracker is.
-func (s *Speculation) judgeTrackers(v *slots.View) {
+func (s *speculation) judgeTrackers(v *slots.View) {
 	s.sorted = s.sorted[:0]
 	for t := range slots.TrackerID(v.Trackers()) {
 		if v.CapacityAt(t, slots.Map)+v.CapacityAt(t, slots.Reduce) > 0 { // a lost tracker has no open slots
@@ -171,7 +171,7 @@ func (s *Speculation) judgeTrackers(v *slots.View) {
 
 // judge adds the candidates among the running attempts of one job and kind. A reduce is judged
 // only after the maps of its job, because its waiting says nothing about its rate.
-func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
+func (s *speculation) judge(v *slots.View, running []slots.SlotView) {
 	kind := running[0].Attempt.Kind
 	m := s.of(running[0].Attempt.Job)
 	k := &m.kinds[kind]
@@ -197,7 +197,7 @@ func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
 			s.due = next
 		}
 		elapsed := s.elapsed(v, m, r)
-		c := Candidate{
+		c := candidate{
 			Attempt: r.Attempt, Tracker: r.Tracker,
 			Total: total(elapsed, r.Progress), Left: timeLeft(elapsed, r.Progress), Usual: k.usual, Slowest: slowest,
 		}
@@ -208,7 +208,7 @@ func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
 }
 
 // elapsed returns how long an attempt has run, as measured.since counts.
-func (s *Speculation) elapsed(v *slots.View, m *measured, r *slots.SlotView) time.Duration {
+func (s *speculation) elapsed(v *slots.View, m *measured, r *slots.SlotView) time.Duration {
 	return v.Now() - m.since(r.Attempt.Kind, s.places[r.ID].began)
 }
 
@@ -267,7 +267,7 @@ func (o *Order) rankRunning(v *slots.View, j slots.JobView, runs bool) {
 func (o *Order) balance(v *slots.View) {
 	for k := range slots.Kind(trace.Kinds) {
 		open := false
-		if o.copies.Candidates(k) > 0 {
+		if o.copies.candidates(k) > 0 {
 			idle := o.copies.idle(v, k)
 			open = leavesSlots(o.pendingChecked(v, k, idle), idle)
 		}
@@ -275,7 +275,7 @@ func (o *Order) balance(v *slots.View) {
 			continue
 		}
 		o.copies.open[k] = open
-		o.copies.Each(k, func(c *Candidate) { o.rankCopied(v, c.Attempt.Job, k) })
+		o.copies.each(k, func(c *candidate) { o.rankCopied(v, c.Attempt.Job, k) })
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/trace"
 )
 
 // Options are the options of all policies, in groups by policy. DefaultOptions returns
@@ -77,10 +76,11 @@ type Options struct {
 
 	// fair-containers, batch-finish, lazy-start, omo:
 	//
-	//   - ContainerOrder is the order of jobs in their fair scheduler: OrderDeficit, or
-	//     "count", by the number of containers that a job has.
-	//   - Containers, also for yarn, is "slots", also as "", or ContainersOfResources. With
-	//     the latter a tracker runs no more than its CPU and memory have room for.
+	//   - ContainerOrder is the order of jobs in their fair scheduler: "deficit", by the
+	//     container time below their fair share, or "count", by the number of containers
+	//     that a job has.
+	//   - Containers, also for yarn, is "slots", also as "", or "resources". With the latter
+	//     a tracker runs no more than its CPU and memory have room for.
 	//   - BatchReserve: a batch of last maps that has begun gets every free container until
 	//     all its maps have started.
 	//   - ReleaseWindow is T_w, the least length of a window in which releases are counted.
@@ -108,36 +108,14 @@ type Override struct {
 	Share slots.PPM `json:"share"`
 }
 
-// or returns the share of o, or other if o is not given.
-func (o Override) or(other slots.PPM) slots.PPM {
-	if o.Given {
-		return o.Share
-	}
-	return other
-}
-
-// JobsChecked returns, by kind, percentageOfJobsCheckedForPendingMapTasks and
-// …ReduceTasks: the share of the running jobs whose pending tasks go before copies
-// [DynamicMR14, "sepb"].
-func (o *Options) JobsChecked() [trace.Kinds]slots.PPM {
-	return [trace.Kinds]slots.PPM{slots.Map: o.SEPBMapJobs.or(o.SEPBJobs), slots.Reduce: o.SEPBReduceJobs.or(o.SEPBJobs)}
-}
-
 // copyHadoop is Hadoop's own rule of speculation (Options.CopyRule).
 const copyHadoop = "hadoop"
-
-// OrderDeficit orders jobs by their deficits, the container time below their fair share
-// (Options.ContainerOrder).
-const OrderDeficit = "deficit"
-
-// ContainersOfResources makes a container a request for CPU and memory (Options.Containers).
-const ContainersOfResources = "resources"
 
 // DefaultOptions returns the options that apply when the user sets none.
 func DefaultOptions() Options {
 	return Options{
 		BorrowMap: slots.One, BorrowReduce: slots.One,
-		ContainerOrder: OrderDeficit,
+		ContainerOrder: "deficit",
 		DHSA:           "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true,
 		AdditionalMapSlots: 1,
 	}
@@ -146,6 +124,7 @@ func DefaultOptions() Options {
 // OptionField is an option as a command line or a script names it.
 type OptionField struct {
 	Name    string
+	Field   string // of Options
 	Help    string // the value's name, or its choices, in `backquotes`
 	Default string // in words, for the help
 	Least   int    // the least value that may be given; for a time, 1 means more than 0
@@ -219,7 +198,7 @@ func (o *Options) Check() error {
 			}
 		}
 		if wrong != "" {
-			return errs.Optionf("policy option "+f.Name, "%s", wrong)
+			return errs.Optionf("Options."+f.Field, "%s", wrong)
 		}
 	}
 	return nil
@@ -245,31 +224,31 @@ func wrongNumber(n int64) string {
 // Options and a line here.
 func (o *Options) Fields() []OptionField {
 	return []OptionField{
-		{"borrow-map", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
-		{"borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
-		{"locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", 0, &o.LocalityDelay},
-		{"dhsa", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
-		{"sepb", "`on|off`: whether dynamicmr copies slow tasks", "on", 1, &o.SEPB},
-		{"sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},
-		{"sepb-map-jobs", "the same `SHARE` for copies of maps alone", "that of both kinds", 0, &o.SEPBMapJobs},
-		{"sepb-reduce-jobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", 0, &o.SEPBReduceJobs},
-		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
-		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
-		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
-		{"copy-rule", "which running tasks late and dynamicmr copy, `late|hadoop`: the slow ones that will end last, or, as Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
-		{"container-order", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
-		{"containers", "what a container is under yarn, omo and its parts, `slots|resources`: a slot, or a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
-		{"batch-reserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},
-		{"release-window", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
-		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
-		{"early-reduces", "what holds back reduces that would wait for maps (dynsplit), `both|floor|bound|printed`: the whole slots of their share R_ir, at most R_R of all jobs, both, or the share as the slides print it", "both", 1, &o.EarlyReduces},
-		{"reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
-		{"reduce-shuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
-		{"reduce-compute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
-		{"control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
-		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
-		{"preempt-reduces", "`off|on`: whether ras kills a reduce of a job with a later goal, once a task, where one of an earlier goal waits for its room", "off", 1, &o.PreemptReduces},
-		{"required-at-first", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
-		{"take-maps-for", "`room|any`: until when ras takes maps from the job with the highest utility: while that stays above the lowest of the jobs that have room then, or of all", "room", 1, &o.TakeMapsFor},
+		{"borrow-map", "BorrowMap", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
+		{"borrow-reduce", "BorrowReduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
+		{"locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", 0, &o.LocalityDelay},
+		{"dhsa", "DHSA", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
+		{"sepb", "SEPB", "`on|off`: whether dynamicmr copies slow tasks", "on", 1, &o.SEPB},
+		{"sepb-jobs", "SEPBJobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},
+		{"sepb-map-jobs", "SEPBMapJobs", "the same `SHARE` for copies of maps alone", "that of both kinds", 0, &o.SEPBMapJobs},
+		{"sepb-reduce-jobs", "SEPBReduceJobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", 0, &o.SEPBReduceJobs},
+		{"prescheduling", "PreScheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
+		{"slot-weights", "SlotWeights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
+		{"copy-after", "CopyAfter", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
+		{"copy-rule", "CopyRule", "which running tasks late and dynamicmr copy, `late|hadoop`: the slow ones that will end last, or, as Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
+		{"container-order", "ContainerOrder", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
+		{"containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`: a slot, or a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
+		{"batch-reserve", "BatchReserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},
+		{"release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
+		{"additional-map-slots", "AdditionalMapSlots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
+		{"early-reduces", "EarlyReduces", "what holds back reduces that would wait for maps (dynsplit), `both|floor|bound|printed`: the whole slots of their share R_ir, at most R_R of all jobs, both, or the share as the slides print it", "both", 1, &o.EarlyReduces},
+		{"reduce-total", "ReduceTotal", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
+		{"reduce-shuffle", "ReduceShuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
+		{"reduce-compute", "ReduceCompute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
+		{"control-cycle", "Cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
+		{"shuffle-memory", "ShuffleMemory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
+		{"preempt-reduces", "PreemptReduces", "`off|on`: whether ras kills a reduce of a job with a later goal, once a task, where one of an earlier goal waits for its room", "off", 1, &o.PreemptReduces},
+		{"required-at-first", "RequiredAtFirst", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
+		{"take-maps-for", "TakeMapsFor", "`room|any`: until when ras takes maps from the job with the highest utility: while that stays above the lowest of the jobs that have room then, or of all", "room", 1, &o.TakeMapsFor},
 	}
 }

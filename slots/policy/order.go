@@ -101,15 +101,12 @@ func shareLess(a, b *shareKey) bool {
 	return a.name < b.name
 }
 
-// NewOrder returns an Order for one Ledger. wait is the delay scheduling of its jobs. copies
-// makes the Copies of the Order; nil: running tasks are not copied.
-func NewOrder(s Shape, wait Wait, copies func() *Copies) Order {
-	o := Order{shape: s, wait: wait}
-	if copies != nil {
-		o.copies = copies()
-	}
-	return o
-}
+// NewOrder returns an Order for one Ledger. wait is the delay scheduling of its jobs.
+func NewOrder(s Shape, wait Wait) Order { return Order{shape: s, wait: wait} }
+
+// Copy makes the Order start copies of running tasks: those that c finds. c belongs to the
+// Order from then on.
+func (o *Order) Copy(c *Copies) { o.copies = c }
 
 // Begin starts a visit. It brings the waiting times of jobs up to now, ranks the jobs that
 // have changed, and finds the running tasks that are worth a copy. A policy calls Begin first
@@ -211,13 +208,9 @@ func (o *Order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) Demand {
 	return demandOf(v.Pool(id), k, o.copiesIn(v, id, k))
 }
 
-// DemandOf returns a pool's demand for kind k: the running and pending tasks of its jobs,
-// capped by its MaxMaps or MaxReduces (Hadoop 1.0.3, PoolSchedulable.updateDemand). Copies do
-// not count.
-func DemandOf(p slots.PoolView, k slots.Kind) Demand { return demandOf(p, k, 0) }
-
-// demandOf is DemandOf for a pool with this number of tasks that are worth a copy. Each of
-// them counts as one more task that may start.
+// demandOf returns a pool's demand for kind k: the running and pending tasks of its jobs,
+// capped by its MaxMaps or MaxReduces (Hadoop 1.0.3, PoolSchedulable.updateDemand). copies is
+// how many of its tasks are worth a copy. Each of them counts as one more task that may start.
 func demandOf(p slots.PoolView, k slots.Kind, copies int32) Demand {
 	startable := p.Pending(k) + copies
 	d := Demand{startable + p.Running(k), startable, p.Pending(k)}
@@ -238,11 +231,11 @@ func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 	p := v.Pool(id)
 	c := p.Config()
 	key := shareKey{
-		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(DemandOf(p, k).All)),
+		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(demandOf(p, k, 0).All)),
 		weight: int64(c.Weight), name: c.Name,
 	}
 	if o.shape == Together {
-		both := int64(DemandOf(p, slots.Map).All) + int64(DemandOf(p, slots.Reduce).All)
+		both := int64(demandOf(p, slots.Map, 0).All) + int64(demandOf(p, slots.Reduce, 0).All)
 		key.running = int64(p.Running(slots.Map)) + int64(p.Running(slots.Reduce))
 		key.minShare = min(int64(c.MinMaps)+int64(c.MinReduces), both)
 	}
@@ -384,7 +377,7 @@ func (o *Order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
 		o.wait.launched(g.Job, d.Started().Locality)
 	}
 	if o.copies != nil {
-		o.copies.Started(v, d.Started())
+		o.copies.started(v, d.Started())
 	}
 	o.Update(v)
 }
@@ -434,8 +427,8 @@ func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rul
 
 // copy turns a grant for a job without pending tasks into a grant of a copy. It returns the
 // task to copy, and false if the job has none for the visited tracker.
-func (o *Order) copy(v *slots.View, g *slots.Grant) (Candidate, bool) {
-	c, ok := o.copies.For(v, g.Job, g.Kind)
+func (o *Order) copy(v *slots.View, g *slots.Grant) (candidate, bool) {
+	c, ok := o.copies.pick(v, g.Job, g.Kind)
 	if ok {
 		g.Task, g.Speculative, g.Locality = c.Attempt.Task, true, slots.LevelAny
 		g.Rule, g.Move = RuleSpeculative, slots.MoveIfLent
@@ -474,7 +467,7 @@ func (s *Skips) Has(id slots.JobID, k slots.Kind) bool {
 func (s *Skips) Why(k slots.Kind) string {
 	for _, o := range s.jobs {
 		if o.kind == k && o.why != slots.Granted {
-			return RefusedBecause(o.why, k)
+			return refusedBecause(o.why, k)
 		}
 	}
 	return ""

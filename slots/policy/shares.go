@@ -18,7 +18,7 @@ type ShareDemand struct {
 // ShareDemandOf returns a pool's ShareDemand for kind k.
 func ShareDemandOf(p slots.PoolView, k slots.Kind) ShareDemand {
 	c := p.Config()
-	return ShareDemand{Demand: DemandOf(p, k).All, Min: c.Min(k), Weight: c.Weight}
+	return ShareDemand{Demand: demandOf(p, k, 0).All, Min: c.Min(k), Weight: c.Weight}
 }
 
 // Level is the number r that determines the fair shares of slots,

@@ -14,7 +14,7 @@ import (
 
 // why returns the reasons of a grant to job id of a pool. numbers are those of the rule.
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
-	w := slots.Why{Numbers: append(numbers(pool), RoomNumbers(v)...)}
+	w := slots.Why{Numbers: append(numbers(pool), roomNumbers(v)...)}
 	if o.shape != LineUp {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)
 	}
@@ -23,9 +23,9 @@ func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Ki
 	return w
 }
 
-// RoomNumbers returns the weight that the visited tracker has room for, or nil without slot
+// roomNumbers returns the weight that the visited tracker has room for, or nil without slot
 // weights.
-func RoomNumbers(v *slots.View) []slots.Number {
+func roomNumbers(v *slots.View) []slots.Number {
 	if !v.Weights().Bound() {
 		return nil
 	}
@@ -153,15 +153,20 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	}
 	for _, s := range o.skipped { // every job that had a task was refused; the first reason is shown
 		if s.kind == k {
-			return RefusedBecause(s.why, k)
+			return refusedBecause(s.why, k)
 		}
 	}
 	return ""
 }
 
-// RefusedBecause returns in words why the Ledger refused the pending tasks of kind k. The words
+// Decline says why the visit starts nothing more of kind k. numbers are those of the reason.
+func (o *Order) Decline(v *slots.View, d *slots.Decision, k slots.Kind, reason string, numbers []slots.Number) {
+	d.Decline(k, reason, append(numbers, roomNumbers(v)...)...)
+}
+
+// refusedBecause returns in words why the Ledger refused the pending tasks of kind k. The words
 // fit Decision.Decline.
-func RefusedBecause(r slots.Refusal, k slots.Kind) string {
+func refusedBecause(r slots.Refusal, k slots.Kind) string {
 	switch r {
 	case slots.RefusedLocality:
 		return "the pending tasks wait for a slot near their input"
@@ -185,7 +190,7 @@ func Ratio(name string, part int64, whole int32) slots.Number {
 func LoadName(k slots.Kind) string { return k.String() + " load factor" }
 
 // copyNumbers returns the numbers by which LATE, or Hadoop's own rule, has chosen a candidate.
-func copyNumbers(c *Candidate) []slots.Number {
+func copyNumbers(c *candidate) []slots.Number {
 	if c.Average > 0 {
 		return []slots.Number{
 			{Name: "average progress of its kind in its job", Num: int64(c.Average), Den: int64(slots.One)},
@@ -201,14 +206,4 @@ func copyNumbers(c *Candidate) []slots.Number {
 // seconds returns a time as a Number in seconds.
 func seconds(name string, t time.Duration) slots.Number {
 	return slots.Number{Name: name + ", in s", Num: int64(t / time.Microsecond), Den: int64(slots.One)}
-}
-
-// NoRoom returns in words why a task of kind k does not fit into the visited tracker's weight,
-// or "" if it fits.
-func NoRoom(v *slots.View, k slots.Kind) string {
-	w, room := v.Weights(), v.RoomAt(v.Tracker())
-	if !w.Bound() || room >= w.Of(k) {
-		return ""
-	}
-	return fmt.Sprintf("the tracker has room for a weight of %d, and a %v weighs %d", room, k, w.Of(k))
 }

@@ -21,6 +21,8 @@ type sleepy struct{}
 
 func (*sleepy) Traits() slots.Traits { return slots.Traits{Name: "sleepy"} }
 
+func (*sleepy) Reset() {}
+
 func (p *sleepy) Decide(v *slots.View, d *slots.Decision) {
 	const every = 10 * time.Second
 	if next := (v.Now() + every - 1) / every * every; next > v.Now() {

@@ -14,8 +14,8 @@ package setup
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"mrlocal/errs"
@@ -23,8 +23,18 @@ import (
 	"mrlocal/slots/demand"
 )
 
+// Bounds of the fields of Config. They lie far above useful values, and below those at which memory
+// runs out. A driver of real runs has lower ones, because its slots are threads.
+const (
+	MostCount = 1_000_000 // of each count
+	MostSlots = 1 << 22   // on all trackers, extra slots included; the simulator takes 1.5 GiB for them
+
+	mostDelay = 100_000 * time.Hour
+)
+
 // Config describes the cluster of a run, its pools and users, and injected faults. The zero
-// value of each field means that it is not set.
+// value of each field means that it is not set. Each count is at most MostCount, and all trackers
+// together have at most MostSlots slots.
 type Config struct {
 	Trackers    int // groups of cores, or nodes of a simulated cluster; 0: 1
 	MapSlots    int // home slots of each tracker; 0: the driver's default
@@ -136,23 +146,26 @@ func (c Config) WithDefaults(mapSlots, reduceSlots int) Config {
 // Config is embedded in.
 func (c *Config) Check(jobs int) error {
 	for _, n := range []struct {
-		field string
-		value int64
-		least int64
+		field              string
+		value, least, most int
 	}{
-		{"Trackers", int64(c.Trackers), 1}, {"MapSlots", int64(c.MapSlots), 0}, {"ReduceSlots", int64(c.ReduceSlots), 0},
-		{"Attempts", int64(c.Attempts), 1},
-		{"Replicas", int64(c.Replicas), 0}, {"GroupTrackers", int64(c.GroupTrackers), 0},
+		{"Trackers", c.Trackers, 1, MostCount}, {"MapSlots", c.MapSlots, 0, MostCount}, {"ReduceSlots", c.ReduceSlots, 0, MostCount},
+		{"MaxSlots", c.MaxSlots, 0, math.MaxInt}, // below MostSlots
+		{"Attempts", c.Attempts, 1, MostCount},
+		{"Replicas", c.Replicas, 0, MostCount}, {"GroupTrackers", c.GroupTrackers, 0, MostCount},
 	} {
-		if n.value < n.least {
-			return errs.Optionf(fmt.Sprintf("Options.%s %d", n.field, n.value), "must be at least %d", n.least)
+		if err := Within(n.field, int64(n.value), int64(n.least), int64(n.most)); err != nil {
+			return err
 		}
 	}
-	if c.LocalityDelay < 0 {
-		return errs.Optionf(fmt.Sprintf("Options.LocalityDelay %v", c.LocalityDelay), "must not be negative")
+	if each := max(c.MaxSlots, c.MapSlots+c.ReduceSlots); each > MostSlots/c.Trackers {
+		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, each, MostSlots)
+	}
+	if c.LocalityDelay < 0 || c.LocalityDelay > mostDelay {
+		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", c.LocalityDelay, mostDelay)
 	}
 	if c.RemotePenalty < slots.One {
-		return errs.Optionf(fmt.Sprintf("Options.RemotePenalty %v", c.RemotePenalty), "must be at least 1: it is a factor of a map's time")
+		return errs.Optionf("Options.RemotePenalty", "%v: must be at least 1: it is a factor of a map's time", c.RemotePenalty)
 	}
 	for _, s := range c.Slow {
 		switch {
@@ -166,6 +179,8 @@ func (c *Config) Check(jobs int) error {
 		switch {
 		case f.At < 0 || f.Fail < 0 || f.Task < 0:
 			return errs.Optionf("Options.Faults", "a time, a task or a number of failures is negative")
+		case max(f.Fail, f.Task) > math.MaxInt32:
+			return errs.Optionf("Options.Faults", "a number above %d", math.MaxInt32)
 		case f.Tracker >= c.Trackers:
 			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
@@ -173,6 +188,18 @@ func (c *Config) Check(jobs int) error {
 		case f.Tracker < 0 && f.Lost && f.Reduce:
 			return errs.Optionf("Options.Faults", "the output of reduce task %d of job %d cannot be lost; only a map's output can", f.Task, f.Job)
 		}
+	}
+	return nil
+}
+
+// Within returns an error of kind errs.BadOptions if the value of a field of Options is not from
+// least to most.
+func Within(field string, value, least, most int64) error {
+	switch {
+	case value < least:
+		return errs.Optionf("Options."+field, "%d: must be at least %d", value, least)
+	case value > most:
+		return errs.Optionf("Options."+field, "%d: must be at most %d", value, most)
 	}
 	return nil
 }
@@ -259,17 +286,17 @@ type Submission struct {
 func (s *Submission) Check(jobs int) error {
 	switch {
 	case s.Submit < 0:
-		return errs.Optionf("submit", "%v is before the run's start", s.Submit)
+		return errs.Optionf("Submission.Submit", "%v is before the run's start", s.Submit)
 	case s.Deadline < 0 || s.Deadline > 0 && s.Deadline <= s.Submit:
-		return errs.Optionf("deadline", "%v is not after the submission", s.Deadline)
+		return errs.Optionf("Submission.Deadline", "%v is not after the submission", s.Deadline)
 	case s.Weight < 0:
-		return errs.Optionf("weight", "must be above 0")
+		return errs.Optionf("Submission.Weight", "must be above 0")
 	case s.Priority < slots.VeryLow || s.Priority > slots.VeryHigh:
-		return errs.Optionf("priority", "%d is not between %d and %d", s.Priority, slots.VeryLow, slots.VeryHigh)
+		return errs.Optionf("Submission.Priority", "%d is not between %d and %d", s.Priority, slots.VeryLow, slots.VeryHigh)
 	}
 	for _, a := range s.After {
 		if a < 0 || a >= jobs {
-			return errs.Optionf("after", "there is no job %d", a)
+			return errs.Optionf("Submission.After", "there is no job %d", a)
 		}
 	}
 	return nil
@@ -278,22 +305,4 @@ func (s *Submission) Check(jobs int) error {
 // Spec returns the job as a Ledger takes it, without tasks. The driver adds the tasks.
 func (s *Submission) Spec() slots.JobSpec {
 	return slots.JobSpec{Name: s.Name, Pool: s.Pool, User: s.User, Priority: s.Priority, Weight: s.Weight, Deadline: s.Deadline, Profile: s.Profile}
-}
-
-// claimed has the policies with state that serve a run of this process. It is global because
-// two runs share nothing else than the policy that they were given.
-var claimed = &sync.Map{}
-
-// Claim takes a policy for a run, until release is called. It fails with an error of kind
-// errs.BadOptions if the policy has state and serves another run, because the decisions of
-// both runs would mix. A policy has state if it is a slots.Resetter; it is then a pointer.
-// For another policy, or nil, Claim does nothing. Both drivers call it before they start.
-func Claim(p slots.Policy) (release func(), err error) {
-	if _, stateful := p.(slots.Resetter); !stateful {
-		return func() {}, nil
-	}
-	if _, taken := claimed.LoadOrStore(p, nil); taken {
-		return nil, errs.Optionf("Options.Policy", "serves another run that is going on; give each run a policy of its own")
-	}
-	return func() { claimed.Delete(p) }, nil
 }

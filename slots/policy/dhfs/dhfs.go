@@ -37,7 +37,6 @@ type PI struct {
 	name    string
 	shape   policy.Shape
 	options policy.Options
-	copies  func() *policy.Copies // for the next Ledger; nil: none
 }
 
 // PICounts are the numbers that Algorithm 1 reads.
@@ -50,10 +49,21 @@ type PICounts interface {
 
 	// Tracker returns how many slots of kind k the visited tracker has and uses.
 	Tracker(v *slots.View, k slots.Kind) (capacity, used int32)
+
+	// Fits reports whether a task has room in the visited tracker's idle slots of a kind.
+	Fits(v *slots.View, task, of slots.Kind) bool
+
+	// NoRoom says why the visited tracker has no room for a task of kind k, whatever slots
+	// are idle; "" if it has.
+	NoRoom(v *slots.View, k slots.Kind) string
 }
 
 // NewPI returns the policy pi-dhfs.
-func NewPI(o policy.Options) *PI { return NewPICopying(o, nil) }
+func NewPI(o policy.Options) *PI {
+	p := &PI{name: "pi-dhfs", options: o}
+	p.Reset()
+	return p
+}
 
 // NewFIFO returns the policy pi-fifo: Algorithm 1 over one line of all jobs, by
 // priority, submission and id [DHFS13, section I]. Its jobs wait for no local slot,
@@ -65,17 +75,9 @@ func NewFIFO(o policy.Options) *PI {
 	return p
 }
 
-// NewPICopying returns pi-dhfs with copies of running tasks. copies makes the Copies for each
-// Ledger; nil: running tasks are not copied.
-func NewPICopying(o policy.Options, copies func() *policy.Copies) *PI {
-	p := &PI{name: "pi-dhfs", options: o, copies: copies}
-	p.Reset()
-	return p
-}
-
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PI) Reset() {
-	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay}, p.copies)
+	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}
@@ -110,26 +112,27 @@ func (p *PI) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: no slot of a pending task's own
+// NextVisit implements slots.Selective. It returns -1 if no slot of a pending task's own
 // kind is left in the cluster, and nothing may be borrowed.
-func (p *PI) NothingToGrant(v *slots.View) bool {
+func (p *PI) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
 		// unused is cheap, and usually false if nothing can be granted.
-		if unused(v, k) || unused(v, k.Other()) && p.extra(v, k) > 0 {
-			return false
+		if p.unused(v, k) || p.unused(v, k.Other()) && p.extra(v, k) > 0 {
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
-// unused reports whether some slots of kind k are unused in the cluster, by weight. If none is
-// unused, the phase lends nothing, because its demand is at least its used slots.
-func unused(v *slots.View, k slots.Kind) bool {
-	return v.Used(k) < v.Weights().Times(k, v.Capacity(k))
+// unused reports whether some slots of kind k are unused in the cluster. If none is unused, the
+// phase lends nothing, because its demand is at least its used slots.
+func (p *PI) unused(v *slots.View, k slots.Kind) bool {
+	f := p.Counts.Phase(v, k)
+	return f.Used < f.Capacity
 }
 
 // counts are the numbers of both algorithms, as the paper counts.
@@ -140,11 +143,16 @@ type counts struct {
 
 // Phase implements PICounts.
 func (c *counts) Phase(v *slots.View, k slots.Kind) Phase {
-	capacity := v.Capacity(k)
 	return Phase{
-		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: capacity,
-		Lending: Lending{Borrowed: v.LentBy(k), Most: Percentage(c.options, k).Of(capacity)},
+		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: v.Capacity(k),
+		Lending: c.Lending(v, k),
 	}
+}
+
+// Lending implements PDCounts. The paper's Algorithm 2 has no percentages; here they bound
+// it too [DHFS13, "lent by tracker"].
+func (c *counts) Lending(v *slots.View, k slots.Kind) Lending {
+	return Lending{Borrowed: v.LentBy(k), Most: Percentage(c.options, k).Of(v.Capacity(k))}
 }
 
 // Phases implements PICounts.
@@ -156,6 +164,14 @@ func (c *counts) Phases(v *slots.View, _ slots.Kind) (maps, reduces Phase) {
 func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k)
 }
+
+// Fits implements PICounts: one slot is idle.
+func (*counts) Fits(v *slots.View, _, of slots.Kind) bool {
+	return v.UsedAt(v.Tracker(), of) < v.CapacityAt(v.Tracker(), of)
+}
+
+// NoRoom implements PICounts and PDCounts: idle slots are all that a task needs.
+func (*counts) NoRoom(*slots.View, slots.Kind) string { return "" }
 
 // Percentage returns percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots:
 // the share of the slots of kind k that may be lent. It is a share of the capacity,
@@ -186,7 +202,6 @@ type PD struct {
 	Order   policy.Order
 	Counts  PDCounts // as PI.Counts
 	options policy.Options
-	copies  func() *policy.Copies // for the next Ledger; nil: none
 }
 
 // PDCounts are the numbers that Algorithm 2 reads.
@@ -194,24 +209,26 @@ type PDCounts interface {
 	// Load returns the variables of line 1.
 	Load(v *slots.View) Load
 
-	// MayLend reports whether slots of kind k may be lent for one more task.
-	MayLend(v *slots.View, k slots.Kind) bool
+	// Own returns how many slots of kind k there are, and how many tasks of kind k use.
+	Own(v *slots.View, k slots.Kind) (capacity, used int32)
+
+	// Lending returns what the slots of kind k lend.
+	Lending(v *slots.View, k slots.Kind) Lending
+
+	// NoRoom is as in PICounts.
+	NoRoom(v *slots.View, k slots.Kind) string
 }
 
 // NewPD returns the policy pd-dhfs.
-func NewPD(o policy.Options) *PD { return NewPDCopying(o, nil) }
-
-// NewPDCopying returns pd-dhfs with copies of running tasks. copies makes the Copies for each
-// Ledger; nil: running tasks are not copied.
-func NewPDCopying(o policy.Options, copies func() *policy.Copies) *PD {
-	p := &PD{options: o, copies: copies}
+func NewPD(o policy.Options) *PD {
+	p := &PD{options: o}
 	p.Reset()
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PD) Reset() {
-	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true}, p.copies)
+	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}
@@ -237,23 +254,19 @@ func (p *PD) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: for no task that may start there is a slot of
-// its own kind on any tracker, and nothing more may be lent. A kind uses as many of its own
-// slots as it runs tasks, less its tasks on slots of the other kind. All quantities are in
-// weight.
-func (p *PD) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if for no task that may start
+// there is a slot of its own kind on any tracker, and nothing more may be lent.
+func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
-		w := v.Weights()
-		own := w.Times(k, v.Running(k))-v.LentBy(k.Other()) < w.Times(k, v.Capacity(k))
-		if own || p.Counts.MayLend(v, k.Other()) {
-			return false
+		if capacity, used := p.Counts.Own(v, k); used < capacity || p.mayLend(v, k.Other()) {
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
 // Load implements PDCounts.
@@ -267,8 +280,7 @@ func (c *counts) Load(v *slots.View) Load {
 	}
 }
 
-// MayLend implements PDCounts. The paper's Algorithm 2 has no percentages; here
-// they bound it too [DHFS13, "lent by tracker"].
-func (c *counts) MayLend(v *slots.View, k slots.Kind) bool {
-	return v.LentBy(k) < Percentage(c.options, k).Of(v.Capacity(k))
+// Own implements PDCounts. Tasks on slots of the other kind use none of their own kind.
+func (*counts) Own(v *slots.View, k slots.Kind) (capacity, used int32) {
+	return v.Capacity(k), v.Running(k) - v.LentBy(k.Other())
 }

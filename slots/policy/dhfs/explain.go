@@ -44,7 +44,7 @@ func (p *PI) decline(v *slots.View, d *slots.Decision) {
 		if reason == "" {
 			reason = p.whyNoSlot(v, k)
 		}
-		d.Decline(k, reason, append(p.loads(v), policy.RoomNumbers(v)...)...)
+		p.Order.Decline(v, d, k, reason, p.loads(v))
 	}
 }
 
@@ -67,8 +67,8 @@ func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 		return loadUsedUp
 	case lender.lacks() >= 0:
 		return fmt.Sprintf("%s %s: no slot is unused", policy.LoadName(other), policy.Ratio("", int64(lender.SlotsDemand()), lender.Capacity).Value())
-	case policy.NoRoom(v, k) != "":
-		return policy.NoRoom(v, k)
+	case p.Counts.NoRoom(v, k) != "":
+		return p.Counts.NoRoom(v, k)
 	case borrower.lacks() <= 0:
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", policy.LoadName(k), k)
 	case lender.Lending.Left() == 0:
@@ -108,11 +108,10 @@ func (p *PD) Numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots.Num
 	all := append(p.loadNumbers(v),
 		policy.Ratio(fmt.Sprintf("running %vs per %v slot of the tracker", k, k), int64(v.RunningAt(t, k)), v.CapacityAt(t, k)))
 	if !idle(v, k) {
-		left := v.Weights().Times(other, Percentage(&p.options, other).Of(v.Capacity(other))) - v.LentBy(other)
-		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), max(left, 0)))
+		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), p.Counts.Lending(v, other).Left()))
 	}
 	for each := range slots.Kind(trace.Kinds) {
-		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.DemandOf(v.Pool(pool), each).All))
+		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.ShareDemandOf(v.Pool(pool), each).Demand))
 	}
 	return all
 }
@@ -125,13 +124,13 @@ func (p *PD) decline(v *slots.View, d *slots.Decision) {
 		case reason != "":
 		case v.FreeAt(v.Tracker()) > 0 && !p.Counts.Load(v).Within():
 			reason = loadUsedUp
-		case policy.NoRoom(v, k) != "":
-			reason = policy.NoRoom(v, k)
-		case !p.Counts.MayLend(v, k.Other()): // a reason of the whole cluster, as in whyNoSlot
+		case p.Counts.NoRoom(v, k) != "":
+			reason = p.Counts.NoRoom(v, k)
+		case !p.mayLend(v, k.Other()): // a reason of the whole cluster, as in whyNoSlot
 			reason = allLent(v, &p.options, k.Other())
 		default:
 			reason = "no slot of the tracker is free"
 		}
-		d.Decline(k, reason, append(p.loadNumbers(v), policy.RoomNumbers(v)...)...)
+		p.Order.Decline(v, d, k, reason, p.loadNumbers(v))
 	}
 }

@@ -50,19 +50,21 @@ func (l Load) Within() bool { return l.TrackerRunning < l.CurrentCapacity() }
 // Decide is one heartbeat: slot after slot (l. 5).
 func (p *PD) Decide(v *slots.View, d *slots.Decision) {
 	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.FromPools(v, d) && !p.NonLocalMap(v, d) {
-			break
-		}
+	for v.FreeAt(v.Tracker()) > 0 && p.Next(v, d) {
 	}
 	p.End(v, d)
 }
 
-// FromPools is lines 6 to 27: it starts a task of the first pool that has one for cases 1 to
+// Next is lines 6 to 34: it starts one task, and reports whether one started.
+func (p *PD) Next(v *slots.View, d *slots.Decision) bool {
+	return p.fromPools(v, d) || p.nonLocalMap(v, d)
+}
+
+// fromPools is lines 6 to 27: it starts a task of the first pool that has one for cases 1 to
 // 4, and reports whether one started. Two rankings by the same key replace the scan of pools:
 // one of the pools with maps and one of the pools with reduces. The first pool of the paper is
 // the first of both.
-func (p *PD) FromPools(v *slots.View, d *slots.Decision) bool {
+func (p *PD) fromPools(v *slots.View, d *slots.Decision) bool {
 	for {
 		pool, k, ok := p.nextCase(v)
 		if !ok {
@@ -101,7 +103,7 @@ func (p *PD) firstPool(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 	if !p.Counts.Load(v).Within() && (k == slots.Reduce || !stranded(v)) {
 		return 0, false
 	}
-	if !idle(v, k) && !p.Counts.MayLend(v, k.Other()) {
+	if !idle(v, k) && !p.mayLend(v, k.Other()) {
 		return 0, false
 	}
 	return p.Order.First(k)
@@ -112,6 +114,9 @@ func (p *PD) firstPool(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 func idle(v *slots.View, k slots.Kind) bool {
 	return v.RunningAt(v.Tracker(), k) < v.CapacityAt(v.Tracker(), k)
 }
+
+// mayLend reports whether one more slot of kind k may be lent.
+func (p *PD) mayLend(v *slots.View, k slots.Kind) bool { return p.Counts.Lending(v, k).Left() > 0 }
 
 // assignTask starts a task of kind k of a pool, and reports whether it did. By the paper's counts
 // the slot is one of its own kind (cases 1 and 2) or a borrowed one (cases 3 and 4). If anywhere
@@ -125,9 +130,9 @@ func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k s
 		func(slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) }, anywhere)
 }
 
-// NonLocalMap is lines 29 to 34, case 5. No pool has a task for the slot but maps that wait for
-// a nearer slot. Then a map of the first pool gets it. NonLocalMap reports whether one started.
-func (p *PD) NonLocalMap(v *slots.View, d *slots.Decision) bool {
+// nonLocalMap is lines 29 to 34, case 5. No pool has a task for the slot but maps that wait for
+// a nearer slot. Then a map of the first pool gets it. nonLocalMap reports whether one started.
+func (p *PD) nonLocalMap(v *slots.View, d *slots.Decision) bool {
 	if p.options.LocalityDelay == 0 || !p.Order.Recall(v, slots.RefusedLocality) {
 		return false
 	}

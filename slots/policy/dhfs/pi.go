@@ -105,18 +105,20 @@ func Available(p Phase, extra, capacity, used int32) int32 {
 // then they borrow [DHFS13, "own type first"].
 func (p *PI) Decide(v *slots.View, d *slots.Decision) {
 	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.Own(v, d, slots.Map) && !p.Own(v, d, slots.Reduce) &&
-			!p.Borrow(v, d, slots.Map) && !p.Borrow(v, d, slots.Reduce) {
-			break
-		}
+	for v.FreeAt(v.Tracker()) > 0 && p.Next(v, d) {
 	}
 	p.End(v, d)
 }
 
-// Own starts a task of kind k, if slots of its own kind are available on the
+// Next starts one task, and reports whether one started.
+func (p *PI) Next(v *slots.View, d *slots.Decision) bool {
+	return p.own(v, d, slots.Map) || p.own(v, d, slots.Reduce) ||
+		p.borrow(v, d, slots.Map) || p.borrow(v, d, slots.Reduce)
+}
+
+// own starts a task of kind k, if slots of its own kind are available on the
 // visited tracker. It reports whether a task started.
-func (p *PI) Own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+func (p *PI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if p.Order.Total[k].Startable == 0 || !p.Has(v, k, k, 0) {
 		return false
 	}
@@ -124,9 +126,9 @@ func (p *PI) Own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
-// Borrow starts a task of kind k on a borrowed slot, by the paper's counts, if Algorithm 1 allows
+// borrow starts a task of kind k on a borrowed slot, by the paper's counts, if Algorithm 1 allows
 // it. It reports whether a task started.
-func (p *PI) Borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+func (p *PI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if p.Order.Total[k].Startable == 0 {
 		return false
 	}
@@ -150,8 +152,7 @@ func (p *PI) extra(v *slots.View, k slots.Kind) int32 {
 // Has reports whether a task of kind task may have a slot of kind of on the visited tracker:
 // one is idle and available. extra is as for Available.
 func (p *PI) Has(v *slots.View, task, of slots.Kind, extra int32) bool {
-	capacity, used := p.Counts.Tracker(v, of)
-	return used < capacity && (p.available(v, of, extra) > 0 || task == slots.Map && stranded(v))
+	return p.Counts.Fits(v, task, of) && (p.available(v, of, extra) > 0 || task == slots.Map && stranded(v))
 }
 
 // available is Available for kind k on the visited tracker.

@@ -24,6 +24,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/fair"
+	"mrlocal/trace"
 )
 
 // New returns DynamicMR with the steps that o sets. Its jobs do not wait for local slots,
@@ -33,25 +34,28 @@ func New(o policy.Options) slots.Policy {
 	switch o.DHSA {
 	case "pd":
 		p := newOnPD(o)
-		return withCopies(DynamicMR{p, o}, &p.Order)
+		return withCopies(DynamicMR{p, &p.Order, o})
 	case "off":
 		return newOnFair(o)
 	}
 	p := newOnPI(o)
-	return withCopies(DynamicMR{p, o}, &p.Order)
+	return withCopies(DynamicMR{p, &p.Order, o})
 }
 
 // DynamicMR is an allocation with slot weights, without copies.
 type DynamicMR struct {
 	allocation
+	order   *policy.Order // of the allocation
 	options policy.Options
 }
 
-// allocation is the policy of step 1.
+// allocation is the policy of step 1. Next starts one task of a visit, and reports whether one
+// started. End ends the visit.
 type allocation interface {
 	slots.Policy
-	slots.NothingToGrant
-	slots.Resetter
+	slots.Selective
+	Next(v *slots.View, d *slots.Decision) bool
+	End(v *slots.View, d *slots.Decision)
 }
 
 // copying is DynamicMR with SEPB. It is a type of its own because only it is a
@@ -61,21 +65,32 @@ type copying struct {
 	policy.Speculating
 }
 
-// withCopies returns d, as a Speculator if SEPB is on. o is the Order of d.
-func withCopies(d DynamicMR, o *policy.Order) slots.Policy {
+// withCopies returns d, as a Speculator if SEPB is on.
+func withCopies(d DynamicMR) slots.Policy {
 	if !d.options.SEPB {
 		return &d
 	}
-	return &copying{d, policy.Speculating{Order: o}}
+	return &copying{d, policy.Speculating{Order: d.order}}
 }
 
-// newCopies returns the function that makes the Copies of DynamicMR for each Ledger, or nil
-// without SEPB. idle returns how many slots tasks of a kind could have now.
-func newCopies(o policy.Options, idle func(v *slots.View, k slots.Kind) int32) func() *policy.Copies {
-	if !o.SEPB {
-		return nil
+// copyTasks gives an Order the Copies of DynamicMR for one Ledger, if SEPB is on. idle returns how
+// many slots tasks of a kind could have now.
+func copyTasks(order *policy.Order, o *policy.Options, idle func(v *slots.View, k slots.Kind) int32) {
+	if o.SEPB {
+		order.Copy(policy.NewCopies(o, jobsChecked(o), o.PreScheduling, idle))
 	}
-	return func() *policy.Copies { return policy.NewCopies(&o, o.JobsChecked(), o.PreScheduling, idle) }
+}
+
+// jobsChecked returns, by kind, percentageOfJobsCheckedForPendingMapTasks and
+// …ReduceTasks: the share of the running jobs whose pending tasks go before copies
+// [DynamicMR14, "sepb"].
+func jobsChecked(o *policy.Options) (shares [trace.Kinds]slots.PPM) {
+	for k, one := range [trace.Kinds]policy.Override{slots.Map: o.SEPBMapJobs, slots.Reduce: o.SEPBReduceJobs} {
+		if shares[k] = o.SEPBJobs; one.Given {
+			shares[k] = one.Share
+		}
+	}
+	return shares
 }
 
 // Traits implements slots.Policy. If nothing may be lent, a tracker's home slots bound
@@ -96,10 +111,13 @@ const rulePreScheduled slots.Rule = "pre-scheduled"
 
 const preScheduledWords = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
 
-// Decide is one heartbeat.
+// Decide is one heartbeat of the allocation, with the steps of this package around it.
 func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
 	d.openExtra(v, decision)
-	d.allocation.Decide(v, decision)
+	d.order.Begin(v)
+	for v.FreeAt(v.Tracker()) > 0 && d.Next(v, decision) {
+	}
+	d.End(v, decision)
 }
 
 // onPI is pi-dhfs with DynamicMR's steps.
@@ -111,39 +129,28 @@ type onPI struct {
 // newOnPI returns pi-dhfs with the counts and copies of this package.
 func newOnPI(o policy.Options) *onPI {
 	p := &onPI{options: o}
-	p.PI = dhfs.NewPICopying(o, newCopies(o, p.idle))
+	p.PI = dhfs.NewPI(o)
 	p.Counts = &counts{&p.Order, &p.options}
+	p.Reset()
 	return p
 }
 
-// Decide is one heartbeat of pi-dhfs. Only tasks that fit into the tracker's weight start.
-// Pre-scheduled maps come after the maps that Algorithm 1 allows.
-func (p *onPI) Decide(v *slots.View, d *slots.Decision) {
-	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.own(v, d, slots.Map) && !p.preSchedule(v, d) && !p.own(v, d, slots.Reduce) &&
-			!p.borrow(v, d, slots.Map) && !p.borrow(v, d, slots.Reduce) {
-			break
-		}
-	}
-	p.End(v, d)
+// Reset implements slots.Policy.
+func (p *onPI) Reset() {
+	p.PI.Reset()
+	copyTasks(&p.Order, &p.options, p.idle)
 }
 
-// own is PI.Own with a check of the weight.
-func (p *onPI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	return fits(v, k, k) && p.Own(v, d, k)
-}
-
-// borrow is PI.Borrow with a check of the weight.
-func (p *onPI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	return fits(v, k, k.Other()) && p.Borrow(v, d, k)
+// Next starts one task: a pre-scheduled map only if Algorithm 1 has no slot for a map.
+func (p *onPI) Next(v *slots.View, d *slots.Decision) bool {
+	return p.preSchedule(v, d) || p.PI.Next(v, d)
 }
 
 // preSchedule starts a map at its input if Algorithm 1 has no slot for a map. It reports whether
 // one started.
 func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	k := slots.Map
-	if !p.options.PreScheduling || p.Order.Total[k].Startable == 0 || fits(v, k, k) && p.Has(v, k, k, 0) {
+	if !p.options.PreScheduling || p.Order.Total[k].Startable == 0 || p.Has(v, k, k, 0) {
 		return false
 	}
 	f, w := p.Counts.Phase(v, k), v.Weights().Of(k)
@@ -171,20 +178,21 @@ type onPD struct {
 // newOnPD returns pd-dhfs with the counts and copies of this package.
 func newOnPD(o policy.Options) *onPD {
 	p := &onPD{options: o}
-	p.PD = dhfs.NewPDCopying(o, newCopies(o, p.idle))
+	p.PD = dhfs.NewPD(o)
 	p.Counts = &counts{&p.Order, &p.options}
+	p.Reset()
 	return p
 }
 
-// Decide is one heartbeat: pd-dhfs, and then pre-scheduled maps.
-func (p *onPD) Decide(v *slots.View, d *slots.Decision) {
-	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.FromPools(v, d) && !p.preSchedule(v, d) {
-			break
-		}
-	}
-	p.End(v, d)
+// Reset implements slots.Policy.
+func (p *onPD) Reset() {
+	p.PD.Reset()
+	copyTasks(&p.Order, &p.options, p.idle)
+}
+
+// Next starts one task: a pre-scheduled map only if Algorithm 2 starts none.
+func (p *onPD) Next(v *slots.View, d *slots.Decision) bool {
+	return p.PD.Next(v, d) || p.preSchedule(v, d)
 }
 
 // preSchedule starts a map at its input if the tracker runs its part of the load
@@ -222,7 +230,7 @@ func (p onFair) Traits() slots.Traits {
 // newOnFair returns fair with the steps that o sets. It has no slot weights, because fair lends
 // nothing.
 func newOnFair(o policy.Options) slots.Policy {
-	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, o.JobsChecked())}
+	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, jobsChecked(&o))}
 	if !o.PreScheduling {
 		return p
 	}

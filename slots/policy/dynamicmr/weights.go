@@ -1,6 +1,8 @@
 package dynamicmr
 
 import (
+	"fmt"
+
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
@@ -20,13 +22,6 @@ func mayStillLend(v *slots.View, o *policy.Options, k slots.Kind) int32 {
 	return max(weigh(v, k, dhfs.Percentage(o, k).Of(v.Capacity(k)))-v.LentBy(k), 0)
 }
 
-// fits reports whether the unused slots of kind of on the visited tracker have the weight of a
-// task of kind task.
-func fits(v *slots.View, task, of slots.Kind) bool {
-	t := v.Tracker()
-	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
-}
-
 // counts are the numbers of both algorithms in weight, with copies of running tasks as
 // pending tasks. It implements dhfs.PICounts and dhfs.PDCounts.
 type counts struct {
@@ -36,15 +31,21 @@ type counts struct {
 
 // Phase implements dhfs.PICounts. It counts copies as pending tasks.
 func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
-	w, capacity, lent := v.Weights(), v.Capacity(k), v.LentBy(k)
-	most := w.Times(k, dhfs.Percentage(c.options, k).Of(capacity))
-	if most-lent < w.Of(k.Other()) { // the rest is less than the weight of a task
+	w := v.Weights()
+	return dhfs.Phase{
+		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, v.Capacity(k)),
+		Lending: c.Lending(v, k),
+	}
+}
+
+// Lending implements dhfs.PDCounts. Nothing is left if the rest is less than the weight of a task.
+func (c *counts) Lending(v *slots.View, k slots.Kind) dhfs.Lending {
+	w, lent := v.Weights(), v.LentBy(k)
+	most := w.Times(k, dhfs.Percentage(c.options, k).Of(v.Capacity(k)))
+	if most-lent < w.Of(k.Other()) {
 		most = lent
 	}
-	return dhfs.Phase{
-		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, capacity),
-		Lending: dhfs.Lending{Borrowed: lent, Most: most},
-	}
+	return dhfs.Lending{Borrowed: lent, Most: most}
 }
 
 // Phases implements dhfs.PICounts. It counts copies only for the borrowing phase. A possible
@@ -71,6 +72,26 @@ func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
 }
 
+// Fits implements dhfs.PICounts: the unused slots have the weight of the task.
+func (*counts) Fits(v *slots.View, task, of slots.Kind) bool {
+	t := v.Tracker()
+	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
+}
+
+// NoRoom implements dhfs.PICounts and dhfs.PDCounts.
+func (*counts) NoRoom(v *slots.View, k slots.Kind) string {
+	w, room := v.Weights(), v.RoomAt(v.Tracker())
+	if !w.Bound() || room >= w.Of(k) {
+		return ""
+	}
+	return fmt.Sprintf("the tracker has room for a weight of %d, and a %v weighs %d", room, k, w.Of(k))
+}
+
+// Own implements dhfs.PDCounts.
+func (*counts) Own(v *slots.View, k slots.Kind) (capacity, used int32) {
+	return weigh(v, k, v.Capacity(k)), weigh(v, k, v.Running(k)) - v.LentBy(k.Other())
+}
+
 // Load implements dhfs.PDCounts. Its numbers are sums of slot weights.
 func (c *counts) Load(v *slots.View) dhfs.Load {
 	w, t := v.Weights(), v.Tracker()
@@ -80,11 +101,6 @@ func (c *counts) Load(v *slots.View) dhfs.Load {
 		TrackerCapacity: w.Sum([2]int32{v.CapacityAt(t, slots.Map), v.CapacityAt(t, slots.Reduce)}),
 		TrackerRunning:  w.Sum([2]int32{v.RunningAt(t, slots.Map), v.RunningAt(t, slots.Reduce)}),
 	}
-}
-
-// MayLend implements dhfs.PDCounts. The rest of the allowance must have the weight of a task.
-func (c *counts) MayLend(v *slots.View, k slots.Kind) bool {
-	return mayStillLend(v, c.options, k) >= v.Weights().Of(k.Other())
 }
 
 // Extra implements slots.Opener. It returns the number of extra slots that light tasks need to

@@ -71,8 +71,7 @@ var _ interface {
 	slots.Opener
 	slots.PhaseGate
 	slots.Observer
-	slots.Resetter
-	slots.NothingToGrant
+	slots.Selective
 } = (*Split)(nil)
 
 // New returns the policy dynsplit.
@@ -97,7 +96,7 @@ func (s *Split) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (s *Split) Reset() {
 	*s = Split{options: s.options}
 	for _, r := range []*slots.Ranking[float64]{&s.ranks[slots.Map], &s.ranks[slots.Reduce], &s.early} {
@@ -116,10 +115,12 @@ func (s *Split) Decide(v *slots.View, d *slots.Decision) {
 	s.skips.End(func(id slots.JobID) { s.rank(v.Job(id)) })
 }
 
-// NothingToGrant implements slots.NothingToGrant: no kind of any job may start.
-func (s *Split) NothingToGrant(v *slots.View) bool {
-	s.update(v)
-	return s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0 && s.early.Len() == 0
+// NextVisit implements slots.Selective. It returns -1 if no kind of any job may start.
+func (s *Split) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
+	if s.update(v); s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0 && s.early.Len() == 0 {
+		return -1
+	}
+	return t
 }
 
 // start gives a slot of the tracker to the kind of a job that is farthest below its share, and

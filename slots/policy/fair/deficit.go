@@ -85,7 +85,7 @@ func NewDeficit() *Deficit {
 	return f
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Deficit) Reset() {
 	*f = Deficit{at: -1}
 	for k := range f.ranks {
@@ -104,15 +104,15 @@ func (*Deficit) Traits() slots.Traits {
 	}}
 }
 
-// NothingToGrant implements slots.NothingToGrant: of each kind no task is pending, or no slot is
-// left in the cluster.
-func (f *Deficit) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if of each kind no task is pending, or no
+// slot is left in the cluster.
+func (f *Deficit) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	for k := range slots.Kind(trace.Kinds) {
 		if v.Pending(k) > 0 && v.Running(k) < v.Capacity(k) {
-			return false
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
 // Decide is one heartbeat: one task, a map if there is one for the tracker, else a

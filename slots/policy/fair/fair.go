@@ -30,7 +30,6 @@ type Fair struct {
 	Order   policy.Order
 	name    string
 	options policy.Options
-	copies  func() *policy.Copies // for the next Ledger; nil: none
 	preempt preemption
 }
 
@@ -59,6 +58,7 @@ func NewDelay(o policy.Options) *Fair {
 type Late struct {
 	*Fair
 	policy.Speculating
+	copies func() *policy.Copies // for the next Ledger; nil: none
 }
 
 // NewLate returns the policy late [LATE08]. No pending tasks of other jobs go before a job's
@@ -70,12 +70,21 @@ func NewLate(o policy.Options) *Late {
 // NewCopying returns a fair scheduler with the given name. If copies is true, it copies slow tasks;
 // checked and atInput are as for policy.NewCopies.
 func NewCopying(name string, o policy.Options, copies, atInput bool, checked [trace.Kinds]slots.PPM) *Late {
-	f := &Fair{name: name, options: o}
+	f := newFair(name, o)
+	l := &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}
 	if copies {
-		f.copies = func() *policy.Copies { return policy.NewCopies(&o, checked, atInput, f.idle) }
+		l.copies = func() *policy.Copies { return policy.NewCopies(&o, checked, atInput, f.idle) }
 	}
-	f.Reset()
-	return &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}
+	l.Reset()
+	return l
+}
+
+// Reset implements slots.Policy.
+func (l *Late) Reset() {
+	l.Fair.Reset()
+	if l.copies != nil {
+		l.Fair.Order.Copy(l.copies())
+	}
 }
 
 // Traits implements slots.Policy. It adds the options and the rule of copies.
@@ -94,22 +103,22 @@ func (f *Fair) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
-	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves}, f.copies)
+	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves})
 }
 
-// NothingToGrant implements slots.NothingToGrant: of each kind nothing may start, or no slot
-// is left in the cluster.
-func (f *Fair) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if of each kind nothing may start, or no
+// slot is left in the cluster.
+func (f *Fair) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	f.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if f.Order.Total[k].Startable > 0 && v.Running(k) < v.Capacity(k) {
-			return false
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
 // Decide is one heartbeat. It starts tasks until both kinds are rejected (Hadoop 1.0.3,

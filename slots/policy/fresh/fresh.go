@@ -38,7 +38,7 @@ func New() *Fresh {
 	return f
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Fresh) Reset() {
 	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[yarn.Fewest]{yarn.NewRanking(), yarn.NewRanking()}}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 )
 
@@ -19,6 +18,10 @@ type owed struct {
 // deficitEvery is the time between two updates of deficits (Hadoop 0.20.2,
 // FairScheduler.UPDATE_INTERVAL).
 const deficitEvery = 500 * time.Millisecond
+
+// orderDeficit orders jobs by their deficits, the container time below their fair share
+// (policy.Options.ContainerOrder).
+const orderDeficit = "deficit"
 
 // account has the deficit of a job: its fair share of the containers less its containers, over
 // time. Maps and reduces count together [OMO21, section V-A].
@@ -44,7 +47,7 @@ func (a *account) accrue(now time.Duration, has int32) {
 // task to run share by weight (Hadoop 0.20.2, FairScheduler.update).
 func (s *scheduler) updateDeficits(v *slots.View) {
 	now := v.Now()
-	if s.options.ContainerOrder != policy.OrderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
+	if s.options.ContainerOrder != orderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
 		return
 	}
 	seconds, weights := (now - s.updated).Seconds(), 0.0

@@ -17,7 +17,7 @@ import (
 // whyFewest returns the reasons of a grant by the fair scheduler, with the jobs after the winner.
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 	w := slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
-	if s.options.ContainerOrder == policy.OrderDeficit {
+	if s.options.ContainerOrder == orderDeficit {
 		deficit := func(j slots.JobView) float64 { return s.jobs[j.ID()].account.deficit }
 		w.Numbers = append(w.Numbers, slots.Decimal("container-seconds it is owed", deficit(v.Job(id))))
 		w.Beaten = policy.Beaten(&s.fair, id, v, func(j slots.JobView) string {

@@ -149,7 +149,7 @@ func (s *scheduler) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (s *scheduler) Reset() {
 	*s = scheduler{
 		name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given,
@@ -227,7 +227,7 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 			k = slots.Reduce
 		}
 		rule := yarn.RuleFewest
-		if s.options.ContainerOrder == policy.OrderDeficit {
+		if s.options.ContainerOrder == orderDeficit {
 			rule = ruleDeficit
 		}
 		why := func() slots.Why { return s.whyFewest(v, id) }

@@ -121,7 +121,6 @@ var _ interface {
 	slots.Opener
 	slots.PhaseGate
 	slots.Observer
-	slots.Resetter
 	slots.Selective
 } = (*RAS)(nil)
 
@@ -132,7 +131,7 @@ func New(o policy.Options) *RAS {
 	return r
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (r *RAS) Reset() { *r = RAS{options: r.options, watch: r.watch, blocked: -1} }
 
 // Watch makes the policy call f for each active job after each placement, with the utility of

@@ -38,7 +38,9 @@ type Entry struct {
 	New   func(o policy.Options) slots.Policy // makes the policy; some ignore o
 }
 
-// The references as the command prints them. docs/papers has a page for each key.
+// Baseline is the policy that others are compared with: Hadoop's, which lends no slot.
+const Baseline = "fair"
+
 const (
 	dhfs13      = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
 	dynamicmr14 = "Tang, Lee, He: DynamicMR: A Dynamic Slot Allocation Optimization Framework, TCC 2014"
@@ -56,7 +58,7 @@ func All() []Entry {
 		// The fields are Name, Line, Key, Paper and New.
 		{"fifo", "first job first; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x JobQueueTaskScheduler",
 			func(policy.Options) slots.Policy { return fifo.New() }},
-		{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
+		{Baseline, "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
 			func(o policy.Options) slots.Policy { return fair.New(o) }},
 		// The two policies of the DHFS paper, and the first of them without pools.
 		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1",
@@ -93,20 +95,26 @@ func All() []Entry {
 }
 
 // Names returns the names of all policies, in the order of All.
-func Names() []string {
-	var names []string
-	for _, e := range All() {
-		names = append(names, e.Name)
-	}
-	return names
-}
+func Names() []string { return namesOf(func(slots.Policy) bool { return true }) }
 
 // OwnSlowstart returns the names of the policies with a slowstart of their own,
 // which replaces the run's.
 func OwnSlowstart() []string {
+	return namesOf(func(p slots.Policy) bool { return p.Traits().OwnSlowstart })
+}
+
+// Openers returns the names of the policies that open extra slots, some of them only under
+// options of theirs (slots.Opener).
+func Openers() []string {
+	return namesOf(func(p slots.Policy) bool { _, opens := p.(slots.Opener); return opens })
+}
+
+// namesOf returns the names of the policies for which is holds, in the order of All. What a
+// policy is does not change, so is asks values that no run uses.
+func namesOf(is func(slots.Policy) bool) []string {
 	var names []string
 	for _, e := range All() {
-		if e.New(policy.DefaultOptions()).Traits().OwnSlowstart {
+		if is(e.New(policy.DefaultOptions())) {
 			names = append(names, e.Name)
 		}
 	}

@@ -29,9 +29,11 @@ type holding struct {
 	needs   demand.Vector
 }
 
-// NewNodes returns Nodes for a value of policy.Options.Containers. They count only if it is
-// policy.ContainersOfResources.
-func NewNodes(containers string) Nodes { return Nodes{on: containers == policy.ContainersOfResources} }
+// OfResources makes a container a request for CPU and memory (policy.Options.Containers).
+const OfResources = "resources"
+
+// NewNodes returns Nodes that count if the containers are those of policy.Options.
+func NewNodes(containers string) Nodes { return Nodes{on: containers == OfResources} }
 
 // On reports whether a container is a request for CPU and memory.
 func (n *Nodes) On() bool { return n.on }

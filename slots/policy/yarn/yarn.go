@@ -49,7 +49,7 @@ type observer struct{ *YARN }
 // Observe implements slots.Observer.
 func (y observer) Observe(f slots.Fact) { y.Nodes.Released(&f) }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (y *YARN) Reset() {
 	*y = YARN{options: y.options, fair: NewRanking()}
 	y.Nodes = NewNodes(y.options.Containers)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/errs"
+	"mrlocal/slots/policy"
 )
 
 // mostLineBytes is the largest number of bytes of an error line, because a word in it may be very long.
@@ -78,24 +79,34 @@ func shorten(text string, most int) string {
 }
 
 // InFlags replaces the names of option fields in a text by the flags that set them, as Options.BlockBytes by
-// --block-size. Libraries name fields in their errors. A field without a flag loses only "Options.".
+// --block-size, and those of a Submission by the keys of workload files. Libraries name fields in their
+// errors. A field without a flag loses only "Options.".
 func InFlags(text string) string {
-	if !strings.Contains(text, "Options.") {
+	if !strings.Contains(text, "Options.") && !strings.Contains(text, "Submission.") {
 		return text // compiling the expression takes time, and most texts need none
 	}
+	text = regexp.MustCompile(`\bSubmission\.[A-Z]\w*`).ReplaceAllStringFunc(text, func(name string) string {
+		return strings.ToLower(strings.TrimPrefix(name, "Submission.")) // a key of workload files
+	})
 	return regexp.MustCompile(`\bOptions\.[A-Z]\w*(\.[A-Z]\w*)?`).ReplaceAllStringFunc(text, func(name string) string {
 		return flagOf(strings.TrimPrefix(name, "Options."))
 	})
 }
 
 // flagOf returns the flag that sets a field of mrlocal.Options, or of the options of a job, of
-// package stream or of package submit. It returns an unknown field as it is. A new option needs an
-// entry here.
+// package policy, sim, stream or submit. It returns an unknown field as it is. A new option needs an
+// entry here, and one of a policy its line in policy.Options.Fields.
 func flagOf(field string) string {
+	for _, f := range new(policy.Options).Fields() {
+		if f.Field == field {
+			return "--" + f.Name
+		}
+	}
 	return cmp.Or(map[string]string{
 		"Addr": "--addr", "AllowRemote": "--allow-remote", "Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file", "CompressOutput": "--compress-output",
 		"Reducers": "--reducers", "BlockBytes": "--block-size", "MapSlots": "--map-slots", "ReduceSlots": "--reduce-slots",
-		"Trackers": "--trackers", "MaxSlots": "--max-slots", "Replicas": "--replicas", "LocalityDelay": "--locality-delay",
+		"Trackers": "--trackers", "GroupTrackers": "group_trackers", "TaskTimeout": "--task-timeout", "ReducersPerSlot": "--reducers", "Slowstart": "--slowstart", "Pools": "pools", "Users": "users", "Capacities": "capacities", "Faults": "faults", "MaxSlots": "--max-slots", "Replicas": "--replicas", "LocalityDelay": "--locality-delay", "Policy": "--sched", "Arrivals": "--arrivals", "Sizes": "--sizes", "Every": "--every",
+		"Cost": "--cost", "Heartbeat": "--heartbeat", "BufferGrowth": "--buffer-growth", "TaskMemoryBytes": "--task-memory",
 		"ShuffleBytesPerSecond": "--shuffle-bw", "Copiers.Parallel": "--parallel-copies", "Copiers.BytesPerSecond": "--copy-bw", "DiskBytesPerSecond": "--disk-bw", "RemotePenalty": "--remote-penalty",
 		"Slow": "--slow", "MemoryBytes": "--memory", "SortBufferBytes": "--sort-buffer", "MaxTempBytes": "--max-temp", "TempDirs": "--tmp", "SpillPercent": "--spill-percent",
 		"GrowthThreshold": "--growth-threshold", "MergeFactor": "--merge-factor", "Attempts": "--attempts", "ResumeDir": "--resume", "Codec": "--compress",

@@ -39,6 +39,7 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string // as os.Getenv
+	Arg0           string              // os.Args[0]; "" in tests
 
 	Page *pictures.Page // the page of --ui; nil: the command was started without --ui
 }

@@ -30,9 +30,6 @@ const (
 	LeastBlock          = 1 << 10         // --block-size, in bytes
 )
 
-// maxSlotsHelp is the help of --max-slots. It names the policies that open extra slots.
-const maxSlotsHelp = "a policy may open at most `N` slots on each tracker, home slots included; dynsplit and ras open extra ones, and dynamicmr for slot weights"
-
 // RunFlags returns the flags that every job of run takes. shortOutput is the letter of
 // --output-file: "o", or "" for a job whose own -o means something else. RunOptions reads the flags.
 func RunFlags(shortOutput string) []argv.Spec {

@@ -43,7 +43,7 @@ func SchedulingFlags(elsewhere string) []argv.Spec {
 		argv.ValueSpec("map-slots", "`N` home map slots on each tracker", elsewhere+"its cores minus the reduce slots"+simulated("2")),
 		argv.ValueSpec("reduce-slots", "`N` home reduce slots on each tracker", elsewhere+"a sixth of its cores, at least 1"+simulated("1")),
 		argv.ValueSpec("trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", elsewhere+"1"),
-		argv.ValueSpec("max-slots", maxSlotsHelp, "twice the home slots"),
+		argv.ValueSpec("max-slots", "a policy may open at most `N` slots on each tracker, home slots included; "+strings.Join(registry.Openers(), ", ")+" can open extra ones", "twice the home slots"),
 		slowstartFlag(elsewhere),
 		argv.ValueSpec("attempts", "`N` attempts at each task", "4"),
 	}, append(PolicyFlags(), placementFlags(elsewhere)...)...)
@@ -103,8 +103,6 @@ func (r *Reader) policyOptions() policy.Options {
 const (
 	MostNodes     = 100_000   // trackers
 	MostNodeSlots = 1_000_000 // of one kind on a tracker
-
-	MostSimulatedSlots = 4_000_000 // on all trackers, extra slots included; they take 1.5 GiB
 )
 
 // Scheduling reads SchedulingFlags. trackers is the greatest --trackers. slotsEach is the greatest

@@ -88,7 +88,7 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 		return nil, err
 	}
 	defer func() {
-		// After work.Keep the work removes the copy. If an error comes earlier, the copy is removed
+		// After work.AdoptInput the work removes the copy. If an error comes earlier, the copy is removed
 		// here.
 		if err != nil {
 			err = errors.Join(err, stdin.Close())
@@ -126,7 +126,7 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 		}
 	}
 	work.Output = ""
-	work.Keep(stdin)
+	work.AdoptInput(stdin)
 	return work, work.Overwrites(o.OutputFile)
 }
 

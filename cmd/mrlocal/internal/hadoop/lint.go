@@ -78,7 +78,7 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 	}
 	defer os.RemoveAll(dir)
 	// If the hash is empty, there is nothing to compare: the job failed, or it has no reduces.
-	first, found, err := lintRun(ctx, args, dir, streaming.AsTheyAre)
+	first, found, err := lintRun(ctx, args, dir, streaming.DefaultOrder)
 	if first == "" || err != nil {
 		return found, err
 	}
@@ -99,7 +99,7 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 			continue
 		}
 		// A job may give another result in each run, for example because it prints the time of day.
-		if again, _, err := lintRun(ctx, args, dir, streaming.AsTheyAre); err != nil || again != first {
+		if again, _, err := lintRun(ctx, args, dir, streaming.DefaultOrder); err != nil || again != first {
 			return append(found, "two runs on the same input give two results, so it is not known whether the order of the values of a key matters"), err
 		}
 		return append(found, "the result depends on the order of the values of a key, which Hadoop leaves open: a second run with the values "+order.words+" gave another result"), nil
@@ -117,7 +117,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 		return "", nil, err
 	}
 	var warned warnings
-	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, ValueOrder: order, Friendly: true, Apart: true, Warn: warned.add})
+	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, ValueOrder: order, Friendly: true, SeparateFiles: true, Warn: warned.add})
 	if err != nil {
 		return "", nil, err
 	}

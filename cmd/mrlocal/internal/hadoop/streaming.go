@@ -16,6 +16,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
+	"mrlocal/streaming/records"
 )
 
 // Exit codes of Hadoop's StreamJob: the job ran and failed, and the job could not be started.
@@ -80,7 +81,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 			}
 			// As in Hadoop, an existing output is refused before anything starts.
 			if work.Exists() {
-				return nil, &parse.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + streaming.Shown(job.Output) + " already exists"}}
+				return nil, &parse.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + records.Qualify(job.Output) + " already exists"}}
 			}
 			// At this point StreamJob submits the job. A later failure has one more line.
 			r.Stream, submitted = work, true

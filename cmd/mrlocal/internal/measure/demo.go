@@ -52,16 +52,16 @@ type outcome struct {
 // Demo runs the same job under fair and under the default policy, and writes both gantts and the
 // difference to stdout. Half of the cores become map slots and half reduce slots, so that the default
 // policy has slots to lend. Demo makes wiki/ unless it exists. It fails if a run fails, if the results
-// differ, or if stdout cannot be written.
-func Demo(ctx context.Context, stdout, stderr io.Writer) error {
+// differ, or if stdout cannot be written. program is what the user types to call mrlocal.
+func Demo(ctx context.Context, program string, stdout, stderr io.Writer) error {
 	if err := makeWiki(ctx, stdout); err != nil {
 		return err
 	}
 	half := max(1, runtime.NumCPU()/2) // slots of each kind
 	fmt.Fprintf(stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, demoDir, half, half)
 	runs := make([]*outcome, 0, 2)
-	// fair lends no slots. It comes first, because it is the base of the comparison.
-	for _, name := range []string{"fair", mrlocal.DefaultPolicy} {
+	// The baseline lends no slots. It comes first, because it is the base of the comparison.
+	for _, name := range []string{registry.Baseline, mrlocal.DefaultPolicy} {
 		r, err := runGrep(ctx, stderr, name, half)
 		if err != nil {
 			return err
@@ -75,7 +75,7 @@ func Demo(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	return showDifference(stdout, runs[0], runs[1])
+	return showDifference(stdout, program, runs[0], runs[1])
 }
 
 // makeWiki makes wiki/ unless it exists. If it exists, makeWiki reads its files into the page cache.
@@ -184,7 +184,7 @@ func ganttCell(runSeconds float64) time.Duration {
 
 // showDifference compares the times of both runs, explains the first loan, and names the next
 // command to try. It fails if the results differ.
-func showDifference(w io.Writer, fair, dynamic *outcome) error {
+func showDifference(w io.Writer, program string, fair, dynamic *outcome) error {
 	// A slot policy may change when tasks run, but never the result.
 	if fair.result != dynamic.result {
 		return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", fair.policy, dynamic.policy)
@@ -193,13 +193,13 @@ func showDifference(w io.Writer, fair, dynamic *outcome) error {
 	fmt.Fprintf(w, "\nDifference: the map phase took %.2fs instead of %.2fs (%.2f times as fast), the whole %.2fs instead of %.2fs.\n",
 		dynamic.mapSeconds(), fair.mapSeconds(), ratio(fair.mapSeconds(), dynamic.mapSeconds()),
 		dynamic.report.MakespanSeconds, fair.report.MakespanSeconds)
-	fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", dynamic.policy)
+	fmt.Fprintf(w, "Under %s, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", fair.policy, dynamic.policy)
 	// Sentences reads the events to their end, which empties the buffer. This is their last use.
 	err := explain.Sentences(w, &dynamic.events, explain.Options{FirstLent: true, WhyIdle: -1})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", demoDir, dynamic.policy)
+	_, err = fmt.Fprintf(w, "\nNext: %s run grep --input %s/ --sched %s --gantt --events events.jsonl, then %s explain events.jsonl\n", program, demoDir, dynamic.policy, program)
 	return err
 }
 

@@ -38,7 +38,7 @@ import (
 )
 
 // rawPolicy is the policy of all measurements. It lends no slots, as the raw version in [Split11].
-const rawPolicy = "fair"
+const rawPolicy = registry.Baseline
 
 // MeasuredJob is a job that real runs measure.
 type MeasuredJob struct {

@@ -184,7 +184,7 @@ func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	}
 }
 
-func TestTheBestAtTheEndIsToldAsSuch(t *testing.T) {
+func TestTheBestAtTheEndHasANoteOfTheEdge(t *testing.T) {
 	m := &machine{mapTime: processors(4, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	want := map[string]string{"--map-slots": "--map-slots", "--reduce-slots": "--reduce-slots", "--reduce-compute": "--reduce-slots"}
 	for _, c := range measure(t, m.series()).Choices {
@@ -245,7 +245,7 @@ func TestTextAndReport(t *testing.T) {
 --map-slots: Avg_k is the mean time of a map, from its start to its commit, P = 12
   k   Avg_k  Avg_k/k  Gain   Lose  makespan
   1  10.00s   10.00s   0µs  60.00s     1.00s  too few
-  2  10.00s    5.00s     -      -     1.00s  best
+  2  10.00s    5.00s     -      -     1.00s  the paper's best; the fastest run
 no more were measured; --map-slots measures more
 
 flags:
@@ -253,6 +253,13 @@ flags:
 `
 	if got := string(r.Text()); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	// The run with one slot contradicts the guideline.
+	r.Choices[0].Rows[0].MakespanS = 0.9
+	for _, line := range []string{"900ms too few; the fastest run\n", "1.00s the paper's best\n"} {
+		if got := strings.ReplaceAll(string(r.Text()), "  ", " "); !strings.Contains(got, line) {
+			t.Errorf("%s\nhas no line %q", got, line)
+		}
 	}
 	var text bytes.Buffer
 	err := r.WriteJSON(&text)

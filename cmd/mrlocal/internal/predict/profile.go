@@ -167,7 +167,7 @@ func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrloca
 	// The policy is fair, which lends no slots. So the number of maps that run at a time is at most
 	// that of the map slots, and likewise for reduces.
 	o.Trackers, o.MapSlots, o.ReduceSlots = 1, one.slots, one.slots
-	fair, err := registry.New("fair", policy.DefaultOptions())
+	fair, err := registry.New(registry.Baseline, policy.DefaultOptions())
 	if err != nil {
 		return nil, err
 	}

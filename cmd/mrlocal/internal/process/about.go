@@ -1,10 +1,13 @@
 package process
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Version returns the line of mrlocal version: version, commit, Go release and platform.
@@ -33,3 +36,12 @@ var thirdParty embed.FS
 // Notices returns the licence notices of all code from others, as mrlocal version --licenses and an
 // exported page show them.
 func Notices() ([]byte, error) { return thirdParty.ReadFile("THIRD_PARTY") }
+
+// Program returns the words by which the user calls this program in a shell. arg0 is os.Args[0],
+// or "" if it is not known. The program of "go run" is gone when it has ended.
+func Program(arg0 string) string {
+	if strings.Contains(arg0, string(filepath.Separator)+"go-build") {
+		return "go run ./cmd/mrlocal"
+	}
+	return cmp.Or(arg0, "mrlocal")
+}

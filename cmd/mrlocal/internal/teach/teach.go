@@ -26,6 +26,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/lesson"
@@ -77,7 +78,7 @@ type session struct {
 // the demo of package measure. It fails with an options error for a wrong line.
 func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if len(line.Words) == 0 && len(line.Flags) == 0 {
-		return measure.Demo(ctx, e.Stdout, e.Stderr)
+		return measure.Demo(ctx, process.Program(e.Arg0), e.Stdout, e.Stderr)
 	}
 	r := argv.Reader{Line: line}
 	fast := r.Choice("speed", "real", "fast") == "fast" || line.Has("ui") && !line.Has("speed")
@@ -228,7 +229,7 @@ func (c *session) outcomes() error {
 		}
 		c.say("  %s: %s (%.3g against %.3g)\n", o.Text, holds, o.Left, o.Right)
 	}
-	_, err = fmt.Fprintf(c.Stdout, "\nNext: mrlocal demo %s --ui shows each decision with its reason.\n", c.lesson.Name)
+	_, err = fmt.Fprintf(c.Stdout, "\nNext: %s demo %s --ui shows each decision with its reason.\n", process.Program(c.Arg0), c.lesson.Name)
 	return err
 }
 

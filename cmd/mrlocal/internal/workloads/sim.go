@@ -68,12 +68,6 @@ func readSimulation(r *command.Reader) simulation {
 // a policy keeps the state of its run. The caller sets Events, Note and Watch. It fails if there
 // are too many slots, or if the policy refuses its options.
 func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
-	c := s.Config.Or(f.Config)
-	// Each flag is within its bounds, but the product may be too large. A MaxSlots of 0 stands for
-	// twice the home slots.
-	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > command.MostSimulatedSlots {
-		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, extra slots included; at most %d", slots, command.MostSimulatedSlots)
-	}
 	p, err := s.NewPolicy(policyName)
 	o := s.base
 	o.Config, o.Policy = s.Config, p
