@@ -60,8 +60,8 @@ type Decoder struct {
 	fields fields // of the current line; they point into it, so they are valid until the next line
 }
 
-// NewDecoder reads the header from r. It fails if r is not an event file, or has a
-// schema that this program does not know. It converts events of schema 2 to schema 3.
+// NewDecoder reads the header from r. It fails if r is not an event file, has a
+// schema that this program does not know, or if a slot is not at its number. It converts events of schema 2 to schema 3.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1}
 	for op := range numOps {
@@ -85,6 +85,11 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	}
 	d.schema = h.Schema
 	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
+	for i, s := range h.Slots {
+		if int(s.ID) != i {
+			return nil, fmt.Errorf("read events: %w", &SyntaxError{1, fmt.Errorf("slot %d has the number %d", i, s.ID)})
+		}
+	}
 	d.sum(line)
 	return d, nil
 }
@@ -170,10 +175,35 @@ func (d *Decoder) Next() (Event, error) {
 	d.sum(line)
 	d.count++
 	e, err := d.event()
+	if err == nil {
+		err = e.check()
+	}
 	if err != nil {
 		return Event{}, &SyntaxError{d.line, err}
 	}
 	return e, nil
+}
+
+// Limits of the numbers of an event. Timelines have a place for each job up to the largest number,
+// and add times.
+const (
+	maxJobs = 1 << 22
+	maxTime = time.Duration(1 << 60) // 36 years
+)
+
+// check fails if a number of e is negative or too large, as in a damaged file. So readers may use
+// these numbers as indexes.
+func (e *Event) check() error {
+	switch {
+	case e.At < 0 || e.At > maxTime:
+		return fmt.Errorf("the time %d of %v is not from 0 to %d", int64(e.At), e.Op, int64(maxTime))
+	case e.Job < 0 || e.Job >= maxJobs:
+		return fmt.Errorf("the job %d of %v is not from 0 to %d", e.Job, e.Op, maxJobs-1)
+	// The slot -1 is that of an attempt whose tracker is lost.
+	case min(e.Task, e.N, e.Slot+1) < 0:
+		return fmt.Errorf("%v has a negative number: task %d, n %d, slot %d", e.Op, e.Task, e.N, e.Slot)
+	}
+	return nil
 }
 
 // end checks the last line, and that no line follows. It returns io.EOF if the file is whole.

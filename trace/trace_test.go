@@ -21,11 +21,11 @@ import (
 
 // drawEvent returns a random event, with only the fields set that its Op uses.
 func drawEvent(t *rapid.T, s *Stream) Event {
-	e := Event{Op: Op(rapid.IntRange(1, int(numOps)-1).Draw(t, "op")), At: time.Duration(rapid.Int64().Draw(t, "at"))}
+	e := Event{Op: Op(rapid.IntRange(1, int(numOps)-1).Draw(t, "op")), At: time.Duration(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))}
 	sh := e.Op.shape()
 	number := func(has parts, to *int32) {
 		if sh.parts&has != 0 {
-			*to = rapid.Int32().Draw(t, "number")
+			*to = rapid.Int32Range(0, maxJobs-1).Draw(t, "number")
 		}
 	}
 	number(hasJob, &e.Job)
@@ -299,6 +299,74 @@ func BenchmarkAppendJSON(b *testing.B) {
 	for b.Loop() {
 		line = AppendJSON(line[:0], &e, nil)
 	}
+}
+
+// TestADamagedFileIsAnError: a number that no run writes is an error, with the line. Timelines would
+// panic on it, or take all memory.
+func TestADamagedFileIsAnError(t *testing.T) {
+	start := Event{Op: OpStart, At: time.Second}
+	submit := func(job int32) func(e *Event, h *Header) {
+		return func(e *Event, _ *Header) { *e = Event{Op: OpSubmit, Job: job} }
+	}
+	for want, damage := range map[string]func(e *Event, h *Header){
+		"line 1: slot 0 has the number 7":                                                    func(_ *Event, h *Header) { h.Slots[0].ID = 7 },
+		"line 2: the time -1 of start is not from 0 to 1152921504606846976":                  func(e *Event, _ *Header) { e.At = -1 },
+		"line 2: the time 9223372036854775807 of start is not from 0 to 1152921504606846976": func(e *Event, _ *Header) { e.At = 1<<63 - 1 },
+		"line 2: the job -1 of start is not from 0 to 4194303":                               func(e *Event, _ *Header) { e.Job = -1 },
+		"line 2: the job 2147483647 of start is not from 0 to 4194303":                       func(e *Event, _ *Header) { e.Job = 1<<31 - 1 },
+		"line 2: the job -1 of submit is not from 0 to 4194303":                              submit(-1),
+		"line 2: the job 2147483647 of submit is not from 0 to 4194303":                      submit(1<<31 - 1),
+		"line 2: start has a negative number: task -1, n 0, slot 0":                          func(e *Event, _ *Header) { e.Task = -1 },
+		"line 2: start has a negative number: task 0, n 0, slot -2":                          func(e *Event, _ *Header) { e.Slot = -2 },
+	} {
+		e, h := start, Header{Policy: "fair", Config: json.RawMessage(`{}`), Slots: []Slot{{}}}
+		damage(&e, &h)
+		var file bytes.Buffer
+		s := NewStream()
+		s.Attach(NewJSONL(&file))
+		s.Open(h)
+		if e.Op == OpSubmit {
+			e.Ref = s.Refer("a", "b", "c")
+		}
+		s.Append(e)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := gantt(t, file.Bytes())
+		if !strings.HasSuffix(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// gantt draws an event file. It returns the error of the decoder, or the panic of the timeline.
+func gantt(t *testing.T, file []byte) (got string) {
+	defer func() {
+		if r := recover(); r != nil {
+			got = fmt.Sprint("panic: ", r)
+		}
+	}()
+	d, err := NewDecoder(bytes.NewReader(file))
+	if err != nil {
+		return err.Error()
+	}
+	var line Timeline
+	line.Open(d.Header())
+	for {
+		e, err := d.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err.Error()
+		}
+		line.Add(&e, d.Texts(e.Ref))
+	}
+	var b strings.Builder
+	if err := line.Gantt(&b, GanttOptions{Names: line.Name}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // eventLines returns an event file of n events without texts.
