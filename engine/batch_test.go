@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -340,4 +341,39 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// TestNotesComeFromSeveralGoroutines: chains give notes while the opener opens the next ones. Note is
+// not called by two goroutines at once, and the report has each note.
+func TestNotesComeFromSeveralGoroutines(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(7, 1<<20)}, {Path: "_hidden", Data: text(8, 10)}})
+	const jobs = 40
+	batch, _ := batchOf(t, []string{dir}, slices.Repeat([]string{"sort"}, jobs)...)
+	var notes []string
+	var inside, overlaps atomic.Int32
+	note := func(text string) {
+		if inside.Add(1) > 1 {
+			overlaps.Add(1)
+		}
+		time.Sleep(2 * time.Millisecond)
+		notes = append(notes, text)
+		inside.Add(-1)
+	}
+	// The inputs do not fit in memory together, so each job compares its map outputs with MaxTempBytes.
+	report, err := engine.RunBatch(t.Context(), batch, engine.Options{
+		NoPin: true, MemoryBytes: 32 << 20, MaxTempBytes: 700 << 10, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, Note: note,
+	})
+	if report == nil {
+		t.Fatal(err)
+	}
+	if n := overlaps.Load(); n > 0 {
+		t.Errorf("Note was called %d times while it ran", n)
+	}
+	if !slices.Equal(report.Notes, notes) {
+		t.Errorf("the report has %d notes, Note got %d", len(report.Notes), len(notes))
+	}
+	all := strings.Join(notes, "\n")
+	if room, hidden := strings.Count(all, "temporary files may take"), strings.Count(all, "skipped"); room != jobs || hidden != jobs {
+		t.Errorf("%d notes on temporary files and %d on hidden names:\n%.500s", room, hidden, all)
+	}
 }

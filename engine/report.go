@@ -30,7 +30,7 @@ func (r *run) report(err error) *Report {
 	// only the engine knows.
 	rep := report.FromLedger(r.kind, ledger)
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
-	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes
+	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes.All()
 	r.used.Report(rep)
 	r.settings(&rep.Config)
 	// The Ledger numbers slots as the pool does.

@@ -82,7 +82,7 @@ type run struct {
 	streamed         *input.Plan    // plan of the last job that reads streams; nil: none does
 	memoryUsers      atomic.Int32   // goroutines that use the budget's memory and that close does not wait for; see leaveMemory
 	abandonedThreads int
-	notes            []string
+	notes            report.Notes
 	succeeded        bool // the result is complete and durable
 }
 
@@ -176,7 +176,7 @@ func (r *run) failures() error {
 func (r *run) prepare(batch []BatchJob, o Options) error {
 	r.cores = machine.Cores()
 	r.o = o.withDefaults(len(r.cores))
-	r.keepNotes()
+	r.o.Note = r.notes.Keep(r.o.Note)
 	if err := r.takeJobs(batch); err != nil {
 		return err
 	}
@@ -203,15 +203,6 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	r.divideMemory(totalBytes, streams)
 	r.setPace()
 	return nil
-}
-
-// keepNotes replaces Options.Note by a function that also keeps every note for the report.
-func (r *run) keepNotes() {
-	note := r.o.Note
-	r.o.Note = func(s string) {
-		r.notes = append(r.notes, s)
-		note(s)
-	}
 }
 
 // tempDirs returns the directories for temporary files.
