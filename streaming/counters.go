@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/streaming/fields"
 )
@@ -253,7 +254,7 @@ func (e *stderr) endLine() {
 			e.work.o.Warn("Cannot parse counter line: " + e.prefix + text)
 		}
 	} else if status, ok := strings.CutPrefix(text, "status:"); ok {
-		e.tally.status = cut(strings.TrimSpace(status))
+		e.tally.status = cut(errs.OneLine(strings.TrimSpace(status))) // it may reach a terminal
 		if e.work.showStatus(e.task, e.tally.status); e.status != nil {
 			e.status(e.tally.status)
 		}

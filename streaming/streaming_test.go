@@ -94,3 +94,16 @@ func TestALongLineOfStandardErrorEndsOnce(t *testing.T) {
 		t.Errorf("%d bytes, want %d", got.Len(), len(want))
 	}
 }
+
+// TestAStatusIsPrintable: a status reaches terminals through the report, the events and Options.Status.
+func TestAStatusIsPrintable(t *testing.T) {
+	var shown, sent string
+	counted := &tally{}
+	e := newStderr(newWork(t, Options{Status: func(text string) { shown = text }}), taskID{"m", 0}, 0, counted)
+	e.status = func(text string) { sent = text }
+	e.read([]byte("reporter:status:\x1b[31mred\a\tbell\n"))
+	const want = `\x1b[31mred\x07\tbell`
+	if counted.status != want || sent != want || shown != "m_000000: "+want {
+		t.Errorf("kept %q, sent %q, shown %q", counted.status, sent, shown)
+	}
+}
