@@ -9,8 +9,7 @@ import (
 )
 
 // display shows a model. Its kinds are plain, jsonLines, live, and oneLine for tools. The goroutine
-// of the follower calls draw. note may be called at the same time by another goroutine, under
-// Screen.mu.
+// of the follower calls draw, and other goroutines call note. follower.drawing orders the calls.
 type display interface {
 	// note shows whole lines.
 	note(text string)
@@ -26,6 +25,7 @@ type display interface {
 // loses events rather than slow the run down.
 type follower struct {
 	display display
+	drawing sync.Mutex // orders calls of display
 	begin   sync.Mutex // orders watch and stop, because a signal may come while a run begins
 	started time.Time
 	header  atomic.Pointer[trace.Header] // set by the goroutine of the stream
@@ -81,12 +81,21 @@ func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 		now := time.Since(f.started)
 		// After the last event, the last drawing stays until stop.
 		if f.read(s, r); f.model != nil && !r.Ended() && now >= next {
+			f.drawing.Lock()
 			f.display.draw(f.model, now)
+			f.drawing.Unlock()
 			// Ticks are not exact. Half a tick less keeps the next drawing from slipping to a later
 			// tick.
 			next = now + every - min(every, readInterval)/2
 		}
 	}
+}
+
+// note shows whole lines on the display.
+func (f *follower) note(text string) {
+	f.drawing.Lock()
+	defer f.drawing.Unlock()
+	f.display.note(text)
 }
 
 // read applies all waiting events to the model. Until the stream has a header, the slots are

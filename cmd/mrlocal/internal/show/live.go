@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -26,11 +25,7 @@ type live struct {
 	size  func() (columns, rows int)
 	block block
 	next  []byte // scratch memory of draw
-
-	mu sync.Mutex // notes may come from any goroutine
-	// shown has the bytes that drew the block on the screen. It is empty if there is no block.
-	// Under mu.
-	shown []byte
+	shown []byte // the bytes that drew the block on the screen; empty: there is no block
 }
 
 // newLive returns a display that draws on the terminal w. size returns the current size of w.
@@ -44,8 +39,6 @@ func (l *live) interval() time.Duration { return liveInterval }
 // draw draws the block in place of the one before, if it has changed.
 func (l *live) draw(m *model, now time.Duration) {
 	columns, rows := l.size()
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	// The user may have made the terminal too small for a block.
 	if columns < leastWidth || rows <= leastLines {
 		l.erase()
@@ -72,8 +65,6 @@ func (l *live) frame(text, drawing []byte) []byte {
 
 // note erases the block, writes text, and draws the block again below it.
 func (l *live) note(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if len(l.shown) == 0 {
 		_, _ = io.WriteString(l.w, text)
 		return
@@ -83,12 +74,10 @@ func (l *live) note(text string) {
 
 // close removes the block.
 func (l *live) close(*model, time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.erase()
 }
 
-// erase removes the block from the screen. The caller holds mu.
+// erase removes the block from the screen.
 func (l *live) erase() {
 	if len(l.shown) > 0 {
 		_, _ = io.WriteString(l.w, eraseBelow)

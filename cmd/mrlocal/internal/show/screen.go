@@ -152,7 +152,7 @@ func (s *Screen) Write(text string) {
 func (s *Screen) writeLocked(text string) {
 	// A running display knows where lines may appear. After it has stopped, it must not draw.
 	if s.follower != nil && !s.follower.stopped() {
-		s.display.note(text)
+		s.follower.note(text)
 		return
 	}
 	_, _ = io.WriteString(s.stderr, text)

@@ -3,6 +3,7 @@ package show
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,5 +127,42 @@ func TestAFollowerDrawsWhatTheStreamHasAndStops(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// slow is a display whose drawings and notes take a while. It counts those that begin during another.
+type slow struct {
+	plain
+	inside, overlaps, draws atomic.Int32
+}
+
+func (d *slow) interval() time.Duration { return time.Millisecond }
+
+func (d *slow) draw(*model, time.Duration) {
+	d.draws.Add(1)
+	d.note("")
+}
+
+func (d *slow) note(string) {
+	if d.inside.Add(1) > 1 {
+		d.overlaps.Add(1)
+	}
+	time.Sleep(time.Millisecond)
+	d.inside.Add(-1)
+}
+
+// TestNotesAndDrawingsTakeTurns: a note that comes while the follower draws would join the line.
+func TestNotesAndDrawingsTakeTurns(t *testing.T) {
+	d := &slow{}
+	screen := &Screen{display: d, follower: follow(d)}
+	s := trace.NewStream()
+	screen.follower.watch(s)
+	s.Open(trace.Header{Slots: twoSlots})
+	for deadline := time.Now().Add(10 * time.Second); d.draws.Load() < 20 && time.Now().Before(deadline); {
+		screen.Write("a note\n")
+	}
+	screen.Stop()
+	if d.draws.Load() < 20 || d.overlaps.Load() > 0 {
+		t.Errorf("%d drawings, %d overlaps", d.draws.Load(), d.overlaps.Load())
 	}
 }

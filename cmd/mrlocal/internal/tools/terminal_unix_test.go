@@ -3,13 +3,17 @@
 package tools
 
 import (
+	"bytes"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/creack/pty"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/show"
 )
 
 // TestTheLastColorWins shows that both spellings of --color are one flag on a terminal.
@@ -39,5 +43,23 @@ func TestTheLastColorWins(t *testing.T) {
 		if got := c.grepOptions().Color; got != want {
 			t.Errorf("grep %s: colours are %v, want %v", flags, got, want)
 		}
+	}
+}
+
+// TestAMistakeGoesThroughTheScreen: an error during a run removes the line of progress first.
+func TestAMistakeGoesThroughTheScreen(t *testing.T) {
+	var direct bytes.Buffer
+	p, tty, err := pty.Open()
+	if err != nil {
+		t.Skipf("no terminal: %v", err)
+	}
+	defer p.Close()
+	defer tty.Close()
+	c := &Call{name: "grep", Env: command.Env{Stderr: &direct}, complaining: &sync.Mutex{}, screen: show.NewQuietScreen(tty, false)}
+	c.complain(errors.New("a mistake"))
+	got := make([]byte, 100)
+	n, _ := p.Read(got)
+	if text := string(got[:n]); direct.Len() > 0 || text != "mrlocal: grep: a mistake\r\n" {
+		t.Errorf("past the screen %q, on the screen %q", &direct, text)
 	}
 }

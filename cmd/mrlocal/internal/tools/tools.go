@@ -54,8 +54,9 @@ type Call struct {
 	command.Env
 	Options mrlocal.Options // as the flags of the engine set them; Run adds the rest
 
-	name        string      // of the tool, for messages
-	complaining *sync.Mutex // guards Env.Stderr while the engine runs
+	name        string       // of the tool, for messages
+	complaining *sync.Mutex  // guards Env.Stderr while the engine runs, and screen
+	screen      *show.Screen // of RunChain; nil: it was not called
 }
 
 // Count returns mrlocal count, which counts equal lines, words or fields as sort | uniq -c does.
@@ -192,6 +193,9 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 		o.Stdout = screen.Results(c.Stdout)
 	}
 	screen.Attach(ctx, &o)
+	c.complaining.Lock()
+	c.screen = screen
+	c.complaining.Unlock()
 	o.Uncounted = true // a tool shows no counters
 	// GNU tools write no notes, such as those about skipped names. A script may take any line of
 	// standard error for an error.
@@ -205,7 +209,12 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 func (c *Call) complain(err error) {
 	c.complaining.Lock()
 	defer c.complaining.Unlock()
-	_, _ = io.WriteString(c.Stderr, argv.ErrorLine(c.name, err))
+	text := argv.ErrorLine(c.name, err)
+	if c.screen != nil { // it may show a line of progress, which the text must not join
+		c.screen.Write(text)
+		return
+	}
+	_, _ = io.WriteString(c.Stderr, text)
 }
 
 // engineFlags returns the flags of the engine that tools take. engineOptions reads them.
