@@ -155,8 +155,11 @@ func (c *Config) validate() error {
 	}
 	seen := map[string]bool{}
 	for _, p := range c.Pools {
-		if seen[p.Name] || p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 || p.MaxRunning < 0 || min(p.PreemptAfter, p.FairPreemptAfter) < 0 {
-			return errs.Optionf("Options.Pools", "pool %q: is there twice, or has a negative number", p.Name)
+		if seen[p.Name] {
+			return errs.Optionf("Options.Pools", "pool %q is there twice", p.Name)
+		}
+		if p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 || p.MaxRunning < 0 || min(p.PreemptAfter, p.FairPreemptAfter) < 0 {
+			return errs.Optionf("Options.Pools", "pool %q has a negative number, or no weight", p.Name)
 		}
 		seen[p.Name] = true
 	}
@@ -165,8 +168,11 @@ func (c *Config) validate() error {
 	}
 	users := map[string]bool{}
 	for _, u := range c.Users {
-		if users[u.Name] || u.MaxRunning < 0 {
-			return errs.Optionf("Options.Users", "user %q: is there twice, or has a negative limit", u.Name)
+		if users[u.Name] {
+			return errs.Optionf("Options.Users", "user %q is there twice", u.Name)
+		}
+		if u.MaxRunning < 0 {
+			return errs.Optionf("Options.Users", "user %q has a negative limit", u.Name)
 		}
 		users[u.Name] = true
 	}
