@@ -103,7 +103,7 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 	}
 	if ch.err != nil {
 		if j != nil {
-			j.forgetPrimed()
+			j.releaseFirst()
 			j.release()
 		}
 		c.end(ch)

@@ -181,7 +181,7 @@ func (ch *chain) open() (*runningJob, error) {
 		j.Parts = ch.reduces(first, inputBytes, streams)
 	}
 	if err := j.planMaps(streams); err != nil {
-		j.forgetPrimed()
+		j.releaseFirst()
 		return nil, err
 	}
 	j.complete()

@@ -116,11 +116,11 @@ func (j *runningJob) stopFeeder(cause error) {
 	}
 }
 
-// forgetPrimed gives back the piece that the feeder has decoded for sampling. The feeder will not
+// releaseFirst gives back the piece that the feeder has decoded for sampling. The feeder will not
 // serve.
-func (j *runningJob) forgetPrimed() {
+func (j *runningJob) releaseFirst() {
 	if j.feeder != nil {
-		j.feeder.Forget()
+		j.feeder.ReleaseFirst()
 	}
 }
 

@@ -51,7 +51,7 @@ func (c *coordinator) loseOutput(j *runningJob, i int, cause error) {
 // the source cannot be read again, loseMap fails the chain and returns false.
 func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
 	t := &j.maps[i]
-	again, err := t.source.Again()
+	again, err := t.source.NextAttempt()
 	if err != nil {
 		c.fail(j.chain, errors.Join(cause, err))
 		return false
@@ -63,11 +63,11 @@ func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
 	return true
 }
 
-// renewSource makes the source of a's task readable for the next attempt (source.Source.Again).
+// renewSource makes the source of a's task readable for the next attempt (source.Source.NextAttempt).
 // If that is impossible, it fails the chain.
 func (c *coordinator) renewSource(a *runningAttempt) {
 	t := &a.job.maps[a.ID.Task]
-	again, err := t.source.Again()
+	again, err := t.source.NextAttempt()
 	if err != nil {
 		c.fail(a.job.chain, fmt.Errorf("%s: %w", a.Name(), err))
 		return

@@ -85,7 +85,7 @@ func (j *runningJob) planMaps(streams bool) error {
 		}
 		if sampled {
 			var err error
-			if first, err = j.feeder.Prime(); err != nil {
+			if first, err = j.feeder.DecodeFirst(); err != nil {
 				return err
 			}
 		}
@@ -141,7 +141,7 @@ func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	}
 	j.Cuts, ratio, err = source.Sample(source.Sampled(r.ctx, &j.Spec, j.Side), j.plan, first, j.Parts, j.Spread > 0, lease)
 	if first != nil && !r.single() {
-		j.feeder.Forget()
+		j.feeder.ReleaseFirst()
 	}
 	if asked {
 		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
@@ -163,8 +163,8 @@ type plannedAgain struct {
 // StoredBytes returns the length of the split.
 func (s plannedAgain) StoredBytes() int64 { return s.bytes }
 
-// Again returns the same split, marked as read before.
-func (s plannedAgain) Again() (source.Source, error) { s.again = true; return s, nil }
+// NextAttempt returns the same split, marked as read before.
+func (s plannedAgain) NextAttempt() (source.Source, error) { s.again = true; return s, nil }
 
 // Open makes the plan anew if need be, and opens the split.
 func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {

@@ -20,7 +20,7 @@ type idleCores struct {
 	ended           sync.WaitGroup
 }
 
-func (c *idleCores) beside(f func(idle func() bool)) bool {
+func (c *idleCores) start(f func(idle func() bool)) bool {
 	if c.working.Add(1) > c.most {
 		c.working.Add(-1)
 		return false
@@ -84,14 +84,14 @@ func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand
 	}
 	l := k.mergeLease(outs)
 	at := r.IntN(3000)
-	got := k.merged(runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp, Beside: cores.beside}, func(n int) {
+	got := k.merged(runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp, OnIdleCore: cores.start}, func(n int) {
 		if n == at && event == "evicted while it is read" {
 			evict()
 		}
 	})
 	l.Close()
 	same(t, what, got, sorted)
-	same(t, what+", groups", k.readGroups(outs, 0, func(o *runs.MergeOptions) { o.Beside = cores.beside }), sorted)
+	same(t, what+", groups", k.readGroups(outs, 0, func(o *runs.MergeOptions) { o.OnIdleCore = cores.start }), sorted)
 	release(t, k, outs)
 	cores.ended.Wait()
 }
@@ -144,7 +144,7 @@ func TestOtherCoresSortRanges(t *testing.T) {
 	for _, read := range []int{0, 1, 50_000} {
 		closed.Store(false)
 		before := cores.helped.Load()
-		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l, Beside: cores.beside})
+		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l, OnIdleCore: cores.start})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -132,7 +132,7 @@ type Feeder struct {
 	giant       bool             // the piece being filled may take many tokens
 	besideBytes int64            // taken of Pieces.windows for giant records of the piece being filled
 	unwanted    atomic.Pointer[streamOf]
-	primed      *Held // first piece, decoded before the job was submitted, for sampling
+	first       *Held // first piece, decoded before the job was submitted, for sampling
 	ahead       int64 // bytes leased to decode ahead
 }
 
@@ -233,35 +233,35 @@ func (f *Feeder) decode(file int32, announce func(Source)) error {
 	}
 }
 
-// Prime decodes the first piece of the first stream before the job is submitted, so that cut
+// DecodeFirst decodes the first piece of the first stream before the job is submitted, so that cut
 // points can be sampled from it. It returns nil if the stream is empty. The feeder owns the piece.
 // Serve announces it first.
-func (f *Feeder) Prime() (*Held, error) {
+func (f *Feeder) DecodeFirst() (*Held, error) {
 	piece, err := f.piece(f.plan.Streams[0])
-	f.primed = piece
+	f.first = piece
 	if err != nil && f.stream != nil {
 		f.stream.Close()
 	}
 	return piece, err
 }
 
-// Forget gives back the piece that Prime has decoded, if there is one. The file of the piece must
+// ReleaseFirst gives back the piece that DecodeFirst has decoded, if there is one. The file of the piece must
 // be readable again, unless Serve is not called. It is used where the piece would keep its token
 // from jobs that run before.
-func (f *Feeder) Forget() {
-	if f.primed == nil {
+func (f *Feeder) ReleaseFirst() {
+	if f.first == nil {
 		return
 	}
-	f.primed.Release()
+	f.first.Release()
 	f.stream.Close()
-	f.primed, f.stream, f.file = nil, nil, -1
+	f.first, f.stream, f.file = nil, nil, -1
 }
 
 // piece decodes and returns the next piece of file; nil: the file has ended, or is skipped as
 // binary.
 func (f *Feeder) piece(file int32) (*Held, error) {
-	if p := f.primed; p != nil && p.file == file {
-		f.primed = nil
+	if p := f.first; p != nil && p.file == file {
+		f.first = nil
 		return p, nil
 	}
 	if f.file != file {

@@ -34,8 +34,8 @@ func (s Part) recordEnd(data []byte) int {
 // StoredBytes returns the length of the text.
 func (s Part) StoredBytes() int64 { return s.Spool.Bytes() }
 
-// Again returns the same part.
-func (s Part) Again() (Source, error) { return s, nil }
+// NextAttempt returns the same part.
+func (s Part) NextAttempt() (Source, error) { return s, nil }
 
 // Open begins to read.
 func (s Part) Open(mem Memory) (Blocks, error) {

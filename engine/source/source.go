@@ -27,9 +27,9 @@ type Source interface {
 	Open(mem Memory) (Blocks, error)
 	// StoredBytes returns the length of the source; 0: it is not known.
 	StoredBytes() int64
-	// Again returns the source that the next attempt of the task reads. It fails if the input
+	// NextAttempt returns the source that the next attempt of the task reads. It fails if the input
 	// cannot be read a second time.
-	Again() (Source, error)
+	NextAttempt() (Source, error)
 }
 
 // Blocks yields the blocks of a source in order. input.Reader and input.Stream
@@ -52,8 +52,8 @@ type File struct {
 // StoredBytes returns the length of the split on disk.
 func (s File) StoredBytes() int64 { return s.Split.Bytes }
 
-// Again returns the same split.
-func (s File) Again() (Source, error) {
+// NextAttempt returns the same split.
+func (s File) NextAttempt() (Source, error) {
 	s.Reread = true
 	return s, nil
 }
@@ -94,9 +94,9 @@ type heldBlock struct {
 // StoredBytes returns the length of the decoded piece.
 func (s *Held) StoredBytes() int64 { return s.bytes }
 
-// Again returns the piece itself while it is whole in memory, and else a source that decodes it
+// NextAttempt returns the piece itself while it is whole in memory, and else a source that decodes it
 // from the file once more. It fails if the file can be read only once.
-func (s *Held) Again() (Source, error) {
+func (s *Held) NextAttempt() (Source, error) {
 	if !s.taken && s.lease != nil {
 		return s, nil
 	}
@@ -162,8 +162,8 @@ type decodedAgain struct {
 	offset, bytes int64
 }
 
-func (s decodedAgain) StoredBytes() int64     { return s.bytes }
-func (s decodedAgain) Again() (Source, error) { return s, nil }
+func (s decodedAgain) StoredBytes() int64           { return s.bytes }
+func (s decodedAgain) NextAttempt() (Source, error) { return s, nil }
 
 // Open decodes the file from its start, and skips the records before the piece.
 func (s decodedAgain) Open(mem Memory) (Blocks, error) {
@@ -188,8 +188,8 @@ type Empty struct{}
 // StoredBytes returns 0.
 func (Empty) StoredBytes() int64 { return 0 }
 
-// Again returns an Empty.
-func (Empty) Again() (Source, error) { return Empty{}, nil }
+// NextAttempt returns an Empty.
+func (Empty) NextAttempt() (Source, error) { return Empty{}, nil }
 
 // Open returns one block without data.
 func (Empty) Open(Memory) (Blocks, error) { return &emptyBlocks{}, nil }

@@ -18,7 +18,7 @@ import (
 //     (Abandon). Another one takes its place.
 //   - Helper threads on the same core sort spills and decode input (Helper). They share the
 //     core with the task, so one map slot never uses two cores.
-//   - A task may also use the helpers of another slot whose core is idle (Beside).
+//   - A task may also use the helpers of another slot whose core is idle (OnIdleCore).
 //
 // A closure that panics ends the process, so callers of user code have to catch its panics. A
 // closure that ends its goroutine (runtime.Goexit) ends only its thread, and the pool replaces
@@ -35,11 +35,11 @@ type poolSlot struct {
 
 	mu struct {
 		sync.Mutex
-		main   *slotThread   // runs tasks; nil: not started yet
-		idle   []*slotThread // helpers without a closure
-		beside int           // closures of Beside that run
-		core   int           // of the thread that was bound last, as the kernel reports it; -1: unbound
-		closed bool
+		main       *slotThread   // runs tasks; nil: not started yet
+		idle       []*slotThread // helpers without a closure
+		onIdleCore int           // closures of OnIdleCore that run
+		core       int           // of the thread that was bound last, as the kernel reports it; -1: unbound
+		closed     bool
 	}
 }
 
@@ -153,11 +153,11 @@ func (p *ThreadPool) rest(s *poolSlot, t *slotThread) {
 	s.mu.idle = append(s.mu.idle, t)
 }
 
-// Beside runs f on a helper thread of another slot than slot, and returns true at once. No slot
+// OnIdleCore runs f on a helper thread of another slot than slot, and returns true at once. No slot
 // on the core of that helper runs anything. f has to call idle now and then, and to end soon once
-// idle reports false: a task has got the core then. If all cores are busy, Beside returns false
+// idle reports false: a task has got the core then. If all cores are busy, OnIdleCore returns false
 // and does not run f.
-func (p *ThreadPool) Beside(slot int, f func(idle func() bool)) bool {
+func (p *ThreadPool) OnIdleCore(slot int, f func(idle func() bool)) bool {
 	for i := range p.slots {
 		s := &p.slots[i]
 		if i == slot || p.busy(s.wantCore, i, slot) {
@@ -168,12 +168,12 @@ func (p *ThreadPool) Beside(slot int, f func(idle func() bool)) bool {
 			s.mu.Unlock()
 			return false
 		}
-		s.mu.beside++
+		s.mu.onIdleCore++
 		s.mu.Unlock()
 		p.Helper(i, func() {
 			defer func() {
 				s.mu.Lock()
-				s.mu.beside--
+				s.mu.onIdleCore--
 				s.mu.Unlock()
 			}()
 			f(func() bool { return !p.runsTask(s.wantCore, i) })
@@ -183,7 +183,7 @@ func (p *ThreadPool) Beside(slot int, f func(idle func() bool)) bool {
 	return false
 }
 
-// busy reports whether anything runs on the core of slot i: tasks, or closures of Beside. If core
+// busy reports whether anything runs on the core of slot i: tasks, or closures of OnIdleCore. If core
 // is -1, slot i counts as a core of its own. The core of the slot caller counts as busy.
 func (p *ThreadPool) busy(core, i, caller int) bool {
 	if core >= 0 && core == p.slots[caller].wantCore || p.runsTask(core, i) {
@@ -192,9 +192,9 @@ func (p *ThreadPool) busy(core, i, caller int) bool {
 	for k := range p.slots {
 		s := &p.slots[k]
 		s.mu.Lock()
-		beside := s.mu.beside
+		helping := s.mu.onIdleCore
 		s.mu.Unlock()
-		if beside > 0 && (k == i || core >= 0 && s.wantCore == core) {
+		if helping > 0 && (k == i || core >= 0 && s.wantCore == core) {
 			return true
 		}
 	}

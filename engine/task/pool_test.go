@@ -148,7 +148,7 @@ func TestBesideRunsOnlyOnAnIdleCore(t *testing.T) {
 	<-running
 	seen := make(chan bool)
 	look := make(chan struct{})
-	if !p.Beside(0, func(idle func() bool) {
+	if !p.OnIdleCore(0, func(idle func() bool) {
 		for range look {
 			seen <- idle()
 		}
@@ -159,7 +159,7 @@ func TestBesideRunsOnlyOnAnIdleCore(t *testing.T) {
 	if look <- struct{}{}; !<-seen {
 		t.Error("slot 1 was taken for busy")
 	}
-	if p.Beside(0, func(func() bool) {}) {
+	if p.OnIdleCore(0, func(func() bool) {}) {
 		t.Error("two ran beside slot 0, and there is one slot more")
 	}
 	begin(1)
@@ -170,12 +170,12 @@ func TestBesideRunsOnlyOnAnIdleCore(t *testing.T) {
 	close(look)
 	for range seen {
 	}
-	if p.Beside(0, func(func() bool) {}) {
+	if p.OnIdleCore(0, func(func() bool) {}) {
 		t.Error("both slots run tasks")
 	}
 	close(hold)
 	p.Close()
-	if p.Beside(0, func(func() bool) {}) {
+	if p.OnIdleCore(0, func(func() bool) {}) {
 		t.Error("ran after Close")
 	}
 }
@@ -187,7 +187,7 @@ func TestBesideSkipsSlotsOfTheCallersCore(t *testing.T) {
 	}
 	p := newPool(t, cores[0], cores[0], cores[len(cores)-1])
 	on := make(chan int, 1)
-	switch ran := p.Beside(0, func(func() bool) { on <- boundTo() }); {
+	switch ran := p.OnIdleCore(0, func(func() bool) { on <- boundTo() }); {
 	case ran != (len(cores) > 1):
 		t.Errorf("%d cores: ran %v", len(cores), ran)
 	case ran:

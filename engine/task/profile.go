@@ -62,10 +62,10 @@ func (a *SlotAttempt) phase(phase slots.Phase) {
 // in the background does not use another core.
 func (a *SlotAttempt) helper(f func()) { a.Env.Pool.Helper(a.Slot, a.labelled("spill", f)) }
 
-// beside runs a closure on the core of an idle slot (ThreadPool.Beside). It returns false if no
+// onIdleCore runs a closure on the core of an idle slot (ThreadPool.OnIdleCore). It returns false if no
 // core is idle.
-func (a *SlotAttempt) beside(f func(idle func() bool)) bool {
-	return a.Env.Pool.Beside(a.Slot, func(idle func() bool) { a.labelled("sort", func() { f(idle) })() })
+func (a *SlotAttempt) onIdleCore(f func(idle func() bool)) bool {
+	return a.Env.Pool.OnIdleCore(a.Slot, func(idle func() bool) { a.labelled("sort", func() { f(idle) })() })
 }
 
 // labelled returns a closure that runs f, adds the processor time of f to the attempt and, if the

@@ -141,7 +141,7 @@ func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions 
 	}
 	// A slow attempt must not get the help of another core: it would be less slow.
 	if e.LendsCores && a.Stretch == 0 {
-		o.Beside = a.beside
+		o.OnIdleCore = a.onIdleCore
 	}
 	return o
 }

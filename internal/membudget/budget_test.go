@@ -128,10 +128,10 @@ func TestDemandEvictsAndNeverWaits(t *testing.T) {
 	b := newBudget(t, 4)
 	l, other := reserve(t, b, 1), reserve(t, b, 1)
 	b.Register(&segment{lease: reserve(t, b, 2)})
-	if err := l.Demand(context.Background(), 2*ChunkBytes); err != nil || l.Granted() != 3*ChunkBytes {
+	if err := l.GrowByEviction(context.Background(), 2*ChunkBytes); err != nil || l.Granted() != 3*ChunkBytes {
 		t.Errorf("%v, granted %d", err, l.Granted())
 	}
-	if err := l.Demand(context.Background(), ChunkBytes); !errors.Is(err, ErrNoRoom) {
+	if err := l.GrowByEviction(context.Background(), ChunkBytes); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("with nothing left: %v", err)
 	}
 	other.Close()

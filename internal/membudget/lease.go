@@ -71,10 +71,10 @@ func (l *Lease) Grow(bytes int64) bool {
 	return true
 }
 
-// Demand asks for bytes without which the task cannot go on, such as for a record that is larger
+// GrowByEviction asks for bytes without which the task cannot go on, such as for a record that is larger
 // than the floor. It evicts other work, but it never waits: the task may hold memory for which
 // others wait. If it fails with ErrNoRoom, the task should end and start again with a larger floor.
-func (l *Lease) Demand(ctx context.Context, bytes int64) error {
+func (l *Lease) GrowByEviction(ctx context.Context, bytes int64) error {
 	b := l.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -168,13 +168,13 @@ func (a *ahead) begin() (at int, ok bool) {
 // holds a.mu.
 func (a *ahead) help() {
 	may := min(len(a.ranges), a.mu.read+len(a.rooms)) - a.mu.begun
-	for a.m.o.Beside != nil && !a.mu.stopped && a.mu.helpers < may && a.m.o.Beside(a.helper) {
+	for a.m.o.OnIdleCore != nil && !a.mu.stopped && a.mu.helpers < may && a.m.o.OnIdleCore(a.helper) {
 		a.mu.helpers++
 	}
 }
 
 // helper sorts ranges while there are any and its core is idle. It runs on a goroutine of
-// MergeOptions.Beside.
+// MergeOptions.OnIdleCore.
 func (a *ahead) helper(idle func() bool) {
 	s := a.sorter()
 	a.mu.Lock()

@@ -300,7 +300,7 @@ func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget
 	charged := bytes + membudget.ChunkBytes/64
 	more := charged - l.Available()
 	if !l.Grow(more) {
-		if err := l.Demand(ctx, more); err != nil {
+		if err := l.GrowByEviction(ctx, more); err != nil {
 			return nil, err
 		}
 	}

@@ -25,10 +25,10 @@ type MergeOptions struct {
 	CreateTemp func() (*disk.TempFile, error) // makes the file of intermediate passes; nil: a merge that needs passes fails
 	Codec      Codec                          // of the segments that intermediate passes write
 
-	// Beside starts f on an idle core and returns true at once. If no core is idle, it returns
+	// OnIdleCore starts f on an idle core and returns true at once. If no core is idle, it returns
 	// false and does not run f. f calls idle from time to time, and ends if the core is not
 	// idle any more. nil: no core is ever idle.
-	Beside func(f func(idle func() bool)) bool
+	OnIdleCore func(f func(idle func() bool)) bool
 
 	Killed func() bool // polled at each group and each window of values; nil: never killed
 	Notify func(Event) // nil: events are dropped
