@@ -89,10 +89,11 @@ type Options struct {
 	// NoReduces is no reduce slots at all, for map-only jobs; NoPin leaves slots unbound.
 	NoReduces, NoPin bool
 
-	// Bandwidths of each tracker, to show effects that one machine does not have;
-	// 0: unbounded.
-	ShuffleBytesPerSecond, DiskBytesPerSecond int64 // the disk reads inputs, writes and reads spills
-	Copiers                                   task.Copiers
+	// DiskBytesPerSecond is the bandwidth of the disk of each tracker, which reads inputs, and
+	// writes and reads spills; 0: unbounded. It shows effects that one machine does not have,
+	// as Copiers do and Config.ShuffleBytesPerSecond.
+	DiskBytesPerSecond int64
+	Copiers            task.Copiers
 
 	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory, or what ulimit -v leaves
 	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
@@ -195,6 +196,19 @@ func (o *Options) extra() int {
 	return min(o.Extra(o.Policy), max(0, int(fit)-o.MapSlots-o.ReduceSlots))
 }
 
+// noteExtra says how many of the extra slots that the policy wants a tracker does not have.
+func (o *Options) noteExtra() {
+	wanted := o.Extra(o.Policy)
+	if wanted == o.extraSlots {
+		return
+	}
+	cause := fmt.Sprintf("a run has at most %d slots", maxSlotCount)
+	if o.MemoryBytes/LeastBytesPerSlot < maxSlotCount {
+		cause = fmt.Sprintf("each slot needs %dMiB of the %dMiB of memory", LeastBytesPerSlot>>20, o.MemoryBytes>>20)
+	}
+	o.Note(fmt.Sprintf("extra slots: a tracker has %d of the %d that %s may open: %s", o.extraSlots, wanted, o.Policy.Traits().Name, cause))
+}
+
 // validate checks the options of one job.
 func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
@@ -283,8 +297,7 @@ func (o *Options) validate(jobCount int) error {
 	}{
 		{"MapSlots", int64(o.MapSlots), 1},
 		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copiers.Parallel", int64(o.Copiers.Parallel), 0}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0}, {"TaskTimeout", int64(o.TaskTimeout), 0},
-		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
+		{"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copiers.Parallel", int64(o.Copiers.Parallel), 0}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0}, {"TaskTimeout", int64(o.TaskTimeout), 0},
 	} {
 		if n.value < n.least {
 			return errs.Optionf(fmt.Sprintf("Options.%s %d", n.field, n.value), "must be at least %d", n.least)

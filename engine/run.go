@@ -208,6 +208,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.o.validate(len(batch)); err != nil {
 		return err
 	}
+	r.o.noteExtra()
 	r.temp = disk.NewTempRoot(r.tempDirs(), r.o.MaxTempBytes)
 	if !r.o.TempAtNeed {
 		if err := r.temp.Check(); err != nil {
@@ -352,7 +353,6 @@ func (r *run) startSlots() error {
 	c.MaxSlots = c.MapSlots + c.ReduceSlots + r.o.extraSlots
 	group := setup.Cores(c.Trackers, len(r.cores))
 	config := c.Ledger(r.o.Policy, func(tracker, i int) int32 { return int32(r.cores[group(tracker, i)]) })
-	config.CopyBandwidth = r.o.ShuffleBytesPerSecond
 	r.slotCores = make([]int, len(config.Slots))
 	for i, s := range config.Slots {
 		if r.slotCores[i] = int(s.Core); r.o.NoPin {

@@ -115,7 +115,7 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
 	j.flow = cost.Flow{Maps: j.spec.Maps, Reduces: int64(j.spec.Reduces)}
 	if d.o.network() {
-		j.flow.MapBytes, j.flow.PerSecond = w.MapOutputBytes, d.file.Cluster.CopyRate()
+		j.flow.MapBytes, j.flow.PerSecond = w.MapOutputBytes, d.o.ShuffleBytesPerSecond
 	}
 	return j
 }

@@ -81,6 +81,9 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	}
 	config, jobs := f.Lower(o.Config)
 	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
+	if o.ShuffleBytesPerSecond = 0; o.network() {
+		o.ShuffleBytesPerSecond = f.Cluster.CopyRate()
+	}
 	if err := check(f, &o); err != nil {
 		return nil, err
 	}
@@ -88,11 +91,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if o.Cost == costMeasured && !o.NoPin {
 		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
 	}
-	c := o.Ledger(o.Policy, core)
-	if o.network() {
-		c.CopyBandwidth = f.Cluster.CopyRate()
-	}
-	l, err := slots.New(c, o.Policy)
+	l, err := slots.New(o.Ledger(o.Policy, core), o.Policy)
 	if err != nil {
 		return nil, err
 	}

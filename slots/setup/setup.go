@@ -40,6 +40,10 @@ type Config struct {
 	Replicas      int // trackers that hold the input of each map, placed at random by Seed; 0: input has no place
 	GroupTrackers int // trackers of a group (Hadoop's rack); 0: there are no groups
 
+	// ShuffleBytesPerSecond is what the reduces of a tracker can copy together; 0: unbounded.
+	// A simulation takes it from the network of its file.
+	ShuffleBytesPerSecond int64
+
 	Pools      []slots.Pool      // a job whose pool is not listed gets a pool of weight 1
 	Users      []slots.User      // a user who is not listed has no limit
 	Capacities demand.Capacities // of trackers that do not have the whole of each resource
@@ -95,6 +99,7 @@ func (c Config) Or(o Config) Config {
 	c.Attempts = cmp.Or(c.Attempts, o.Attempts)
 	c.LocalityDelay = cmp.Or(c.LocalityDelay, o.LocalityDelay)
 	c.RemotePenalty = cmp.Or(c.RemotePenalty, o.RemotePenalty)
+	c.ShuffleBytesPerSecond = cmp.Or(c.ShuffleBytesPerSecond, o.ShuffleBytesPerSecond)
 	c.Seed = cmp.Or(c.Seed, o.Seed)
 	c.Replicas = cmp.Or(c.Replicas, o.Replicas)
 	c.GroupTrackers = cmp.Or(c.GroupTrackers, o.GroupTrackers)
@@ -139,7 +144,8 @@ func (c *Config) Check(jobs int) error {
 		least int64
 	}{
 		{"Trackers", int64(c.Trackers), 1}, {"MapSlots", int64(c.MapSlots), 0}, {"ReduceSlots", int64(c.ReduceSlots), 0},
-		{"Attempts", int64(c.Attempts), 1},
+		{"MaxSlots", int64(c.MaxSlots), int64(c.MapSlots + c.ReduceSlots)},
+		{"Attempts", int64(c.Attempts), 1}, {"ShuffleBytesPerSecond", c.ShuffleBytesPerSecond, 0},
 		{"Replicas", int64(c.Replicas), 0}, {"GroupTrackers", int64(c.GroupTrackers), 0},
 	} {
 		if n.value < n.least {
@@ -205,7 +211,7 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 	layout := slots.Layout{Trackers: c.Trackers, MapSlots: c.MapSlots, ReduceSlots: c.ReduceSlots, MaxSlots: c.MapSlots + c.ReduceSlots + c.Extra(p), Core: core}
 	l := slots.Config{
 		Slots: layout.Slots(), Slowstart: *c.Slowstart, MaxAttempts: c.Attempts, Replicas: int32(c.Replicas), GroupTrackers: int32(c.GroupTrackers),
-		LocalityDelay: c.LocalityDelay, Seed: c.Seed, Pools: c.Pools, Users: c.Users,
+		CopyBandwidth: c.ShuffleBytesPerSecond, LocalityDelay: c.LocalityDelay, Seed: c.Seed, Pools: c.Pools, Users: c.Users,
 	}
 	for _, has := range c.Capacities {
 		if int(has.Tracker) < c.Trackers {

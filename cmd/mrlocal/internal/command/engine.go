@@ -53,9 +53,9 @@ func BandwidthFlags() []argv.Spec {
 	}
 }
 
-// ReadBandwidths reads BandwidthFlags.
+// ReadBandwidths reads BandwidthFlags but --shuffle-bw, which is in Scheduling.
 func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
-	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
+	o.DiskBytesPerSecond = r.Rate("disk-bw")
 	o.Copiers.Parallel, o.Copiers.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
 }
 
