@@ -56,6 +56,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 )
 
 // Version is the release that this code is, or that it follows. CHANGELOG.md
@@ -77,6 +78,9 @@ type (
 	// Config is the part of Options that says on what cluster a run takes place
 	// and who shares it: slots, pools, users, faults.
 	Config = setup.Config
+
+	// KVBuffer is the part of Options that says how kvbuffers spill and grow.
+	KVBuffer = spill.KVBuffer
 
 	// BatchJob is one job of a batch: a chain, its Submission and its JobOptions.
 	BatchJob = engine.BatchJob
@@ -150,10 +154,7 @@ func choosePolicy(o *Options) (err error) {
 // for itself. Cuts is for a job that runs elsewhere, such as under package stream. Of o it reads
 // Inputs, Stdin, All, NoDecode and HDFS. Inputs must be files, not streams.
 func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
-	plan, err := input.NewPlan(o.Inputs, input.Options{
-		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,
-		Stdin: o.Stdin, All: o.All, NoDecode: o.NoDecode, HDFS: o.HDFS,
-	})
+	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
@@ -66,6 +67,14 @@ type JobOptions struct {
 	ReducersPerSlot slots.PPM
 }
 
+// InputOptions returns how the files of Inputs are found and read for a job.
+func (o *JobOptions) InputOptions(job *jobs.Job) input.Options {
+	return input.Options{
+		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, Stdin: o.Stdin,
+		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,
+	}
+}
+
 // BatchJob is one job of a batch: a chain that runs in one pool.
 type BatchJob struct {
 	setup.Submission // Name "": that of the first job of the chain
@@ -95,17 +104,13 @@ type Options struct {
 	DiskBytesPerSecond int64
 	Copiers            task.Copiers
 
-	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory, or what ulimit -v leaves
-	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
-	SpillPercent       float64 // spill mark, as a share of the kvbuffer; 0: 0.80
-	NoGrowth           bool    // never grow a kvbuffer
-	TablesInProportion bool    // tables that combine by hash grow with their input; else they double
-	GrowthThreshold    float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
-	MergeFactor        int     // runs merged at once; 0: 64
-	Codec              runs.Codec
-	TempDirs           []string // directories of spills, filled by their free space; nil: the system's
-	TempAtNeed         bool     // TempDirs are looked at when something spills, not at the start
-	MaxTempBytes       int64    // bound of all temporary files together; 0: none
+	MemoryBytes     int64 // bound of all buffers together; 0: a quarter of the machine's memory, or what ulimit -v leaves
+	SortBufferBytes int64 // first size of a map's kvbuffer; 0: by memory and slots
+	spill.KVBuffer
+	MergeFactor  int      // runs merged at once; 0: 64
+	TempDirs     []string // directories of spills, filled by their free space; nil: the system's
+	TempAtNeed   bool     // TempDirs are looked at when something spills, not at the start
+	MaxTempBytes int64    // bound of all temporary files together; 0: none
 
 	// ResumeDir, where it is set, keeps the outputs of the maps of a single run, with a
 	// journal. After a kill a run with the same options goes on, and no map runs again

@@ -271,9 +271,8 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.DivideFDs(r.o.allSlots())
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
-	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold, r.env.TablesInProportion = o.SpillPercent, o.NoGrowth, o.GrowthThreshold, o.TablesInProportion
 	r.env.HashSeed = rand.Uint64() | 1 // the result does not depend on it
-	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
+	r.env.KVBuffer, r.env.MergeFactor, r.env.Profile = o.KVBuffer, o.MergeFactor, o.Profile
 }
 
 // divide divides a bound: env has what DivideMemory sets, and pieces is nil where no

@@ -139,13 +139,8 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 // Jobs that were never submitted stand at the end, with times of -1.
 func (d *driver) report() *report.Report {
 	r := report.FromLedger("sim", d.ledger)
-	r.Config.HeartbeatS, r.Config.Cost, r.Config.MaxSlots = d.o.Heartbeat.Seconds(), d.o.Cost, d.o.MaxSlots
-	if d.o.RemotePenalty != slots.One {
-		r.Config.RemotePenalty = report.Share(d.o.RemotePenalty)
-	}
-	for _, s := range d.o.Slow {
-		r.Config.Slow = append(r.Config.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
-	}
+	r.Config.Set(&d.o.Config)
+	r.Config.HeartbeatS, r.Config.Cost = d.o.Heartbeat.Seconds(), d.o.Cost
 	d.accounts.Describe(d.ledger.Now(), r)
 	for id, i := range d.fileJob {
 		id := slots.JobID(id)

@@ -49,16 +49,12 @@ type Env struct {
 	DecoderBytes    func() int64 // what decoders of streams hold as long as the streams last; nil: nothing
 	AfmBytes        func() int64 // free memory that a running map may count on
 
-	SpillPercent       float64
-	NoGrowth           bool
-	TablesInProportion bool
-	GrowthThreshold    float64
-	MergeFactor        int
-	Codec              runs.Codec
-	HashSeed           uint64 // of the tables of kvbuffers
-	CreateTemp         func(kind string) func() (*disk.TempFile, error)
-	Pool               *ThreadPool
-	Stderr             io.Writer // stacks of failed user code
+	spill.KVBuffer
+	MergeFactor int
+	HashSeed    uint64 // of the tables of kvbuffers
+	CreateTemp  func(kind string) func() (*disk.TempFile, error)
+	Pool        *ThreadPool
+	Stderr      io.Writer // stacks of failed user code
 
 	// LendsCores lets a merge sort on the cores of slots that are idle.
 	LendsCores bool

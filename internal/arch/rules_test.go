@@ -37,6 +37,7 @@ func within() map[string][]string {
 		"hdfs/hdfstest":    {"hdfs"},
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // what tasks need and weigh, where inputs are; where attempts failed; what slot time went to: three nouns of their own beside a Ledger that fills its budget
+		"report":           {"slots/setup"},                                    // the settings that it shows
 		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
 		"slots/replay":     {"slots", "slots/demand"},                          // the Ledger, once more
 		"input":            {"input/codec"},                                    // how files are compressed
