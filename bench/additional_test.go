@@ -16,8 +16,8 @@ import (
 	"mrlocal/trace"
 )
 
-// additionalDisk is the bytes a second that a tracker's disk takes. At this rate maps
-// need the disk for about as long as one of two cores.
+// additionalDisk is the speed of a tracker's throttled disk in bytes a second. At this speed maps
+// need the disk for about as long as they need one of two cores.
 const additionalDisk = 150_000_000
 
 // BenchmarkAdditional measures the additional map slot of [Split11, dynamic slot
@@ -72,8 +72,8 @@ func BenchmarkAdditional(b *testing.B) {
 	}
 }
 
-// digests is a mapper that computes much and emits more than it reads: each word with
-// a digest, which is digested again several times.
+// digests is a mapper that computes much and emits more than it reads. It emits each word with a
+// digest, and digests that digest again several times.
 type digests struct {
 	words *jobs.Words
 	sum   [sha256.Size]byte

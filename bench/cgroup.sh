@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs jobs inside a memory control group of the bound + 96 MiB, with data, spills and
-# results on disk, whose pages the group is charged for. No run may be killed.
+# Runs jobs inside a memory control group of the bound + 96 MiB. Data, spills and results are on disk,
+# and the kernel charges their pages in the cache to the group. It must not kill any run.
 #
 #   bench/cgroup.sh [MB_OF_DATA]    default 400
 #
-# Needs root and the memory controller, of version 1 or 2; otherwise it says why it
-# does nothing. Prints for each run its time, and the time without a group.
+# Needs root and the memory controller, of version 1 or 2. Without them it prints the reason and does
+# nothing. It prints the time of each run, and the time of the same run without a group.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 size=${1:-400} over=96
@@ -41,7 +41,7 @@ for bound in 16 64; do
 			begun=$EPOCHREALTIME without=0
 			"${run[@]}" >/dev/null 2>&1 || without=$?
 			between=$EPOCHREALTIME code=0
-			echo 0 2>/dev/null >"$group/$peak" || true # version 2 keeps the peak of all runs
+			echo 0 2>/dev/null >"$group/$peak" || true # version 2 may refuse it, and then the peak is that of all runs so far
 			(echo "$BASHPID" >"$group/cgroup.procs" && exec "${run[@]}") >/dev/null 2>"$work/err" || code=$?
 			ended=$EPOCHREALTIME verdict=ok
 			[ "$code" = "$without" ] || verdict="FAILED, without a group $without" failed=1

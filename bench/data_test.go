@@ -68,8 +68,8 @@ func makeInputs(b *testing.B, all []source) []string {
 	return paths
 }
 
-// splits is the number of splits of each input: many, so that no slot waits long for
-// the last map of another.
+// splits is the number of splits of each input. There are many, so that maps are short and no slot
+// waits long for the last one.
 const splits = 40
 
 // runReal runs the jobs at once, each in a pool of its own, and discards their results.
@@ -103,7 +103,7 @@ func policyOf(tb testing.TB, sched string) slots.Policy {
 	return p
 }
 
-// batchOf returns jobs over paths, with so many reduces each.
+// batchOf returns jobs that read paths, each with that many reduces.
 func batchOf(b *testing.B, all []source, paths []string, reducers int) (work []engine.BatchJob) {
 	b.Helper()
 	for i, s := range all {

@@ -3,13 +3,13 @@
 #
 #   bench/decode.sh [-size SIZE] [-runs N]
 #
-#   -size    of the text before it is compressed; 128MiB
-#   -runs    of each command, in turn; medians count; 3
+#   -size    size of the text before it is compressed; 128MiB
+#   -runs    runs of each command, in turn, of which medians are taken; 3
 #
-# The work is to count the lines that match a rare literal, which costs little beside
-# decoding. The peer decodes the file into grep's pipe on two cores. The last column is
-# the time on one core by the time on two. A file of one member or frame is decoded by
-# one core. It has a second row, wordcount, whose maps run beside that; without a peer.
+# Each command counts the lines that match a rare literal, which costs little in comparison with
+# decoding. The peer decodes the file into a pipe to grep, on two cores. The last column is the time on
+# one core divided by the time on two. Only one core can decode a file of one member or frame. Such a
+# file has a second row, without a peer: wordcount, whose maps run beside the decoding.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	-size) size=$2 && shift 2 ;;
 	-runs) runs=$2 && shift 2 ;;
-	*) die "what is $1? The first lines of bench/decode.sh say what it takes" ;;
+	*) die "unknown option $1; the first lines of bench/decode.sh list the options" ;;
 	esac
 done
 for tool in bzip2 gzip zstd lbzip2 bgzip:tabix taskset:util-linux; do need "${tool%:*}" "${tool#*:}"; done
@@ -27,7 +27,7 @@ workdir
 text=$work/text
 "$work/mrlocal" gen corpus --size "$size" --seed 7 "$text"
 
-# parts FILE COMMAND... compresses each 8 MiB for itself.
+# parts FILE COMMAND... writes FILE: the text in parts of 8 MiB, each compressed by itself.
 parts() {
 	local to=$1
 	shift
@@ -45,7 +45,7 @@ parts "$work/frames.zst" zstd -q -c --no-progress
 ours() { taskset -c "$1" "$work/mrlocal" run grep -c -e retry_budget_exhausted "$2" --progress none; }
 peer() { taskset -c 0,1 bash -c "$1 '$2' | grep -c retry_budget_exhausted"; }
 
-# words FILE prints how long wordcount takes on one core and on two.
+# words FILE prints the time of wordcount on one core and on two.
 words() {
 	: >"$work/one" && : >"$work/two"
 	for _ in $(seq "$runs"); do

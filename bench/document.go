@@ -16,16 +16,15 @@ import (
 	"mrlocal/workload"
 )
 
-// Folder is the folder of the charts and of the figures as JSON, beside the document.
+// Folder is the directory of the charts and of FiguresFile. Its path is relative to docs.
 const Folder = "reproduction"
 
-// FiguresFile is the file of all figures as JSON, below docs.
+// FiguresFile is the file with all figures as JSON. Its path is relative to docs.
 const FiguresFile = Folder + "/figures.json"
 
-// Document returns docs/reproduction.md, its charts and its figures, by path below docs.
-// It fails where a chart's expression is wrong.
+// Document returns the files of the document of all results: reproduction.md, its charts and its
+// figures as JSON. The keys are paths relative to docs. It fails if the expression of a chart is wrong.
 func Document(all []*Result) (map[string][]byte, error) {
-	// All files are in memory until every chart is drawn, so an error leaves no half document.
 	files := map[string][]byte{}
 	var b bytes.Buffer
 	b.WriteString(head)
@@ -55,8 +54,8 @@ func Document(all []*Result) (map[string][]byte, error) {
 	return files, err
 }
 
-// DocumentFiles returns the paths, below docs, of the files that Document makes of the
-// experiments. They are known before any run.
+// DocumentFiles returns the paths of the files that Document returns for these experiments. It needs
+// no runs. The paths are relative to docs.
 func DocumentFiles(all []*Experiment) []string {
 	names := []string{"reproduction.md", FiguresFile}
 	for _, x := range all {
@@ -67,13 +66,13 @@ func DocumentFiles(all []*Experiment) []string {
 	return names
 }
 
-// chartFile returns the path of a chart below docs.
+// chartFile returns the path of a chart, relative to docs.
 func chartFile(c *workload.ChartOf) string { return Folder + "/" + c.Name + ".svg" }
 
-// WriteDocument writes the files of Document below the directory docs, which it makes.
+// WriteDocument writes the files of Document into the directory docs. It creates the directory if it
+// is missing. It fails if the expression of a chart is wrong, or if it cannot write.
 func WriteDocument(docs string, all []*Result) error {
-	// The document is made in memory first. A wrong expression of a chart leaves the files as
-	// they are.
+	// Document makes everything in memory, so a wrong expression leaves the files on disk unchanged.
 	files, err := Document(all)
 	if err != nil {
 		return err
@@ -81,8 +80,7 @@ func WriteDocument(docs string, all []*Result) error {
 	if err := os.MkdirAll(filepath.Join(docs, Folder), 0o777); err != nil {
 		return fmt.Errorf("write the document: %w", err)
 	}
-	// The order of a map is random. The sorted order makes an error name the same file each
-	// time.
+	// Sorted, because the order of a map is random. So an error always names the same file.
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), files[name], 0o666); err != nil {
 			return fmt.Errorf("write the document: %w", err)
@@ -91,7 +89,7 @@ func WriteDocument(docs string, all []*Result) error {
 	return nil
 }
 
-// paperKey finds the key of a paper in an experiment's source.
+// paperKey matches the key of a paper in the source of an experiment.
 var paperKey = regexp.MustCompile(`\[[A-Za-z]+\d\d\]`)
 
 // tables writes a table of all figures for each paper, in the order of the experiments.
@@ -100,7 +98,7 @@ func tables(b *bytes.Buffer, all []*Result) {
 	var papers []string
 	of := map[string][]*Result{}
 	for _, r := range all {
-		// Several keys mean that the first paper is retold by the others.
+		// If there are several keys, the first one is the paper with the experiment.
 		key := paperKey.FindString(r.Paper)
 		if of[key] == nil {
 			papers = append(papers, key)
@@ -125,14 +123,14 @@ func tables(b *bytes.Buffer, all []*Result) {
 	}
 }
 
-// constants lists what was fitted to figures of some experiments of a paper.
+// constants writes a table of the constants that were fitted to figures of these experiments.
 func constants(b *bytes.Buffer, some []*Result) {
 	heads := []string{"fitted constant", "value", "fitted to"}
 	for _, c := range fittedConstants() {
 		if !slices.ContainsFunc(some, func(r *Result) bool { return r.Name == c.experiment }) {
 			continue
 		}
-		// The heads stand above the first one.
+		// The headings are written only if there is a constant.
 		if heads != nil {
 			b.WriteString("\n")
 			row(b, heads...)
@@ -143,8 +141,8 @@ func constants(b *bytes.Buffer, some []*Result) {
 	}
 }
 
-// agrees says in a table of all figures whether a figure is in its band, or the comparison
-// holds, and whether something was withdrawn.
+// agrees returns the verdict for the table of all figures, with the truth value of a comparison. It adds
+// whether something was withdrawn.
 func (l *Line) agrees() string {
 	said := l.Verdict.String()
 	if l.Verdict == Words {
@@ -156,7 +154,7 @@ func (l *Line) agrees() string {
 	return said
 }
 
-// row writes a row of a table.
+// row writes a row of a table in Markdown.
 func row(b *bytes.Buffer, cells ...string) {
 	for _, c := range cells {
 		b.WriteString("| " + strings.ReplaceAll(c, "|", "\\|") + " ")
@@ -164,7 +162,7 @@ func row(b *bytes.Buffer, cells ...string) {
 	b.WriteString("|\n")
 }
 
-// head is the beginning of the document, which explains verdicts and seeds.
+// head is the beginning of the document. It explains verdicts, bands and seeds.
 const head = `# Reproduction
 
 The papers' experiments in the simulator: the paper's figure, ours, and a verdict. ` + "`mrlocal reproduce --write`" + `
@@ -214,7 +212,7 @@ Keys such as [DHFS13] and names in quotes are those of [docs/papers](papers/READ
 
 `
 
-// details stands between the tables of the papers and the experiments.
+// details is the text between the tables of the papers and the sections of the experiments.
 const details = `
 ## Experiments
 
@@ -222,7 +220,7 @@ The list below a table has the claims, by the names that docs/papers gives them,
 then the reasons, each after the number of its figure.
 `
 
-// references make links of the papers' keys.
+// references turns the papers' keys into links.
 const references = `
 [DHFS13]: papers/dhfs13.md
 [DynamicMR14]: papers/dynamicmr14.md
@@ -233,11 +231,11 @@ const references = `
 `
 
 const (
-	mostRows    = 16  // of a table of runs; more runs are in a chart
-	lineColumns = 118 // of a line of prose in the document
+	mostRows    = 16  // rows of a table of runs; a chart shows more runs
+	lineColumns = 118 // characters of a line of prose in the document
 )
 
-// section writes the section of an experiment: what was assumed and fitted, the figures and the
+// section writes the section of an experiment: assumptions, fitted constants, figures, readings and
 // runs.
 func (r *Result) section(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n### %s: %s\n\n", r.Name, r.Title)
@@ -263,14 +261,13 @@ func (r *Result) section(b *bytes.Buffer) {
 			row(b, r.Readings[i].What, ours, within)
 		}
 	}
-	// A sweep has too many runs for a table; its chart shows them.
 	if len(r.trials) <= mostRows {
 		r.runTable(b)
 	}
 }
 
-// figures writes the table of figures, and below it what each claim and each
-// verdict rests on: the table refers to that by the figure's number.
+// figures writes the table of figures. Below it come the claims with the numbers of their figures, and
+// the reasons, each after the number of its figure.
 func (r *Result) figures(b *bytes.Buffer) {
 	b.WriteString("\n| # | figure | paper | ours | 95 % | band | verdict | direction | fitted | withdrawn |\n|" + strings.Repeat(" --- |", 10) + "\n")
 	var claims, reasons []string
@@ -280,10 +277,8 @@ func (r *Result) figures(b *bytes.Buffer) {
 		l := &r.Lines[i]
 		number := strconv.Itoa(i + 1)
 		row(b, number, l.What, l.Paper, l.Shown, l.interval(), l.band(), l.Verdict.String(), l.Direction.String(), yes(l.Fitted), l.Withdrawn)
-		// The claims keep the order in which the table first needs them.
 		if l.Claim != "" {
 			if shown[l.Claim] == nil {
-				// A claim is listed once, with the numbers of all its figures.
 				claims = append(claims, l.Claim)
 			}
 			shown[l.Claim] = append(shown[l.Claim], number)
@@ -303,15 +298,14 @@ func (r *Result) figures(b *bytes.Buffer) {
 	}
 }
 
-// runTable writes what came out of each run, by the flags that its command line has
-// beyond those of all.
+// runTable writes a table with the results of each run of the first seed. The words with which all
+// command lines begin are written once above the table.
 func (r *Result) runTable(b *bytes.Buffer) {
 	var common []string
 	for i := range r.first.trials {
-		// Flags that all runs begin with stand once above the table.
 		words := strings.Fields(r.first.trials[i].line())
 		if i == 0 {
-			common = words[:len(words)-2] // the policy stands in the table
+			common = words[:len(words)-2] // without --sched and the policy, so that the table shows them
 		}
 		n := 0
 		for n < min(len(common), len(words)) && common[n] == words[n] {
@@ -319,9 +313,9 @@ func (r *Result) runTable(b *bytes.Buffer) {
 		}
 		common = common[:n]
 	}
-	// The prefix must not end between a flag and its value.
+	// If only the values of a flag differ, the flag belongs to the table as well.
 	if n := len(common); n > 0 && strings.HasPrefix(common[n-1], "--") {
-		common = common[:n-1] // a flag whose values differ
+		common = common[:n-1]
 	}
 	prefix := strings.Join(common, " ")
 	fmt.Fprintf(b, "\n`%s` with", prefix)
@@ -332,12 +326,11 @@ func (r *Result) runTable(b *bytes.Buffer) {
 	}
 }
 
-// wrap writes text as lines of at most lineColumns, the first after a mark and the
-// others indented below it.
+// wrap writes text as lines of at most lineColumns characters. The first line begins with mark, and
+// the others are indented by its width.
 func wrap(b *bytes.Buffer, mark, text string) {
 	column := 0
 	for i, word := range strings.Fields(text) {
-		// A line is measured in characters, not in bytes.
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -356,18 +349,17 @@ func wrap(b *bytes.Buffer, mark, text string) {
 	b.WriteString("\n")
 }
 
-// chart draws the lines of a chart from the runs of the first seed. It fails if an expression is
-// wrong or has no x.
+// chart returns a chart of the runs of the first seed. It fails if an expression is wrong, or has
+// values without an x.
 func (r *Result) chart(c *workload.ChartOf) (*svg.Chart, error) {
 	drawn := &svg.Chart{Title: c.Title, XName: c.X, YName: c.Y}
 	for i := range c.Lines {
 		l := &c.Lines[i]
-		worth, err := evaluate(l.Y, r.first.look)
-		// A line is no comparison, so it has one side.
-		v := worth.sides[0]
-		// A chart needs an x for each number.
+		results, err := evaluate(l.Y, r.first.look)
+		// The expression of a line has no comparison, so it has only one side.
+		v := results.sides[0]
 		if err == nil && len(v.x) != len(v.v) {
-			err = fmt.Errorf("%s: is over nothing: its runs were not swept", l.Y)
+			err = fmt.Errorf("%s: has no values of x: its runs are not a sweep", l.Y)
 		}
 		if err != nil {
 			return nil, r.file.Errorf(l.Pos, "line "+l.Name, "%v", err)

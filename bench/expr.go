@@ -10,22 +10,22 @@ import (
 	"mrlocal/slots/policy/ras"
 )
 
-// value is the result of an expression: one number for each run or step, and the
-// values of the flag that was swept, if one was.
+// value is the value of a sum in an expression: a list of numbers, such as one for each run or step.
 type value struct {
 	v []float64
-	x []float64 // as long as v, or nil
+	x []float64 // for each number the value of the swept flag, or the step; nil: they have none
 }
 
-// one returns the number of a value that must have exactly one.
+// one returns the only number of a value. It fails if there are more or fewer.
 func (a value) one() (float64, error) {
 	if len(a.v) != 1 {
-		return 0, fmt.Errorf("%d numbers where one is meant; take min, max, mean or another of them", len(a.v))
+		return 0, fmt.Errorf("%d numbers where one is meant; use min, max, mean or another function", len(a.v))
 	}
 	return a.v[0], nil
 }
 
-// lookup returns a metric: for makespan[lazy] it is called with makespan and lazy.
+// lookup returns the value of a metric. For maps[lazy, A, 4] its arguments are maps and the words lazy,
+// A and 4.
 type lookup func(metric string, words []string) (value, error)
 
 // parser reads an expression and evaluates it at the same time. The grammar is:
@@ -39,30 +39,32 @@ type parser struct {
 	at    int
 	look  lookup
 	err   error
-	atEnd bool // where_least found its number at an end of a sweep
+	atEnd bool // where_least has found the smallest number at an end of the sweep
 }
 
-// relation is the result of an expression: its sides and the signs between them.
+// relation is the result of an expression: the values of its sides, and the signs between them. An
+// expression without a comparison has one side.
 type relation struct {
 	sides  []value
 	signs  []string
-	margin []margin
-	atEnd  bool // where_least found its number at an end of a sweep
+	margin []margin // of all pairs of numbers that are compared
+	atEnd  bool     // as in parser
 }
 
-// margin is by how much two numbers of a comparison are on the side that the sign asks for.
-// It is negative where they are on the other side. A sign that lets them be equal is not
-// strict. Both sides of == are at 0 if they are equal, and below 0 if not.
+// margin is the difference of two numbers that are compared. It is above 0 if the comparison is true,
+// and below 0 if it is false. If the numbers are equal, it is 0. Then the comparison is true unless
+// the sign is strict. For == the margin is never above 0.
 type margin struct {
 	by     float64
-	strict bool
+	strict bool // the sign is < or >
 }
 
-// evaluate evaluates text.
+// evaluate evaluates an expression. look returns its metrics. evaluate fails at the first mistake,
+// and if look fails.
 func evaluate(text string, look lookup) (relation, error) {
 	p := &parser{text: text, look: look}
 	r := relation{sides: []value{p.sum()}}
-	// A chain such as 1 < a < 2 compares neighbours, and all comparisons must hold.
+	// A chain such as 1 < a < 2 compares each side with the next one.
 	for p.err == nil {
 		sign := p.sign()
 		if sign == "" {
@@ -81,8 +83,8 @@ func evaluate(text string, look lookup) (relation, error) {
 	return r, p.err
 }
 
-// fail keeps the first mistake, with the whole expression in front. It returns any value,
-// for a reader that has none.
+// fail keeps the first mistake, after the text of the expression. It returns a value without
+// meaning, so that a method can return the result of fail.
 func (p *parser) fail(format string, args ...any) value {
 	if p.err == nil {
 		p.err = fmt.Errorf("%s: "+format, append([]any{p.text}, args...)...)
@@ -90,17 +92,17 @@ func (p *parser) fail(format string, args ...any) value {
 	return number(0)
 }
 
-// number returns a value of one number, which was not swept.
+// number returns a value of one number, without x.
 func number(n float64) value { return value{v: []float64{n}} }
 
-// space skips spaces. No other white space is allowed.
+// space skips spaces. The grammar allows no other white space.
 func (p *parser) space() {
 	for p.at < len(p.text) && p.text[p.at] == ' ' {
 		p.at++
 	}
 }
 
-// take skips token and reports true, if token comes next.
+// take reports whether token comes next. If so, it skips the token.
 func (p *parser) take(token string) bool {
 	if p.space(); strings.HasPrefix(p.text[p.at:], token) {
 		p.at += len(token)
@@ -109,8 +111,8 @@ func (p *parser) take(token string) bool {
 	return false
 }
 
-// sign reads a sign of comparison, or returns "". The longer signs come first, because < begins
-// <= too.
+// sign reads a sign of comparison; "": none comes next. It tries <= before <, because both begin
+// with the same character.
 func (p *parser) sign() string {
 	for _, s := range []string{"<=", ">=", "==", "<", ">"} {
 		if p.take(s) {
@@ -120,9 +122,9 @@ func (p *parser) sign() string {
 	return ""
 }
 
-// margins compares element by element. A single number is compared with each.
+// margins returns the margins of a comparison, as pair combines the numbers.
 func (p *parser) margins(a, b value, sign string) (all []margin) {
-	// pair is used for its walk alone; its result is dropped.
+	// The result of pair is not used, only its calls.
 	p.pair(a, b, func(x, y float64) float64 {
 		m := margin{by: y - x, strict: len(sign) == 1}
 		switch sign {
@@ -131,8 +133,7 @@ func (p *parser) margins(a, b value, sign string) (all []margin) {
 		case "==":
 			m.by = -math.Abs(x - y)
 		}
-		// Sums of floating-point numbers are rarely equal to the last bit, so one part in 10⁹ is
-		// no difference.
+		// A difference of less than one part in 10⁹ is a rounding error.
 		if math.Abs(m.by) < 1e-9*max(1, math.Abs(x)) {
 			m.by = 0
 		}
@@ -142,13 +143,13 @@ func (p *parser) margins(a, b value, sign string) (all []margin) {
 	return all
 }
 
-// pair combines two values element by element. A single number goes with each.
+// pair combines two values with f, number by number. If one value is a single number, f gets it with
+// each number of the other. The result has the x of the longer value. pair fails for lists of
+// different lengths, because they come from different sweeps.
 func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
-	// Lists of different lengths come from different sweeps. To combine them would mean nothing.
 	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
 		return p.fail("%d numbers beside %d", len(a.v), len(b.v))
 	}
-	// The result keeps the swept values of the longer side, for charts and where_least.
 	r := value{v: make([]float64, max(len(a.v), len(b.v))), x: a.x}
 	if len(b.v) > len(a.v) || r.x == nil {
 		r.x = b.x
@@ -162,8 +163,8 @@ func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
 	return r
 }
 
-// sum, term and factor follow the grammar at parser. After a mistake they return any value;
-// evaluate returns the mistake.
+// sum, term and factor read the parts of the grammar with these names. After a mistake their value has
+// no meaning, and p.err is set.
 func (p *parser) sum() value {
 	a := p.term()
 	for p.err == nil {
@@ -195,8 +196,8 @@ func (p *parser) term() value {
 	return a
 }
 
-// factor reads a number, a function, a metric, or a sum in parentheses. A word followed by ( is
-// a function, and by [ a metric.
+// factor reads a number, a function, a metric, or a sum in parentheses. A word before ( is a function,
+// and a word before [ a metric.
 func (p *parser) factor() value {
 	switch {
 	case p.take("-"):
@@ -211,7 +212,7 @@ func (p *parser) factor() value {
 		return p.fail("a number, a function or a metric is expected at %q", p.text[p.at:])
 	}
 	if n, err := strconv.ParseFloat(word, 64); err == nil {
-		// A percentage becomes a fraction, as the figures of the runs are.
+		// A percentage becomes a fraction, because metrics are fractions.
 		if p.take("%") {
 			n /= 100
 		}
@@ -226,34 +227,31 @@ func (p *parser) factor() value {
 	return p.fail("%q is neither a number nor followed by ( or [", word)
 }
 
-// must skips token, or fails without it.
+// must skips token. It fails if another text comes next.
 func (p *parser) must(token string) {
 	if p.err == nil && !p.take(token) {
 		p.fail("%s is missing before %q", token, p.text[p.at:])
 	}
 }
 
-// word reads a number or a name.
+// word reads a number or a name in lower case; "": neither comes next.
 func (p *parser) word() string {
 	p.space()
 	start := p.at
-	// Names are in lower case. A number has digits and a point.
 	for p.at < len(p.text) && (p.text[p.at] == '_' || p.text[p.at] == '.' || '0' <= p.text[p.at] && p.text[p.at] <= '9' || 'a' <= p.text[p.at] && p.text[p.at] <= 'z') {
 		p.at++
 	}
 	return p.text[start:p.at]
 }
 
-// metric reads the words in the brackets and asks for the figure. Words may hold any character
-// but a comma or bracket, such as the star of fair-*.
+// metric reads the words up to ], and returns the value of the metric from look. Words may have any
+// character except a comma and ], such as the star of fair-*.
 func (p *parser) metric(name string) value {
-	// A metric's words end at the next bracket; brackets do not nest.
 	inside, rest, ok := strings.Cut(p.text[p.at:], "]")
 	if !ok {
 		return p.fail("no ] after %s[", name)
 	}
 	p.at = len(p.text) - len(rest)
-	// The first word names runs, the others are arguments.
 	words := strings.Split(inside, ",")
 	for i := range words {
 		words[i] = strings.TrimSpace(words[i])
@@ -265,10 +263,10 @@ func (p *parser) metric(name string) value {
 	return v
 }
 
-// function evaluates a function. inner and ends return a part of their numbers, the
-// others turn them into one.
+// function reads the arguments of a function up to ), and returns its value. inner and ends return a
+// part of their numbers. All other functions return one number.
 func (p *parser) function(name string) value {
-	// The arguments are joined to one list, so max(a, b) and max of a swept run are the same.
+	// All arguments make one list, so max(a, b) is the largest number of both.
 	var all value
 	for p.err == nil {
 		a := p.sum()
@@ -292,19 +290,19 @@ func (p *parser) function(name string) value {
 			sum += n
 		}
 		return number(sum / float64(len(all.v)))
-	case "median": // of an even number of them the mean of the middle two
+	case "median": // of an even count, the mean of the middle two
 		slices.Sort(all.v)
 		n := len(all.v)
 		return number((all.v[(n-1)/2] + all.v[n/2]) / 2)
 	case "spread": // the largest divided by the smallest
 		return number(slices.Max(all.v) / slices.Min(all.v))
-	case "rise": // the smallest step from one to the next: not negative where they never fall
+	case "rise": // the smallest difference of a number and the one before: negative if any falls
 		least := math.Inf(1)
 		for i := 1; i < len(all.v); i++ {
 			least = min(least, all.v[i]-all.v[i-1])
 		}
 		return number(least)
-	case "inner", "ends": // the numbers of a sweep without its two ends, or these two alone
+	case "inner", "ends": // the numbers of a sweep without its two ends, or only its ends
 		if len(all.v) < 3 {
 			return p.fail("%s: of three numbers at least", name)
 		}
@@ -312,14 +310,14 @@ func (p *parser) function(name string) value {
 			return value{v: []float64{all.v[0], all.v[len(all.v)-1]}}
 		}
 		return value{v: all.v[1 : len(all.v)-1]}
-	case "where_least": // the value of the swept flag at the smallest number, the first of several
+	case "where_least": // the x of the smallest number; the first one if there are several
 		if len(all.x) != len(all.v) {
 			return p.fail("where_least: of runs that were swept")
 		}
 		i := slices.Index(all.v, slices.Min(all.v))
 		p.atEnd = p.atEnd || i == 0 || i == len(all.v)-1
 		return number(all.x[i])
-	case "ras_utility": // of maps placed, required and pending, and reduces placed and pending [RAS11, eq. 1]
+	case "ras_utility": // arguments: maps placed, required and pending; reduces placed and pending [RAS11, eq. 1]
 		if len(all.v) != 5 {
 			return p.fail("ras_utility: of five numbers")
 		}

@@ -8,7 +8,7 @@ import (
 	"mrlocal/workload"
 )
 
-// metrics are some that expressions can look up.
+// metrics is a lookup with a few metrics.
 func metrics(name string, words []string) (value, error) {
 	switch name {
 	case "makespan":
@@ -70,7 +70,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// results evaluates an expression for each seed. The last one stands for the means.
+// resultsOf evaluates an expression for each seed. The last result stands for that of the means.
 func resultsOf(t *testing.T, ours ...string) (all []relation, mean *relation) {
 	t.Helper()
 	for _, text := range ours {
@@ -102,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 		{workload.Figure{Paper: "1319 s"}, []string{"1319.4"}, "1319 exact"},
 		{workload.Figure{Paper: "0.6"}, []string{"where_least(makespan[fair-*])"}, "0.6 exact"},
 		{workload.Figure{Paper: "0.06"}, []string{"where_least(1 - makespan[fair-*])"}, "0.05 outside 0.045 to 0.075"}, // at an end
-		// Of several seeds the mean counts. The interval says which direction is sure.
+		// With several seeds the mean decides the verdict, and the interval the direction.
 		{workload.Figure{Paper: "10 s"}, []string{"8", "10", "12"}, "10 [5.0, 15.0] exact"},
 		{workload.Figure{Paper: "10 s", Beyond: "1 s"}, []string{"18", "20", "22"}, "20 [15.0, 25.0] outside 7.5 to 12.5, direction same"},
 		{workload.Figure{Paper: "10 s", Beyond: "16 s"}, []string{"18", "20", "22"}, "20 [15.0, 25.0] outside 7.5 to 12.5"},
@@ -111,9 +111,9 @@ func TestVerdicts(t *testing.T) {
 		{workload.Figure{Paper: "more"}, []string{"2 > 1"}, "true words"},
 		{workload.Figure{Paper: "more"}, []string{"1 > 2"}, "false words, direction opposite"},
 		{workload.Figure{Paper: "more"}, []string{"3 > 1", "4 > 1", "5 > 1"}, "true [0.516, 5.48] words"},
-		// Two of three seeds agree, and the mean of the third is too far off to be sure.
+		// Two of three seeds agree, but the interval contains 0.
 		{workload.Figure{Paper: "more"}, []string{"3 > 1", "4 > 1", "0 > 1"}, "false [-3.84, 6.5] words"},
-		// The seeds differ more than the two sides, which are paired by seed.
+		// The sides are paired by seed, so the large difference between seeds does not matter.
 		{workload.Figure{Paper: "more"}, []string{"11 > 10", "102 > 101", "1003 > 1002"}, "true [1, 1] words"},
 		{workload.Figure{Paper: "no less"}, []string{"1 >= 1", "2 >= 2"}, "true [0, 0] words"},
 		{workload.Figure{Paper: "more"}, []string{"1 > 1", "2 > 2"}, "false [0, 0] words"},
@@ -131,14 +131,13 @@ func TestVerdicts(t *testing.T) {
 		if l.CILow != "" {
 			got += fmt.Sprintf("[%s, %s] ", l.CILow, l.CIHigh)
 		}
-		if got += l.says(); got != c.want {
+		if got += l.judgement(); got != c.want {
 			t.Errorf("%+v of %q\n got %s\nwant %s", c.figure, c.seeds, got, c.want)
 		}
 	}
 }
 
-// TestExactIsOnlyWhatARunComputes: a number that the workload file states shows nothing of
-// a run.
+// TestExactIsOnlyWhatARunComputes checks that a number from the workload file alone is never exact.
 func TestExactIsOnlyWhatARunComputes(t *testing.T) {
 	f := workload.Figure{Paper: "4920", Ours: "4920"}
 	all, mean := resultsOf(t, f.Ours)

@@ -11,8 +11,8 @@ import (
 	"mrlocal/workload"
 )
 
-// TestFittedFiguresAreThoseOfTheList: each fitted figure has a constant that was fitted to
-// it, and each constant a figure.
+// TestFittedFiguresAreThoseOfTheList checks that each fitted figure has a constant in fitted.tsv, and
+// each constant a fitted figure.
 func TestFittedFiguresAreThoseOfTheList(t *testing.T) {
 	all, err := All()
 	if err != nil {
@@ -39,8 +39,8 @@ func TestFittedFiguresAreThoseOfTheList(t *testing.T) {
 	}
 }
 
-// testbed names the machines and the set of benchmarks of a workload file; "" if the file
-// shares none with another.
+// testbed returns a name for the machines and benchmarks of a workload file; "": no other file has the
+// same.
 func testbed(file string) string {
 	switch name := strings.TrimSuffix(path.Base(file), ".yaml"); name {
 	case "fig4", "dynamicmr", "table1", "table1-5", "table1-10":
@@ -69,7 +69,7 @@ func TestABenchmarkHasOneSetOfDurations(t *testing.T) {
 			continue // the ratio of both times is what it varies
 		}
 		for i := range e.trials {
-			f, err := e.trials[i].some()
+			f, err := e.trials[i].selected()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,13 +77,13 @@ func TestABenchmarkHasOneSetOfDurations(t *testing.T) {
 			for k := range f.Jobs {
 				j := &f.Jobs[k]
 				key := bed + ": " + j.Name
-				// Jobs of one benchmark have its name, and a number.
+				// The name of a job is that of its benchmark and a number.
 				if bed == "sets" {
 					key = digits.ReplaceAllString(key, "")
 				}
 				times := [2]float64{meanSeconds(&j.MapTime, false), meanSeconds(&j.ReduceTime, true)}
 				was, ok := seen[key]
-				// The mean of a thousand draws is off by some percent.
+				// The mean of a thousand draws differs from the true mean by some percent.
 				if bed != "" && ok && (math.Abs(times[0]/was[0]-1) > 0.04 || math.Abs(times[1]/was[1]-1) > 0.04) {
 					t.Errorf("%s in %s of %s: maps and reduces of %.1f s here, of %.1f s elsewhere", key, e.Name, f.Name, times, was)
 				}
@@ -96,7 +96,7 @@ func TestABenchmarkHasOneSetOfDurations(t *testing.T) {
 	}
 }
 
-// meanSeconds returns the mean of a thousand tasks.
+// meanSeconds returns the mean time of a thousand tasks.
 func meanSeconds(of *workload.Times, reduce bool) (sum float64) {
 	for task := range 1000 {
 		sum += of.At(1, 0, reduce, task).Seconds() / 1000

@@ -3,16 +3,17 @@
 #
 #   bench/hadoop.sh [-size SIZE] [-runs N] [-only GLOB] [-cluster] [-dir DIR]
 #
-#   -size      of the text; 1GiB
-#   -runs      of Hadoop and mrlocal, in turn; medians count; 1
-#   -only      rows whose name the GLOB matches; names are in the first column
-#   -cluster   two more columns: one run of Hadoop's job on a pseudo-distributed cluster on this machine (HDFS, YARN),
-#              and one of mrlocal's that reads the text from that HDFS
+#   -size      size of the text; 1GiB
+#   -runs      runs of Hadoop and mrlocal, in turn, of which medians are taken; 1
+#   -only      only the rows whose name in the first column the GLOB matches
+#   -cluster   two more columns: a run of Hadoop's job on a pseudo-distributed cluster on this machine (HDFS, YARN),
+#              and a run of mrlocal that reads the text from that HDFS
 #   -dir       keep jars, text and the cluster in DIR for other calls; hack/hadoop/cluster down DIR/cluster ends it
 #
-# Hadoop runs on its local runner, two maps and two reduces at a time, with 1 GiB of heap and all of Java's compilers.
-# On the cluster, too, tasks have all compilers; four run at a time. All answers are compared with ours. The rows of Streaming have a second peer, GNU parallel. Needs Java and Maven;
-# the jars come by hack/hadoop/get.
+# Hadoop runs on its local runner, with two maps and two reduces at a time, 1 GiB of heap and all of Java's compilers.
+# Tasks on the cluster have all compilers, too, and four tasks run at a time. The script compares all answers with
+# those of mrlocal. The rows of Streaming have a second peer, GNU parallel. It needs Java and Maven; hack/hadoop/get
+# loads the jars.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
 	-only) only=$2 && shift 2 ;;
 	-cluster) cluster=yes && shift ;;
 	-dir) dir=$2 && shift 2 ;;
-	*) die "what is $1? The first lines of bench/hadoop.sh say what it takes" ;;
+	*) die "unknown option $1; the first lines of bench/hadoop.sh list the options" ;;
 	esac
 done
 for tool in java mvn; do
@@ -38,14 +39,14 @@ hack/hadoop/get "$dir/hadoop"
 export HADOOP_HOME=$dir/hadoop
 text=$dir/text-$size python=$PWD/hack/hadoop/wordcount pattern='in[a-z]*'
 if [ ! -e "$text" ]; then
-	# Hadoop turns bytes that are not UTF-8 into U+FFFD and mrlocal keeps them, so the text has none.
+	# Hadoop turns bytes that are not UTF-8 into U+FFFD, and mrlocal keeps them. So they are removed from the text.
 	"$work/mrlocal" gen corpus --size "$size" --seed 7 "$work/made"
 	iconv -c -f UTF-8 -t UTF-8 "$work/made" >"$work/clean" || true # its exit code only says that there were such bytes
 	rm "$work/made"
 	mv "$work/clean" "$text"
 fi
 input=("$text")
-mkdir "$work/empty" # the local runner makes links to shipped files where it is
+mkdir "$work/empty" # the local runner makes links to shipped files in its working directory
 cat >"$work/conf.xml" <<X
 <configuration>
 <property><name>hadoop.tmp.dir</name><value>$work/tmp</value></property>
@@ -54,13 +55,14 @@ cat >"$work/conf.xml" <<X
 </configuration>
 X
 
-# local ARGUMENT...: hack/hadoop/local with 1 GiB of heap; output goes to $work/theirs.
+# local_runner ARGUMENT... runs hack/hadoop/local with 1 GiB of heap. The arguments must name $work/theirs as output.
 local_runner() {
 	rm -rf "$work/theirs"
 	(cd "$work/empty" && HADOOP_OPTS='-Xmx1g' "$OLDPWD/hack/hadoop/local" "$@")
 }
 
-# Sort reads key and value of a line: with a separator that no line has, lines are keys. It writes a tab after each.
+# Sort reads a key and a value from each line. With a separator that no line has, the whole line is the key. Sort
+# writes a tab after each key.
 lines=(-D mapreduce.input.keyvaluelinerecordreader.key.value.separator=$'\x7f' -inFormat org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat -outFormat org.apache.hadoop.mapreduce.lib.output.TextOutputFormat
 	-outKey org.apache.hadoop.io.Text -outValue org.apache.hadoop.io.Text)
 wc=(-files "$python/mapper.py,$python/reducer.py" -mapper "python3 mapper.py" -combiner "python3 reducer.py" -reducer "python3 reducer.py" -numReduceTasks 2)
@@ -82,14 +84,15 @@ our_python() { ours streaming "${wc[@]}" -input "$text" -output "$work/ours"; }
 parallel_cat() { parallel --pipepart -j2 --block -2 -a "$text" cat | wc -l >"$work/theirs"; }
 parallel_python() { parallel --pipepart -j2 --block -2 -a "$text" "python3 $python/mapper.py | sort -S 64M | python3 $python/reducer.py" | sort -S 128M | python3 "$python/reducer.py" >"$work/theirs"; }
 
-# text_of PATH prints a result: a file, or the parts of a directory.
+# text_of PATH prints a result, which is a file or a directory with parts.
 text_of() { if [ -d "$1" ]; then cat "$1"/part-*; else cat "$1"; fi; }
 same() { cmp <(text_of "$work/theirs") <(text_of "$work/ours"); }
 same_set() { cmp <(text_of "$work/theirs" | sort) <(text_of "$work/ours" | sort); }
 same_lines() { cmp <(text_of "$work/theirs" | sed 's/\t$//') "$work/ours"; }
 same_count() { [ "$(text_of "$work/theirs" | tr -d ' \t')" = "$(text_of "$work/ours" | tr -d ' \t')" ]; }
 
-# row NAME WORK PEER CHECK THEIRS OURS
+# row NAME WORK PEER CHECK THEIRS OURS measures and prints one line of the table. THEIRS and OURS are functions that
+# write $work/theirs and $work/ours, and CHECK compares these results.
 row() {
 	local name=$1 i p o far=
 	# shellcheck disable=SC2053
@@ -106,8 +109,8 @@ row() {
 		'BEGIN { printf "| %s | %s | %s | %.1f s | %.2f s | %.1f |%s\n", n, w, q, p / 1e6, o / 1e6, p / o, c }'
 }
 
-# on_cluster NAME CHECK OURS prints the time of Hadoop's job on HDFS and YARN, and of ours with its input there; blanks
-# where there is no such job. OURS has run before, on the local file.
+# on_cluster NAME CHECK OURS prints the time of Hadoop's job on HDFS and YARN, and the time of mrlocal with its input
+# on that HDFS. It prints empty cells if there is no such job. OURS has already run on the local file.
 on_cluster() {
 	local hadoop=$dir/cluster/bin/hadoop in=$root/text-$size out=$root/out-$1 java="-Xmx384m -XX:+UseSerialGC --add-opens=java.base/java.lang=ALL-UNNAMED" run time hdfs=
 	local examples=("$HADOOP_HOME"/share/hadoop/mapreduce/hadoop-mapreduce-examples-*.jar) stream=("$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar)

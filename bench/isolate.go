@@ -10,15 +10,18 @@ import (
 	"mrlocal/workload"
 )
 
-// Isolate runs each figure again with each of its changes (isolate) alone, and adds the results
-// to its reason. most is as in Run. A cause is isolated if one change brings the
-// figure into its band, or to the other side of it, or makes the comparison true.
+// Isolate computes each figure again with each of its changes (Figure.Isolate), one change at a time.
+// It sets Line.Isolated, and appends it to the reason of an open line. most is as in Run. Isolate
+// fails as Run does.
+//
+// The cause of an open line is isolated if one change makes the comparison true, or brings the figure
+// into its band or to the other side of it.
 func (r *Result) Isolate(ctx context.Context, most int) error {
 	seeds := max(r.Seeds, 1)
 	if most > 0 {
 		seeds = min(seeds, most)
 	}
-	made := map[string]*done{} // figures share changes
+	made := map[string]*done{} // results by key, because figures share changes
 	for i := range r.Figures {
 		f, l := &r.Figures[i], &r.Lines[i]
 		var said []string
@@ -29,6 +32,7 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 				return err
 			}
 			text, in := isolation(f, &f.Isolate[k], &got)
+			// The change counts as the cause if ours is now in the band, or has crossed it.
 			isolated = isolated || in || l.Low != "" && less(l.Ours, l.Low) != less(got.Ours, l.Low)
 			said = append(said, text)
 		}
@@ -47,7 +51,8 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 	return nil
 }
 
-// isolation says what comes out with a change, and whether that is in the band or true.
+// isolation describes the result with a change. in reports whether it is in the band, or the
+// comparison is true.
 func isolation(f *workload.Figure, change *workload.Trial, got *Line) (text string, in bool) {
 	text = "with " + words(change) + " it is " + got.Shown
 	if got.Verdict == Words {
@@ -70,14 +75,15 @@ func isolation(f *workload.Figure, change *workload.Trial, got *Line) (text stri
 	return text, true
 }
 
-// less compares two numbers of a line.
+// less reports whether a is less than b. Both are numbers.
 func less(a, b Cell) bool {
 	x, _ := strconv.ParseFloat(string(a), 64)
 	y, _ := strconv.ParseFloat(string(b), 64)
 	return x < y
 }
 
-// changed judges a figure by runs with a change. made has the runs that were made, by key.
+// changed judges a figure by runs with a change, with that many seeds. made has the results so far,
+// and changed adds to them. Only runs that the expression needs are made.
 func (r *Result) changed(ctx context.Context, f *workload.Figure, change *workload.Trial, seeds int, made map[string]*done) (Line, error) {
 	var trials []trial
 	if change.Name != "" && !slices.ContainsFunc(r.Runs, func(t workload.Trial) bool { return t.Name == change.Name }) {
@@ -85,6 +91,7 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	}
 	for t := range r.Runs {
 		c := change
+		// A change with a name is only for the run of that name. The other runs stay unchanged.
 		if c.Name != "" && c.Name != r.Runs[t].Name {
 			c = &workload.Trial{}
 		}
@@ -98,6 +105,7 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	var all []relation
 	for n := range seeds {
 		s := seed{trials: slices.Clone(trials), done: make([]*done, len(trials)), taken: map[string]value{}}
+		// look calls make for each run that the expression reads and that is not made yet.
 		s.make = func(i int) error {
 			t := &s.trials[i]
 			r.setSeed(t, n)
@@ -122,17 +130,18 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	if err != nil {
 		return Line{}, r.file.Errorf(change.Pos, f.What, "%v", err)
 	}
-	// What was withdrawn is judged by the widest band: it says how far off the change is.
+	// A figure whose band is withdrawn is judged by the widest band here. That shows how far off it is.
 	plain := *f
 	plain.Withdrawn = ""
 	return judge(&plain, all, &mean, true)
 }
 
-// change applies what two Trials change of a run's file.
+// change applies the changes of two Trials to the file of a run: those of the run itself, and those of
+// isolate. t.file becomes a changed copy.
 func (t *trial) change(of, change *workload.Trial) (err error) {
-	t.left = slices.Concat(of.Without, change.Without)
+	t.without = slices.Concat(of.Without, change.Without)
 	sets, scales := slices.Concat(of.Set, change.Set), slices.Concat(of.Scale, change.Scale)
-	t.changed = words(&workload.Trial{Without: t.left, Set: sets, Scale: scales})
+	t.changed = words(&workload.Trial{Without: t.without, Set: sets, Scale: scales})
 	switch {
 	case len(sets) == 0:
 	case t.other != "":
@@ -146,6 +155,7 @@ func (t *trial) change(of, change *workload.Trial) (err error) {
 	if err != nil || len(scales) == 0 {
 		return err
 	}
+	// The trials of an experiment share the file, so scaling works on a copy.
 	f := *t.file
 	f.Jobs, t.file = slices.Clone(f.Jobs), &f
 	for _, a := range scales {
@@ -170,7 +180,7 @@ func (t *trial) change(of, change *workload.Trial) (err error) {
 	return nil
 }
 
-// words says what a Trial changes.
+// words describes the changes of a Trial.
 func words(t *workload.Trial) string {
 	var all []string
 	if len(t.Without) > 0 {

@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-0.3s}
 
-# loop WHAT PACKAGE PATTERN [UNIT]: a line for each benchmark that PATTERN
-# matches, with its figure in UNIT.
+# loop WHAT PACKAGE PATTERN [UNIT] prints a line for each benchmark of PACKAGE that PATTERN matches,
+# with its result in UNIT.
 loop() {
 	go test -run '^$' -bench "$3" -benchtime "$time" "$2" | W=$1 P=$2 U=${4:-MB/s} awk '
 		/^Benchmark/ {

@@ -44,12 +44,12 @@ func BenchmarkMachine(b *testing.B) {
 	}
 }
 
-// machineBytes returns n bytes of 40-byte lines, in memory that is mapped.
+// machineBytes returns n bytes of 40-byte lines. All pages of it are mapped already.
 func machineBytes(n int) []byte {
 	return bytes.Repeat([]byte("a line of text of a technical corpus...\n"), n/40+1)[:n]
 }
 
-// memoryDir returns a temporary directory in memory, where the machine has one.
+// memoryDir returns a temporary directory, in memory if the machine has /dev/shm.
 func memoryDir(b *testing.B) string {
 	dir, err := os.MkdirTemp("/dev/shm", "mrlocal-machine-*")
 	if err != nil {
@@ -81,7 +81,7 @@ func machineRead(b *testing.B) func(int, []byte) {
 	}
 }
 
-// machineWrite writes new files, for whose pages the system has to find memory.
+// machineWrite writes new files, so that the system has to find memory for their pages.
 func machineWrite(b *testing.B) func(int, []byte) {
 	dir := memoryDir(b)
 	return func(core int, part []byte) {

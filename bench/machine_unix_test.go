@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineTouch writes to each page of memory that is new to the process, as each new
-// buffer does.
+// machineTouch writes to each page of newly mapped memory, as the first use of a buffer does.
 func machineTouch(b *testing.B, size, cores int) {
 	b.SetBytes(int64(size))
 	part := size / cores

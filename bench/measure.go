@@ -8,44 +8,47 @@ import (
 	"mrlocal/trace"
 )
 
-// measures are figures that a run's events have and its report does not: the stages
-// of map and shuffle [OMO21, Fig. 13], how many maps of a job end together
-// [OMO21, Fig. 8], and the running tasks of each pool [DHFS13, Fig. 5].
+// measures is a trace.Sink that collects what the report of a run does not have:
+//
+//	the stages of map and shuffle [OMO21, Fig. 13]
+//	how many maps of a job end together [OMO21, Fig. 8]
+//	the running tasks of each pool [DHFS13, Fig. 5]
 type measures struct {
-	firstReduce, mapsEnd, copiesEnd time.Duration // of the run; firstReduce negative: none started
+	firstReduce time.Duration // start of the first reduce; negative: none has started
+	mapsEnd     time.Duration // end of the last map that succeeded
+	copiesEnd   time.Duration // end of the last copy phase
 
 	jobs  map[int32]*jobMeasures
-	pools map[string][trace.Kinds][]span
-	open  map[int32]opened // by slot
+	pools map[string][trace.Kinds][]span // by pool and kind: all attempts
+	open  map[int32]opened               // by slot: the running attempt
 }
 
-// jobMeasures holds what is kept of a job: its pool, and the times of its maps since the start
-// of the run.
+// jobMeasures has the pool of a job and the times at which its maps ended.
 type jobMeasures struct {
 	pool    string
-	mapEnds []time.Duration // of maps that succeeded
+	mapEnds []time.Duration // only maps that succeeded
 }
 
-// span is the time from the start to the end of an attempt.
+// span is the time of an attempt; to is negative while the attempt runs.
 type span struct{ from, to time.Duration }
 
-// opened says which span the attempt on a slot has, so that its end is found without a search.
+// opened is the place of a running attempt's span: measures.pools[pool][kind][at].
 type opened struct {
 	pool string
 	kind trace.Kind
-	at   int // in the spans of pool and kind
+	at   int
 }
 
-// newMeasures returns measures of a run that has not started.
+// newMeasures returns measures for a run that has not started.
 func newMeasures() *measures {
 	return &measures{firstReduce: -1, jobs: map[int32]*jobMeasures{}, pools: map[string][trace.Kinds][]span{}, open: map[int32]opened{}}
 }
 
-// Record implements trace.Sink.
+// Record adds an event, as a trace.Sink. It never fails.
 func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
 	switch e.Op {
 	case trace.OpSubmit:
-		// A submission names the job and then its pool.
+		// The texts of a submission are the name of the job, its pool and its user.
 		if texts := s.Texts(e.Ref); len(texts) > 1 {
 			m.jobs[e.Job] = &jobMeasures{pool: texts[1]}
 		}
@@ -62,21 +65,20 @@ func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// start begins the span of an attempt. Its end is -1 as long as the attempt runs.
+// start begins the span of an attempt.
 func (m *measures) start(e *trace.Event) {
 	if e.Kind == trace.Reduce && m.firstReduce < 0 {
 		m.firstReduce = e.At
 	}
-	// Every attempt follows the submission of its job, so the job is there.
+	// The submission of a job always comes before its attempts, so the job is known.
 	pool := m.jobs[e.Job].pool
-	spans := m.pools[pool]
+	spans := m.pools[pool] // a copy of the array, which is stored again below
 	m.open[e.Slot] = opened{pool, e.Kind, len(spans[e.Kind])}
 	spans[e.Kind] = append(spans[e.Kind], span{from: e.At, to: -1})
 	m.pools[pool] = spans
 }
 
-// finish ends the span of an attempt, whether it succeeded or not. Only maps that succeeded end
-// a map phase.
+// finish ends the span of an attempt. Only maps that succeeded count for mapsEnd and mapEnds.
 func (m *measures) finish(e *trace.Event) {
 	if o, ok := m.open[e.Slot]; ok {
 		m.pools[o.pool][o.kind][o.at].to = e.At
@@ -88,8 +90,8 @@ func (m *measures) finish(e *trace.Event) {
 	}
 }
 
-// running counts the attempts of a kind that run for a pool at an instant. An
-// attempt that ends at that instant does not count. One that starts then does.
+// running returns the number of a pool's attempts of a kind that run at a time. An attempt that
+// starts at that time counts, and one that ends at that time does not.
 func (m *measures) running(pool string, kind trace.Kind, at time.Duration) (n int) {
 	for _, s := range m.pools[pool][kind] {
 		if s.from <= at && (s.to < 0 || at < s.to) {
@@ -99,19 +101,18 @@ func (m *measures) running(pool string, kind trace.Kind, at time.Duration) (n in
 	return n
 }
 
-// lastWindow is the time before the end of a job's last map in which the maps of
-// its last batch end [OMO21, section V-C].
+// lastWindow is the length of a job's last batch of maps: its maps end within this time before the
+// end of the last map [OMO21, section V-C].
 const lastWindow = 10 * time.Second
 
-// lastBatches returns, by job, how many maps end within lastWindow of the last one.
+// lastBatches returns the size of each job's last batch of maps, in the order of job numbers. It leaves
+// out jobs without a map that succeeded.
 func (m *measures) lastBatches() (sizes []float64) {
-	// The order of a map is random. Sorted ids give the same result for the same run.
 	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 		ends := m.jobs[id].mapEnds
 		if len(ends) == 0 {
 			continue
 		}
-		// The last map itself is part of its batch.
 		last, n := slices.Max(ends), 0
 		for _, at := range ends {
 			if last-at <= lastWindow {
@@ -123,12 +124,11 @@ func (m *measures) lastBatches() (sizes []float64) {
 	return sizes
 }
 
-// slotTime returns the slot-seconds of all attempts of a kind.
+// slotTime returns the slot-seconds of all attempts of a kind that have ended.
 func (m *measures) slotTime(kind trace.Kind) float64 {
 	var sum time.Duration
 	for _, spans := range m.pools {
 		for _, s := range spans[kind] {
-			// An attempt without an end, with -1, counts as nothing.
 			sum += max(0, s.to-s.from)
 		}
 	}

@@ -1,7 +1,7 @@
-# Sourced by the scripts beside it: programs that must be there, a place for
-# data in memory, wall times in microseconds, medians.
+# The scripts beside it source this file. It installs programs that they need, makes a directory for
+# data in memory, and measures wall times in microseconds and their medians.
 
-# need PROGRAM PACKAGE installs what is missing from Debian packages.
+# need PROGRAM PACKAGE installs the Debian package if the program is missing.
 need() {
 	command -v "$1" >/dev/null && return
 	command -v apt-get >/dev/null || die "$1 is missing, and there is no apt-get to install it"
@@ -13,8 +13,8 @@ need() {
 
 die() { echo "${0##*/}: $*" >&2; exit 2; }
 
-# workdir makes $work, in memory where there is /dev/shm (write-back is noise),
-# which is removed at the end, and builds $work/mrlocal.
+# workdir makes the directory $work and builds $work/mrlocal. It removes $work at the end. $work is in
+# memory if there is /dev/shm, because writing back to a disk makes times noisy.
 workdir() {
 	local memory=/dev/shm
 	[ -d "$memory" ] && [ -w "$memory" ] || memory=${TMPDIR:-/tmp}
@@ -23,10 +23,11 @@ workdir() {
 	go build -o "$work/mrlocal" ./cmd/mrlocal
 }
 
-# mr runs a job without anything drawn.
+# mr runs a job without a progress display.
 mr() { "$work/mrlocal" run "$@" --progress none; }
 
-# micros COMMAND... prints its wall time. Exit code 1 is "no match".
+# micros COMMAND... prints the wall time of a command in microseconds. It accepts exit code 1, which
+# means "no match".
 micros() {
 	local from=$EPOCHREALTIME to
 	"$@" >"$work/stdout" 2>"$work/stderr" || [ $? = 1 ] || { cat "$work/stderr" >&2; die "failed: $*"; }
@@ -34,5 +35,5 @@ micros() {
 	echo $((${to/./} - ${from/./}))
 }
 
-# median reads numbers, a line each.
+# median prints the median of the numbers on standard input, one on each line.
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Checks that --memory is kept: the peak resident set of a run (VmHWM, read
-# from outside and by the run itself) stays below bound + 96 MiB.
+# Checks that a run keeps the bound of --memory. The peak resident set of the run must stay below
+# bound + 96 MiB. It is VmHWM, which both the script and the run itself read.
 #
 #   bench/memory.sh [BOUND_MIB] [TIMES]    default 256 20: inputs of 20 times the bound
 #
-# Cases: many distinct keys, skew to one key, one line of three quarters of the
-# bound, many files. Each answer is checked. Exit code 1 when a bound breaks.
+# The cases are many distinct keys, a single key, one line of three quarters of the bound, and many
+# files. The script checks each answer. The exit code is 1 if a run exceeds its bound.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bound=${1:-256} times=${2:-20}
-over=96 # MiB that the program itself may take
+over=96 # MiB that the program may take besides the bound
 files=100000
 bytes=$((bound * times << 20))
 
@@ -21,7 +21,7 @@ go build -o "$work/mrlocal" ./cmd/mrlocal
 export LC_ALL=C
 failed=0
 
-# peak COMMAND... runs it and sets hwm, KiB: the last VmHWM seen before it ended.
+# peak COMMAND... runs a command and sets hwm to the largest VmHWM that it has seen, in KiB.
 peak() {
 	"$@" &
 	local pid=$! line seen=0
@@ -34,7 +34,7 @@ peak() {
 	hwm=$seen
 }
 
-# bounded NAME JOB ARGS...: runs within the bound, output in $work/out.
+# bounded NAME JOB ARGS... runs a job with the bound and prints its peak. The output is in $work/out.
 bounded() {
 	local name=$1 own begun=$SECONDS
 	shift
@@ -46,7 +46,7 @@ bounded() {
 	[ "$hwm" -lt $(((bound + over) << 10)) ] || { verdict=BROKEN failed=1; }
 	printf '%-46s peak %5d MiB of %d + %d, %3d s  %s\n' "$name" $((hwm >> 10)) "$bound" "$over" $((SECONDS - begun)) "$verdict"
 }
-# What can be checked cheaply at any size: order and size of a sort's output.
+# sorted INPUT NAME checks order and size of the output of a sort. This is cheap at any size.
 sorted() { sort -c "$work/out" && [ "$(stat -c %s "$work/out")" = "$(stat -c %s "$1")" ] || wrong "$2"; }
 wrong() { echo "memory.sh: $1: wrong answer" >&2; exit 1; }
 

@@ -13,14 +13,14 @@ import (
 	"mrlocal/trace"
 )
 
-// metric returns a figure of a run by name. words stand in the brackets after the
-// name of the run.
+// metric returns the numbers of a metric of the run. words are the words in the brackets of an
+// expression after the name of the run. It fails if there is no such metric, or if words do not fit
+// it.
 func (d *done) metric(name string, words []string) (value, error) {
 	one := func(n float64) (value, error) { return value{v: []float64{n}}, nil }
-	// A metric of a whole run takes no further words.
 	if of, ok := ofRun()[name]; ok {
 		if len(words) > 0 {
-			return value{}, fmt.Errorf("is of a run, not of %s", strings.Join(words, ", "))
+			return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
 		}
 		return one(of(d))
 	}
@@ -35,19 +35,17 @@ func (d *done) metric(name string, words []string) (value, error) {
 		return value{v: d.lastBatches()}, nil
 	case "released", "expected":
 		if len(words) > 0 {
-			return value{}, fmt.Errorf("is of a run, not of %s", strings.Join(words, ", "))
+			return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
 		}
 		return d.releasesOf(name), nil
 	case "finish", "maps_done", "start", "response", "submit", "deadline":
-		// These metrics need the name of a job.
 		if len(words) != 1 {
-			return value{}, fmt.Errorf("is of one job: %s[run, job]", name)
+			return value{}, fmt.Errorf("needs one job: %s[run, job]", name)
 		}
 		j := d.job(words[0])
 		if j == nil {
 			return value{}, fmt.Errorf("no job %s", words[0])
 		}
-		// A job without a deadline has 0.
 		deadline := 0.0
 		if j.DeadlineS != nil {
 			deadline = *j.DeadlineS
@@ -57,19 +55,20 @@ func (d *done) metric(name string, words []string) (value, error) {
 		}[name])
 	case "utility", "utility_first", "utility_back":
 		if want := map[bool]int{true: 2, false: 1}[name == "utility"]; len(words) != want {
-			return value{}, fmt.Errorf("is of a job: %s[run, job], and utility of steps of %v", name, step)
+			return value{}, fmt.Errorf("needs a job: %s[run, job]; utility also needs steps of %v", name, step)
 		}
 		return d.utility(name, words[0], words[len(words)-1])
 	case "maps", "reduces":
 		if len(words) != 2 {
-			return value{}, fmt.Errorf("is of a pool and steps of %v, from 1: %s[run, pool, 4..7]", step, name)
+			return value{}, fmt.Errorf("needs a pool and steps of %v, from 1: %s[run, pool, 4..7]", step, name)
 		}
 		return d.steps(name, words[0], words[1])
 	}
 	return value{}, fmt.Errorf("no such metric")
 }
 
-// ofRun returns the metrics of whole runs by name. Times are seconds.
+// ofRun returns the metrics of whole runs by name. Times are in seconds. docs/workloads.md describes
+// them.
 func ofRun() map[string]func(d *done) float64 {
 	return map[string]func(d *done) float64{
 		"makespan":    func(d *done) float64 { return d.MakespanSeconds },
@@ -80,18 +79,18 @@ func ofRun() map[string]func(d *done) float64 {
 		"hoarding":    func(d *done) float64 { return d.HoardingSlotSeconds },
 		"lent":        func(d *done) float64 { return d.LentSlotSeconds },
 		"map_phase":   func(d *done) float64 { return d.mapsEnd.Seconds() },
-		// map_only, overlap and shuffle_only divide the run into the stages of [OMO21, Fig. 13].
+		// map_only, overlap and shuffle_only are the lengths of the stages of [OMO21, Fig. 13].
 		"map_only":     func(d *done) float64 { return min(d.firstReduce, d.mapsEnd).Seconds() },
 		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd-d.firstReduce).Seconds() },
 		"shuffle_only": func(d *done) float64 { return max(0, d.copiesEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
-		// concurrency is the mean number of maps that run on a tracker, over the whole run.
+		// concurrency is the number of maps that run on a tracker, as a mean over trackers and time.
 		"concurrency": func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
-		// These four are of the release rates of [OMO21, Fig. 7].
+		// These four are fields of Errors, for the release rates of [OMO21, Fig. 7].
 		"release_error":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Estimate },
 		"release_spread": func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Constant },
 		"release_gap":    func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Gap },
 		"release_after":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).After },
-		// spills is the number of spills of a map, spilled_bytes what all of them write.
+		// spills is the mean number of spills of a map. spilled_bytes is what all maps spill together.
 		"spills": func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.Spills }) },
 		"spilled_bytes": func(d *done) float64 {
 			return d.sum(func(j *report.JobReport) int64 { return j.Counters.SpilledBytes })
@@ -106,8 +105,8 @@ func ofRun() map[string]func(d *done) float64 {
 	}
 }
 
-// ofCores returns the metrics of cores and networks by name. Those of cores are shares of
-// all core-seconds, of the run or of its map phase. net is in bytes a second.
+// ofCores returns the metrics of cores and networks by name. Metrics of cores are shares of all
+// core-seconds: of the run, or of its map phase. net is in bytes a second.
 func ofCores() map[string]func(c *report.CPU) float64 {
 	return map[string]func(c *report.CPU) float64{
 		"user":       func(c *report.CPU) float64 { return c.Run.User },
@@ -122,10 +121,10 @@ func ofCores() map[string]func(c *report.CPU) float64 {
 	}
 }
 
-// inputs lists the metrics that say what the workload file says, and not what a run did.
+// inputs returns the metrics whose values come from the workload file and not from a run.
 func inputs() []string { return []string{"task_maps", "task_reduces", "submit", "deadline"} }
 
-// goalMet returns 1 for a job that ended by its deadline.
+// goalMet returns 1 if the job has a deadline and ended by it, else 0.
 func goalMet(j *report.JobReport) int64 {
 	if j.DeadlineS != nil && j.FinishS <= *j.DeadlineS {
 		return 1
@@ -133,7 +132,7 @@ func goalMet(j *report.JobReport) int64 {
 	return 0
 }
 
-// job returns a job of the run by its name; nil: there is none.
+// job returns the job of that name; nil: the run has none.
 func (d *done) job(name string) *report.JobReport {
 	for i := range d.Jobs {
 		if d.Jobs[i].Name == name {
@@ -143,7 +142,7 @@ func (d *done) job(name string) *report.JobReport {
 	return nil
 }
 
-// sum adds up a figure of all jobs.
+// sum returns the sum of a number over all jobs.
 func (d *done) sum(of func(j *report.JobReport) int64) (sum float64) {
 	for i := range d.Jobs {
 		sum += float64(of(&d.Jobs[i]))
@@ -151,16 +150,16 @@ func (d *done) sum(of func(j *report.JobReport) int64) (sum float64) {
 	return sum
 }
 
-// share returns a counter as a share of all maps that were started.
+// share returns the sum of a counter over all jobs, divided by the number of maps that were started.
 func (d *done) share(of func(c *report.Counters) int64) float64 {
 	return d.sum(func(j *report.JobReport) int64 { return of(&j.Counters) }) / d.sum(func(j *report.JobReport) int64 { return j.Counters.LaunchedMaps })
 }
 
-// step is the time step of [DHFS13, Fig. 5].
+// step is the length of a step of metrics over time, as in [DHFS13, Fig. 5].
 const step = 10 * time.Second
 
-// steps returns the running tasks of a pool at the start of each step. which is one
-// step (4), a range (4..7) or * for all; steps count from 1.
+// steps returns the number of running tasks of a pool at the start of each step. kind is maps or
+// reduces. which is a step (4), a range (4..7) or * for all steps. Steps count from 1.
 func (d *done) steps(kind, pool, which string) (v value, err error) {
 	k := trace.Map
 	if kind == "reduces" {
@@ -180,7 +179,8 @@ func (d *done) steps(kind, pool, which string) (v value, err error) {
 	return v, nil
 }
 
-// stepRange reads which steps are meant. The last one of * is that of the given second.
+// stepRange returns the first and the last step of which, as steps describes it. For * the last step
+// is the one that contains the time end, in seconds.
 func stepRange(which string, end float64) (first, last int, err error) {
 	first, last = 1, int(end/step.Seconds())+1
 	if which == "*" {
@@ -190,7 +190,6 @@ func stepRange(which string, end float64) (first, last int, err error) {
 	if !several {
 		to = from
 	}
-	// Both ends are steps, and both belong to the range.
 	if first, err = strconv.Atoi(from); err == nil {
 		last, err = strconv.Atoi(to)
 	}
@@ -200,9 +199,9 @@ func stepRange(which string, end float64) (first, last int, err error) {
 	return first, last, nil
 }
 
-// releasesOf returns a metric of [OMO21, Fig. 7] by windows of step: the containers that
-// were released, or those that OMO's monitor expected when the window began. x is the
-// seconds at which a window begins.
+// releasesOf returns a metric of [OMO21, Fig. 7] by windows of length step. If name is expected, it is
+// the number of containers that OMO's monitor expected at the beginning of a window. Otherwise it is
+// the number that was released in the window. x is the beginning of the window in seconds.
 func (d *done) releasesOf(name string) (v value) {
 	for _, w := range d.releases.Windows() {
 		n := float64(w.Released)
@@ -214,18 +213,17 @@ func (d *done) releasesOf(name string) (v value) {
 	return v
 }
 
-// Errors say how far the estimates of release rates are from the releases, as means over
-// the windows of a run. The first window does not count, because nothing can be expected
-// of it. All are in containers a window.
+// Errors has mean absolute errors of estimates of release rates over the windows of a run, in
+// containers per window. The first window does not count, because its monitor has seen no release.
 type Errors struct {
-	Estimate float64 // of the monitor's estimate
-	Constant float64 // of the mean of all windows, known when the run has ended
-	Gap      float64 // of the estimate, in windows that differ more than the mean difference from the one before
-	After    float64 // of the estimate, in the windows after these
+	Estimate float64 // error of the monitor's estimate
+	Constant float64 // error of a constant: the mean of all windows, which is known only afterwards
+	Gap      float64 // error of the estimate in windows after a gap: they differ from the window before by more than the mean difference
+	After    float64 // error of the estimate in the windows that follow those
 }
 
-// ErrorsOf compares estimates and releases of a run. A run of fewer than three windows has
-// no errors.
+// ErrorsOf returns the errors of the estimates in the windows of a run. All errors are 0 if there are
+// fewer than three windows.
 func ErrorsOf(windows []omo.Window) (e Errors) {
 	if len(windows) < 3 {
 		return e
@@ -238,7 +236,7 @@ func ErrorsOf(windows []omo.Window) (e Errors) {
 			change += math.Abs(float64(w.Released-windows[i-1].Released)) / float64(len(windows)-1)
 		}
 	}
-	gaps := 0.0
+	gaps := 0.0 // number of windows after a gap
 	for i, w := range windows {
 		wrong := math.Abs(w.Expected - float64(w.Released))
 		e.Estimate += wrong / float64(len(windows))
@@ -254,25 +252,26 @@ func ErrorsOf(windows []omo.Window) (e Errors) {
 	return e
 }
 
-// utilities are the utilities of the jobs of a run under ras, as its control cycles left
-// them [RAS11, Fig. 5 and 6(b)]. They rise with time.
+// utilities has the utilities of the jobs of a run under ras, after each control cycle [RAS11,
+// Fig. 5 and 6(b)]. The list of a job is in the order of time.
 type utilities map[slots.JobID][]judged
 
-// judged is the utility that a job has from an instant on.
+// judged is the utility of a job from a time on.
 type judged struct {
 	from    time.Duration
 	utility float64
 }
 
-// leastUtility stands for the utility of a job of which nothing is placed, which is minus
-// infinity. With one map and no reduce it is -2.
+// leastUtility stands for minus infinity: the utility of a job without a placed task. With one map
+// and no reduce placed the utility is -2.
 const leastUtility = -3
 
+// record adds the utility of a job after a control cycle.
 func (u utilities) record(now time.Duration, job slots.JobID, utility float64) {
 	u[job] = append(u[job], judged{now, math.Max(utility, leastUtility)})
 }
 
-// at returns the utility of a job at an instant; before its first cycle it is the least.
+// at returns the utility of a job at a time. Before its first control cycle it is leastUtility.
 func (u utilities) at(job slots.JobID, at time.Duration) float64 {
 	last := float64(leastUtility)
 	for _, j := range u[job] {
@@ -284,9 +283,11 @@ func (u utilities) at(job slots.JobID, at time.Duration) float64 {
 	return last
 }
 
-// utility returns a metric of a job's utility: utility itself at the starts of steps, which
-// are as in steps; utility_first, as the first task of it is placed; utility_back, the second
-// at which it is above 0 or at 0 again after it was below.
+// utility returns a metric of a job's utility, by name:
+//
+//	utility        the utility at the start of each step; which is as in steps
+//	utility_first  the utility when the first task of the job is placed
+//	utility_back   the time in seconds at which the utility is 0 or more again, after it was below 0
 func (d *done) utility(name, job, which string) (v value, err error) {
 	id := slots.JobID(-1)
 	for i := range d.Jobs {
@@ -307,7 +308,7 @@ func (d *done) utility(name, job, which string) (v value, err error) {
 		}
 		return v, err
 	}
-	below := false
+	below := false // the utility has been below 0
 	for _, j := range d.utilities[id] {
 		switch {
 		case name == "utility_first" && j.utility > leastUtility:
@@ -317,5 +318,6 @@ func (d *done) utility(name, job, which string) (v value, err error) {
 		}
 		below = below || j.utility < 0
 	}
+	// The utility never gets there, so the end of the run stands for the time.
 	return number(d.MakespanSeconds), nil
 }

@@ -2,8 +2,8 @@ package bench
 
 import "testing"
 
-// TestThePapersOwnArithmetic computes what the papers' figures say of each other:
-// percentages of tables, and figures that do not agree [OMO21, "table 6 arithmetic"].
+// TestThePapersOwnArithmetic computes percentages from the papers' own tables, and shows figures that
+// contradict each other [OMO21, "table 6 arithmetic"].
 func TestThePapersOwnArithmetic(t *testing.T) {
 	for text, want := range map[string]string{
 		// OMO, Table 7: against Fair-default, Fair-1, FRESH.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts a table where it belongs: standard input between the lines
-# <!-- NAME --> and <!-- /NAME --> of each file.
+# Replaces the text between the lines <!-- NAME --> and <!-- /NAME --> of each file with standard
+# input.
 #
 #   bench/peers.sh | bench/paste.sh peers README.md docs/performance.md
 #   bench/scaling.sh docs/scaling.tsv | bench/paste.sh scaling docs/performance.md

@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
-# Compares mrlocal with the tools it replaces: GNU sort, uniq and grep, mawk, ripgrep.
+# Compares mrlocal with the tools that it replaces: GNU sort, uniq and grep, mawk, ripgrep.
 #
 #   bench/peers.sh [-size SIZE] [-runs N] [-data DIR] [-only GLOB] [-judge] [-expect FILE] [-update FILE]
 #
-#   -size    of records and text each; 1GiB
-#   -runs    of peer and mrlocal, in turn; medians count; 5
-#   -data    use the files records and text and the directory tree in DIR, and
-#            leave out the rows of what is not there; without it all three are
-#            made, and removed at the end
-#            (mawk takes form feeds, carriage returns and vertical tabs for
-#            letters, so replace them before: tr '\f\r\v' '   ')
-#   -only    rows whose name the GLOB matches; names are in the first column
-#   -judge   exit 1 when a floor is missed; floors and aims are meant for 1 GiB
-#   -expect  print by how much each ratio differs from the one in FILE, and
-#            warn where a fifth of it is lost; exit 1 where half is
+#   -size    size of the records and of the text; 1GiB
+#   -runs    runs of peer and mrlocal, in turn, of which medians are taken; 5
+#   -data    directory with the files records and text and the directory tree;
+#            rows of missing ones are left out. Without -data the script makes
+#            all three, and removes them at the end. (For mawk, form feeds,
+#            carriage returns and vertical tabs are letters, so replace them in
+#            your own text: tr '\f\r\v' '   ')
+#   -only    only the rows whose name in the first column the GLOB matches
+#   -judge   exit 1 if a floor is missed; floors and aims are meant for 1 GiB
+#   -expect  print how much each ratio differs from the one in FILE, and warn
+#            if it is down by a fifth; exit 1 if it is down by half
 #   -update  write the ratios to FILE
 #
-# The answers are compared before anything is timed. Peers that are missing are
-# installed from Debian packages. Data and outputs lie in memory (/dev/shm,
-# where there is one): write-back is noise. The literals suit the data that is
-# made; for other text set RARE (a handful of hits), COMMON (many lines),
-# NOCASE (a literal, any case), FIVE (words, in one string) and TREE (for the
-# tree).
+# Answers are compared before times are measured. Missing peers are installed
+# from Debian packages. Data and outputs are in memory if there is /dev/shm,
+# because writing back to a disk makes times noisy. The literals suit the
+# generated data. For other text set RARE (a few hits), COMMON (many lines),
+# NOCASE (a literal, any case), FIVE (five words in one string) and TREE (for
+# the tree).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
@@ -39,11 +39,11 @@ while [ $# -gt 0 ]; do
 	-expect) expect=$2 && shift 2 ;;
 	-update) update=$2 && shift 2 ;;
 	-judge) judge=yes && shift ;;
-	*) die "what is $1? The first lines of bench/peers.sh say what it takes" ;;
+	*) die "unknown option $1; the first lines of bench/peers.sh list the options" ;;
 	esac
 done
 
-# Two cores, which the peers get by flags: on a larger machine everything stays on two.
+# On a larger machine everything runs on two cores. The peers get the number of threads by flags.
 if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $$ >/dev/null; fi
 need mawk mawk
 need rg ripgrep
@@ -52,8 +52,8 @@ need grep grep
 workdir
 missed=0 lost=0 warnings=() p=0 o=0 ratio=0
 
-# tree_of FILE DIR cuts the file into small ones in 100 directories: 20 KB on
-# average, most of them smaller, so that a GiB is some 50,000.
+# tree_of FILE DIR cuts a file into small files in 100 directories. They have 20 KB on average, and
+# most are smaller. A GiB becomes some 50,000 files.
 tree_of() {
 	mkdir -p "$2"
 	(cd "$2" && mkdir $(seq -f 'dir-%02.0f' 0 99))
@@ -75,18 +75,18 @@ cd "$data" && data=$PWD && cd - >/dev/null
 records=$data/records text=$data/text tree=$data/tree
 peer=$work/peer ours=$work/ours
 
-# row NAME WORK PEER FLOOR AIM NEEDS CHECK THEIRS OURS: one line of the table.
-# THEIRS and OURS are functions that write $peer and $ours, which CHECK
-# compares; NEEDS is the data they read.
+# row NAME WORK PEER FLOOR AIM NEEDS CHECK THEIRS OURS measures and prints one line of the table.
+# THEIRS and OURS are functions that write $peer and $ours, and CHECK compares these files. NEEDS is
+# the data that they read.
 row() {
 	local name=$1 work_name=$2 peer_name=$3 floor=$4 aim=$5 needs=$6 check=$7 theirs=$8 own=$9
 	# shellcheck disable=SC2053
 	[[ $name == $only && -e $needs ]] || return 0
-	$theirs && $own # warm, and for the check
+	$theirs && $own # for the check; it also warms the page cache
 	$check || { echo "peers.sh: $name: the answers differ" >&2; exit 1; }
 	measure "$theirs" "$own"
 	if [ -n "$expect" ] && [ "$(change "$name")" -le -20 ]; then
-		measure "$theirs" "$own" # once more: it may have been the machine
+		measure "$theirs" "$own" # again, because the machine may have been busy
 	fi
 	rm -f "$peer" "$ours"
 	verdict "$name" "$work_name" "$peer_name" "$floor" "$aim"
@@ -97,7 +97,7 @@ measure() {
 	local i
 	: >"$work/p.times" && : >"$work/o.times"
 	for ((i = 0; i < runs; i++)); do
-		rm -f "$peer" "$ours" # nobody pays for what the last run left
+		rm -f "$peer" "$ours" # so that no run has to remove the output of the one before
 		micros "$1" >>"$work/p.times"
 		rm -f "$peer"
 		micros "$2" >>"$work/o.times"
@@ -106,13 +106,13 @@ measure() {
 	ratio=$(awk -v p="$p" -v o="$o" 'BEGIN { printf "%.3f", p / o }')
 }
 
-# change NAME prints by how much $ratio differs from what is expected, in %.
+# change NAME prints how much $ratio differs from the expected one, in %.
 change() {
 	awk -v n="$1" -v r="$ratio" '$1 == n && $2 > 0 { c = (r / $2 - 1) * 100 } END { printf "%+.0f", c }' "$expect"
 }
 
-# verdict NAME WORK PEER FLOOR AIM prints the line, and keeps what -judge,
-# -expect and -update ask for.
+# verdict NAME WORK PEER FLOOR AIM prints the line, and stores the results for -judge, -expect and
+# -update.
 verdict() {
 	local name=$1 met line change
 	met=$(awk -v r="$ratio" -v f="$4" -v a="$5" 'BEGIN { print (r >= a ? "aim" : r >= f ? "floor" : "MISSED") }')
@@ -148,9 +148,9 @@ our_uniq() { "$work/mrlocal" count --tmp "$work" "$text" -o "$ours"; }
 gnu_field() { cut -d' ' -f1 "$text" | sort -S 128M --parallel=2 -T "$work" | uniq -c >"$peer"; }
 our_field() { "$work/mrlocal" count --tmp "$work" -d' ' -f1 "$text" -o "$ours"; }
 
-# With -c neither prints the name of an only file; of 0 ripgrep prints nothing.
+# With -c and one file neither prints a name. For a count of 0 ripgrep prints nothing.
 same_count() { if [ -s "$peer" ]; then cmp "$peer" "$ours"; else [ "$(cat "$ours")" = 0 ]; fi; }
-flags=() pattern=() # of the row
+flags=() pattern=() # of the current row
 rg_c() { rg -j2 --no-unicode -c "${flags[@]}" "${pattern[@]}" "$text" >"$peer" || [ $? = 1 ]; }
 our_c() { mr grep -c "${flags[@]}" "${pattern[@]}" "$text" >"$ours" || [ $? = 1 ]; }
 rg_tree() { rg -j2 -uuu -a -n "${pattern[@]}" "$tree" >"$peer" || [ $? = 1 ]; }
@@ -164,7 +164,7 @@ grep_row() { # NAME WORK FLOOR AIM
 	row "$1" "grep -c: $2" 'rg -j2 --no-unicode -c' "$3" "$4" "$text" same_count rg_c our_c
 }
 
-# small: wordcount, sort and grep of 10 KB, the slowest of the three.
+# small_row measures wordcount, sort and grep of 10 KB, and prints a line for the slowest of them.
 small_row() {
 	local most=0 m job from=$text
 	[[ small == $only ]] || return 0 # shellcheck disable=SC2053
@@ -192,7 +192,7 @@ about="Medians of $runs runs in turn on $(nproc) cores. Commit $(git rev-parse -
 [ ! -e "$text" ] || about+=" Text: $(mib "$text")."
 if [ -e "$tree" ]; then
 	about+=" Tree: $(find -L "$tree" -type f | wc -l) files."
-	find -L "$tree" -type f -print0 | xargs -0 cat >/dev/null # in memory before anything is timed
+	find -L "$tree" -type f -print0 | xargs -0 cat >/dev/null # puts the tree into the page cache
 fi
 echo "$about"
 echo "Ratio: the peer's time divided by ours; above 1 mrlocal is faster."
@@ -224,5 +224,5 @@ small_row
 
 [ -z "$update" ] || mv "$work/update" "$update"
 [ ${#warnings[@]} = 0 ] || { echo && printf 'WARNING: %s\n' "${warnings[@]}"; }
-[ "$lost" = 0 ] || { echo "peers.sh: half of a ratio is lost" >&2; exit 1; }
+[ "$lost" = 0 ] || { echo "peers.sh: a ratio is down by half" >&2; exit 1; }
 [ -z "$judge" ] || [ "$missed" = 0 ] || { echo "peers.sh: a floor is missed" >&2; exit 1; }

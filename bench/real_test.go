@@ -17,10 +17,9 @@ import (
 	"mrlocal/workload"
 )
 
-// forReal runs a workload file in the engine. Each task sleeps for the time that the
-// simulator draws for it, divided by faster; so slots, copies and slow trackers are
-// real, and the time of a task is known. The memory is an account, of which sleeping
-// tasks touch next to nothing.
+// forReal runs a workload file in the engine. Each task sleeps for the time that the simulator draws
+// for it, divided by faster. So slots, copies and slow trackers are real, and the times of tasks are
+// known. The memory budget is only an account here, because sleeping tasks use almost no memory.
 func forReal(tb testing.TB, f *workload.File, faster int64, sched string, o policy.Options, sinks ...trace.Sink) *report.Report {
 	tb.Helper()
 	p, err := registry.New(sched, o)
@@ -56,7 +55,7 @@ func forReal(tb testing.TB, f *workload.File, faster int64, sched string, o poli
 	return r
 }
 
-// sepbShares are those of bench/workloads/sepb.yaml.
+// sepbShares returns the shares of checked jobs in bench/workloads/sepb.yaml.
 func sepbShares() []slots.PPM {
 	return []slots.PPM{0, slots.One / 20, slots.One / 10, slots.One / 5, slots.One / 2, slots.One}
 }

@@ -17,12 +17,13 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
-// Times of replicas are divided by these. With 1024 the tasks of Fig. 6 take 2.4 to 20 ms, and
-// what the engine spends on each of them hides the gain
+// Times of replicas are divided by these numbers. Divided by 1024, the tasks of Fig. 6 take 2.4 to
+// 20 ms. Then the time that the engine spends on each task hides the gain
 // (docs/adr/0028-replicas-of-times-at-1-128.md).
 const (
 	replica = 128  // 10 s become 78 ms
@@ -31,8 +32,8 @@ const (
 
 var faster = flag.Int64("faster", 0, "divide the times of replicas by this; 0: by 128, of Fig. 7 of OMO by 1024")
 
-// steps counts the running maps and reduces of each pool at the starts of steps
-// [DHFS13, Fig. 5]. What ends just then is not counted, what starts then is.
+// steps counts the running maps and reduces of each pool at the starts of steps [DHFS13, Fig. 5].
+// A task that ends at that time does not count, and a task that starts then does.
 type steps struct {
 	step  time.Duration
 	pool  map[int32]string
@@ -71,7 +72,7 @@ func (s *steps) Record(of *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// at returns the running tasks of a pool at the start of a step, which count from 1.
+// at returns the numbers of running tasks of a pool at the start of a step. Steps count from 1.
 func (s *steps) at(step int, pool string) [trace.Kinds]int {
 	if step > len(s.taken) {
 		return [trace.Kinds]int{}
@@ -97,9 +98,9 @@ func simulated(tb testing.TB, f *workload.File, sched string, o policy.Options, 
 	return r
 }
 
-// TestFig5ForReal: in the engine, on a clock of its own, the pools of [DHFS13, Fig. 5] have
-// the same plateaus as in the simulator: 54 and 54 maps at first; then under PI 18 reduces
-// beside 90 maps, under PD 54 and 54 tasks.
+// TestFig5ForReal runs [DHFS13, Fig. 5] in the engine, on a clock of its own. The pools have the same
+// plateaus as in the simulator: 54 and 54 maps at first. Then PI runs 18 reduces beside 90 maps, and
+// PD 54 and 54 tasks.
 func TestFig5ForReal(t *testing.T) {
 	f := load(t, "fig5.yaml")
 	for _, sched := range []string{"pi-dhfs", "pd-dhfs"} {
@@ -116,9 +117,9 @@ func TestFig5ForReal(t *testing.T) {
 	}
 }
 
-// TestFig4ForReal: in the engine, on a clock of its own, single jobs and five jobs of [DHFS13,
-// Fig. 4] take the simulator's time. One job takes that of the formula of section IV-B:
-// waves of maps and of reduces, on slots that are typed or lent.
+// TestFig4ForReal runs single jobs and five jobs of [DHFS13, Fig. 4] in the engine, on a clock of its
+// own. They take the same time as in the simulator. One job takes the time of the formula of section
+// IV-B: waves of maps and of reduces, on slots that are typed or lent.
 func TestFig4ForReal(t *testing.T) {
 	formula := map[string][2]float64{"J01": {2*20 + 2*24, 2*20 + 1*24}, "J02": {4*20 + 12*2.5, 3*20 + 2*2.5}} // 160 + 30 and 320 + 200 tasks
 	all := []string{"fair", "pi-dhfs", "pd-dhfs"}
@@ -140,8 +141,8 @@ func TestFig4ForReal(t *testing.T) {
 	}
 }
 
-// TestFig6ForReal: in the engine, on a clock of its own, the gain of borrowing is that of
-// the simulator for each share [DHFS13, Fig. 6].
+// TestFig6ForReal runs [DHFS13, Fig. 6] in the engine, on a clock of its own. For each share the gain
+// of borrowing is the same as in the simulator.
 func TestFig6ForReal(t *testing.T) {
 	f := only(t, "fig4.yaml", "J02")
 	for _, share := range []ppm.Share{0, ppm.One / 2, ppm.One} {
@@ -207,10 +208,10 @@ func BenchmarkFig5(b *testing.B) {
 	}
 }
 
-// BenchmarkFig6 runs the sort of [DHFS13, Fig. 6] for real, with times divided by 128 and
-// 108 slots whose tasks sleep, in the four series of the paper. It reports medians of gains
-// against no borrowing. With -judge it fails unless PecM from 0 to 100 at PecR 0 gains
-// within five points of the simulated 29.4 %.
+// BenchmarkFig6 runs the sort of [DHFS13, Fig. 6] for real, in the four series of the paper. Times are
+// divided by 128, and the tasks on 108 slots sleep. It reports medians of gains against no borrowing.
+// With -judge it fails unless the gain of PecM from 0 to 100 at PecR 0 is within five points of the
+// simulated 29.4 %.
 func BenchmarkFig6(b *testing.B) {
 	f := only(b, "fig4.yaml", "J02")
 	series := map[string][2]ppm.Share{"PecM": {0, 0}, "PecM-PecR100": {0, ppm.One}, "PecR": {0, 0}, "PecR-PecM100": {ppm.One, 0}}
@@ -244,9 +245,9 @@ func BenchmarkFig6(b *testing.B) {
 	}
 }
 
-// TestReleasesAreEstimatedForReal is [OMO21, Fig. 7] in the engine, on a clock of its own:
-// set A under the fair scheduler, windows of 10 s. The estimate is closer to what is released
-// than the mean of the whole run is, and it catches up after big gaps.
+// TestReleasesAreEstimatedForReal runs [OMO21, Fig. 7] in the engine, on a clock of its own: set A
+// under the fair scheduler, with windows of 10 s. The error of the estimate is smaller than that of
+// the mean of the whole run, and it falls again after big gaps.
 func TestReleasesAreEstimatedForReal(t *testing.T) {
 	f := load(t, "omo-a.yaml")
 	watch := omo.NewReleases(10 * time.Second)
@@ -257,8 +258,8 @@ func TestReleasesAreEstimatedForReal(t *testing.T) {
 	}
 }
 
-// BenchmarkReleases is the same on the machine's clock, with times divided by 1024: windows
-// of 9.8 ms. It reports errors in containers a window.
+// BenchmarkReleases does the same on the machine's clock, with times divided by 1024: windows of
+// 9.8 ms. It reports errors in containers per window.
 func BenchmarkReleases(b *testing.B) {
 	f, err := bench.LoadWorkload("omo-a.yaml")
 	if err != nil {
@@ -279,8 +280,8 @@ func BenchmarkReleases(b *testing.B) {
 	}
 }
 
-// TestLastBatchesForReal is [OMO21, Fig. 8] in the engine, on a clock of its own: of set A's
-// jobs more maps end within 10 s of the last one under OMO than under fair at slowstart 0.05.
+// TestLastBatchesForReal runs [OMO21, Fig. 8] in the engine, on a clock of its own, with set A. Under
+// OMO more maps of a job end within 10 s of its last map than under fair at slowstart 0.05.
 func TestLastBatchesForReal(t *testing.T) {
 	f := load(t, "omo-a.yaml")
 	early := slots.One / 20
@@ -313,8 +314,8 @@ func (m mapEnds) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// mostOnTracker counts the attempts that run on a tracker at the same time, and keeps the
-// most that there were on any.
+// mostOnTracker counts the attempts that run on each tracker at the same time. It keeps the largest
+// count of any tracker.
 type mostOnTracker struct {
 	trackers []int32 // by slot
 	running  map[int32]int
@@ -342,14 +343,14 @@ func (m *mostOnTracker) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// TestContainersOfResourcesForReal: a node has 8 cores and 64 GB. In the engine as in the
-// simulator it runs four tasks of 2 cores and 8 GB, or two of 24 GB [OMO21, section IV-A].
+// TestContainersOfResourcesForReal has a node with 8 cores and 64 GB. In the engine as in the simulator
+// the node runs four tasks of 2 cores and 8 GB, or two of 24 GB [OMO21, section IV-A].
 func TestContainersOfResourcesForReal(t *testing.T) {
 	for job, want := range map[string]int{"ask8gb-1": 4, "ask24gb-1": 2} {
 		f := only(t, "omo-yarn.yaml", job)
 		for _, sched := range []string{"yarn", "omo"} {
 			o := policy.DefaultOptions()
-			o.Containers = policy.ContainersOfResources
+			o.Containers = yarn.OfResources
 			var real, model mostOnTracker
 			simulated(t, f, sched, o, &model)
 			synctest.Test(t, func(t *testing.T) { forReal(t, f, 1, sched, o, &real) })
@@ -360,9 +361,9 @@ func TestContainersOfResourcesForReal(t *testing.T) {
 	}
 }
 
-// TestRASForReal runs the jobs of [RAS11, Table 1] in the engine, on a clock of its own, with
-// tasks that sleep: RAS has the makespan of the simulator, where tasks do not share a tracker
-// either.
+// TestRASForReal runs the jobs of [RAS11, Table 1] in the engine, on a clock of its own, with tasks
+// that sleep. RAS has the same makespan as in the simulator, in which tasks do not slow each other
+// down either.
 func TestRASForReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of tasks")

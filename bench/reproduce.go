@@ -12,22 +12,20 @@ import (
 	"mrlocal/workload"
 )
 
-// Experiment is an experiment of a paper, ready to run.
+// Experiment is an experiment of a paper that is checked and can run.
 type Experiment struct {
 	*workload.Experiment
 
-	// trials are the runs for one seed. runs is the store of all experiments of one list; it
-	// keeps the results that several need.
 	file   *workload.File
-	trials []trial
-	runs   *runs
+	trials []trial // the runs for one seed
+	runs   *runs   // results that several experiments of a list need
 }
 
-// All lists the experiments of the files in bench/workloads, in the files' order. It
-// fails where a file cannot be parsed, or names a flag or a policy that there is not.
+// All returns the experiments of all embedded workload files, in the order of Workloads. It fails if
+// a file is not valid, or an experiment names an unknown flag or policy. The experiments share the
+// results of equal runs, so they must run one after the other.
 func All() ([]*Experiment, error) {
 	var all []*Experiment
-	// Experiments of different files may have runs in common, so all share one store.
 	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
 	for _, name := range Workloads() {
 		f, err := LoadWorkload(name)
@@ -43,8 +41,8 @@ func All() ([]*Experiment, error) {
 	return all, nil
 }
 
-// Of lists the experiments of a workload file, which All need not list. It fails as All
-// does, and if the file has none.
+// Of returns the experiments of a workload file, which need not be an embedded one. It fails as All
+// does, and if the file has no experiments.
 func Of(f *workload.File) ([]*Experiment, error) {
 	if len(f.Experiments) == 0 {
 		return nil, errs.Inputf(f.Name, "has no experiments; docs/workloads.md describes them")
@@ -52,10 +50,10 @@ func Of(f *workload.File) ([]*Experiment, error) {
 	return experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
 }
 
-// File returns the path of e's workload file below the repository.
+// File returns the name of e's workload file. For an embedded file it is the path in the repository.
 func (e *Experiment) File() string { return e.file.Name }
 
-// experiments returns the experiments of f, with runs that they share with others.
+// experiments returns the experiments of f. shared keeps the results of their runs.
 func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 	var all []*Experiment
 	for i := range f.Experiments {
@@ -64,7 +62,6 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 		}
 		e := &Experiment{Experiment: &f.Experiments[i], file: f, runs: shared}
 		for t := range e.Runs {
-			// Flags of the experiment apply to all of its runs.
 			trials, err := expand(f, e.With, &e.Runs[t], &workload.Trial{})
 			if err != nil {
 				return nil, err
@@ -72,14 +69,14 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 			e.trials = append(e.trials, trials...)
 		}
 		all = append(all, e)
-		// Every run is announced before the first one is made. So a result can be dropped after
-		// its last use.
+		// The store counts every use of a run in advance, so that it drops a result after the last.
 		shared.expect(e)
 	}
 	return all, nil
 }
 
-// checkFigures checks the bands of an experiment, and that a figure is found by its words.
+// checkFigures checks the bands of an experiment's figures, and that no two figures have the same
+// words.
 func checkFigures(f *workload.File, e *workload.Experiment) error {
 	seen := map[string]bool{}
 	for i := range e.Figures {
@@ -95,8 +92,8 @@ func checkFigures(f *workload.File, e *workload.Experiment) error {
 	return nil
 }
 
-// Named returns the experiments with these names, or all where names is empty. An
-// unknown name is wrong usage, answered with the nearest name.
+// Named returns the experiments with these names, in the order of names; all, if names is empty. It
+// fails with errs.BadOptions for an unknown name.
 func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -104,7 +101,6 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	var known []string
 	of := map[string]*Experiment{}
 	for _, e := range all {
-		// The nearest name is sought among all experiments of the list.
 		known = append(known, e.Name)
 		of[e.Name] = e
 	}
@@ -125,24 +121,24 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 // Result is an experiment with the verdicts on its figures.
 type Result struct {
 	*Experiment
-	Lines []Line
-	seeds int // number of seeds that were run
-	first seed
-	reads [][]float64 // by reading and seed
+	Lines []Line      // by figure
+	seeds int         // number of seeds that were run
+	first seed        // the runs of the first seed, for tables and charts
+	reads [][]float64 // values of readings, by reading and seed
 }
 
-// seed holds the runs of an experiment with one seed, and the metrics that its figures
-// took from them.
+// seed has the runs of an experiment with one seed, and the metrics that expressions have read of
+// them.
 type seed struct {
 	trials []trial
 	done   []*done               // by trial
-	make   func(trial int) error // makes a run when it is needed; nil: all are made
-	taken  map[string]value      // by metric and words
+	make   func(trial int) error // makes the run of a trial when it is needed; nil: all runs are made
+	taken  map[string]value      // metrics by key; nil: they are not kept
 }
 
-// Run makes the runs of e, one after the other, and judges its figures by all seeds of the
-// file. A value of most above 0 bounds the number of runs. Run fails where ctx ends, a run
-// fails or a figure's expression is wrong.
+// Run makes the runs of e, one after the other, and judges its figures by all seeds of the file. If
+// most is above 0, it uses only the first most seeds. Run fails if ctx ends, a run fails, or an
+// expression is wrong. The Result belongs to the caller.
 func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
 	r := &Result{Experiment: e, reads: make([][]float64, len(e.Readings))}
 	seeds := max(e.Seeds, 1)
@@ -150,12 +146,11 @@ func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
 		seeds = min(seeds, most)
 	}
 	r.seeds = seeds
-	// taken has the metrics of each seed, worth the results of each figure by seed.
-	var taken []map[string]value
-	worth := make([][]relation, len(r.Figures))
+	var taken []map[string]value // metrics by seed
+	results := make([][]relation, len(r.Figures))
 	for n := range seeds {
 		s := seed{trials: e.trials, taken: map[string]value{}}
-		// t is a copy, so a seed does not stay in the trial.
+		// t is a copy of the trial, so setSeed does not change e.trials.
 		for _, t := range e.trials {
 			e.setSeed(&t, n)
 			d, err := e.runs.of(ctx, &t)
@@ -164,47 +159,45 @@ func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
 			}
 			s.done = append(s.done, d)
 		}
-		if err := r.evaluate(&s, worth); err != nil {
+		if err := r.evaluate(&s, results); err != nil {
 			return nil, err
 		}
 		taken = append(taken, s.taken)
-		// The charts and tables of runs show the first seed only, so the results of the others
-		// are dropped.
+		// Only the first seed is in charts and tables of runs. Dropping the others saves memory.
 		if n == 0 {
 			r.first = s
 		}
 	}
-	return r, r.judge(worth, taken)
+	return r, r.judge(results, taken)
 }
 
-// setSeed gives a run its n-th seed, from 0. In an experiment without seeds the run
-// keeps the seed of its flags.
+// setSeed sets the seed of a run to n+1. In an experiment without seeds, the run keeps the seed of
+// its flags.
 func (e *Experiment) setSeed(t *trial, n int) {
 	if e.Seeds > 0 {
 		t.sim.Seed = uint64(n + 1)
 	}
 }
 
-// evaluate appends the results of all figures by the runs of one seed to worth, and those
-// of all readings to r.reads.
-func (r *Result) evaluate(s *seed, worth [][]relation) error {
+// evaluate computes all figures and readings from the runs of one seed. It appends the results to
+// results, by figure, and to r.reads, by reading.
+func (r *Result) evaluate(s *seed, results [][]relation) error {
 	for i := range r.Figures {
 		f := &r.Figures[i]
 		if f.Ours == "" {
 			continue
 		}
 		ours, err := evaluate(f.Ours, s.look)
-		// A mistake in a figure has the place of the figure in the file.
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
 		}
-		worth[i] = append(worth[i], ours)
+		results[i] = append(results[i], ours)
 	}
 	for i := range r.Readings {
 		f := &r.Readings[i]
 		ours, err := evaluate(f.Ours, s.look)
 		if err == nil && len(ours.signs) > 0 {
-			err = errors.New("a reading is a number; what the paper says goes to figures")
+			err = errors.New("a reading is a number; a comparison belongs to figures")
 		}
 		var n float64
 		if err == nil {
@@ -218,7 +211,8 @@ func (r *Result) evaluate(s *seed, worth [][]relation) error {
 	return nil
 }
 
-// reading returns a reading with its unit, and its 95 % interval; "" with one seed.
+// reading returns the mean of reading i over the seeds, with its unit. within is its 95 % interval;
+// "": there is only one seed.
 func (r *Result) reading(i int) (ours, within string) {
 	in, unit := stats.IntervalOf(r.reads[i]), r.Readings[i].Unit
 	by := 1.0
@@ -234,13 +228,16 @@ func (r *Result) reading(i int) (ours, within string) {
 	return short(in.Mean*by) + unit, within
 }
 
-// judge judges all figures by their results with all seeds.
-func (r *Result) judge(worth [][]relation, taken []map[string]value) error {
+// judge appends a Line for each figure to r.Lines. results has the results by figure and seed, and
+// taken the metrics by seed.
+func (r *Result) judge(results [][]relation, taken []map[string]value) error {
 	for i := range r.Figures {
 		f := &r.Figures[i]
 		mean, computed := relation{}, false
 		if f.Ours != "" {
 			var err error
+			// This evaluates the expression once more, now with the means over the seeds. It also finds
+			// out whether any metric comes from a run.
 			mean, err = evaluate(f.Ours, func(metric string, words []string) (value, error) {
 				computed = computed || !slices.Contains(inputs(), metric)
 				return meanOf(taken, key(metric, words)), nil
@@ -249,7 +246,7 @@ func (r *Result) judge(worth [][]relation, taken []map[string]value) error {
 				return r.file.Errorf(f.Pos, f.What, "%v", err)
 			}
 		}
-		l, err := judge(f, worth[i], &mean, computed)
+		l, err := judge(f, results[i], &mean, computed)
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
 		}
@@ -260,11 +257,11 @@ func (r *Result) judge(worth [][]relation, taken []map[string]value) error {
 	return nil
 }
 
-// key names a metric with its words.
+// key returns the key of a metric in seed.taken: its text in an expression.
 func key(metric string, words []string) string { return metric + "[" + strings.Join(words, ",") + "]" }
 
-// meanOf returns the mean of a metric over seeds, number by number. If the seeds have
-// different counts of numbers, such as steps of runs, it returns those of the first seed.
+// meanOf returns the mean of a metric over seeds, number by number. If the seeds have different
+// counts of numbers, such as steps of a run, it returns the numbers of the first seed.
 func meanOf(taken []map[string]value, key string) value {
 	first := taken[0][key]
 	mean := value{v: make([]float64, len(first.v)), x: first.x}
@@ -280,16 +277,15 @@ func meanOf(taken []map[string]value, key string) value {
 	return mean
 }
 
-// look returns a metric of all runs that the first word matches, such as fair-*. The
-// other words are arguments of the metric.
+// look returns the numbers of a metric for all runs whose names match the first word, such as fair-*.
+// The other words are arguments of the metric. It is a lookup.
 func (s *seed) look(metric string, words []string) (all value, err error) {
 	for i := range s.trials {
 		t := &s.trials[i]
-		// The runs keep the order of the file, and so do the numbers of the result.
 		if !t.matches(words[0]) {
 			continue
 		}
-		if s.make != nil && s.done[i] == nil {
+		if s.make != nil && s.done[i] == nil { // only Isolate makes runs this late
 			if err := s.make(i); err != nil {
 				return value{}, err
 			}
@@ -300,7 +296,7 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 		}
 		all.v = append(all.v, v.v...)
 		switch {
-		// Steps of a run have their own values of x. Otherwise x is the value of the swept flag.
+		// Steps of a run have their own x. Otherwise x is the value of the swept flag.
 		case v.x != nil:
 			all.x = append(all.x, v.x...)
 		case len(v.v) == 1:
@@ -310,7 +306,7 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 	if len(all.v) == 0 {
 		return value{}, fmt.Errorf("no run is called %s", words[0])
 	}
-	// Some numbers have no x, so the list as a whole has none.
+	// If some numbers have no x, x means nothing for the others either.
 	if len(all.x) != len(all.v) {
 		all.x = nil
 	}

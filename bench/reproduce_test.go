@@ -30,9 +30,8 @@ import (
 // seeds of the files.
 const fewSeeds = 3
 
-// results are those of all experiments, which are run once. In a checked build,
-// where each decision is checked and that takes minutes, they are left out: the
-// policies' own tests check them.
+// results returns the results of all experiments, which are run once. It skips the test in a checked
+// build: there the runs would take minutes, and the tests of the policies check all decisions.
 func results(t *testing.T) []*bench.Result {
 	t.Helper()
 	if invariant.Enabled {
@@ -57,7 +56,7 @@ var once = sync.OnceValues(func() (all []*bench.Result, err error) {
 	return all, err
 })
 
-// written returns the figures that the document was written with.
+// written returns the figures in the document's file of figures.
 func written(t *testing.T) (lines []bench.Line) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "docs", filepath.FromSlash(bench.FiguresFile)))
@@ -70,13 +69,12 @@ func written(t *testing.T) (lines []bench.Line) {
 	return lines
 }
 
-// readings finds the tables of readings in the document, firstCells the first cells of a table.
+// readings matches the tables of readings in the document, and firstCells the first cells of a table.
 var readings, firstCells = regexp.MustCompile(`(?m)^\| reading;.*\n(\|.*\n)+`), regexp.MustCompile(`(?m)^\| [^|]+`)
 
-// TestTheDocumentIsTheCommandsOutput: mrlocal reproduce --write renews docs/reproduction.md
-// where something has changed. Deterministic figures, tables of runs and charts must be those
-// of the document. What random figures are with all seeds is taken from the document's own
-// file of figures; .ci/full writes it anew.
+// TestTheDocumentIsTheCommandsOutput checks that docs/reproduction.md is up to date. Deterministic
+// figures, tables of runs and charts must be those of the document. Random figures need all seeds,
+// so they are taken from the document's own file of figures; .ci/full writes it anew.
 func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 	const renew = "mrlocal reproduce --write renews the document"
 	all, lines := results(t), written(t)
@@ -87,14 +85,14 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 		}
 		for i := range r.Lines {
 			got, want := r.Lines[i], lines[i]
-			// TestIsolatedCausesAreThoseOfTheDocument makes changes again, for some of the figures.
+			// TestIsolatedCausesAreThoseOfTheDocument makes the changes of some figures again.
 			if got.Isolated = want.Isolated; got.Isolated != "" && got.Open() {
 				got.Reason = strings.TrimSpace(got.Reason + " " + got.Isolated)
 			}
 			if want.Seeds != max(1, r.Seeds) && got.Ours != "" {
 				t.Errorf("%s: %s: %d seeds in the document, not %d: %s", r.Name, got.What, want.Seeds, r.Seeds, renew)
 			}
-			// What hangs on the seeds.
+			// These values depend on the seeds.
 			if r.Seeds > 1 {
 				got.Ours, got.Shown, got.Verdict, got.Direction, got.Seeds, got.CILow, got.CIHigh, got.Reason =
 					want.Ours, want.Shown, want.Verdict, want.Direction, want.Seeds, want.CILow, want.CIHigh, want.Reason
@@ -119,8 +117,7 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Readings hang on the seeds, too: those of the document stand for ours where they have the
-	// same words.
+	// Readings depend on the seeds, too. A table with the same words is taken from the document.
 	there, ours := readings.FindAll(document, -1), 0
 	files["reproduction.md"] = readings.ReplaceAllFunc(files["reproduction.md"], func(got []byte) []byte {
 		if ours++; ours > len(there) || !slices.Equal(firstCells.FindAllString(string(got), -1), firstCells.FindAllString(string(there[ours-1]), -1)) {
@@ -137,8 +134,8 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 	}
 }
 
-// TestWhatIsOpenHasAReason: each figure outside its band, and each comparison that does not
-// hold, says why; no other one does.
+// TestWhatIsOpenHasAReason checks that each figure outside of its band, and each false comparison,
+// has a reason, and no other figure.
 func TestWhatIsOpenHasAReason(t *testing.T) {
 	for _, l := range written(t) {
 		switch {
@@ -154,8 +151,8 @@ func TestWhatIsOpenHasAReason(t *testing.T) {
 	}
 }
 
-// TestIsolatedCausesAreThoseOfTheDocument makes the changes of some experiments again, each
-// alone: what comes out is what the document says.
+// TestIsolatedCausesAreThoseOfTheDocument makes each change of some experiments again, and compares
+// the results with the document.
 func TestIsolatedCausesAreThoseOfTheDocument(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("takes too long with every decision checked")
@@ -192,7 +189,7 @@ func TestIsolatedCausesAreThoseOfTheDocument(t *testing.T) {
 	}
 }
 
-// TestAChangeIsMadeAlone: each key of a change does what it says, and a change of nothing is
+// TestAChangeIsMadeAlone checks the effect of each key of a change. A change that changes nothing is
 // an error with its place.
 func TestAChangeIsMadeAlone(t *testing.T) {
 	const file = `cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}
@@ -286,8 +283,8 @@ experiments:
 	}
 }
 
-// TestReadingsHaveNoVerdict: of a reading the paper has no figure, so no format for programs
-// lists it; the document and the terminal show the mean with its interval.
+// TestReadingsHaveNoVerdict checks that the formats for programs have no readings, because the paper
+// has no figure for them. The document and the terminal show their mean with its interval.
 func TestReadingsHaveNoVerdict(t *testing.T) {
 	run := func(ours string) (*bench.Result, error) {
 		f, err := workload.Parse("e.yaml", fmt.Appendf(nil, `
@@ -325,7 +322,7 @@ experiments:
 	if len(r.Lines) > 0 || bytes.Contains(bench.CSV([]*bench.Result{r}), []byte("save")) || strings.Contains(bench.Summary([]*bench.Result{r}), "1 figure") {
 		t.Errorf("a reading is listed as a figure: %s", bench.CSV([]*bench.Result{r}))
 	}
-	if _, err := run("makespan[two] < makespan[one]"); err == nil || err.Error() != "e.yaml:9:16: two slots save: a reading is a number; what the paper says goes to figures" {
+	if _, err := run("makespan[two] < makespan[one]"); err == nil || err.Error() != "e.yaml:9:16: two slots save: a reading is a number; a comparison belongs to figures" {
 		t.Error(err)
 	}
 }
@@ -358,7 +355,7 @@ func TestTheFormatsHaveAllFigures(t *testing.T) {
 			case name == "fitted":
 				want = map[string]string{"true": "yes", "false": "no"}[want]
 			}
-			// A program that reads JSON drops the zeros behind a number.
+			// A decoder of JSON drops the zeros at the end of a number.
 			number, err := strconv.ParseFloat(cell, 64)
 			if got := fmt.Sprint(number); cell != want && (err != nil || got != want) {
 				t.Errorf("%s: %s is %q as CSV and %q as JSON", record[1], name, cell, want)
@@ -371,7 +368,7 @@ func TestTheFormatsHaveAllFigures(t *testing.T) {
 		if n, err := strconv.ParseFloat(ours, 64); err == nil && verdict == "inside" {
 			from, _ := strconv.ParseFloat(low, 64)
 			to, _ := strconv.ParseFloat(high, 64)
-			// ours is rounded, the band is not.
+			// Ours is rounded, and the band is not.
 			if margin := 0.06 * max(1, math.Abs(n)/100); n < from-margin || n > to+margin || low == "" {
 				t.Errorf("%s: %s: %s is not inside %s to %s", record[0], record[1], ours, low, high)
 			}
@@ -401,9 +398,9 @@ func TestEachClaimHasFigures(t *testing.T) {
 	}
 }
 
-// TestDynamicSplitUsesProcessorsMoreAndWaitsLess is the half of
-// [Split11, "cpu up and wait down"] that is about processors: over the whole macrobenchmark
-// they compute more, and in the map phase of the microbenchmark they wait less for disks.
+// TestDynamicSplitUsesProcessorsMoreAndWaitsLess checks the part about processors of
+// [Split11, "cpu up and wait down"]. Over the whole macrobenchmark they compute more. In the map
+// phase of the microbenchmark they wait less for disks.
 func TestDynamicSplitUsesProcessorsMoreAndWaitsLess(t *testing.T) {
 	found := 0
 	for _, l := range written(t) {
@@ -420,8 +417,8 @@ func TestDynamicSplitUsesProcessorsMoreAndWaitsLess(t *testing.T) {
 	}
 }
 
-// TestSeedsAreMeansWithIntervals: ours is the mean over the seeds that are run, and fewer
-// seeds than the file has say so.
+// TestSeedsAreMeansWithIntervals checks that ours is the mean over the seeds that are run. If they are
+// fewer than the file has, a reason says so.
 func TestSeedsAreMeansWithIntervals(t *testing.T) {
 	file := func(flags string, most int) *bench.Result {
 		f, err := workload.Parse("seeds.yaml", []byte(`
@@ -474,7 +471,7 @@ experiments:
 	}
 }
 
-// TestEveryWorkloadRunsUnderEveryPolicy: mrlocal sim --sched all.
+// TestEveryWorkloadRunsUnderEveryPolicy checks what mrlocal sim --sched all does.
 func TestEveryWorkloadRunsUnderEveryPolicy(t *testing.T) {
 	if testing.Short() || invariant.Enabled {
 		t.Skip("runs each file under each policy")
@@ -521,7 +518,7 @@ func TestExperimentsAreFoundByName(t *testing.T) {
 	}
 }
 
-// TestFilesOfExperimentsAreThoseOfTheFolder: what is embedded is what is there.
+// TestFilesOfExperimentsAreThoseOfTheFolder checks that all workload files are embedded.
 func TestFilesOfExperimentsAreThoseOfTheFolder(t *testing.T) {
 	for _, name := range bench.Workloads() {
 		text, err := bench.WorkloadText(name)

@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
-# Measures what --resume costs: pairs of the same run whose maps all spill, with and
-# without it, in turn.
+# Measures the cost of --resume. It makes pairs of runs, one with --resume and one without. All maps of
+# both spill.
 #
 #   bench/resume.sh [-size SIZE] [-pairs N] [-memory SIZE] [-dir DIR] [-bin FILE]
 #
-#   -size    of the records that are sorted; 512MiB
-#   -pairs   of runs; medians count; 11
-#   -memory  the bound, small enough that the plain run spills as well; 32MiB
-#   -dir     where input, spills and result lie; TMPDIR or /tmp. It should be a disk.
-#   -bin     a built mrlocal; without it, one is built
+#   -size    size of the records to sort; 512MiB
+#   -pairs   number of pairs, of which medians are taken; 11
+#   -memory  memory bound, so small that the run without --resume spills as well; 32MiB
+#   -dir     directory for input, spills and result; TMPDIR or /tmp. It should be on a disk.
+#   -bin     a built mrlocal; without it the script builds one
 #
-# For each of wall time, processor time and the time in the system it prints the
-# median of both and the median of the differences in a pair. That is steadier on a
-# busy machine than the difference of the medians. The last lines are runs of both where
-# all would fit in memory, and nothing spills without --resume.
+# It prints the medians of wall time, processor time and system time, and the medians of the
+# differences in a pair. On a busy machine these vary less than the difference of the medians. The last
+# lines are for a bound with which everything fits in memory. Then a run without --resume spills nothing.
 #
-# A file system mounted with discard waits at each removal until the disk knows of the free
-# blocks. Only synced spills have blocks, so the script says if -dir has that option.
+# If a file system is mounted with discard, each removal of a file waits until the disk has freed its
+# blocks. Only synced spills have blocks. So the script prints a note if -dir has this option.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
@@ -28,7 +27,7 @@ while [ $# -gt 0 ]; do
 	-memory) memory=$2 && shift 2 ;;
 	-dir) dir=$2 && shift 2 ;;
 	-bin) bin=$2 && shift 2 ;;
-	*) die "what is $1? The first lines of bench/resume.sh say what it takes" ;;
+	*) die "unknown option $1; the first lines of bench/resume.sh list the options" ;;
 	esac
 done
 work=$(mktemp -d "$dir/mrlocal-resume.XXXXXX")
@@ -37,7 +36,8 @@ if [ -n "$bin" ]; then cp "$bin" "$work/mrlocal"; else go build -o "$work/mrloca
 "$work/mrlocal" gen records --size "$size" --seed 7 "$work/records"
 TIMEFORMAT='%R %U %S'
 
-# timed FILE COMMAND... adds seconds of wall time, processor time and system time to FILE.
+# timed FILE COMMAND... appends wall time, processor time and system time of a command to FILE, in
+# seconds.
 timed() {
 	local to=$1
 	shift
@@ -49,14 +49,14 @@ timed() {
 plain() { mr sort "$work/records" -o "$work/out" --memory "$1" --tmp "$work"; }
 resumed() { mr sort "$work/records" -o "$work/out" --memory "$1" --resume "$work/kept"; }
 
-# compare MEMORY runs the pairs and prints the three lines.
+# compare MEMORY runs the pairs with that bound and prints the three lines.
 compare() {
 	local i column name
 	: >"$work/plain" && : >"$work/resumed"
 	plain "$1" && md5sum <"$work/out" >"$work/sum" && resumed "$1"
 	md5sum <"$work/out" | cmp -s - "$work/sum" || die "the results differ"
 	for ((i = 0; i < pairs; i++)); do
-		# Who goes first changes, because a run leaves the disk something to do.
+		# The order changes from pair to pair, because a run leaves work for the disk to the next one.
 		if ((i % 2)); then timed "$work/plain" plain "$1" && timed "$work/resumed" resumed "$1"; else timed "$work/resumed" resumed "$1" && timed "$work/plain" plain "$1"; fi
 	done
 	for column in 1 2 3; do

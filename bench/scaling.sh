@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
-# How time grows with the input, and shrinks with a second core.
+# Measures how time grows with the input, and shrinks with a second core.
 #
 #   bench/scaling.sh [-sizes 'SIZE…'] [-jobs 'JOB…'] [-dir DIR] FILE
 #
-#   -sizes   of the text that is made for each ('' only prints the table); '1MiB 8MiB 64MiB 512MiB 1GiB 2GiB 4GiB 8GiB'
-#   -jobs    'sort wordcount grep'
-#   -dir     where data and outputs lie when they do not fit into half of
-#            /dev/shm; $TMPDIR or /tmp
+#   -sizes   sizes of the generated text ('' only prints the table); '1MiB 8MiB 64MiB 512MiB 1GiB 2GiB 4GiB 8GiB'
+#   -jobs    jobs to measure; 'sort wordcount grep'
+#   -dir     directory for data and outputs that are too large for /dev/shm; $TMPDIR or /tmp
 #
-# Sorts, counts and searches the same text on one core and on two, and adds to
-# FILE lines "job, cores, MiB, seconds" (medians of 5, of 3 from 512 MiB, of 1
-# from 4 GiB). Then prints all that FILE holds as a table; of a job, cores and
-# size that stand there twice the last counts. docs/scaling.tsv is such a file;
-# `go test ./bench -run Scaling -rewrite` draws it.
+# Runs each job on the same text on one core and on two. It appends lines "job, cores, MiB, seconds"
+# to FILE: the median of 5 runs, of 3 from 512 MiB on, or one run from 4 GiB on. Then it prints all
+# lines of FILE as a table. If FILE has several lines for a job, cores and size, the last one counts.
+# docs/scaling.tsv is such a file; `go test ./bench -run Scaling -rewrite` draws it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
@@ -24,15 +22,15 @@ while [ $# -gt 0 ]; do
 	-sizes) sizes=$2 && shift 2 ;;
 	-jobs) jobs=$2 && shift 2 ;;
 	-dir) dir=$2 && shift 2 ;;
-	-*) die "what is $1? The first lines of bench/scaling.sh say what it takes" ;;
+	-*) die "unknown option $1; the first lines of bench/scaling.sh list the options" ;;
 	*) file=$1 && shift ;;
 	esac
 done
-[ -n "$file" ] || die "name the FILE that takes the figures"
+[ -n "$file" ] || die "name the FILE for the results"
 command -v taskset >/dev/null || die "taskset is missing"
 workdir
 
-# A job's slots follow the cores it may use.
+# on runs a job on $cores. mrlocal makes its slots for the cores that it may use.
 on() { taskset -c "$cores" "$work/mrlocal" run "$@" --progress none; }
 sort_job() { on sort "$place/text" -o "$place/out" --tmp "$place"; }
 wordcount_job() { on wordcount "$place/text" -o "$place/out" --tmp "$place"; }

@@ -16,7 +16,7 @@ func BenchmarkSchedulers(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		jobs []source
-		gain float64 // of makespans, fair / dhfs: the least
+		gain float64 // the least gain: makespan under fair divided by makespan under dhfs
 	}{
 		{"wordcount", []source{words()}, 1.4},
 		{"mix", mix(), 1.2},
@@ -47,13 +47,13 @@ func BenchmarkSchedulers(b *testing.B) {
 	}
 }
 
-// noise is how far medians of the same work lie apart on a busy machine.
+// noise is the difference between medians of the same work on a busy machine.
 const noise = 1.15
 
 func schedulers() []string { return []string{"fifo", "fair", "pi-dhfs", "pd-dhfs"} }
 
-// inTurn runs the jobs under each policy, one after the other, several times, so that
-// a drift of the machine's speed affects all policies alike.
+// inTurn runs the jobs under one policy after the other, several times. So a change of the machine's
+// speed affects all policies in the same way.
 func inTurn(b *testing.B, all []source, paths []string) map[string][]*engine.Report {
 	b.Helper()
 	runs := map[string][]*engine.Report{}

@@ -19,16 +19,16 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// The workloads of [OMO21, Tables 4 and 5] with bytes and times divided by 1024: 20 GB are 20
-// MiB, and jobs arrive every 2 ms. Numbers of tasks, nodes and containers are the paper's. A
-// rate stays as it is: what one reduce copies in a second is that of bench/workloads/omo-*.yaml.
+// These are the workloads of [OMO21, Tables 4 and 5] with bytes and times divided by 1024: 20 GB
+// become 20 MiB, and jobs arrive every 2 ms. Numbers of tasks, nodes and containers are the paper's.
+// Rates do not change: a reduce copies as many bytes a second as in bench/workloads/omo-*.yaml.
 const (
 	setBlock = 256 << 10
 	setCopy  = 36_600_000
 	setNodes = 20
 )
 
-// equalJobs are so many jobs of a benchmark, each of so many GB in the paper.
+// equalJobs are a number of jobs of a benchmark. Each has that many GB of input in the paper.
 type equalJobs struct{ jobs, gigabytes int }
 
 // runSet runs equal jobs, each on a file of its size, and discards their results.

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// Text returns the result as lines for a terminal.
+// Text returns the result as a table for a terminal.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n%s; %s, %s, %s\n", r.Name, r.Title, r.Paper, r.file.Name, counted(len(r.trials), "run"), counted(r.seeds, "seed"))
@@ -18,19 +18,17 @@ func (r *Result) Text() []byte {
 	fmt.Fprintf(t, "  figure\tpaper\tours\t95 %%\tverdict\n")
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		// A terminal has room for the reason behind the verdict. The document lists reasons below
-		// the table.
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", l.What, l.Paper, l.Shown, l.interval(), joined(l.says(), l.Reason))
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", l.What, l.Paper, l.Shown, l.interval(), joined(l.judgement(), l.Reason))
 	}
 	for i := range r.Readings {
 		ours, within := r.reading(i)
 		fmt.Fprintf(t, "  %s\t\t%s\t%s\tthe paper has no figure\n", r.Readings[i].What, ours, within)
 	}
-	_ = t.Flush() // into memory
+	_ = t.Flush() // never fails: it writes into memory
 	return b.Bytes()
 }
 
-// interval is the 95 % interval, or "" with one seed.
+// interval returns the 95 % interval as text; "": there is only one seed.
 func (l *Line) interval() string {
 	if l.CILow == "" {
 		return ""
@@ -38,7 +36,7 @@ func (l *Line) interval() string {
 	return string(l.CILow + " to " + l.CIHigh)
 }
 
-// band is the band, or "".
+// band returns the band as text; "": there is none.
 func (l *Line) band() string {
 	if l.Low == "" {
 		return ""
@@ -46,8 +44,9 @@ func (l *Line) band() string {
 	return string(l.Low + " to " + l.High)
 }
 
-// says is the verdict with the band, the direction of an open line, and what weakens them.
-func (l *Line) says() string {
+// judgement returns the verdict with the band, with the direction of an open line, and with notes
+// that the figure is fitted or something was withdrawn.
+func (l *Line) judgement() string {
 	said := l.Verdict.String()
 	if l.Low != "" && l.Verdict != Exact {
 		said += " " + l.band()
@@ -64,7 +63,7 @@ func (l *Line) says() string {
 	return said
 }
 
-// joined puts ": " between texts where both are there.
+// joined joins two texts with ": ". If one is empty, it returns the other.
 func joined(a, b string) string {
 	if a != "" && b != "" {
 		a += ": "
@@ -72,7 +71,7 @@ func joined(a, b string) string {
 	return a + b
 }
 
-// counted writes a number with its noun: 1 run, 2 runs.
+// counted returns a number with its noun: 1 run, 2 runs.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -80,8 +79,8 @@ func counted(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// Summary returns a line with the counts of all verdicts. What comes out, but was fitted
-// or had something withdrawn, is counted apart.
+// Summary returns a line with the counts of all verdicts. If a figure that is not open was fitted, or
+// had something withdrawn, it is counted only as such.
 func Summary(all []*Result) string {
 	var counts [len(verdictWords)]int
 	figures, missing, wrong, fitted, withdrawn := 0, 0, 0, 0, 0
@@ -109,7 +108,7 @@ func Summary(all []*Result) string {
 		counted(len(all), "experiment"), counted(figures, "figure"), counts[Exact], counts[Inside], counts[Outside], counts[Words], wrong, missing, fitted, withdrawn)
 }
 
-// CSV returns all figures, one a record, below a record of heads.
+// CSV returns all figures as CSV: a record for each, after a record of headings.
 func CSV(all []*Result) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -121,7 +120,7 @@ func CSV(all []*Result) []byte {
 				strconv.Itoa(l.Seeds), l.Reason, l.Direction.String(), string(l.CILow), string(l.CIHigh), l.Withdrawn})
 		}
 	}
-	w.Flush() // into memory
+	w.Flush() // never fails: it writes into memory
 	return b.Bytes()
 }
 
@@ -133,20 +132,20 @@ func JSON(all []*Result) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // comparisons have signs
+	e.SetEscapeHTML(false) // keeps < and > of comparisons readable
 	e.SetIndent("", "  ")
 	err := e.Encode(lines)
 	return b.Bytes(), err
 }
 
-// Markdown returns a table for each paper.
+// Markdown returns the figures as Markdown: a table for each paper.
 func Markdown(all []*Result) []byte {
 	var b bytes.Buffer
 	tables(&b, all)
 	return b.Bytes()
 }
 
-// yes writes whether something is so.
+// yes returns "yes" or "no".
 func yes(is bool) string {
 	if is {
 		return "yes"

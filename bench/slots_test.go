@@ -34,9 +34,9 @@ func BenchmarkSlots(b *testing.B) {
 	}
 }
 
-// BenchmarkSlotsSimulated is the same in virtual time, with jobs of [DHFS13, Table I]
-// on the 108 slots of that paper's cluster. makespan-s and virtual-MB/s are times of
-// the simulated cluster, ns/op is the time of the simulator.
+// BenchmarkSlotsSimulated does the same in virtual time, with jobs of [DHFS13, Table I] on the 108
+// slots of that paper's cluster. makespan-s and virtual-MB/s are in virtual time, and ns/op is the
+// real time of the simulator.
 func BenchmarkSlotsSimulated(b *testing.B) {
 	file, err := workload.Load("workloads/table1-5.yaml")
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 type splitJob struct {
 	name    string
 	kind    string  // cpu, io or mix
-	input   float64 // as a multiple of the input of a big job
-	between float64 // its submission, in the paper's minutes
+	input   float64 // size of the input, as a multiple of that of a big job
+	between float64 // time of submission, in the paper's minutes
 }
 
 // macro returns the ten jobs of [Split11, Table 7]: two of 25 GB, three of 10 GB and five of
@@ -46,7 +46,7 @@ func macro() (all []splitJob) {
 // micro returns the job of the microbenchmark, of 27 GB [Split11, microbenchmark].
 func micro() []splitJob { return []splitJob{{"monsterquery", "mix", 27. / 25, 0}} }
 
-// leastSplitBlock is the least block of a map, so that it can fill its kvbuffer.
+// leastSplitBlock is the least block of a map. A smaller one could not fill the kvbuffer.
 const leastSplitBlock = 2 << 20
 
 // splitWork makes the inputs of jobs and returns how the engine runs them: blocks and half
@@ -76,8 +76,8 @@ func splitWork(tb testing.TB, all []splitJob, bigBytes int64) func(minute time.D
 	}
 }
 
-// splitChain returns a job of a type: cpu computes and puts out little, io puts out what it
-// reads, mix does both.
+// splitChain returns a job of a type: cpu computes and writes little, io writes what it reads, and mix
+// does both.
 func splitChain(tb testing.TB, kind string) jobs.Chain {
 	tb.Helper()
 	switch kind {
@@ -128,13 +128,13 @@ func (g *grinder) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// splitDisk is the bytes a second that the disk takes. Disks of one machine are faster beside
-// its cores than those of the paper.
+// splitDisk is the speed of the throttled disk in bytes a second. Without the throttle, a disk would be
+// faster than the paper's in comparison with the cores.
 const splitDisk = 100_000_000
 
-// runSplit runs jobs as the raw version does, under fair with kvbuffers that spill, or as the
-// paper's new version: dynsplit with an additional map slot, and kvbuffers that grow. There are
-// two map slots for each reduce slot, as in the paper.
+// runSplit runs jobs as the paper's raw or new version. The raw version is fair with kvbuffers that
+// spill. The new one is dynsplit with an additional map slot and kvbuffers that grow. There are two map
+// slots for each reduce slot, as in the paper.
 func runSplit(tb testing.TB, work []engine.BatchJob, split bool, bigBytes int64) *report.Report {
 	tb.Helper()
 	o := splitOptions(tb, !split, bigBytes)
@@ -145,7 +145,8 @@ func runSplit(tb testing.TB, work []engine.BatchJob, split bool, bigBytes int64)
 	return runWork(tb, work, o)
 }
 
-// splitOptions are those of both versions but for the policy. In raw ones kvbuffers do not grow.
+// splitOptions returns the options of a version, without its policy. In the raw version kvbuffers
+// do not grow.
 func splitOptions(tb testing.TB, raw bool, bigBytes int64) engine.Options {
 	early := slots.One / 20
 	return engine.Options{
@@ -167,9 +168,9 @@ func runWork(tb testing.TB, work []engine.BatchJob, o engine.Options) *report.Re
 // leastSplitMemory is the least memory of a run with three slots and an additional one.
 const leastSplitMemory = 24 << 20
 
-// BenchmarkTypes runs one job of each type for real, as raw and with none, one and two
-// additional map slots [Split11, Fig. 6], and the mixed job with five sizes of memory
-// [Split11, Fig. 7]. It reports medians of makespans.
+// BenchmarkTypes runs one job of each type for real: as raw, and with no, one and two additional map
+// slots [Split11, Fig. 6]. It runs the mixed job with five sizes of memory [Split11, Fig. 7]. It
+// reports medians of makespans.
 func BenchmarkTypes(b *testing.B) {
 	for b.Loop() {
 		for _, kind := range []string{"cpu", "io", "mix"} {

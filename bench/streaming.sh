@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Compares streaming jobs with Hadoop's local runner and with parallel --pipe: cat and
-# wc -l, and a word count in Python. Prints a row for each: seconds and ratios.
+# Compares streaming jobs with Hadoop's local runner and with parallel --pipe. The jobs are cat with
+# wc -l, and a word count in Python. Prints a row with seconds and ratios for each.
 #
 #   bench/streaming.sh [-size 1GiB] [-data DIR] [-slots N]
 #
-# Hadoop takes part if HADOOP_HOME names what hack/hadoop/get filled, parallel if GNU
-# parallel is installed. The programs run in turn, on an otherwise idle machine.
+# It needs an otherwise idle machine; the programs run in turn. It measures Hadoop if HADOOP_HOME names
+# a directory of hack/hadoop/get, and parallel if GNU parallel is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 size=1GiB data= slots=$(nproc)
@@ -43,7 +43,7 @@ if last is not None:
     print(last + "\t" + str(n))
 PY
 
-# timed FILE COMMAND…: the seconds of a command; its output goes to FILE.
+# timed FILE COMMAND... prints the seconds that a command takes, and writes its output to FILE.
 timed() {
 	local out=$1 from to
 	shift
@@ -53,7 +53,8 @@ timed() {
 	awk -v a="$from" -v b="$to" 'BEGIN { printf "%.2f", b - a }'
 }
 
-# row NAME ARGS…: runs one job with mrlocal and with Hadoop, and checks that they agree.
+# row NAME ARGS... runs one job with mrlocal, Hadoop and parallel, and prints its row. It checks that
+# mrlocal and Hadoop give the same result.
 row() {
 	local name=$1 ours=- theirs=- ratio=- peer=-
 	shift

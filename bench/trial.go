@@ -20,33 +20,33 @@ import (
 	"mrlocal/workload"
 )
 
-// trial is one run of mrlocal sim, with the flags of the experiment and its own.
+// trial is one run of mrlocal sim, with the flags of the experiment and its own flags.
 type trial struct {
 	name    string
-	jobs    []string // nil: all
-	left    []string // jobs that are left out
-	file    *workload.File
-	other   string  // the file in bench/workloads; "": that of the experiment
-	changed string  // what was changed of the file, in words
-	swept   string  // the flag that differs between the runs of a sweep; "": no sweep
-	x       float64 // the value of that flag; 0 where it is no number
+	jobs    []string       // names of the jobs that run; nil: all jobs
+	without []string       // names of jobs that are left out
+	file    *workload.File // with the changes of the trial
+	other   string         // name of the embedded workload file; "": the file of the experiment
+	changed string         // the changes of the file in words
+	swept   string         // the flag that differs between the runs of a sweep; "": no sweep
+	x       float64        // the value of that flag; 0: it is not a number
 	flags   []flag
-	sched   string
+	sched   string // name of the policy
 	sim     sim.Options
-	has     policy.Options
+	options policy.Options
 }
 
-// flag is a flag of mrlocal sim without its dashes. The order of the flags is that of the file.
+// flag is a flag of mrlocal sim, without its dashes. Flags keep the order of the file.
 type flag struct{ name, value string }
 
-// line returns the command line of the run.
+// line returns the command line of the run. A user can run it as it is, unless it ends with jobs or
+// changes in parentheses.
 func (t *trial) line() string {
-	// A reader of the document can run this line as it stands.
 	words := []string{"mrlocal sim", t.file.Name}
 	for _, f := range t.flags {
 		words = append(words, "--"+f.name, f.value)
 	}
-	// The jobs are no flag of mrlocal sim, so they stand in parentheses.
+	// mrlocal sim has no flags for jobs and changes, so they are in parentheses.
 	line := strings.Join(words, " ")
 	if t.jobs != nil {
 		line += " (" + strings.Join(t.jobs, ", ") + " only)"
@@ -57,15 +57,17 @@ func (t *trial) line() string {
 	return line
 }
 
-// expand makes the runs of a Trial. Flags with lists of values are stepped through
-// side by side, so the lists must have the same length. The name of each run ends
-// with its value from the first list. change is made of each run.
+// expand returns the runs of a Trial of f. with has the flags of the whole experiment. change is
+// applied to each run.
+//
+// Run i has value i of each flag with several values, so all these lists must have the same length.
+// The name of each run ends with its value from the first such list.
 func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (all []trial, err error) {
 	// n is the number of runs: the length of the lists, or 1.
 	n := 1
 	for i := range t.Args {
 		a := &t.Args[i]
-		// A flag with one value is the same in all runs.
+		// All runs have the same value of this flag.
 		if len(a.Values) == 1 {
 			continue
 		}
@@ -75,26 +77,24 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 		n = len(a.Values)
 	}
 	for i := range n {
-		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: policy.DefaultOptions()}
-		// Flags of the run stand behind those of the experiment, and so replace them.
+		run := trial{name: t.Name, jobs: t.Jobs, file: f, options: policy.DefaultOptions()}
+		// Later flags replace earlier ones of the same name.
 		for _, a := range slices.Concat(with, t.Args, change.Args) {
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {
 				run.swept, run.name = a.Name, t.Name+"-"+value
 				run.x = magnitude(value)
 			}
-			// A wrong value is reported with its line in the file.
 			if err := run.set(a.Name, value); err != nil {
 				return nil, f.Errorf(a.Pos, a.Name, "%v", err)
 			}
-			if a.Name != "file" {
+			if a.Name != "file" { // the command line names the file in another place
 				run.flags = slices.DeleteFunc(run.flags, func(f flag) bool { return f.name == a.Name })
 				run.flags = append(run.flags, flag{a.Name, value})
 			}
 		}
-		// A wrong policy is found now, with its place in the file, and not after minutes of
-		// runs.
-		if _, err := registry.New(run.sched, run.has); err != nil {
+		// This check finds a wrong policy before any run, which may take minutes.
+		if _, err := registry.New(run.sched, run.options); err != nil {
 			return nil, f.Errorf(t.Pos, "run "+t.Name, "%v", err)
 		}
 		if err := run.change(t, change); err != nil {
@@ -105,7 +105,8 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 	return all, nil
 }
 
-// magnitude returns a value of a flag as a number, a size in bytes; 0 where it is neither.
+// magnitude returns the value of a flag as a number: a plain number, or a size in bytes; 0: it is
+// neither.
 func magnitude(value string) float64 {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil {
@@ -117,7 +118,7 @@ func magnitude(value string) float64 {
 
 // set applies one flag of mrlocal sim, or replaces the workload file.
 func (t *trial) set(name, value string) (err error) {
-	// These four read a value into a field, and keep the error for the end.
+	// These functions read the value into a field. They leave an error in err.
 	count := func(into *int) { *into, err = strconv.Atoi(value) }
 	span := func(into *time.Duration) { *into, err = time.ParseDuration(value) }
 	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
@@ -156,22 +157,22 @@ func (t *trial) set(name, value string) (err error) {
 	case "buffer-growth":
 		t.sim.BufferGrowth = value
 	case "slowstart":
-		// The pointer distinguishes a slowstart of 0 from none, which leaves the choice to the policy.
+		// A nil slowstart leaves the choice to the policy, and 0 is a value.
 		t.sim.Slowstart = new(ppm.Share)
 		share(t.sim.Slowstart)
 	// The simulator and the policy both need the delay.
 	case "locality-delay":
 		span(&t.sim.LocalityDelay)
-		t.has.LocalityDelay = t.sim.LocalityDelay
+		t.options.LocalityDelay = t.sim.LocalityDelay
 	default:
 		return t.setOption(name, value)
 	}
 	return err
 }
 
-// setOption applies a flag that is an option of a policy.
+// setOption sets a flag that is an option of policies. It fails if there is no such option.
 func (t *trial) setOption(name, value string) error {
-	for _, f := range t.has.Fields() {
+	for _, f := range t.options.Fields() {
 		if f.Name == name {
 			return f.Set(value)
 		}
@@ -179,32 +180,32 @@ func (t *trial) setOption(name, value string) error {
 	return fmt.Errorf("no such flag of mrlocal sim, or none for an experiment")
 }
 
-// done is the outcome of a trial.
+// done is the result of a trial.
 type done struct {
 	*report.Report
 	*measures
 	releases  *omo.Releases
-	utilities utilities // under ras alone
+	utilities utilities // only under ras
 }
 
-// runs shares the runs that several experiments have in common. It keeps each run
-// until its last user has taken it.
+// runs keeps the results of runs that several experiments have in common. It keeps each result
+// until its last use.
 type runs struct {
-	uses map[string]int // by key: how often the run will still be asked for
+	uses map[string]int // by trial.key: how often the result will still be used
 	done map[string]*done
 }
 
-// expect counts the runs that an experiment will ask for, one for each trial and seed.
+// expect counts the uses of an experiment in advance: one for each trial and seed.
 func (r *runs) expect(e *Experiment) {
 	for n := range max(e.Seeds, 1) {
-		for _, t := range e.trials {
+		for _, t := range e.trials { // t is a copy
 			e.setSeed(&t, n)
 			r.uses[t.key()]++
 		}
 	}
 }
 
-// of returns a run, and makes it first where it is not kept.
+// of returns the result of a trial. It makes the run if it has no result of it.
 func (r *runs) of(ctx context.Context, t *trial) (*done, error) {
 	key := t.key()
 	d := r.done[key]
@@ -215,30 +216,29 @@ func (r *runs) of(ctx context.Context, t *trial) (*done, error) {
 		}
 		r.done[key] = d
 	}
-	// The reports and events of all runs together would take much memory.
+	// All results together would take too much memory.
 	if r.uses[key]--; r.uses[key] <= 0 {
 		delete(r.done, key)
 	}
 	return d, nil
 }
 
-// key identifies a run. The simulator is deterministic, so equal keys mean equal results.
+// key identifies a run. The simulator is deterministic, so runs of equal keys have equal results.
 func (t *trial) key() string { return strconv.FormatUint(t.sim.Seed, 10) + " " + t.line() }
 
 // run makes the run.
 func (t *trial) run(ctx context.Context) (*done, error) {
-	// Slot weights come from the pools of the file, as in mrlocal sim.
-	t.has.SlotWeights = t.file.SlotWeights()
-	p, err := registry.New(t.sched, t.has)
+	// Slot weights come from the cluster of the file, as in mrlocal sim.
+	t.options.SlotWeights = t.file.SlotWeights()
+	p, err := registry.New(t.sched, t.options)
 	if err != nil {
 		return nil, err
 	}
-	f, err := t.some()
+	f, err := t.selected()
 	if err != nil {
 		return nil, err
 	}
-	// Both sinks see every event of the run. They are kept with the report, because figures
-	// need them.
+	// Both sinks get every event of the run. Metrics need what they have collected.
 	o, m, released := t.sim, newMeasures(), omo.NewReleases(step)
 	u := utilities{}
 	if r, ok := p.(*ras.RAS); ok {
@@ -253,38 +253,38 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	return &done{r, m, released, u}, nil
 }
 
-// some returns the file with the jobs of the run only.
-func (t *trial) some() (*workload.File, error) {
+// selected returns the file with only the jobs of the run. It fails if the trial names an unknown
+// job, or if a job has after, because it could wait for a job that does not run.
+func (t *trial) selected() (*workload.File, error) {
 	f := t.file
-	if t.jobs == nil && t.left == nil {
+	if t.jobs == nil && t.without == nil {
 		return f, nil
 	}
-	// The copy shares the jobs' data with the file, which the simulator does not change.
+	// The copy shares the data of jobs with the file. The simulator does not change them.
 	some, out := *f, 0
 	some.Jobs = nil
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
-		if slices.Contains(t.left, j.Name) {
+		if slices.Contains(t.without, j.Name) {
 			out++
 			continue
 		}
 		if t.jobs != nil && !slices.Contains(t.jobs, j.Name) {
 			continue
 		}
-		// The job would wait for one that is left out.
 		if len(j.After) > 0 {
-			return nil, f.Errorf(j.Pos, "job "+j.Name, "has after, and can not be run without the others")
+			return nil, f.Errorf(j.Pos, "job "+j.Name, "has after, so it cannot run without other jobs")
 		}
 		some.Jobs = append(some.Jobs, *j)
 	}
-	// A misspelt job would otherwise be left out in silence.
-	if t.jobs != nil && len(some.Jobs)+out != len(t.jobs) || out != len(t.left) {
-		return nil, f.Errorf(workload.Pos{Line: 1, Column: 1}, "run "+t.name, "names jobs that are not there, or one twice: %s", strings.Join(slices.Concat(t.jobs, t.left), ", "))
+	// This finds misspelt names, because every name must have matched one job.
+	if t.jobs != nil && len(some.Jobs)+out != len(t.jobs) || out != len(t.without) {
+		return nil, f.Errorf(workload.Pos{Line: 1, Column: 1}, "run "+t.name, "names jobs that are not there, or one twice: %s", strings.Join(slices.Concat(t.jobs, t.without), ", "))
 	}
 	return &some, nil
 }
 
-// matches reports whether the name of the run matches a pattern (path.Match).
+// matches reports whether the name of the run matches a pattern of path.Match.
 func (t *trial) matches(pattern string) bool {
 	ok, err := path.Match(pattern, t.name)
 	return err == nil && ok

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# How well the simulator predicts this machine: bench/validate.sh [RUNS [MIB [DIR [FIRST [LAST]]]]]
+# Measures how well the simulator predicts this machine:
 #
-# Profiles wordcount, sort and grep on MIB MiB of text each (default 64), then validates twenty-four
-# mixes that were not profiled, with other inputs, sizes, jobs and slots, RUNS real runs of each
-# (default 7) under two policies or three. Prints a line a mix, and the medians. Wants a quiet
-# machine for ten minutes. The speed probe says how much the machine has drifted since the profile.
+#   bench/validate.sh [RUNS [MIB [DIR [FIRST [LAST]]]]]
 #
-# With DIR it works there and keeps what it has made: a second call goes on with the same profile,
-# for example with mixes FIRST to LAST, and the medians are those of all mixes in DIR.
+# It profiles wordcount, sort and grep, each on MIB MiB of text (default 64). Then it validates
+# twenty-four mixes that were not profiled. They have other inputs, sizes, jobs and slots. It makes
+# RUNS real runs of each mix (default 7) under each of two or three policies. It prints a line for each
+# mix, and the medians. It needs a quiet machine for ten minutes. The speed probe shows how much the
+# speed of the machine has changed since the profile.
 #
-# Most mixes compare fifo or fair with a policy that lends slots: with one map slot, or one reduce
-# slot, a core is idle unless it is lent. The first two compare fifo with fair. Mixes 13 and 14
-# have more slots than cores under any policy. Those four tie, or nearly so. So twenty can be
-# without a tie, and the aim of ten does not hang on how much the machine scatters.
+# With DIR it works in that directory and keeps its files. A second call continues with the same
+# profile, for example with mixes FIRST to LAST. The medians are those of all mixes in DIR.
+#
+# Most mixes compare fifo or fair with a policy that lends slots. With one map slot or one reduce slot,
+# a core is idle unless its slot is lent. The first two mixes compare fifo with fair. Mixes 13 and 14
+# have more slots than cores under any policy. In those four mixes the policies tie, or nearly tie. In
+# the other twenty they need not tie, so the aim of ten leaves room for the noise of the machine.
 set -euo pipefail
 runs=${1:-7} mib=${2:-64} kept=${3:+$(realpath -m "$3")} first=${4:-1} last=${5:-99}
 cd "$(dirname "$0")/.."
@@ -22,7 +25,7 @@ mkdir -p "$work"
 go build -o "$work/mrlocal" ./cmd/mrlocal
 cd "$work"
 
-# job NAME JOB INPUT BLOCK [SUBMIT]: an entry of a workload file.
+# job NAME JOB INPUT BLOCK [SUBMIT] prints an item of jobs in a workload file.
 job() {
 	local more=
 	[ "$2" != grep ] || more="regexp: '[a-z]+ing', "
@@ -42,7 +45,8 @@ fi
 grep probe: measured.yaml
 
 mixes=0
-# mix POLICIES SLOTS: the jobs on standard input, with flags for the slots.
+# mix POLICIES SLOTS validates the next mix. Its jobs are on standard input, and SLOTS has flags for
+# the slots.
 mix() {
 	mixes=$((mixes + 1))
 	[ "$mixes" -ge "$first" ] && [ "$mixes" -le "$last" ] || return 0
@@ -78,7 +82,8 @@ mix fair,pi-dhfs "$one" < <(job a wordcount other2 1MiB; job b wordcount other3 
 mix fifo,yarn "$one" < <(job a sort other4 4MiB; job b sort other3 1MiB)
 mix fair,pd-dhfs "$one" < <(job a grep other4 2MiB; job b wordcount other4 2MiB)
 
-# All errors of makespans and of jobs, without signs; and how often the best policy was named.
+# median prints the median of numbers, as a percentage. errors PATTERN [KEY] prints the absolute
+# errors of makespans or of jobs in all reports.
 median() { sort -g | awk '{ x[NR] = $1 } END { print NR ? 100 * (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 : 0 }'; }
 errors() { grep -hE "^$1\"${2:-error}\"" v*.json | sed 's/.*: -*//; s/,$//'; }
 echo "median error of makespans: $(errors '   ' | median) %, of jobs: $(errors '     ' | median) %"

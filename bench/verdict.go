@@ -13,20 +13,21 @@ import (
 	"mrlocal/workload"
 )
 
-// Verdict says how well a figure of ours agrees with the paper's.
+// Verdict is the result of comparing our figure with the paper's.
 type Verdict uint8
 
-// Verdicts. Whether a comparison holds is no verdict: Line.Ours says so.
+// These are the verdicts. Line.Ours says whether a comparison is true, and not the verdict.
 const (
 	Exact   Verdict = iota // a run computed the paper's figure, to its last digit
-	Inside                 // in the band
-	Outside                // out of the band, or not built
-	Words                  // a comparison that the paper makes in words
+	Inside                 // our figure is in the band
+	Outside                // our figure is outside of the band, or is not built
+	Words                  // the paper compares in words
 )
 
-// verdictWords are the words of the verdicts in all formats, by Verdict.
+// verdictWords has the words of the verdicts in all formats.
 var verdictWords = [...]string{"exact", "inside", "outside", "words"}
 
+// String returns the word of v.
 func (v Verdict) String() string { return verdictWords[v] }
 
 // MarshalText returns the word of v.
@@ -39,20 +40,21 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Direction says whether a figure is on the paper's side of the value that means no
-// change. Of a comparison it says whether its sides are in the paper's order.
+// Direction says whether our figure is on the same side of the value of no change as the paper's
+// figure. For a comparison it says whether its sides are in the paper's order.
 type Direction uint8
 
-// Directions.
+// These are the directions.
 const (
-	None     Direction = iota // the figure has no direction, or the interval holds both
-	Same                      // the paper's
-	Opposite                  // the other one
+	None     Direction = iota // the figure has no direction, or the interval contains the value of no change
+	Same                      // as the paper's
+	Opposite                  // opposite to the paper's
 )
 
-// directionWords are the words of the directions in all formats, by Direction.
+// directionWords has the words of the directions in all formats.
 var directionWords = [...]string{"none", "same", "opposite"}
 
+// String returns the word of d.
 func (d Direction) String() string { return directionWords[d] }
 
 // MarshalText returns the word of d.
@@ -65,7 +67,7 @@ func (d *Direction) UnmarshalText(text []byte) error {
 	return err
 }
 
-// wordIn returns the place of a word in a list that must have it.
+// wordIn returns the index of a word in a list. It fails if the list does not have the word.
 func wordIn(words []string, text []byte) (int, error) {
 	i := slices.Index(words, string(text))
 	if i < 0 {
@@ -74,33 +76,33 @@ func wordIn(words []string, text []byte) (int, error) {
 	return i, nil
 }
 
-// Line is a figure with its verdict. Numbers are in the unit of the paper's figure and
-// written without it. JSON has the columns of CSV and, for readers, more.
+// Line is a figure with its verdict. Numbers are in the unit of the paper's figure, and are written
+// without the unit. CSV has fewer fields than JSON.
 type Line struct {
 	Experiment string    `json:"experiment"`
 	What       string    `json:"figure"`
 	Paper      string    `json:"paper"`
-	Ours       Cell      `json:"ours"` // a number, or true or false of a comparison; "" if the figure is not built
-	Low        Cell      `json:"low"`  // the band; "": a comparison, or the band is withdrawn
-	High       Cell      `json:"high"`
+	Ours       Cell      `json:"ours"` // a number; true or false for a comparison; "": the figure is not built
+	Low        Cell      `json:"low"`  // the least value of the band; "": a comparison, or the band is withdrawn
+	High       Cell      `json:"high"` // the most value of the band
 	Verdict    Verdict   `json:"verdict"`
 	Fitted     bool      `json:"fitted"`
-	Seeds      int       `json:"seeds"`  // number of runs behind Ours, each with a seed of its own
-	Reason     string    `json:"reason"` // why an open line is open; "" for any other line
+	Seeds      int       `json:"seeds"`  // number of seeds of which Ours is the mean
+	Reason     string    `json:"reason"` // the reason of an open line; "": the line is not open
 	Direction  Direction `json:"direction"`
-	CILow      Cell      `json:"ci_low"` // 95 % interval of Ours, or of a comparison's closest difference; "": one seed
+	CILow      Cell      `json:"ci_low"` // 95 % interval of Ours, or of the smallest margin of a comparison; "": one seed
 	CIHigh     Cell      `json:"ci_high"`
-	Withdrawn  string    `json:"withdrawn"` // what was set after a run and no longer counts; "": nothing
-	Shown      string    `json:"shown"`     // Ours for readers: with its unit, or with the sides of a comparison
+	Withdrawn  string    `json:"withdrawn"` // the band, limit or wording that no longer counts; "": none
+	Shown      string    `json:"shown"`     // Ours for users: with its unit, or with the sides of a comparison
 	Claim      string    `json:"claim"`     // the claim of docs/papers that the figure shows; "": none
-	Because    string    `json:"because"`   // the reason of the file, which a line that is not open does not need
-	Isolated   string    `json:"isolated"`  // what came out with each change that the file isolates; "": none
+	Because    string    `json:"because"`   // the reason in the file, also if the line is not open
+	Isolated   string    `json:"isolated"`  // the results with each change, from Isolate; "": no changes
 }
 
-// Cell is a number, true, false or nothing, as text.
+// Cell is a number, true, false or nothing (""), as text.
 type Cell string
 
-// MarshalJSON returns the number, the truth value, or null for nothing.
+// MarshalJSON returns the number, the truth value, or null for "".
 func (c Cell) MarshalJSON() ([]byte, error) {
 	if c == "" {
 		return []byte("null"), nil
@@ -108,7 +110,7 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 	return []byte(c), nil
 }
 
-// UnmarshalJSON reads a number of any precision as its text, and null as "".
+// UnmarshalJSON keeps the text of a number or a truth value. It reads null as "".
 func (c *Cell) UnmarshalJSON(text []byte) error {
 	*c = Cell(text)
 	if string(text) == "null" {
@@ -117,11 +119,12 @@ func (c *Cell) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Open reports whether the line needs a reason: ours is outside, or the comparison does
-// not hold.
+// Open reports whether the line is open: our figure is outside, or the comparison is false. An open
+// line needs a reason.
 func (l *Line) Open() bool { return l.Verdict == Outside || l.Ours == "false" }
 
-// explain sets the reason of an open line: that of the file, or that there were few seeds.
+// explain sets the reason of an open line to that of the file. If the file has none, the reason may be
+// that fewer seeds were run than the file has.
 func (l *Line) explain(seeds int) {
 	switch {
 	case !l.Open():
@@ -132,9 +135,9 @@ func (l *Line) explain(seeds int) {
 	}
 }
 
-// check reports a figure whose band, or lack of one, breaks the rules. A band is the range
-// that the paper prints, or at most a quarter of its number on each side. A withdrawn band is
-// left out.
+// check fails if the band of a figure breaks a rule. A band must not be wider than the range that the
+// paper prints, or than 25 % of its number on each side. A comparison has no band, and neither has a
+// figure whose band is withdrawn.
 func check(f *workload.Figure) error {
 	paper, err := parseQuantity(f.Paper)
 	compares := strings.ContainsAny(f.Ours, "<>=")
@@ -154,7 +157,7 @@ func check(f *workload.Figure) error {
 	if err != nil {
 		return err
 	}
-	// The file may round its bounds to the last digit that it prints.
+	// The file may round its bounds to the paper's last digit.
 	from, to := paper.widest()
 	if round := 2 * paper.half(); least > most || least < from-round || most > to+round {
 		return fmt.Errorf("the band %s to %s is wider than %s to %s: the paper's range, or 25 %% of its figure", paper.bound(least), paper.bound(most), paper.bound(from), paper.bound(to))
@@ -162,16 +165,15 @@ func check(f *workload.Figure) error {
 	return nil
 }
 
-// bandless reports whether the band of a figure is withdrawn, so that it has none.
+// bandless reports whether the band of a figure is withdrawn.
 func bandless(f *workload.Figure) bool { return strings.HasPrefix(f.Withdrawn, "the band") }
 
-// band returns the band of the file, or the widest one where the file has none.
+// band returns the band of a figure in the file, or the widest band if the file has none.
 func band(f *workload.Figure, paper *quantity) (least, most float64, err error) {
 	least, most = paper.widest()
 	if f.Band == nil {
 		return least, most, nil
 	}
-	// A bound may be a number with a unit, as the figure of the paper.
 	from, err := parseQuantity(f.Band[0])
 	if err != nil {
 		return 0, 0, err
@@ -180,11 +182,10 @@ func band(f *workload.Figure, paper *quantity) (least, most float64, err error) 
 	return from.least, to.most, err
 }
 
-// judge compares the results of a figure's expression, one for each seed, with the paper's
-// figure. mean is the result with the means of all metrics over the seeds. computed says
-// that the result comes from a run, and not from the workload file alone.
+// judge compares our figure with the paper's. all has the results of its expression, by seed. mean
+// is the result of the expression with the means of all metrics over the seeds. computed says that
+// the expression has a metric that comes from a run and not from the workload file.
 func judge(f *workload.Figure, all []relation, mean *relation, computed bool) (Line, error) {
-	// The line keeps the words of the file; the verdict is added.
 	l := Line{What: f.What, Claim: f.Target, Paper: f.Paper, Fitted: f.Fitted, Withdrawn: f.Withdrawn, Because: f.Because, Seeds: len(all)}
 	switch {
 	case f.Ours == "":
@@ -204,20 +205,21 @@ func judge(f *workload.Figure, all []relation, mean *relation, computed bool) (L
 	return l, l.measure(f, stats.IntervalOf(sample), mean.atEnd, computed)
 }
 
-// unbuilt judges a figure that no run computes.
+// unbuilt judges a figure that is not built.
 func (l *Line) unbuilt(f *workload.Figure) error {
 	l.Verdict, l.Shown = Outside, "not built"
 	paper, err := parseQuantity(f.Paper)
 	if err != nil {
-		return nil // the paper has words
+		return nil // the paper compares in words, so there is no band
 	}
 	least, most, err := band(f, &paper)
 	l.Low, l.High = Cell(paper.bound(least)), Cell(paper.bound(most))
 	return err
 }
 
-// compare judges a comparison. It holds if the interval of each difference between its
-// sides, paired by seed, lies on the side that its sign asks for.
+// compare judges a comparison. Each margin has a value for each seed, and so a 95 % interval. The
+// comparison is true if all these intervals are above 0; an interval of a sign that is not strict may
+// touch 0.
 func (l *Line) compare(all []relation, mean *relation) {
 	holds, reversed := true, false
 	closest := stats.Interval{Low: math.Inf(1)}
@@ -229,6 +231,7 @@ func (l *Line) compare(all []relation, mean *relation) {
 		d := stats.IntervalOf(sample)
 		holds = holds && (d.Low > 0 || d.Low >= 0 && !mean.margin[k].strict)
 		reversed = reversed || d.High < 0
+		// The interval that is nearest to being false represents the comparison.
 		if d.Low < closest.Low {
 			closest = d
 		}
@@ -238,7 +241,7 @@ func (l *Line) compare(all []relation, mean *relation) {
 	switch {
 	case holds:
 		l.Direction = Same
-	// Numbers that are not equal are in no order that the paper has.
+	// The sides of == have no order, so they have no opposite direction.
 	case reversed && !slices.Contains(mean.signs, "=="):
 		l.Direction = Opposite
 	}
@@ -247,8 +250,8 @@ func (l *Line) compare(all []relation, mean *relation) {
 	}
 }
 
-// measure judges a number. atEnd says that it is the place of a least value which lies at
-// an end of its sweep.
+// measure judges a number. ours is its mean and interval. atEnd is as in relation, and computed as in
+// judge.
 func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed bool) error {
 	paper, err := parseQuantity(f.Paper)
 	if err != nil {
@@ -265,11 +268,11 @@ func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed 
 	}
 	l.Verdict = Outside
 	switch {
-	// A withdrawn band leaves none to be inside of. At the end of a sweep nobody knows where the
-	// least value is.
+	// Without a band a number is never inside. If the smallest number is at an end of the sweep, there
+	// may be a smaller one beyond it.
 	case bandless(f), atEnd:
-	// The paper rounds its figure, so ours may be off by half a unit of the last digit. A range
-	// is never exact, and neither is what the file says itself.
+	// The paper rounds its figure, so ours may differ by half a unit of the last digit. A range is
+	// never exact, and neither is a number that comes only from the workload file.
 	case computed && paper.least == paper.most && math.Abs(ours.Mean-paper.least) <= paper.half()+1e-9:
 		l.Verdict = Exact
 	case least-1e-9 <= ours.Mean && ours.Mean <= most+1e-9:
@@ -282,15 +285,15 @@ func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed 
 	return err
 }
 
-// direction compares the sides of the value that means no change, on which the paper's
-// figure and our interval are.
+// direction returns the direction of a number: whether our whole interval is on the paper's side of
+// f.Beyond. Without f.Beyond it is None.
 func direction(f *workload.Figure, paper *quantity, ours *stats.Interval) (Direction, error) {
-	// Without such a value a number has no direction.
 	if f.Beyond == "" {
 		return None, nil
 	}
 	b, err := parseQuantity(f.Beyond)
 	low, high := ours.Low-b.least, ours.High-b.least
+	// Mirrored, so that the paper's side is above 0 in both cases.
 	if paper.least < b.least {
 		low, high = -high, -low
 	}
@@ -303,14 +306,14 @@ func direction(f *workload.Figure, paper *quantity, ours *stats.Interval) (Direc
 	return None, err
 }
 
-// String writes the sides of a comparison: 626 < 634, 5 to 9 > 3.
+// String returns the sides of a comparison with the signs between them: 626 < 634, 5 to 9 > 3. A list
+// is shown as its range.
 func (r *relation) String() string {
 	var b strings.Builder
 	for i := range r.sides {
 		if i > 0 {
 			b.WriteString(" " + r.signs[i-1] + " ")
 		}
-		// A list is shown as its range.
 		least, most := short(slices.Min(r.sides[i].v)), short(slices.Max(r.sides[i].v))
 		b.WriteString(least)
 		if least != most {
@@ -320,10 +323,10 @@ func (r *relation) String() string {
 	return b.String()
 }
 
-// short writes a number with three significant decimals at most.
+// short returns a number for users. It has three decimals, less one for each digit before the point,
+// and no zeros at its end.
 func short(n float64) string {
 	decimals := 3
-	// Each digit before the point takes one of the decimals.
 	for limit := 1.0; decimals > 0 && math.Abs(n) >= limit; limit *= 10 {
 		decimals--
 	}
@@ -331,29 +334,28 @@ func short(n float64) string {
 	if strings.Contains(text, ".") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
-	// A small negative number rounds to -0, which readers would take for a mistake.
+	// A small negative number rounds to -0.
 	if text == "-0" {
 		return "0"
 	}
 	return text
 }
 
-// quantity is a number of the paper, or a range, as it is printed.
+// quantity is a number or a range that the paper prints.
 type quantity struct {
-	least, most float64
-	decimals    int
+	least, most float64 // equal for a number; percentages are fractions
+	decimals    int     // decimals that the paper prints
 	percent     bool
 	unit        string // with the space before it, or ""
 }
 
-// parseQuantity reads a number or a range with its unit, such as 29 %, 32..55 % or 1319 s.
-// Percentages become fractions.
+// parseQuantity reads a number or a range with its unit, such as 29 %, 32..55 % or 1319 s. It fails
+// for any other text.
 func parseQuantity(text string) (q quantity, err error) {
 	digits := text
 	if i := strings.IndexFunc(text, func(r rune) bool { return r != '.' && r != '-' && !unicode.IsDigit(r) }); i >= 0 {
 		digits, q.unit = text[:i], text[i:]
 	}
-	// A number alone is a range of one value.
 	from, to, several := strings.Cut(digits, "..")
 	if !several {
 		to = from
@@ -366,17 +368,16 @@ func parseQuantity(text string) (q quantity, err error) {
 		return q, fmt.Errorf("%q is no number; write 29 %%, 32..55 %% or 1319 s, or compare in ours", text)
 	}
 	_, decimals, _ := strings.Cut(to, ".")
-	// The digits behind the point say how exactly the paper prints the figure.
 	q.decimals = len(decimals)
 	if strings.TrimSpace(q.unit) == "%" {
 		q.percent = true
-		// Runs give fractions, so percentages are compared as fractions.
+		// Metrics are fractions.
 		q.least, q.most = q.least/100, q.most/100
 	}
 	return q, nil
 }
 
-// half returns half a unit of the last digit.
+// half returns half a unit of the last digit that the paper prints.
 func (q *quantity) half() float64 {
 	h := 0.5 * math.Pow10(-q.decimals)
 	if q.percent {
@@ -385,8 +386,8 @@ func (q *quantity) half() float64 {
 	return h
 }
 
-// widest returns the widest band that a figure may have: the range that the paper prints,
-// or a quarter of its number on each side.
+// widest returns the widest band that a figure may have: the range that the paper prints, or its
+// number with 25 % on each side.
 func (q *quantity) widest() (least, most float64) {
 	if q.least != q.most {
 		return q.least, q.most
@@ -395,8 +396,8 @@ func (q *quantity) widest() (least, most float64) {
 	return q.least - quarter, q.least + quarter
 }
 
-// digits writes a number with the paper's digits, without the unit; whole numbers below
-// 100 and percentages get one digit more.
+// digits returns a number with the paper's decimals and without the unit. If the paper prints no
+// decimals, percentages and numbers below 100 have one.
 func (q *quantity) digits(n float64) string {
 	decimals := q.decimals
 	if q.percent {
@@ -409,7 +410,7 @@ func (q *quantity) digits(n float64) string {
 	return strconv.FormatFloat(n, 'f', decimals, 64)
 }
 
-// bound writes an end of a band without the unit, with all digits that it needs.
+// bound returns an end of a band without the unit, with at most six decimals.
 func (q *quantity) bound(n float64) string {
 	if q.percent {
 		n *= 100

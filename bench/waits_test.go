@@ -17,10 +17,10 @@ import (
 // one to four map slots, and under RAS [RAS11, section 4.2]. A sort whose maps spill and a
 // word count whose maps compute run at once. They share one tracker of two cores, whose
 // disk gives 40 MB a second. RAS knows their profiles: a map of sort needs half of the disk
-// and a fourth of the CPU, one of the word count half of the CPU. It reports medians of
-// makespans and of the seconds that attempts wait for the disk. It also reports the share
-// of the cores that waits by /proc/stat, which counts real disks alone, and other programs
-// too.
+// and a fourth of the CPU. A map of the word count needs half of the CPU. It reports medians of
+// makespans and of the seconds that attempts wait for the disk. It also reports the share of
+// the cores that waits according to /proc/stat. That share counts only real disks, and it
+// counts other programs too.
 func BenchmarkDiskWait(b *testing.B) {
 	const disk = 40_000_000
 	percent := slots.One / 100

@@ -1,27 +1,24 @@
-// Package bench measures whole runs. Its benchmarks run the real engine under the
-// policies (`go test -bench . ./bench`). BenchmarkMachine measures what the hardware
-// can do, for comparison.
+// Package bench measures whole runs, and reproduces the experiments of the papers.
 //
-// The scripts beside it compare mrlocal with its peers (peers.sh) and measure time against
-// input and cores (scaling.sh). They check the memory bound (memory.sh) and run the
-// micro-benchmarks of all hot loops (loops.sh), which live in the packages that they measure.
-// expected.tsv holds the ratios of the present state on small data; .ci/run compares with
-// them. paste.sh puts the scripts' tables into README.md and docs/performance.md.
+// Its benchmarks run the real engine under the policies (`go test -bench . ./bench`).
+// BenchmarkMachine measures the limits of the hardware, for comparison. Each benchmark makes its
+// inputs from a seed, in a temporary directory that it removes.
 //
-// Each benchmark makes its inputs from a seed, in a temporary directory that it
-// removes. It keeps no memory between runs.
+// The scripts beside it compare mrlocal with its peers (peers.sh), measure time against input and
+// cores (scaling.sh), and check the memory bound (memory.sh). loops.sh runs the micro-benchmarks of
+// all hot loops, which are in the packages of these loops. expected.tsv has the current ratios on
+// small data, with which .ci/run compares. paste.sh puts the tables of the scripts into README.md
+// and docs/performance.md.
 //
-// The package also embeds the papers' workload files (Workloads, LoadWorkload). It runs their
-// experiments in the simulator and compares the results with the papers' figures. An
-// experiment is data: a section of a workload file. It has the runs as flags of mrlocal
-// sim, the paper's figures, and an expression that computes ours of each figure. It also
-// states narrower bands than the usual ones, and what was assumed or fitted. All lists
-// the experiments, Run makes the runs of one with all seeds and judges its figures. Text
-// shows a result on a terminal; CSV, JSON and Markdown list all figures; Document writes
-// docs/reproduction.md and its charts. The same file gives the same bytes. A Result
-// shares no memory with the simulator.
+// The package embeds the papers' workload files (Workloads, LoadWorkload). It runs their experiments
+// in the simulator and compares the results with the papers' figures. An experiment is a section of
+// a workload file. It has the runs as flags of mrlocal sim, the paper's figures, and an expression for
+// each figure. It also states bands that are narrower than the usual ones, assumptions, and fitted
+// constants. All returns the experiments. Experiment.Run makes all runs and judges the figures.
+// Result.Text is for a terminal, CSV, JSON and Markdown have all figures, and Document makes
+// docs/reproduction.md with its charts. The same file always gives the same bytes.
 //
-// Neighbours: workload reads the files, sim runs them, view/svg draws.
+// Neighbours: workload reads the files, sim simulates them, and view/svg draws.
 package bench
 
 import (
@@ -33,10 +30,10 @@ import (
 	"mrlocal/workload"
 )
 
-// files holds the workload files of the papers and some for one machine, so that mrlocal
-// reproduce needs no files. Each says where its numbers come from. fitted.tsv lists the
-// constants that were fitted. Each line has the paper's key, the constant, its value, the
-// experiment, and the start of the figure's words or *.
+// files has the workload files of the papers, and some for one machine. They are embedded, so that
+// mrlocal reproduce needs no files on disk. Comments in them name the source of each number.
+// fitted.tsv lists the fitted constants. A line has the paper's key, the constant, its value, the
+// experiment, and the start of the figure's words; * stands for all figures.
 //
 //go:embed workloads/*.yaml workloads/fitted.tsv
 var files embed.FS
@@ -44,11 +41,11 @@ var files embed.FS
 // fittedConstant is a line of fitted.tsv.
 type fittedConstant struct{ paper, constant, value, experiment, figure string }
 
-// fittedConstants returns the lines of fitted.tsv, without comments and heads.
+// fittedConstants returns the lines of fitted.tsv, without comments and headings.
 func fittedConstants() (all []fittedConstant) {
 	text, err := files.ReadFile("workloads/fitted.tsv")
 	if err != nil {
-		panic(err) // the file is embedded
+		panic(err) // never happens: the file is embedded
 	}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -59,12 +56,12 @@ func fittedConstants() (all []fittedConstant) {
 	return all
 }
 
-// Workloads lists the names of the workload files, such as fig5.yaml, in
-// alphabetical order.
+// Workloads returns the names of the embedded workload files, such as fig5.yaml, in alphabetical
+// order.
 func Workloads() (names []string) {
 	all, err := fs.Glob(files, "workloads/*.yaml")
 	if err != nil {
-		panic(err) // the pattern is well formed
+		panic(err) // never happens: the pattern is valid
 	}
 	for _, name := range all {
 		names = append(names, path.Base(name))
@@ -72,11 +69,12 @@ func Workloads() (names []string) {
 	return names
 }
 
-// WorkloadText returns the text of a file that Workloads lists.
+// WorkloadText returns the text of an embedded workload file. It fails if Workloads does not list
+// the name. The caller owns the text.
 func WorkloadText(name string) ([]byte, error) { return files.ReadFile("workloads/" + name) }
 
-// LoadWorkload parses a file that Workloads lists, anew on each call. The caller owns
-// the result. Errors name the file by its path in the repository.
+// LoadWorkload parses an embedded workload file, anew on each call. It fails if Workloads does not
+// list the name. The caller owns the result. Errors name the file by its path in the repository.
 func LoadWorkload(name string) (*workload.File, error) {
 	text, err := WorkloadText(name)
 	if err != nil {

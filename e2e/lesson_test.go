@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The reader answers before the decision is drawn; then its reason is there. At the end
-// stand the claims.
+// The page draws a decision, and shows its reason, only after the reader has answered. At the end it
+// shows the claims.
 func TestALessonAsksBeforeItShows(t *testing.T) {
 	tab := open(t, serve(t, t.TempDir(), "demo", "borrow", "--ui"))
 	until(t, tab, "document.querySelector('#lesson h2')?.textContent === 'A slot that is borrowed [DHFS13]'")
@@ -25,7 +25,7 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 			t.Errorf("%s is seen before the answer", hidden)
 		}
 	}
-	// A step does not get past the question.
+	// A step to the next decision does not skip the question.
 	press(t, tab, "\u2192")
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson .question button')).find(b => b.textContent.startsWith('slot 0')).click()", nil))
 	said := "document.querySelector('#lesson .log').innerText"
@@ -33,7 +33,7 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Go on').click()", nil))
 	until(t, tab, "String("+asked+").startsWith('At 6 s.')")
-	// The rows of the second run: the first one is the map slot.
+	// In the second run the first row is the map slot.
 	at := "(() => { const c = document.querySelectorAll('.lanes canvas')[1]; const r = c.getBoundingClientRect(); for (const type of ['pointerdown', 'pointerup']) c.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0, pointerId: 1, clientX: r.left + 150, clientY: r.top + 34 })); })()"
 	do(t, tab, chromedp.Evaluate("Element.prototype.setPointerCapture = () => {}; "+at, nil))
 	until(t, tab, said+".includes('You were right: slot 0.')")

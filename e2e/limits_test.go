@@ -23,8 +23,7 @@ import (
 
 var limits = flag.Bool("limits", false, "runs of full size, held to the limits of time; for a machine that does nothing else")
 
-// least returns the first value with -limits, and otherwise the second: small runs that any machine
-// manages, whatever else it does.
+// least returns full with -limits, and otherwise small, so that the tests pass on a busy machine.
 func least[V any](full, small V) V {
 	if *limits {
 		return full
@@ -32,7 +31,7 @@ func least[V any](full, small V) V {
 	return small
 }
 
-// workloadOf is a workload of about so many tasks: waves of short ones on 120 slots.
+// workloadOf returns a workload of about that many short tasks, on 120 slots.
 func workloadOf(tasks int) string {
 	var w strings.Builder
 	w.WriteString("cluster: {trackers: 20, map_slots: 4, reduce_slots: 2}\ndefaults: {map_time: {uniform: [5s, 15s]}, reduce_time: {uniform: [10s, 30s]}}\njobs:\n")
@@ -42,15 +41,15 @@ func workloadOf(tasks int) string {
 	return w.String()
 }
 
-// firstPicture notes when the first bars are on the screen, in milliseconds from the start of the
-// navigation: a frame after the one that has drawn them.
+// firstPicture sets window.picture to the time at which the first bars are on the screen, in
+// milliseconds from the start of the navigation. That is one frame after the page has drawn them.
 const firstPicture = `new MutationObserver((list, o) => {
   if (!list.some((m) => m.target.dataset.bars > 0)) return;
   o.disconnect();
   requestAnimationFrame(() => requestAnimationFrame(() => { window.picture = performance.now(); }));
 }).observe(document, { subtree: true, attributes: true, attributeFilter: ['data-bars'] })`
 
-// watched opens a page and returns when its first picture was there.
+// watched opens a page and returns the time until its first picture.
 func watched(t *testing.T, url string) (context.Context, time.Duration) {
 	t.Helper()
 	tab := open(t, "about:blank")
@@ -90,7 +89,7 @@ const frames = `(async (n, how) => {
   return JSON.stringify(times.slice(1));
 })`
 
-// wheels are a move and a zoom, forth and back.
+// wheels has two events of the wheel, each forth and back: to move the window, and to zoom.
 var wheels = map[string]string{
 	"pan":  "(i) => ({ shiftKey: true, deltaY: i % 10 < 5 ? 60 : -60 })",
 	"zoom": "(i) => ({ ctrlKey: true, deltaY: i % 2 ? 1 : -1 })",
@@ -98,8 +97,8 @@ var wheels = map[string]string{
 
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
-// TestABigRunIsDrawnFast: 100,000 bars are on the screen within a second. At every scale, 19 of 20
-// frames of panning and zooming take 50 ms at most.
+// TestABigRunIsDrawnFast checks that 100,000 bars are on the screen within a second. At every scale,
+// 19 of 20 frames of panning and zooming take at most 50 ms.
 func TestABigRunIsDrawnFast(t *testing.T) {
 	dir, names := recorded(t, workloadOf(least(100_000, 5_000)), "pi-dhfs")
 	url := serve(t, dir, "ui", names[0])
@@ -140,7 +139,7 @@ func TestABigRunIsDrawnFast(t *testing.T) {
 	}
 }
 
-// TestAMillionEventsLoad, in bounded time and memory.
+// TestAMillionEventsLoad checks that a million events load in bounded time and memory.
 func TestAMillionEventsLoad(t *testing.T) {
 	dir, names := recorded(t, workloadOf(least(270_000, 10_000)), "pi-dhfs")
 	events := count(t, filepath.Join(dir, names[0]), `"seq":`)
@@ -161,7 +160,7 @@ func TestAMillionEventsLoad(t *testing.T) {
 	}
 }
 
-// TestTenThousandTasksAsOneTypes are simulated in 100 ms a policy.
+// TestTenThousandTasksAsOneTypes checks that the playground simulates 10,000 tasks in 100 ms a policy.
 func TestTenThousandTasksAsOneTypes(t *testing.T) {
 	tasks := least(10_000, 1_000)
 	tab := open(t, serve(t, t.TempDir(), "ui"))
@@ -182,8 +181,8 @@ func TestTenThousandTasksAsOneTypes(t *testing.T) {
 	}
 }
 
-// TestALivePageCostsTheRunLittle: at most 2 % of CPU time of the process of the run, the median of 11
-// pairs of runs. Who goes first in a pair changes. Pairs of equal runs show what chance does.
+// TestALivePageCostsTheRunLittle checks that a page costs the process of a run at most 2 % of CPU time,
+// as the median of 11 pairs of runs. The order in a pair changes. Pairs of equal runs show the noise.
 func TestALivePageCostsTheRunLittle(t *testing.T) {
 	if !*limits {
 		t.Skip("no -limits: a short run ends before the page is there")
@@ -245,8 +244,9 @@ func TestALivePageCostsTheRunLittle(t *testing.T) {
 	}
 }
 
-// counted counts the words of text.txt in dir and returns the CPU time of the process. read gets the
-// address of the page of the run, and about:blank when the run has ended; nil: the run has no page.
+// counted counts the words of text.txt in dir and returns the CPU time of the process. It calls read
+// with the address of the run's page, and with about:blank when the run has ended. If read is nil,
+// the run has no page.
 func counted(t *testing.T, dir string, read func(t *testing.T, url string)) time.Duration {
 	t.Helper()
 	c := exec.Command(program, "run", "wordcount", "text.txt", "-o", "out.txt", "--progress", "none", "--block-size", "4MiB")

@@ -1,9 +1,9 @@
-// Package e2e tests the page in a browser. It is a module of its own, so that the browser's
-// protocol is no dependency of mrlocal:
+// Package e2e tests the page in a browser. It is a separate module, so that mrlocal does not depend on
+// the protocol of the browser:
 //
 //	cd e2e && go test ./...
 //
-// The tests need Chromium, and are skipped where there is none.
+// The tests need Chromium, and are skipped without it.
 package e2e
 
 import (
@@ -84,7 +84,7 @@ func serve(t *testing.T, dir string, args ...string) string {
 	return serveReading(t, dir, nil, args...)
 }
 
-// serveReading is serve with a standard input.
+// serveReading does the same as serve, with a standard input for mrlocal.
 func serveReading(t *testing.T, dir string, stdin *os.File, args ...string) string {
 	t.Helper()
 	c := exec.Command(program, args...)
@@ -116,7 +116,7 @@ func serveReading(t *testing.T, dir string, stdin *os.File, args ...string) stri
 	}
 }
 
-// open opens an address in a tab of its own. Whatever the page throws fails the test.
+// open opens an address in a new tab. The test fails if the page throws an error.
 func open(t *testing.T, url string) context.Context {
 	t.Helper()
 	tab, cancel := chromedp.NewContext(browser)
@@ -150,7 +150,7 @@ func eval(t *testing.T, tab context.Context, expression string) string {
 	return text
 }
 
-// longestWait is how long a page may take for anything, on a slow machine with much else to do.
+// longestWait is the most time that a page may take for one step, on a slow and busy machine.
 const (
 	longestWait = 2 * time.Minute
 	pause       = 50 * time.Millisecond
@@ -166,8 +166,8 @@ func until(t *testing.T, tab context.Context, expression string) {
 	}
 }
 
-// isTrue looks once. While a page loads, elements may be missing, and a page that goes away gives no
-// answer: neither is true.
+// isTrue reports whether the expression is true now. It returns false if the page is still loading and
+// lacks elements, or if the page is closing.
 func isTrue(tab context.Context, expression string) bool {
 	ctx, cancel := context.WithTimeout(tab, longestWait)
 	defer cancel()
@@ -176,8 +176,8 @@ func isTrue(tab context.Context, expression string) bool {
 	return err == nil && yes
 }
 
-// push clicks an element wherever it stands. A click at a point can miss it while the page still
-// moves.
+// push clicks an element by its selector. A click at a point could miss the element while the page is
+// still laid out.
 func push(t *testing.T, tab context.Context, selector string) {
 	t.Helper()
 	until(t, tab, fmt.Sprintf("document.querySelector(%q) !== null", selector))
@@ -193,8 +193,8 @@ func press(t *testing.T, tab context.Context, key string) {
 	do(t, tab, chromedp.KeyEvent(key))
 }
 
-// click clicks the point of a canvas, in pixels from its left upper corner, until the expression is
-// true: while a page is laid out, a click may come to where the point was.
+// click clicks a point of a canvas, in pixels from its upper left corner, until the expression is true.
+// While the page is laid out, a click may miss, so one click is not enough.
 func click(t *testing.T, tab context.Context, canvas string, x, y float64, expression string) {
 	t.Helper()
 	for deadline := time.Now().Add(longestWait); ; {
@@ -213,8 +213,8 @@ func click(t *testing.T, tab context.Context, canvas string, x, y float64, expre
 	}
 }
 
-// recorded simulates the workload under policies and returns the directory and the names of
-// the event files.
+// recorded simulates the workload under policies. It returns the directory and the names of the event
+// files.
 func recorded(t *testing.T, workload string, policies ...string) (dir string, names []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -342,7 +342,7 @@ func TestTwoRunsStandOnOneAxis(t *testing.T) {
 	until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2")
 	push(t, tab, "[data-tab=differences]")
 	until(t, tab, "document.querySelector('#panel table')?.innerText.includes('80 s (−50.0 %)')")
-	push(t, tab, "#panel p button") // the first difference
+	push(t, tab, "#panel p button") // shows the first difference
 	until(t, tab, "document.querySelector('#inspector .rule') !== null")
 }
 
@@ -375,7 +375,7 @@ func TestThePlayground(t *testing.T) {
 	until(t, other, "document.querySelector('#inspector .rule') !== null")
 }
 
-// TestEachExampleIsDrawn with the signs that it is there for.
+// TestEachExampleIsDrawn checks that each example shows the signs that it is about.
 func TestEachExampleIsDrawn(t *testing.T) {
 	tab := open(t, serve(t, t.TempDir(), "ui"))
 	until(t, tab, "document.querySelectorAll('#example option').length >= 9")
@@ -400,7 +400,7 @@ func TestEachExampleIsDrawn(t *testing.T) {
 	}
 }
 
-// row is true if a line of the table of differences has a number above 0.
+// row returns an expression that is true if a line of the table of differences has a number above 0.
 func row(name string) string {
 	return fmt.Sprintf("(document.querySelector('[data-tab=differences]').click(), Array.from(document.querySelectorAll('#panel tr')).some(r => r.cells[0].textContent === %q && Array.from(r.cells).slice(1).some(c => parseInt(c.textContent) > 0)))", name)
 }
@@ -418,8 +418,8 @@ func TestNamesAreText(t *testing.T) {
 	}
 }
 
-// The page follows a run to its end, also over a while without network. The run goes on for as long
-// as its standard input does.
+// The page follows a live run to its end, even if the network is gone for a while. The run ends
+// with its standard input.
 func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	text, typed, err := os.Pipe()
@@ -448,7 +448,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	until(t, tab, fmt.Sprintf("document.querySelector('.lanes canvas').dataset.bars === '%d'", want))
 }
 
-// Every size and both themes: nothing is cut off at the right or below.
+// At every size and in both themes, nothing is cut off at the right or at the bottom.
 func TestThePageFitsTheScreen(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
 	url := serve(t, dir, append([]string{"ui"}, names...)...)

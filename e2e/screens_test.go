@@ -17,8 +17,8 @@ import (
 
 var screens = flag.String("screens", "", "write a picture of each screen into this directory, to be looked at")
 
-// TestScreens draws each screen at three sizes, in the light and in the dark. The second command
-// draws one of them:
+// TestScreens draws each screen at three sizes, in the light and in the dark theme. The second command
+// draws only one screen:
 //
 //	go test -run TestScreens -screens /tmp/screens .
 //	go test -run TestScreens/readme -screens /tmp/screens .
@@ -38,7 +38,7 @@ func TestScreens(t *testing.T) {
 	play := serve(t, t.TempDir(), "ui")
 	// A lesson begins with no bars.
 	drawn := "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.bars > 0) || document.querySelector('#lesson button')"
-	// What is pushed may come only after the bars.
+	// The element to push may appear later than the bars.
 	there := func(selector string) chromedp.Action {
 		return chromedp.Tasks{chromedp.WaitReady(selector, chromedp.ByQuery), pushed(selector)}
 	}
@@ -127,7 +127,7 @@ func fromFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// spilling runs a word count that spills and returns its events.
+// spilling runs a word count that spills, and returns its event file.
 func spilling(t *testing.T, dir string) string {
 	t.Helper()
 	for _, args := range [][]string{

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// site is the playground without a server, in a directory that TestMain removes. It is compiled
-// once: for browsers, which takes long on a machine with much else to do.
+// site is the directory of a site with the playground. TestMain removes it. The site is made only once,
+// because compiling the simulator for browsers takes long on a busy machine.
 var site = sync.OnceValues(func() (dir string, err error) {
 	dir = filepath.Join(filepath.Dir(program), "site")
 	return dir, export(dir)
@@ -40,7 +40,7 @@ func playground(t *testing.T) (dir string) {
 	return dir
 }
 
-// served returns the address of a site on a server that knows nothing but files.
+// served returns the address of a site on a plain file server.
 func served(t *testing.T, dir string) string {
 	t.Helper()
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
@@ -50,14 +50,14 @@ func served(t *testing.T, dir string) string {
 
 const mostModuleBytes = 3 << 20
 
-// write puts a text into the editor, as typing it does.
+// write puts a text into the editor, with the event that typing causes.
 func write(t *testing.T, tab context.Context, text string) {
 	t.Helper()
 	do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#text'); e.value = %q; e.dispatchEvent(new Event('input')) })()", text), nil)) // SetValue would make two edits
 }
 
-// TestASiteNeedsNoServer: the playground simulates in the browser, has reasons, and its link
-// shows the same to someone else.
+// TestASiteNeedsNoServer checks that the playground simulates in the browser and shows reasons, and
+// that its link shows the same in another tab.
 func TestASiteNeedsNoServer(t *testing.T) {
 	dir := playground(t)
 	if info, err := os.Stat(filepath.Join(dir, "lab.wasm.gz")); err != nil || info.Size() > mostModuleBytes {
@@ -76,8 +76,8 @@ func TestASiteNeedsNoServer(t *testing.T) {
 	until(t, other, "document.querySelector('#text').value.includes('maps: 20') && document.querySelectorAll('.lanes canvas').length === 2")
 }
 
-// TestAnEditCancelsTheSimulationOfASite: the worker ends with its simulation, and what is on
-// the screen has its reasons all the same.
+// TestAnEditCancelsTheSimulationOfASite checks that an edit ends the worker with its simulation.
+// The runs on the screen still have their reasons.
 func TestAnEditCancelsTheSimulationOfASite(t *testing.T) {
 	tab := open(t, served(t, playground(t)))
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
@@ -88,11 +88,11 @@ func TestAnEditCancelsTheSimulationOfASite(t *testing.T) {
 	write(t, tab, long)
 	write(t, tab, "jobs: [")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('line 1, column ')")
-	push(t, tab, "#inspector button") // of the pictures that are still there
+	push(t, tab, "#inspector button") // a loan of the runs that are still shown
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 }
 
-// TestRecordedRunsStandOnASite beside the playground.
+// TestRecordedRunsStandOnASite checks a site with recorded runs besides the playground.
 func TestRecordedRunsStandOnASite(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
 	for i := range names {
@@ -113,7 +113,7 @@ func TestRecordedRunsStandOnASite(t *testing.T) {
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 }
 
-// TestASiteOfPython: the server that most people have.
+// TestASiteOfPython serves a site with Python's file server, which most people have.
 func TestASiteOfPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

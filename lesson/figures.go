@@ -11,16 +11,16 @@ import (
 	"mrlocal/view"
 )
 
-// Outcome is a claim with its two figures.
+// Outcome is a claim with the values of its figures. Times are in seconds.
 type Outcome struct {
 	Claim
-	Left  float64 `json:"left"` // of Less and of Than; times are in seconds
-	Right float64 `json:"right"`
+	Left  float64 `json:"left"`  // the value of Less
+	Right float64 `json:"right"` // the value of Than
 	Holds bool    `json:"holds"`
 }
 
-// Outcomes compares the figures of all claims. models has a model for each run. It fails for a
-// claim that names no figure.
+// Outcomes returns the outcomes of all claims. models has a model for each run. Outcomes fails with
+// errs.BadInput if a claim names a figure or run that does not exist.
 func (l *Lesson) Outcomes(models []*view.Model) ([]Outcome, error) {
 	all := make([]Outcome, 0, len(l.Claims))
 	for _, c := range l.Claims {
@@ -39,15 +39,16 @@ func (l *Lesson) Outcomes(models []*view.Model) ([]Outcome, error) {
 	return all, nil
 }
 
-// figure reads a number, or "NAME [ARGUMENT] @RUN":
+// figure returns the value of a figure. text is a number, or "NAME [ARGUMENT] @RUN", where RUN is the
+// index of a run:
 //
 //	makespan       seconds until the last job has ended
 //	finish JOB     seconds until the job has ended
-//	deadline JOB   its deadline, in seconds
+//	deadline JOB   the job's deadline, in seconds
 //	lent           slot-seconds of loans
-//	copies         speculative attempts
-//	spills         spills of all maps
-//	growth         steps in which kvbuffers grew
+//	copies         number of speculative attempts
+//	spills         number of spills of all maps
+//	growth         number of times that a kvbuffer grew
 //	slots JOB      slots that the job uses on average while all jobs run
 //	waiting        slot-seconds in which reduces wait for maps
 func figure(text string, models []*view.Model) (float64, error) {
@@ -102,7 +103,7 @@ func figure(text string, models []*view.Model) (float64, error) {
 	return 0, errs.Inputf("claim", "%q is no figure", text)
 }
 
-// makespan returns the time at which the last job ended; view.Never does not count.
+// makespan returns the time at which the last job ended. Jobs that have not ended do not count.
 func makespan(m *view.Model) (last time.Duration) {
 	for i := range m.Jobs {
 		last = max(last, m.Jobs[i].Finish)
@@ -110,7 +111,7 @@ func makespan(m *view.Model) (last time.Duration) {
 	return last
 }
 
-// growth returns how often kvbuffers grew.
+// growth returns the number of times that a kvbuffer grew.
 func growth(m *view.Model) (steps int) {
 	for i := range m.Buffers {
 		if m.Buffers[i].Step == view.BufferGrow {
@@ -120,7 +121,8 @@ func growth(m *view.Model) (steps int) {
 	return steps
 }
 
-// slotsOf returns the slots that a job uses on average while all jobs run.
+// slotsOf returns the slots that a job uses on average in the time in which all jobs run; 0: there is
+// no such time.
 func slotsOf(m *view.Model, job int32) float64 {
 	from, to := time.Duration(0), makespan(m)
 	for i := range m.Jobs {
@@ -138,8 +140,7 @@ func slotsOf(m *view.Model, job int32) float64 {
 	return float64(used) / float64(to-from)
 }
 
-// waiting returns the slot-time in which reduces copy or are held back while maps of their job
-// still run.
+// waiting returns the slot time of reduces before the last map of their job is done.
 func waiting(m *view.Model) (sum time.Duration) {
 	for i := range m.Bars {
 		b := &m.Bars[i]

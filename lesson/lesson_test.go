@@ -56,8 +56,8 @@ func load(t *testing.T, name string) *lesson.Lesson {
 	return l
 }
 
-// TestEveryClaimHolds is the test that each lesson is true. The runs together take 20 to 40 s
-// when they take place for real.
+// TestEveryClaimHolds checks that the claims of each lesson hold. Real runs of one lesson take 20 to
+// 40 s together.
 func TestEveryClaimHolds(t *testing.T) {
 	for _, l := range simulated(t) {
 		name := l.Name
@@ -82,7 +82,7 @@ func TestEveryClaimHolds(t *testing.T) {
 	}
 }
 
-// Without the policy that it is about, no lesson's claims hold: they say something.
+// If every run of a lesson has the policy of the first one, some claim does not hold.
 func TestClaimsCanFail(t *testing.T) {
 	for _, l := range simulated(t) {
 		name := l.Name
@@ -100,8 +100,7 @@ func TestClaimsCanFail(t *testing.T) {
 	}
 }
 
-// Every note has its moment, every question an answer that can be wrong, and the decision a
-// reason.
+// Every note has its moment. Every question has a wrong answer, and its decision has a reason.
 func TestEveryNoteHasItsMoment(t *testing.T) {
 	for _, l := range simulated(t) {
 		name := l.Name
@@ -136,7 +135,7 @@ func TestEveryNoteHasItsMoment(t *testing.T) {
 	}
 }
 
-// Before its moment a note is not there: a run that goes on does not show what comes.
+// Items has no note before its moment. So a live run does not show the future.
 func TestNotesComeWithTheirEvents(t *testing.T) {
 	l := load(t, "borrow")
 	_, events := simulate(t, l)

@@ -8,36 +8,43 @@ import (
 	"mrlocal/view"
 )
 
-// Moment describes an event: the Nth one that agrees with all fields that are set. Op is one of
-// these: "start" (of an attempt), "killed" or "failed" (its end), "spill" (the start of one),
-// "grow" (of a kvbuffer). Or it is "maps-done" or "job-end" (of a job), or "time": that of After.
+// Moment describes an event of a run: the Nth one that matches all fields that are set. Op is one of
+//
+//	start            an attempt starts
+//	killed, failed   an attempt ends
+//	spill            a spill starts
+//	grow             a kvbuffer grows
+//	maps-done        the last map of a job is done
+//	job-end          a job ends
+//	time             the moment After, which needs no event
 type Moment struct {
 	Op    string   `json:"op"`
 	Job   string   `json:"job"`
 	Kind  string   `json:"kind"` // "map" or "reduce"
 	Rule  string   `json:"rule"`
-	Lent  bool     `json:"lent"`
-	Copy  bool     `json:"copy"` // a speculative attempt
-	After Duration `json:"after"`
-	Nth   int      `json:"nth"` // 0 and 1: the first
-	// Original answers a question with the slots of the other attempts of the task.
+	Lent  bool     `json:"lent"`  // on a lent slot
+	Copy  bool     `json:"copy"`  // of a speculative attempt
+	After Duration `json:"after"` // at this time of the run or later
+	Nth   int      `json:"nth"`   // counts from 1; 0: the first
+	// Original says that the right answers to the question are the slots of the earlier attempts
+	// of the task. Without it they are the slots of the event itself.
 	Original bool `json:"original"`
 }
 
-// Item is a note whose moment is there. Slots are the right answers to a question: those of all
-// events that agree at the same time.
+// Item is a note whose moment has come in a run. Slots are the right answers to its question: those
+// of all matching events at the same time.
 type Item struct {
 	Note  int           `json:"note"` // index into Lesson.Notes
-	Run   int           `json:"run"`
-	At    time.Duration `json:"at"`  // since the start of the run
-	Seq   uint64        `json:"seq"` // of the event
+	Run   int           `json:"run"`  // index into Lesson.Runs
+	At    time.Duration `json:"at"`   // from the start of the run
+	Seq   uint64        `json:"seq"`  // number of the event
 	Slots []int32       `json:"slots"`
 	Ask   string        `json:"ask"`
 	Text  string        `json:"text"`
 }
 
-// Items returns the notes whose moments are in the models of the runs, in the order of time.
-// A model may be nil: the run has not begun.
+// Items returns the notes whose moments have come in the runs, in the order of time. models has the
+// model of each run. A nil model stands for a run that has not begun.
 func (l *Lesson) Items(models []*view.Model) []Item {
 	var all []Item
 	for i := range l.Notes {
@@ -53,14 +60,14 @@ func (l *Lesson) Items(models []*view.Model) []Item {
 	return all
 }
 
-// event is what a Moment describes: its number, its time, and the slots that answer the question.
+// event is the event that a Moment describes, with the slots that answer the question.
 type event struct {
 	seq   uint64
 	at    time.Duration
 	slots []int32
 }
 
-// find returns the event that the moment describes.
+// find returns the event that the moment describes. ok is false if the event has not happened.
 func (w *Moment) find(m *view.Model) (found event, ok bool) {
 	if w.Op == "time" {
 		return w.passed(m)
@@ -71,7 +78,7 @@ func (w *Moment) find(m *view.Model) (found event, ok bool) {
 		case at < time.Duration(w.After):
 		case ok && at > found.at:
 			return false
-		case ok:
+		case ok: // another matching event at the same time
 			found.slots = w.answers(m, found.slots, bar)
 		default:
 			if left--; left == 0 {
@@ -83,7 +90,8 @@ func (w *Moment) find(m *view.Model) (found event, ok bool) {
 	return found, ok
 }
 
-// passed returns the time of After, with the last decision before it.
+// passed returns the time After with the last decision up to it. ok is false if the run has not
+// reached that time, or has no decision before it.
 func (w *Moment) passed(m *view.Model) (found event, ok bool) {
 	found.at = time.Duration(w.After)
 	for i := range m.Decisions {
@@ -95,7 +103,7 @@ func (w *Moment) passed(m *view.Model) (found event, ok bool) {
 	return found, m.Last >= found.at && found.seq > 0
 }
 
-// answers appends the slots that are right answers for the event of a bar; -1: of none.
+// answers appends the right answers for the event of a bar. bar is -1 if the event has none.
 func (w *Moment) answers(m *view.Model, answers []int32, bar int32) []int32 {
 	if bar < 0 {
 		return answers
@@ -112,7 +120,8 @@ func (w *Moment) answers(m *view.Model, answers []int32, bar int32) []int32 {
 	return answers
 }
 
-// each yields the events that agree with all fields but After and Nth, in the order of time.
+// each calls yield with the events that match all fields except After and Nth, until yield returns
+// false. Events come in the order of their rows in the model. bar is -1 if the event has none.
 func (w *Moment) each(m *view.Model, yield func(seq uint64, at time.Duration, bar int32) bool) {
 	switch w.Op {
 	case "start":
@@ -148,7 +157,7 @@ func (w *Moment) each(m *view.Model, yield func(seq uint64, at time.Duration, ba
 	}
 }
 
-// agrees reports whether an attempt agrees with the moment.
+// agrees reports whether an attempt matches the fields Job, Kind, Rule, Lent and Copy.
 func (w *Moment) agrees(m *view.Model, bar int32) bool {
 	if bar < 0 || int(bar) >= len(m.Bars) {
 		return false
@@ -158,7 +167,7 @@ func (w *Moment) agrees(m *view.Model, bar int32) bool {
 		(w.Rule == "" || m.Rules[b.Rule] == w.Rule) && (!w.Lent || b.Lent) && (!w.Copy || b.Speculative)
 }
 
-// decides reports whether a decision agrees with the moment.
+// decides reports whether a decision matches the fields Op and Job.
 func (w *Moment) decides(m *view.Model, d *view.Decision) bool {
 	return d.Op.String() == w.Op && (w.Job == "" || d.Job >= 0 && m.Jobs[d.Job].Name == w.Job)
 }

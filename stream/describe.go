@@ -10,23 +10,23 @@ import (
 // DescribeWord is the argument of Main that prints a Description.
 const DescribeWord = "describe"
 
-// Description is what submit has to know of the jobs of another program.
+// Description describes the chain of another program for package submit.
 type Description struct {
 	Jobs []DescribedJob `json:"jobs"` // of the chain, in order
 }
 
-// DescribedJob is one job of a chain. Its fields are those of jobs.Job.
+// DescribedJob describes a job of a chain. Name, Reduces and Ordered are those of jobs.Job.
 type DescribedJob struct {
 	Name        string `json:"name"`
 	Reduces     int    `json:"reduces,omitempty"`
 	Ordered     bool   `json:"ordered,omitempty"`
 	Partitioned bool   `json:"partitioned,omitempty"` // it has a Partition
 	MapOnly     bool   `json:"map_only,omitempty"`    // it has no NewReducer
-	Refused     string `json:"refused,omitempty"`     // why it cannot run under Hadoop Streaming
+	Refused     string `json:"refused,omitempty"`     // why it cannot run under Hadoop Streaming; "": it can
 }
 
-// describe asks of each job only what a plan of commands needs. A job with Begin is begun for one
-// input.
+// describe returns the Description of a chain. A job with Begin is described as it is for one
+// input file.
 func describe(chain jobs.Chain) Description {
 	d := Description{}
 	for i := range chain {
@@ -44,8 +44,8 @@ func describe(chain jobs.Chain) Description {
 	return d
 }
 
-// EachKey reads what a map with one reduce wrote, and calls do with the key of each record,
-// borrowed.
+// EachKey reads the output of a map of a job with one reduce. It calls do with the key of each
+// record, which do borrows during the call. It fails if a line is no record.
 func EachKey(wire io.Reader, do func(key []byte)) error {
 	lines := newLineReader(wire)
 	var key []byte
@@ -58,7 +58,7 @@ func EachKey(wire io.Reader, do func(key []byte)) error {
 			return err
 		}
 		whole, _ := cutLine(line)
-		if whole, _, _ = bytes.Cut(whole, []byte{0}); err == nil { // a position follows NUL
+		if whole, _, _ = bytes.Cut(whole, []byte{0}); err == nil { // a position may follow NUL
 			key, err = appendUnescaped(key[:0], whole)
 		}
 		if err != nil {

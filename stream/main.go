@@ -16,17 +16,19 @@ import (
 	"mrlocal/jobs"
 )
 
-// Main is the child for a program with jobs of its own. Three lines at the start of its main
-// make it one:
+// Main is the child of a program with jobs of its own. Three lines at the start of the main
+// function of the program call it:
 //
 //	if len(os.Args) > 1 && os.Args[1] == "stream" {
 //		os.Exit(stream.Main(chain, os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 //	}
 //
-// args are the side, and then flags: --step N, --reduces N, --cuts FILE, --in-order, --input
-// PATH, --files N, --results text|typedbytes, as mrlocal stream has them. The word describe
-// instead of a side prints the Description of the chain, for mrlocal submit. Main returns the
-// exit code: 0, or 2 for wrong arguments, or 3 where the job failed.
+// args are a side and flags: --step N, --reduces N, --cuts FILE, --in-order, --input PATH,
+// --files N, --results text|typedbytes. They mean what they mean for mrlocal stream. The word
+// describe instead of a side prints the Description of the chain as JSON, for mrlocal submit.
+//
+// Main returns the exit code: 0, 2 for wrong arguments, or 3 if the job failed. An error is one
+// line on stderr.
 func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
 	var err error
 	if len(args) == 1 && args[0] == DescribeWord {
@@ -42,7 +44,7 @@ func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Wr
 	if err == nil {
 		return 0
 	}
-	// Each flag has the name of its field.
+	// Errors name fields of Options. The flags have the same names.
 	text := err.Error()
 	for _, field := range []string{"Step", "Reduces", "Cuts", "Results"} {
 		text = strings.ReplaceAll(text, "Options."+field, "--"+strings.ToLower(field))
@@ -54,7 +56,7 @@ func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Wr
 	return 3
 }
 
-// parse reads the arguments of Main.
+// parse reads the arguments of Main. Its errors are of kind errs.BadOptions.
 func parse(args []string) (Side, Options, error) {
 	var o Options
 	if len(args) == 0 {
@@ -79,7 +81,7 @@ func parse(args []string) (Side, Options, error) {
 	return side, o, err
 }
 
-// set sets the option of a flag.
+// set sets the option of a flag that has a value. name has its hyphens.
 func (o *Options) set(name, value string) (err error) {
 	switch name {
 	case "--step":
@@ -103,7 +105,7 @@ func (o *Options) set(name, value string) (err error) {
 	return err
 }
 
-// ParseSide returns the side of that name.
+// ParseSide returns the side with that name, one of Sides. The error is of kind errs.BadOptions.
 func ParseSide(name string) (Side, error) {
 	if i := slices.Index(Sides(), name); i >= 0 {
 		return Side(i), nil
@@ -111,7 +113,8 @@ func ParseSide(name string) (Side, error) {
 	return 0, errs.Optionf(strconv.Quote(name), "no side of a job; give %s", strings.Join(Sides(), ", "))
 }
 
-// ParseResults returns the form of results of that name.
+// ParseResults returns the form of results with that name: text or typedbytes. The error is of
+// kind errs.BadOptions.
 func ParseResults(name string) (Results, error) {
 	switch name {
 	case "text":
@@ -122,7 +125,7 @@ func ParseResults(name string) (Results, error) {
 	return 0, errs.Optionf("Options.Results", "%q: give text or typedbytes", name)
 }
 
-// WriteCuts writes cuts as ReadCuts reads them: a line for each, escaped as on the wire.
+// WriteCuts writes cuts in the form that ReadCuts reads: a line for each, escaped as on the wire.
 func WriteCuts(w io.Writer, cuts [][]byte) error {
 	b := bufio.NewWriter(w)
 	var line []byte
@@ -133,7 +136,8 @@ func WriteCuts(w io.Writer, cuts [][]byte) error {
 	return b.Flush()
 }
 
-// ReadCuts reads a file of cuts.
+// ReadCuts reads a file of cuts, which WriteCuts has written. The cuts belong to the caller. Errors
+// are of kind errs.BadOptions.
 func ReadCuts(path string) ([][]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"mrlocal/jobs"
 )
 
-// runMap feeds the mapper with blocks of stdin.
+// runMap reads stdin in blocks, calls the mapper with each, and writes what it emits.
 func (c *child) runMap(stdin io.Reader) error {
 	m := c.job.NewMapper()
 	c.begin(m)
@@ -25,7 +25,7 @@ func (c *child) runMap(stdin io.Reader) error {
 	r := blockReader{in: stdin, buf: make([]byte, 0, blockBytes)}
 	for first := true; ; first = false {
 		data, err := r.next()
-		// An empty split gives one block, so that the mapper sees each file.
+		// An empty split gives one empty block, so that the mapper sees each file.
 		if err == io.EOF && !first {
 			break
 		}
@@ -33,7 +33,7 @@ func (c *child) runMap(stdin io.Reader) error {
 			return fmt.Errorf("read standard input: %w", err)
 		}
 		if c.job.SkipBinary && bytes.IndexByte(data, 0) >= 0 {
-			return errs.Inputf(file, "holds a NUL byte; mrlocal run would skip a binary file, and a split does not know its file: give -a to read it as text")
+			return errs.Inputf(file, "holds a NUL byte; mrlocal run skips such a binary file, but a map cannot skip the other splits of its file: give -a to read it as text")
 		}
 		b.Data = data
 		c.counters[mapInputBytes] += int64(len(data))
@@ -56,8 +56,8 @@ func (c *child) runMap(stdin io.Reader) error {
 	return out.end()
 }
 
-// fileNumber stands for the number of a file, which a single map does not know. Each file has
-// its own; restore finds out where two neighbours share one.
+// fileNumber returns a hash of the path in place of the number of a file, which a single map does
+// not know. Two files rarely have the same. restore fails if two neighbours do.
 func fileNumber(path string) int32 {
 	h := fnv.New32a()
 	h.Write([]byte(path))
@@ -67,17 +67,17 @@ func fileNumber(path string) int32 {
 // blockReader reads blocks of whole lines.
 type blockReader struct {
 	in   io.Reader
-	buf  []byte
-	used int // of buf, by the last block
+	buf  []byte // its capacity is the length of a block
+	used int    // bytes of buf that the last block had
 	eof  bool
 }
 
-// next returns the next block, borrowed until the next call. Its last line may lack the newline
-// at the end of the input only.
+// next returns the next block, borrowed until the next call. Only the last line of the input may
+// lack its newline. The error is io.EOF behind the last block.
 func (r *blockReader) next() ([]byte, error) {
 	n := copy(r.buf, r.buf[r.used:])
 	r.buf, r.used = r.buf[:n], 0
-	searched := 0
+	searched := 0 // bytes of buf without a newline
 	for !r.eof {
 		if len(r.buf) == cap(r.buf) {
 			if i := bytes.LastIndexByte(r.buf[searched:], '\n'); i >= 0 {
@@ -85,7 +85,7 @@ func (r *blockReader) next() ([]byte, error) {
 				return r.buf[:r.used], nil
 			}
 			searched = len(r.buf)
-			r.buf = slices.Grow(r.buf, len(r.buf)) // a long line
+			r.buf = slices.Grow(r.buf, len(r.buf)) // a line is longer than the buffer
 		}
 		n, err := r.in.Read(r.buf[len(r.buf):cap(r.buf)])
 		r.buf = r.buf[:len(r.buf)+n]
@@ -102,13 +102,14 @@ func (r *blockReader) next() ([]byte, error) {
 	return r.buf, nil
 }
 
-// emitter is what a mapper emits to.
+// emitter gets what a mapper emits. end writes what is left, and returns the first error of
+// writing.
 type emitter interface {
 	jobs.Emitter
 	end() error
 }
 
-// newEmitter makes the emitter of a map.
+// newEmitter returns the emitter for a map of the job.
 func (c *child) newEmitter() emitter {
 	switch {
 	case c.mapOnly():
@@ -119,13 +120,13 @@ func (c *child) newEmitter() emitter {
 	return &wireOut{c}
 }
 
-// failed returns the first error of writing.
+// failed returns the first error of writing to stdout.
 func (c *child) failed() error {
 	_, err := c.out.Write(nil) // a bufio.Writer keeps its first error
 	return err
 }
 
-// wireOut writes each record to the wire. It is a jobs.Taker and, by jobs.EmitSpans, takes spans.
+// wireOut writes each record at once. It is also a jobs.Taker.
 type wireOut struct{ c *child }
 
 // Emit implements jobs.Emitter.
@@ -134,15 +135,16 @@ func (w *wireOut) Emit(key, value []byte) {
 	w.write(key, value)
 }
 
-// write writes a record. The writer keeps the first error.
+// write writes a record without counting it. c.out keeps the first error.
 func (w *wireOut) write(key, value []byte) { _, _ = w.c.out.Write(w.c.wire.record(key, value)) }
 
-// Take implements jobs.Taker: the records are written at once.
+// Take implements jobs.Taker. It writes each record of b.
 func (w *wireOut) Take(b jobs.Block, records []jobs.Span) {
 	takeEach(&w.c.job, b, records, w.Emit)
 }
 
-// takeEach emits each record of a block, with the key that the job makes of it.
+// takeEach calls emit for each record of a block. A record is the key, with a nil value, unless
+// the job makes a key from it (jobs.Job.AppendKey).
 func takeEach(job *jobs.Job, b jobs.Block, records []jobs.Span, emit func(key, value []byte)) {
 	var key []byte
 	for _, s := range records {
@@ -156,19 +158,20 @@ func takeEach(job *jobs.Job, b jobs.Block, records []jobs.Span, emit func(key, v
 	}
 }
 
+// end returns the first error of writing.
 func (w *wireOut) end() error { return w.c.failed() }
 
-// folding folds values in a table, and writes the table when it is full.
+// folding folds the values of each key in a table. It writes the table when the table is full.
 type folding struct {
 	wireOut
 	folder jobs.Folder
-	sums   bool
-	counts map[string]uint64 // of sums
-	table  map[string][]byte // of other folders
-	bytes  int64             // of keys and accumulators, about
+	sums   bool              // counts is the table; otherwise table is
+	counts map[string]uint64 // the sum of each key
+	table  map[string][]byte // the accumulator of each key
+	bytes  int64             // estimated size of the table
 }
 
-// entryBytes is what an entry takes beside its key and accumulator, about.
+// entryBytes is the estimated size of an entry, without its key and accumulator.
 const entryBytes = 64
 
 // Emit implements jobs.Emitter.
@@ -188,12 +191,12 @@ func (f *folding) Emit(key, value []byte) {
 	}
 }
 
-// Take counts each record of a block as Emit does.
+// Take implements jobs.Taker. It folds each record of b, as Emit does.
 func (f *folding) Take(b jobs.Block, records []jobs.Span) {
 	takeEach(&f.c.job, b, records, f.Emit)
 }
 
-// add adds n to the sum of key.
+// add adds n to the sum of key, which it borrows during the call.
 func (f *folding) add(key []byte, n uint64) {
 	total, known := f.counts[string(key)]
 	f.counts[string(key)] = total + n
@@ -202,15 +205,15 @@ func (f *folding) add(key []byte, n uint64) {
 	}
 }
 
-// grow counts a new entry, and empties a full table.
+// grow adds a new entry to the estimated size, and writes the table if it is full.
 func (f *folding) grow(keyBytes int) {
 	if f.bytes += int64(keyBytes) + entryBytes; f.bytes > f.c.o.TableBytes {
 		f.empty()
 	}
 }
 
-// empty writes the table in the order of its keys, so that the output of a map is always the
-// same.
+// empty writes the table and clears it. The order is that of the keys, so that each run of a map
+// has the same output.
 func (f *folding) empty() {
 	keys := make([]string, 0, len(f.counts)+len(f.table))
 	for key := range f.counts {
@@ -233,55 +236,57 @@ func (f *folding) empty() {
 	f.bytes = 0
 }
 
+// end writes the rest of the table.
 func (f *folding) end() error {
 	f.empty()
 	return f.wireOut.end()
 }
 
-// rawOut writes what a job without reducers writes: chunks of bytes, whose keys are their places
-// in the input.
+// rawOut is the emitter of a job without reducers. It collects the text of the result in chunks.
+// A chunk is a record on the wire: its key is its place in the input, and its value is the text.
 type rawOut struct {
 	c     *child
 	chunk []byte
-	seq   uint64
-	key   []byte
+	seq   uint64 // number of the next chunk in the split
+	line  []byte // reused by write
 }
 
-// rawChunkBytes is the length of a chunk.
+// rawChunkBytes is the least length of a chunk, except the last one of a split.
 const rawChunkBytes = 64 << 10
 
-// Emit implements jobs.Emitter: it writes a record as it is to appear.
+// Emit implements jobs.Emitter. It appends a record to the result, with its delimiter.
 func (r *rawOut) Emit(key, value []byte) {
 	r.chunk = append(appendRecord(r.chunk, key, value), r.c.job.Delim.Byte())
 	r.spill()
 }
 
-// WriteRaw implements jobs.RawWriter.
+// WriteRaw implements jobs.RawWriter. It appends p to the result.
 func (r *rawOut) WriteRaw(p []byte) {
 	r.chunk = append(r.chunk, p...)
 	r.spill()
 }
 
-// spill writes a full chunk.
+// spill writes the chunk if it is full.
 func (r *rawOut) spill() {
 	if len(r.chunk) >= rawChunkBytes {
 		r.write()
 	}
 }
 
-// write writes the chunk. The writer keeps the first error.
+// write writes the chunk. c.out keeps the first error.
 func (r *rawOut) write() {
-	r.key = append(append(r.key[:0], r.c.wire.position...), 0)
-	r.key = appendHex(r.key, r.seq)
+	line := append(append(r.line[:0], r.c.wire.position...), 0)
+	line = appendHex(line, r.seq)
 	r.seq++
-	line := append(r.key, '\t')
+	line = append(line, '\t')
 	line = appendEscaped(line, r.chunk)
 	_, _ = r.c.out.Write(append(line, '\n'))
-	r.key, r.chunk = line, r.chunk[:0]
+	r.line, r.chunk = line, r.chunk[:0]
 	r.c.counters[mapOutputRecords]++
 }
 
-// end writes the last chunk; one at least, so that the reduce sees each split.
+// end writes the last chunk. It writes at least one for each split, because the reduce must see
+// each split.
 func (r *rawOut) end() error {
 	if len(r.chunk) > 0 || r.seq == 0 {
 		r.write()
@@ -289,8 +294,8 @@ func (r *rawOut) end() error {
 	return r.c.failed()
 }
 
-// appendRecord appends a record of a result, without its delimiter: key, TAB, value, or the one
-// that is not nil.
+// appendRecord appends a record of a result without its delimiter: key, TAB and value, or only one
+// of them if the other is nil.
 func appendRecord(dst, key, value []byte) []byte {
 	dst = append(dst, key...)
 	if key != nil && value != nil {
@@ -299,5 +304,5 @@ func appendRecord(dst, key, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// errCarriageReturn is the error of a result that Hadoop would divide.
+// errCarriageReturn is the error for a result that Hadoop would divide at a carriage return.
 var errCarriageReturn = errors.New("a result holds a carriage return, at which Hadoop ends a record of text; give Options.Results typedbytes")

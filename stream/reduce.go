@@ -15,15 +15,16 @@ import (
 // lineReader reads lines of any length.
 type lineReader struct {
 	in   *bufio.Reader
-	long []byte
+	long []byte // holds a line that is longer than the buffer of in
 }
 
+// newLineReader returns a reader of the lines of in.
 func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 256<<10)}
 }
 
-// next returns the next line without its newline, borrowed until the next call. io.EOF: there is
-// none.
+// next returns the next line without its newline, borrowed until the next call. The error is
+// io.EOF behind the last line.
 func (r *lineReader) next() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
@@ -44,28 +45,33 @@ func (r *lineReader) next() ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte{'\n'}), nil
 }
 
-// groups reads records of the wire as groups. It is the jobs.Refiller of their values.
+// groups reads records from the wire and divides them into groups. It is the jobs.Refiller of
+// the values of the current group. It reads one record ahead.
 type groups struct {
 	in   *lineReader
 	wire *wire
-	// same returns the part of a key that a group shares.
+	// same returns the part of a key, escaped, that the records of a group share.
 	same func(whole []byte) []byte
 
-	whole, value []byte // of the record at hand, which the next group or window begins with
-	held         bool   // there is a record at hand
-	key          []byte // of the group, escaped
-	begun, open  bool   // the first record was read; there is a group at hand
-	err          error
+	whole, value []byte // key and value of the record that was read ahead, escaped
+	held         bool   // there is such a record
+	key          []byte // of the current group: the part that same returns
+	begun        bool   // the first record was read
+	open         bool   // there is a current group
+	err          error  // the first error; it ends the groups
 
-	base    []byte // window of values
+	base    []byte // the current window of values
 	spans   []jobs.Span
-	records int64
+	records int64 // records that were read
 }
 
-// windowBytes bounds a window of values, unless a single one is longer.
+// windowBytes is the limit on a window of values, unless a single value is longer.
 const windowBytes = 1 << 20
 
-// read takes the next record, which is then at hand.
+// windowValues is the limit on the number of values in a window.
+const windowValues = 4096
+
+// read reads one record ahead. value is borrowed from in, whole is copied.
 func (g *groups) read() {
 	line, err := g.in.next()
 	if err != nil {
@@ -80,8 +86,8 @@ func (g *groups) read() {
 	g.records++
 }
 
-// next moves to the next group and reports whether there is one. It skips the values that are
-// left of the group at hand.
+// next moves to the next group and reports whether there is one. It skips the records that are
+// left of the current group. After false, err has the error if there was one.
 func (g *groups) next() bool {
 	if !g.begun {
 		g.begun = true
@@ -98,10 +104,10 @@ func (g *groups) next() bool {
 	return true
 }
 
-// Refill implements jobs.Refiller.
+// Refill implements jobs.Refiller. It gives vs the next window of values of the current group.
 func (g *groups) Refill(vs *jobs.Values) bool {
 	g.base, g.spans = g.base[:0], g.spans[:0]
-	for g.held && g.err == nil && len(g.base) < windowBytes && len(g.spans) < 4096 && bytes.Equal(g.same(g.whole), g.key) {
+	for g.held && g.err == nil && len(g.base) < windowBytes && len(g.spans) < windowValues && bytes.Equal(g.same(g.whole), g.key) {
 		from := len(g.base)
 		if g.base, g.err = g.wire.appendValueOf(g.base, g.value); g.err != nil {
 			return false
@@ -116,9 +122,11 @@ func (g *groups) Refill(vs *jobs.Values) bool {
 	return true
 }
 
-// runCombine folds or combines the values of each key, which stays as it is on the wire.
+// runCombine folds or combines the values of each key. The key keeps its form on the wire. A
+// job without a folder and a combiner has its records copied.
 func (c *child) runCombine(stdin io.Reader) error {
-	// A position belongs to one record, so that keys with positions have nothing to combine.
+	// Groups have equal keys with position and label. No two records have the same position, so
+	// keys with positions are not combined.
 	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: func(whole []byte) []byte { return whole }}
 	out := &wholeOut{c: c, g: g}
 	var vs jobs.Values
@@ -160,21 +168,22 @@ func (c *child) runCombine(stdin io.Reader) error {
 	return errors.Join(g.err, c.failed())
 }
 
-// wholeOut writes records of the group at hand, with its key as it came.
+// wholeOut writes records with the key of the current group, in its form on the wire.
 type wholeOut struct {
 	c    *child
 	g    *groups
 	line []byte
 }
 
-// Emit implements jobs.Emitter. A combiner emits no key but that of its group.
+// Emit implements jobs.Emitter. It ignores the key, because a combiner emits that of its group.
 func (w *wholeOut) Emit(_, value []byte) {
 	w.c.counters[combineOutputRecords]++
 	w.line = w.c.wire.appendValue(append(w.line[:0], w.g.key...), value)
 	_, _ = w.c.out.Write(w.line)
 }
 
-// runReduce runs the reducer on each group, or puts the output of maps in order.
+// runReduce runs the reducer on each group and writes the result. For a job without reducers it
+// puts the outputs of the maps in order.
 func (c *child) runReduce(stdin io.Reader) error {
 	if c.mapOnly() {
 		return c.restore(stdin)
@@ -204,8 +213,8 @@ func (c *child) runReduce(stdin io.Reader) error {
 // resultOut writes the records of the result.
 type resultOut struct {
 	c    *child
-	line []byte
-	err  error
+	line []byte // of Emit: reused; of Write: the part of a line so far
+	err  error  // the first record that Hadoop would change; nothing is written after it
 }
 
 // Emit implements jobs.Emitter.
@@ -214,14 +223,15 @@ func (r *resultOut) Emit(key, value []byte) {
 	r.record(r.line)
 }
 
-// record writes a record, so that Hadoop's TextOutputFormat gives it back byte by byte.
+// record writes a record in a form from which Hadoop's TextOutputFormat makes the same bytes.
 func (r *resultOut) record(line []byte) {
 	switch {
 	case r.err != nil:
 	case r.c.o.Results == TypedBytes && !utf8.Valid(line):
 		r.err = fmt.Errorf("%q is not UTF-8, and Hadoop would change it; give Options.Results text", line[:min(len(line), 60)])
 	case r.c.o.Results == TypedBytes:
-		// A string has the type 7 and four bytes of length. The value is empty.
+		// The key is the record: type code 7 for a string, 4 bytes of length, text. The value is an
+		// empty string.
 		var head [5]byte
 		head[0] = 7
 		binary.BigEndian.PutUint32(head[1:], uint32(len(line)))
@@ -238,10 +248,10 @@ func (r *resultOut) record(line []byte) {
 	}
 }
 
-// errNewline is the error of a result that Hadoop would divide.
+// errNewline is the error for a result that Hadoop would divide at a newline.
 var errNewline = errors.New("a result holds a newline, at which Hadoop ends a record of text; give Options.Results typedbytes")
 
-// Write implements io.Writer for a jobs.Releaser, which writes text.
+// Write implements io.Writer for a jobs.Releaser. It takes text and writes a record for each line.
 func (r *resultOut) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
@@ -256,7 +266,7 @@ func (r *resultOut) Write(p []byte) (int, error) {
 	}
 }
 
-// flush writes a last line without newline.
+// flush writes the last line if it has no newline. It returns the error of a record.
 func (r *resultOut) flush() error {
 	if len(r.line) > 0 {
 		r.record(r.line)
@@ -265,9 +275,10 @@ func (r *resultOut) flush() error {
 	return r.err
 }
 
-// restore puts the outputs of the maps of a job without reducers in the order of the input.
+// restore is the reduce of a job without reducers. It puts the outputs of the maps in the order of
+// the input, and passes each to the Releaser of the job.
 func (c *child) restore(stdin io.Reader) error {
-	// The last part of a key numbers the chunks of a split.
+	// A group is the chunks of a split: their keys differ only in NUL and the number of the chunk.
 	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
 	out := &resultOut{c: c}
 	var release jobs.Releaser = copying{}
@@ -304,15 +315,14 @@ func (c *child) restore(stdin io.Reader) error {
 	return errors.Join(out.flush(), c.failed())
 }
 
-// splitReader reads the output of the map of one split.
+// splitReader reads the output of one map: the values of the current group, joined.
 type splitReader struct {
 	g    *groups
 	vs   jobs.Values
-	rest []byte
+	rest []byte // the part of the current value that was not read, borrowed from vs
 }
 
-// Read implements io.Reader: values one after the other. The value at hand is borrowed from vs,
-// so its rest is copied before the next one.
+// Read implements io.Reader.
 func (s *splitReader) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		if !s.vs.Next() {
@@ -328,7 +338,7 @@ func (s *splitReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// copying is the Releaser of a job that has none.
+// copying is the Releaser of a job without one. It copies each split.
 type copying struct{}
 
 func (copying) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {

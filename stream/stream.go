@@ -1,29 +1,30 @@
-// Package stream is the child of a Hadoop Streaming job: it does one side of a job of this
-// module (map, combine or reduce) on standard input and standard output. The mappers,
-// combiners and reducers are those that the engine runs.
+// Package stream is the child process of a Hadoop Streaming job. A child does one side of a
+// job of this module (map, combine or reduce) on its standard input and standard output. It
+// runs the same mappers, combiners and reducers as the engine.
 //
 //	input text ──► Map ──wire──► Hadoop: hash, sort ──wire──► Reduce ──► result
 //	                    └──wire──► Combine ──wire──┘
 //
-// The command is mrlocal stream. A program with a job of its own calls Main in three lines.
-// Package submit writes the command lines of Hadoop that start the children.
+// The command mrlocal stream is such a child. A program with a job of its own calls Main in
+// three lines. Package submit writes the command lines of Hadoop that start the children.
 //
-// The wire is text, so that Hadoop compares and hashes keys as Text, and so that sort(1) can
-// stand in for Hadoop (wire.go). Keys keep their byte order on it, whatever bytes they have.
-// Where a job wants keys at certain reduces, as a total order does, each key has a label that
-// Hadoop's default hash sends there (label.go).
+// Records between the sides have the form of the wire (wire.go). It is text, so Hadoop
+// compares and hashes keys as Text, and sort(1) can take the place of Hadoop. The form keeps
+// the byte order of keys. Some jobs need keys at certain reduces, as a total order does. Each
+// of their keys ends with a label, which makes Hadoop's default hash choose that reduce
+// (label.go).
 //
-// A job without reducers has one reduce here: it puts the outputs of the maps in the order of
-// the input and runs the jobs.Releaser.
+// A job without reducers has one reduce here. It puts the outputs of the maps in the order of
+// the input, and runs the jobs.Releaser of the job.
 //
-// Results are text. Hadoop ends a record of text at a carriage return too, so a result with one
-// is an error; typed bytes carry it (Options.Results).
+// Results are text. Hadoop also ends a record of text at a carriage return, so a carriage
+// return in a result is an error. Results as typed bytes may have them (Options.Results).
 //
-// Memory: a block of the input and a window of values. Both are about 1 MiB, or as long as
-// the longest record. There is also a table of folded values (Options.TableBytes). Slices
+// Memory: a block of the input and a window of values. Each has about 1 MiB, or the length of
+// the longest record. A map that folds values also has a table (Options.TableBytes). Slices
 // that user code gets are borrowed, as package jobs says.
 //
-// Neighbours: package jobs defines jobs; package submit starts Hadoop.
+// Package jobs defines jobs. Package submit starts Hadoop.
 package stream
 
 import (
@@ -36,60 +37,62 @@ import (
 	"mrlocal/jobs"
 )
 
-// Side is what a child does.
+// Side is the part of a job that a child does.
 type Side uint8
 
 const (
-	Map Side = iota
-	Combine
-	Reduce
+	Map     Side = iota // from text of the input to records on the wire
+	Combine             // from records on the wire to fewer of them
+	Reduce              // from records on the wire to the result
 )
 
 // Sides returns the names of the sides, in the order of their values.
 func Sides() []string { return []string{"map", "combine", "reduce"} }
 
-// Results says how a reduce writes its records.
+// Results is the form in which a reduce writes its records.
 type Results uint8
 
 const (
-	// Text ends records with newlines. Hadoop takes any bytes but carriage returns.
+	// Text writes a line for each record. A record may hold any bytes but carriage returns and
+	// newlines.
 	Text Results = iota
-	// TypedBytes writes each record as a string of typed bytes. Hadoop takes carriage returns
-	// and newlines, but only valid UTF-8.
+	// TypedBytes writes each record as a string of typed bytes. A record may hold carriage
+	// returns and newlines, but must be valid UTF-8.
 	TypedBytes
 )
 
-// Options say which job of a chain the child works for, and how its keys travel. Map, combine
-// and reduce of one job get the same options. The zero value is for the first job with one
-// reduce.
+// Options say which job of a chain the child works for, and the form of its keys on the wire.
+// Map, combine and reduce of one job must get the same options, apart from Task. The zero value
+// is for the first job of a chain, with one reduce.
 type Options struct {
-	Step    int      // of the chain, from 1; 0: the first
-	Reduces int      // reduce tasks of the job; 0: one
-	Cuts    [][]byte // for jobs with Ordered: ascending keys that begin the ranges of reduces 1, 2, …
+	Step    int      // number of the job in the chain, from 1; 0: the first
+	Reduces int      // number of reduce tasks; 0: one
+	Cuts    [][]byte // of a total order: the first keys of reduces 1, 2, …, ascending
 
-	// InOrder lets the values of a key reach the reducer in the order of the input, as they do in
-	// package engine. Hadoop itself keeps no order of values.
+	// InOrder makes the values of a key reach the reducer in the order of the input, as in package
+	// engine. Hadoop itself keeps no order of values.
 	InOrder bool
-	// Inputs are the inputs as the user named them. They order files for InOrder, and for jobs
-	// without reducers. Files of one input are in the order of their paths.
+	// Inputs are the inputs as the user named them. They give the order of files, for InOrder and
+	// for jobs without reducers. Files of one input have the order of their paths.
 	Inputs []string
 	Files  int // number of input files, for jobs.Job.Begin; 0: one
 
 	Results    Results
-	TableBytes int64 // of the table in which a map folds values; 0: 64 MiB
+	TableBytes int64 // limit on the table in which a map folds values; 0: 64 MiB
 
 	Task Task
 }
 
-// Task says what Hadoop tells the child of its task.
+// Task describes the task that a child runs in.
 type Task struct {
-	Number     int
-	InputFile  string // of a map
-	InputStart int64  // of its split, in bytes
+	Number     int    // from 0
+	InputFile  string // path or URI of the split's file, in a map
+	InputStart int64  // first byte of the split, in a map
 	Counts     bool   // Hadoop reads counters from standard error
 }
 
-// TaskOf reads the variables that Hadoop Streaming sets (PipeMapRed, Environment).
+// TaskOf returns the task that the variables of Hadoop Streaming describe
+// (PipeMapRed.addJobConfToEnvironment). A number that is missing or wrong is 0.
 func TaskOf(getenv func(string) string) Task {
 	start, _ := strconv.ParseInt(getenv("mapreduce_map_input_start"), 10, 64)
 	number, _ := strconv.Atoi(getenv("mapreduce_task_partition"))
@@ -97,12 +100,14 @@ func TaskOf(getenv func(string) string) Task {
 }
 
 const (
-	blockBytes        = 1 << 20
-	defaultTableBytes = 64 << 20
+	blockBytes        = 1 << 20  // of the block that a mapper gets, unless a line is longer
+	defaultTableBytes = 64 << 20 // of Options.TableBytes
 )
 
-// Run does one side of a job of chain. It reads stdin to its end. Counters for Hadoop go to
-// stderr. Errors of kind errs.BadOptions say that the job cannot run under Hadoop Streaming.
+// Run does one side of a job of chain. It reads stdin to its end, writes records to stdout, and
+// writes counters for Hadoop to stderr. An error of kind errs.BadOptions says that the options
+// are wrong or that the job cannot run under Hadoop Streaming. Run does not watch ctx itself; it
+// passes it to user code.
 func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.Reader, stdout, stderr io.Writer) error {
 	c, err := newChild(chain, o)
 	if err != nil {
@@ -121,11 +126,11 @@ func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.R
 	if err != nil {
 		return err
 	}
-	c.tellCounters()
+	c.writeCounters()
 	return c.out.Flush()
 }
 
-// child is one side at work.
+// child is a running side of a job. One goroutine uses it.
 type child struct {
 	ctx    context.Context
 	job    jobs.Job
@@ -134,10 +139,11 @@ type child struct {
 	out    *bufio.Writer
 	stderr io.Writer
 
-	counters [counters]int64
+	counters [counters]int64 // by the constants in wire.go
 }
 
-// JobOf returns a job of the chain by its step, as Options has it. The error is of kind errs.BadOptions.
+// JobOf returns the job of the chain with number step, as in Options.Step. The error is of kind
+// errs.BadOptions.
 func JobOf(chain jobs.Chain, step int) (jobs.Job, error) {
 	if step < 0 || max(step, 1) > len(chain) {
 		return jobs.Job{}, errs.Optionf("Options.Step", "%d: the job is a chain of %d", step, len(chain))
@@ -145,7 +151,8 @@ func JobOf(chain jobs.Chain, step int) (jobs.Job, error) {
 	return chain[max(step, 1)-1], nil
 }
 
-// newChild checks that the job can run under Hadoop Streaming.
+// newChild returns a child without its streams, with defaults for unset options. Its errors are
+// of kind errs.BadOptions: the options are wrong, or the job cannot run under Hadoop Streaming.
 func newChild(chain jobs.Chain, o Options) (*child, error) {
 	job, err := JobOf(chain, o.Step)
 	if err != nil {

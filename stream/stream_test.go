@@ -23,7 +23,7 @@ import (
 	"mrlocal/jobs/wordcount"
 )
 
-// hadoop plays Hadoop Streaming: it divides files into splits and runs a child for each. It sends
+// hadoop does the work of Hadoop Streaming: it divides files into splits and runs a child for each. It sends
 // each record to a reduce by the hash of its key, and sorts by the key alone. Values of equal keys
 // come in any order. The result is all parts, one after the other.
 func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, splitBytes int, rng *rand.Rand) (string, error) {
@@ -76,7 +76,7 @@ func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, spl
 	return all.String(), nil
 }
 
-// textOf returns what TextOutputFormat writes of the output of a reduce.
+// textOf returns the text that TextOutputFormat writes for the output of a reduce.
 func textOf(t testing.TB, form Results, out []byte) string {
 	if form == Text {
 		return string(out)
@@ -100,7 +100,7 @@ func must(chain jobs.Chain, err error) jobs.Chain {
 	return chain
 }
 
-// sampled returns cuts for a test: keys of the job itself, evenly taken.
+// sampled returns cuts for a test: keys of the job, at equal distances.
 func sampled(job jobs.Job, files []jobtest.File, parts int) [][]byte {
 	var keys [][]byte
 	out := &collect{job: job, keys: &keys}
@@ -138,7 +138,7 @@ func (c *collect) Take(b jobs.Block, spans []jobs.Span) {
 	}
 }
 
-// cases are jobs that run under Hadoop, each with what the submitter would choose.
+// cases are jobs that run under Hadoop, each with the options that package submit would choose.
 func cases() map[string]struct {
 	make func() jobs.Chain
 	o    Options
@@ -231,7 +231,7 @@ func TestALabelLeadsItsKeyToItsReduce(t *testing.T) {
 	})
 }
 
-// TestTheHashLeapsToZero has hashes just below 2^31, from which the next ones begin at 0 again.
+// TestTheHashLeapsToZero uses hashes just below 2^31, from where the next ones fall to 0.
 func TestTheHashLeapsToZero(t *testing.T) {
 	for _, reduces := range []int{2, 3, 47, 48, 1488, 1489, 50_000} {
 		for below := range int32(100) {
@@ -248,7 +248,7 @@ func TestTheHashLeapsToZero(t *testing.T) {
 	}
 }
 
-// TestTheHashIsThatOfHadoop has hashes that Text.hashCode of Hadoop 3.4.2 gives.
+// TestTheHashIsThatOfHadoop compares with hashes that Text.hashCode of Hadoop 3.4.2 returned.
 func TestTheHashIsThatOfHadoop(t *testing.T) {
 	for text, want := range map[string]int32{"": 1, "a": 31 + 97, "ab": 31*(31+97) + 98, "\xff": 31 - 1} {
 		if got := hashOf(1, []byte(text)); got != want {
@@ -324,7 +324,7 @@ func TestABrokenWireIsAnError(t *testing.T) {
 	}
 }
 
-// TestMainIsTheChildOfAProgramOfOnesOwn has a job that is not one of this module.
+// TestMainIsTheChildOfAProgramOfOnesOwn runs a job that is not one of this module.
 func TestMainIsTheChildOfAProgramOfOnesOwn(t *testing.T) {
 	longest := jobs.Job{
 		Name: "longest", Ordered: true,

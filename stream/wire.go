@@ -15,21 +15,22 @@ import (
 //
 //	key [NUL position] [NUL label] [TAB value]
 //
-// Key and value are escaped: a byte below 14 becomes the byte 1 and the byte plus '0'. So
-// neither TAB, newline nor carriage return is left, which Hadoop takes for ends of fields and
-// records. Escaped keys have the order of the keys. All escapes begin with 1, the second byte
-// orders them, and all other bytes are above. NUL ends a key: it is less than any byte of a
-// longer key.
+// Key and value are escaped: a byte below 14 becomes the byte 1, then the byte plus '0'. So no
+// TAB, newline or carriage return is left, at which Hadoop would end a field or record.
 //
-// The value of a sum is in decimal. The position is that of the record in the input, where the
-// order of values counts. The label leads the record to its reduce.
+// Escaped keys have the order of the keys. All escapes begin with 1, their second bytes have
+// the order of the escaped bytes, and all other bytes are greater than 1. NUL ends a key. It is
+// less than any byte of a longer key.
+//
+// The value of a sum is a decimal number. A position is the place of the record in the input.
+// Keys have it if the order of values matters. A label leads the record to its reduce.
 const (
-	escape   = 1
+	escape   = 1   // the first byte of an escape
 	escaped  = 14  // bytes below it are escaped
-	escapeAt = '0' // is added to them
+	escapeAt = '0' // is added to an escaped byte
 )
 
-// appendEscaped appends p in its form on the wire.
+// appendEscaped appends p to dst, escaped.
 func appendEscaped(dst, p []byte) []byte {
 	from := 0
 	for i, b := range p {
@@ -41,10 +42,10 @@ func appendEscaped(dst, p []byte) []byte {
 	return append(dst, p[from:]...)
 }
 
-// errWire is the error of a line that no map of this package writes.
+// errWire is the error for a line that no map of this package writes.
 var errWire = errors.New("not a record of mrlocal stream map")
 
-// appendUnescaped appends what appendEscaped has escaped.
+// appendUnescaped appends p to dst without its escapes. It fails if an escape is not whole.
 func appendUnescaped(dst, p []byte) ([]byte, error) {
 	for {
 		i := bytes.IndexByte(p, escape)
@@ -61,16 +62,16 @@ func appendUnescaped(dst, p []byte) ([]byte, error) {
 
 // wire writes and reads the records of one job.
 type wire struct {
-	sums     bool // values are those of jobs.Sum
+	sums     bool // values are 8 bytes, as of jobs.Sum, and decimal on the wire
 	inOrder  bool // keys have positions
 	reduces  int
-	cuts     [][]byte // escaped
-	target   func(key []byte, parts int) int
-	ordered  bool
-	position []byte // of the split
-	seq      uint64 // of records in the split
+	cuts     [][]byte                        // escaped
+	target   func(key []byte, parts int) int // the partitioner of the job; nil: none
+	ordered  bool                            // the job is a total order
+	position []byte                          // of the split, without the number of a record
+	seq      uint64                          // number of the next record in the split
 
-	line []byte // reused
+	line []byte // reused by record
 }
 
 // newWire makes the wire of a job.
@@ -110,7 +111,8 @@ func (w *wire) record(key, value []byte) []byte {
 	return w.line
 }
 
-// appendValue appends TAB, value and newline. An empty value has no TAB, and Hadoop adds it.
+// appendValue appends TAB, value and newline. It leaves out TAB before an empty value, because
+// Hadoop adds it.
 func (w *wire) appendValue(line, value []byte) []byte {
 	switch {
 	case w.sums:
@@ -121,25 +123,27 @@ func (w *wire) appendValue(line, value []byte) []byte {
 	return append(line, '\n')
 }
 
-// rangeOf returns the reduce of an escaped key in a total order: a key that equals a cut belongs
-// to the range behind it.
+// rangeOf returns the reduce of an escaped key in a total order. A key that equals a cut belongs
+// to the range behind the cut.
 func (w *wire) rangeOf(key []byte) int {
 	return sort.Search(len(w.cuts), func(i int) bool { return bytes.Compare(key, w.cuts[i]) < 0 })
 }
 
-// cutLine divides a line without its newline. whole is the key with position and label.
+// cutLine divides a line without its newline. whole is the key with position and label, all
+// escaped. Both results are parts of line.
 func cutLine(line []byte) (whole, value []byte) {
 	whole, value, _ = bytes.Cut(line, []byte{'\t'})
 	return whole, value
 }
 
-// keyOf returns the escaped key alone.
+// keyOf returns the key without position and label, still escaped.
 func keyOf(whole []byte) []byte {
 	key, _, _ := bytes.Cut(whole, []byte{0})
 	return key
 }
 
-// appendValueOf appends the value that appendValue wrote.
+// appendValueOf appends the value of a record to dst, in the form that user code gets. value is
+// the form on the wire. It fails if value is in another form.
 func (w *wire) appendValueOf(dst, value []byte) ([]byte, error) {
 	if !w.sums {
 		return appendUnescaped(dst, value)
@@ -151,10 +155,11 @@ func (w *wire) appendValueOf(dst, value []byte) ([]byte, error) {
 	return jobs.AppendUint64(dst, n), nil
 }
 
-// appendPosition appends the place of a split in the input: the number of the input, the path of
-// the file, and the start of the split.
+// appendPosition appends the place of a split in the input. It has the number of the input from
+// 0, the path of the file, NUL, and the start of the split. Places compare, byte by byte, in the
+// order of the input.
 func appendPosition(dst []byte, inputs []string, file string, start int64) []byte {
-	// The longest name that leads to the file is that of its input.
+	// A file belongs to the input with the longest name that is the file or a directory above it.
 	number, longest := 0, -1
 	for i, in := range inputs {
 		if len(in) > longest && (file == in || strings.HasPrefix(file, strings.TrimSuffix(in, "/")+"/")) {
@@ -175,10 +180,10 @@ func pathOf(position []byte) (string, error) {
 	return string(path), err
 }
 
-// hexDigits is what appendHex appends.
+// hexDigits is the number of digits that appendHex appends.
 const hexDigits = 16
 
-// appendHex appends n in hexDigits digits, which sort as numbers do.
+// appendHex appends n as hexDigits hexadecimal digits. Their byte order is that of the numbers.
 func appendHex(dst []byte, n uint64) []byte {
 	const digits = "0123456789abcdef"
 	for shift := 60; shift >= 0; shift -= 4 {
@@ -187,7 +192,7 @@ func appendHex(dst []byte, n uint64) []byte {
 	return dst
 }
 
-// Counters of a child, which Hadoop adds up over all of them.
+// These are the counters of a child. Hadoop adds up those of all children of a job.
 const (
 	mapInputBytes = iota
 	mapOutputRecords
@@ -196,18 +201,19 @@ const (
 	counters
 )
 
-// CounterGroup is the group of these counters in Hadoop.
+// CounterGroup is the group of a child's counters in Hadoop.
 const CounterGroup = "mrlocal"
 
-// counterNames has the names of the counters in their order. They are those of the report, but for
-// the first: Hadoop takes MAP_INPUT_BYTES of any group for an old name of its own "Bytes Read", and
-// adds to that (AbstractCounters.findCounter).
+// counterNames returns the names of the counters, in the order of their constants. They are those
+// of the report, except the first. Hadoop takes MAP_INPUT_BYTES of any group for an old name of its
+// own counter "Bytes Read" (AbstractCounters.findCounter).
 func counterNames() [counters]string {
 	return [counters]string{"INPUT_BYTES", "MAP_OUTPUT_RECORDS", "COMBINE_INPUT_RECORDS", "COMBINE_OUTPUT_RECORDS"}
 }
 
-// tellCounters writes the counters as Hadoop Streaming reads them (PipeMapRed, "reporter:").
-func (c *child) tellCounters() {
+// writeCounters writes the counters to standard error, as Hadoop Streaming reads them
+// (PipeMapRed.MRErrorThread). Outside of a task it writes nothing.
+func (c *child) writeCounters() {
 	if !c.o.Task.Counts {
 		return
 	}

@@ -12,27 +12,28 @@ import (
 )
 
 // sums is the reducer "aggregate" (ValueAggregatorReducer, ValueAggregatorCombiner).
-// A key is KIND:NAME, such as LongValueSum:the; the values of a key become one.
+// A key is KIND:NAME, such as LongValueSum:the. KIND says how the values of the key
+// become one result. The fields hold the key of the last record and its values so far.
 type sums struct {
-	combine bool
-	begun   bool
-	key     []byte
+	combine bool   // it is a combiner: results are values for a later sums
+	begun   bool   // key is set
+	key     []byte // owned
 	kind    string // as in aggregations, however the key spells it
-	at      int    // where the colon of key is
+	at      int    // index of the colon in key
 
-	total    int64
-	decimal  float64
-	text     string
-	values   map[string]int64 // of UniqValueCount and ValueHistogram
-	distinct []string         // keys of values, in the order of their coming
-	count    int64
+	total    int64            // of the kinds that begin with Long
+	decimal  float64          // of DoubleValueSum
+	text     string           // of StringValueMax and StringValueMin
+	values   map[string]int64 // of UniqValueCount and ValueHistogram: how often each value came
+	distinct []string         // the keys of values, in the order in which they came
+	count    int64            // values so far
 }
 
-// add takes a record; records of one key come together. If the key is new, emit first
-// gets the result of the key before. add borrows key and value during the call only.
+// add takes a record. Records with equal keys must come one after the other. If the key is
+// new, emit first gets the result of the key before. add borrows key and value during the
+// call. It fails if the key has no kind, or the value does not suit the kind.
 func (s *sums) add(key, value []byte, emit func(key, value []byte)) error {
 	if !s.begun || !bytes.Equal(s.key, key) {
-		// The result of the key before is known only now, since its values have just ended.
 		if err := s.end(emit); err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func (s *sums) add(key, value []byte, emit func(key, value []byte)) error {
 	return s.value(string(value))
 }
 
-// aggregations are the kinds that Hadoop knows.
+// aggregations lists the kinds that Hadoop knows.
 var aggregations = []string{
 	"LongValueSum", "LongValueMax", "LongValueMin", "DoubleValueSum", "StringValueMax", "StringValueMin", "UniqValueCount", "ValueHistogram",
 }
@@ -61,7 +62,7 @@ func aggregation(text string) string {
 	return text
 }
 
-// value takes a value of the key at hand.
+// value takes a value of the current key. Its error has the text of Hadoop's exception.
 func (s *sums) value(text string) error {
 	number := func() (int64, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -70,7 +71,7 @@ func (s *sums) value(text string) error {
 		}
 		return n, nil
 	}
-	// The first value is the greatest and the least so far.
+	// The first value is both the greatest and the least so far.
 	first := s.count == 0
 	s.count++
 	switch s.kind {
@@ -112,7 +113,7 @@ func (s *sums) value(text string) error {
 	return nil
 }
 
-// note counts a value n times. All distinct values of a key are in memory, as in Hadoop.
+// note counts a value n times. It holds all distinct values of a key in memory, as Hadoop does.
 func (s *sums) note(v string, n int64) {
 	if s.values == nil {
 		s.values = map[string]int64{}
@@ -123,7 +124,8 @@ func (s *sums) note(v string, n int64) {
 	s.values[v] += n
 }
 
-// end emits what has become of the key at hand. A reduce leaves the kind out of it.
+// end emits the result of the current key, if there is one. A reduce leaves KIND and the
+// colon out of the key. emit borrows its arguments.
 func (s *sums) end(emit func(key, value []byte)) error {
 	if !s.begun {
 		return nil
@@ -154,9 +156,9 @@ func (s *sums) end(emit func(key, value []byte)) error {
 	return nil
 }
 
-// histogram emits the counts of the values themselves. Otherwise it emits the number
-// of distinct values, and the least, median, greatest, mean and standard deviation of
-// the counts.
+// histogram emits the result of ValueHistogram. A combiner emits VALUE<TAB>COUNT for each
+// value. A reduce emits six numbers: how many distinct values there are, then the least,
+// median, greatest, mean and standard deviation of their counts.
 func (s *sums) histogram(key []byte, emit func(key, value []byte)) {
 	if s.combine {
 		slices.Sort(s.distinct)
@@ -182,5 +184,5 @@ func (s *sums) histogram(key []byte, emit func(key, value []byte)) {
 	emit(key, fmt.Appendf(nil, "%d\t%d\t%d\t%d\t%s\t%s", len(counts), counts[0], counts[len(counts)/2], counts[len(counts)-1], wireDouble(mean), wireDouble(deviation)))
 }
 
-// wireDouble prints a number as Java does.
+// wireDouble returns a number in decimal, as Java prints a double.
 func wireDouble(f float64) []byte { return wire.AppendDouble(nil, f) }

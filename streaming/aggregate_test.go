@@ -2,7 +2,7 @@ package streaming
 
 import "testing"
 
-// Hadoop compares kinds without upper and lower case, and leaves the kind out of the key.
+// Hadoop takes kinds in any case of letters, and leaves the kind out of the result's key.
 func TestAggregationsIgnoreCase(t *testing.T) {
 	s, got := sums{}, ""
 	emit := func(key, value []byte) { got += string(key) + "=" + string(value) + " " }

@@ -16,22 +16,24 @@ import (
 	"mrlocal/streaming/fields"
 )
 
-// Counter is one counter of a job.
+// Counter is a counter of a job, with Hadoop's names of its group and itself.
 type Counter struct {
 	Group, Name string
 	Value       int64
 }
 
-// Counters returns the counters of a job that has ended: those of the engine under
-// Hadoop's names, and those of the commands. Groups come by their names.
+// Counters returns the counters of a job that has ended, sorted by group. c has the
+// engine's counters, which get Hadoop's names. The commands' own counters are added. o is
+// the size of the output.
 func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	const framework = "Map-Reduce Framework"
+	// The engine has not seen the records that a job without output dropped.
 	for _, t := range w.counted {
 		c.ReduceOutputRecords += t.dropped
 	}
-	// The engine counts the output of a map-only job as that of its reduces.
+	// The engine counts the records of a map-only job as output of reduces.
 	mapOutput := c.MapOutputRecords
 	if w.MapOnly {
 		mapOutput = c.ReduceOutputRecords
@@ -42,8 +44,8 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 	}
 	if !w.MapOnly {
 		groups := c.ReduceInputGroups
-		// With an order of its own each record of the engine is a group, so the groups are
-		// counted by the attempts.
+		// In a paired job the engine's keys differ from those of the job, so the attempts have
+		// counted the groups.
 		if w.paired() {
 			groups = 0
 			for _, t := range w.counted {
@@ -62,7 +64,8 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 	return all
 }
 
-// users returns the counters of the commands, by group and name. w.lock is held.
+// users returns the counters of the commands, sorted by group and name. The caller holds
+// w.lock.
 func (w *Work) users() (all []Counter) {
 	sums := map[[2]string]int64{}
 	for _, t := range w.counted {
@@ -77,10 +80,11 @@ func (w *Work) users() (all []Counter) {
 	return all
 }
 
-// mostStatuses bounds the tasks whose status is in the report.
+// mostStatuses limits the number of tasks whose status is in the report.
 const mostStatuses = 1000
 
-// Forget forgets what an earlier run of the same Work has counted. A nil Work has nothing.
+// Forget clears the counters of an earlier run, before the Work runs again. A nil Work has
+// none.
 func (w *Work) Forget() {
 	if w != nil {
 		w.lock.Lock()
@@ -89,8 +93,8 @@ func (w *Work) Forget() {
 	}
 }
 
-// Report adds the commands' own counters to the report of the job, and the last status of each
-// of the first tasks that have one. A nil Work adds nothing.
+// Report adds the commands' own counters to the report of the job. It also adds the last status
+// of tasks, of the first 1,000 that have one. A nil Work adds nothing.
 func (w *Work) Report(to *report.JobReport) {
 	if w == nil {
 		return
@@ -109,7 +113,7 @@ func (w *Work) Report(to *report.JobReport) {
 	to.Statuses = to.Statuses[:min(len(to.Statuses), mostStatuses)]
 }
 
-// OutputBytes is the size of a result.
+// OutputBytes is the size of the output of a job, in bytes.
 type OutputBytes int64
 
 // WriteCounters writes counters as Hadoop prints them: a TAB and the group, then two
@@ -126,23 +130,23 @@ func WriteCounters(out io.Writer, all []Counter) error {
 	return err
 }
 
-// taskID names a task of the job: its kind ("m", "r", or "c" for what combined in a
-// map) and its number.
+// taskID names a task of the job: its kind and its number, from 0. The kind is "m", "r",
+// or "c" for the combines of map number task.
 type taskID struct {
 	kind string
 	task int
 }
 
-// tally is what an attempt has counted beside the engine. It belongs to the attempt until keep
-// or add gives it to the Work.
+// tally is what an attempt counts beside the engine. It belongs to the attempt until the
+// attempt passes it to keep or add.
 type tally struct {
-	counters map[[2]string]int64 // by group and name
-	groups   int64               // where an order makes larger groups than keys
-	dropped  int64               // records of NullOutputFormat
-	status   string              // the last one
+	counters map[[2]string]int64 // of the commands, by group and name
+	groups   int64               // keys that a reduce got, in a paired job
+	dropped  int64               // records that NullOutputFormat drops
+	status   string              // the last status that the command reported
 }
 
-// count adds to a counter of the user.
+// count adds n to a counter of the command.
 func (t *tally) count(group, name string, n int64) {
 	if t.counters == nil {
 		t.counters = map[[2]string]int64{}
@@ -150,15 +154,16 @@ func (t *tally) count(group, name string, n int64) {
 	t.counters[[2]string{group, name}] += n
 }
 
-// keep keeps what an attempt that has succeeded has counted. Of several attempts at a
-// task the last one counts.
+// keep stores the tally of an attempt that has succeeded. It replaces that of an earlier
+// attempt at the same task.
 func (w *Work) keep(id taskID, t tally) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.counted[id] = t
 }
 
-// add adds to what was kept for a task: a map may combine several times.
+// add adds counters to those that were kept for a task, since a map may combine several
+// times.
 func (w *Work) add(id taskID, t tally) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -169,34 +174,35 @@ func (w *Work) add(id taskID, t tally) {
 	w.counted[id] = kept
 }
 
-// Bounds on what is kept of standard error.
+// Limits on standard error, in bytes.
 const (
-	mostLine   = 64 << 10 // a longer line is cut
-	mostPassed = 1 << 20  // of an attempt, passed on to Options.Stderr
-	mostTail   = 2 << 10  // of an attempt, for the message of its failure
+	mostLine   = 64 << 10 // of a line; a longer one counts as several
+	mostPassed = 1 << 20  // that an attempt passes on to Options.Stderr
+	mostTail   = 2 << 10  // that an attempt keeps for its error message
 )
 
 // stderr reads what a command writes to standard error (PipeMapRed.MRErrorThread). Lines that
-// begin with the prefix change counters and the status; the others are passed on. One
-// goroutine calls take; the attempt reads the tally after close.
+// begin with the prefix change counters and the status. The others are passed on. Only the
+// goroutine of the attempt uses it.
 type stderr struct {
-	work   *Work
-	task   taskID
-	tally  *tally
-	prefix string
-	line   []byte
-	tail   []byte
-	file   *os.File // nil: none
-	passed int64
-	most   int                 // counters
-	failed error               // there were more
-	tell   func(status string) // nil: nobody wants to know
+	work        *Work
+	task        taskID
+	tally       *tally   // of the attempt
+	prefix      string   // of lines for Hadoop, by default "reporter:"
+	line        []byte   // the part of a line that was read so far
+	afterCR     bool     // the last byte was CR, so LF ends no further line
+	tail        []byte   // the last lines that were passed on
+	file        *os.File // also gets the lines that are passed on; nil: none
+	passed      int64    // bytes that were passed on, with those beyond mostPassed
+	maxCounters int
+	failed      error               // the command makes more counters than it may; nil: it does not
+	status      func(status string) // gets each new status; nil: none does
 }
 
-// newStderr makes one for an attempt. If its file cannot be made, a warning says so, and the
-// attempt goes on without it.
+// newStderr makes the stderr of attempt n at a task. It counts in t. If the file of the
+// attempt cannot be made, a warning says so, and the attempt goes on without it.
 func newStderr(w *Work, id taskID, n int, t *tally) *stderr {
-	e := &stderr{work: w, task: id, tally: t, prefix: w.conf.Get("stream.stderr.reporter.prefix", "reporter:"), most: w.mostCounters}
+	e := &stderr{work: w, task: id, tally: t, prefix: w.conf.Get("stream.stderr.reporter.prefix", "reporter:"), maxCounters: w.mostCounters}
 	if w.o.ErrorDir != "" {
 		var err error
 		if err = os.MkdirAll(w.o.ErrorDir, 0o777); err == nil {
@@ -209,27 +215,30 @@ func newStderr(w *Work, id taskID, n int, t *tally) *stderr {
 	return e
 }
 
-// take takes a piece of any length, which it does not keep. Lines end with LF, CR or both.
-func (e *stderr) take(p []byte) {
+// read takes p, which is any part of standard error, and borrows it during the call. Lines
+// end with LF, CR or CR LF.
+func (e *stderr) read(p []byte) {
 	for len(p) > 0 {
+		if e.afterCR && p[0] == '\n' {
+			e.afterCR, p = false, p[1:]
+			continue
+		}
+		e.afterCR = false
 		end := bytes.IndexAny(p, "\n\r")
+		if len(e.line) > mostLine && end != 0 {
+			e.endLine()
+		}
 		if end < 0 {
 			e.line = append(e.line, p...)
-			if len(e.line) > mostLine {
-				e.endLine()
-			}
 			return
 		}
 		e.line = append(e.line, p[:end]...)
-		// CR LF ends one line: the empty line between them is left out.
-		if len(e.line) > 0 || p[end] == '\n' && !(end == 0 && len(e.line) == 0) {
-			e.endLine()
-		}
-		p = p[end+1:]
+		e.endLine()
+		e.afterCR, p = p[end] == '\r', p[end+1:]
 	}
 }
 
-// endLine handles a whole line.
+// endLine takes the whole line in e.line and clears it.
 func (e *stderr) endLine() {
 	line := e.line
 	e.line = e.line[:0]
@@ -245,18 +254,18 @@ func (e *stderr) endLine() {
 		}
 	} else if status, ok := strings.CutPrefix(text, "status:"); ok {
 		e.tally.status = cut(strings.TrimSpace(status))
-		if e.work.showStatus(e.task, e.tally.status); e.tell != nil {
-			e.tell(e.tally.status)
+		if e.work.showStatus(e.task, e.tally.status); e.status != nil {
+			e.status(e.tally.status)
 		}
 	} else {
 		e.work.o.Warn("Cannot parse reporter line: " + e.prefix + text)
 	}
 }
 
-// mostStatus bounds a status (mapreduce.task.max.status.length).
+// mostStatus is the limit on a status, in bytes (mapreduce.task.max.status.length).
 const mostStatus = 512
 
-// cut cuts a status that is too long, between two characters.
+// cut shortens a status that is too long. It cuts between two characters.
 func cut(text string) string {
 	if len(text) > mostStatus {
 		text = strings.ToValidUTF8(text[:mostStatus], "")
@@ -264,16 +273,16 @@ func cut(text string) string {
 	return text
 }
 
-// showStatus tells Options.Status, at most once a second for the whole job.
+// showStatus passes a status to Options.Status, but at most one a second of the whole job.
 func (w *Work) showStatus(id taskID, text string) {
 	if w.o.Status == nil {
 		return
 	}
 	w.lock.Lock()
 	now := time.Now()
-	show := now.Sub(w.shown) >= time.Second
+	show := now.Sub(w.statusShown) >= time.Second
 	if show {
-		w.shown = now
+		w.statusShown = now
 	}
 	w.lock.Unlock()
 	if show {
@@ -284,7 +293,8 @@ func (w *Work) showStatus(id taskID, text string) {
 // name returns the name of a task in messages: m_000003.
 func (t taskID) name() string { return fmt.Sprintf("%s_%06d", t.kind, t.task) }
 
-// counter reads GROUP,NAME,NUMBER.
+// counter reads GROUP,NAME,NUMBER and adds the number to the counter. It returns false if
+// text has another form.
 func (e *stderr) counter(text string) bool {
 	columns := strings.Split(strings.TrimRight(text, ","), ",")
 	if len(columns) != 3 {
@@ -294,7 +304,7 @@ func (e *stderr) counter(text string) bool {
 	if err != nil {
 		return false
 	}
-	if _, known := e.tally.counters[[2]string{columns[0], columns[1]}]; !known && len(e.tally.counters) >= e.most {
+	if _, known := e.tally.counters[[2]string{columns[0], columns[1]}]; !known && len(e.tally.counters) >= e.maxCounters {
 		e.overflow()
 		return true
 	}
@@ -302,36 +312,38 @@ func (e *stderr) counter(text string) bool {
 	return true
 }
 
-// overflow is called for a counter more than an attempt may have: Hadoop fails the attempt.
+// overflow notes that the command makes more counters than an attempt may have. Hadoop
+// fails the attempt then. A friendly job only warns.
 func (e *stderr) overflow() {
 	if e.failed != nil {
 		return
 	}
-	e.failed = fmt.Errorf("too many counters: %d max=%d", e.most+1, e.most)
+	e.failed = fmt.Errorf("too many counters: %d max=%d", e.maxCounters+1, e.maxCounters)
 	if e.work.o.Friendly {
 		e.work.o.Warn(e.failed.Error() + "; the others are dropped here, and Hadoop fails the task")
 	}
 }
 
-// pass passes a line on and remembers it for a message. tail is cut when it is twice as long
-// as needed, so that each byte is moved once on average.
+// pass passes a line on to the file and to Options.Stderr, and keeps it for an error message.
+// tail is cut only when it is twice as long as needed, so each byte is moved once on average.
 func (e *stderr) pass(line []byte) {
 	if e.tail = append(append(e.tail, line...), '\n'); len(e.tail) > 2*mostTail {
 		e.tail = e.tail[:copy(e.tail, e.tail[len(e.tail)-mostTail:])]
 	}
 	if e.file != nil {
-		_, _ = e.file.Write(append(line, '\n')) // a full disk loses messages, not results
+		_, _ = e.file.Write(append(line, '\n')) // an error loses messages, but no results
 	}
 	e.passed += int64(len(line)) + 1
 	if e.work.o.Stderr == nil || e.passed > mostPassed {
 		return
 	}
-	e.work.quiet.Lock()
-	defer e.work.quiet.Unlock()
+	e.work.stderrLock.Lock()
+	defer e.work.stderrLock.Unlock()
 	_, _ = e.work.o.Stderr.Write(append(bytes.Clone(line), '\n'))
 }
 
-// close ends the last line.
+// close ends the last line and closes the file. It warns if lines were not shown. It may be
+// called again.
 func (e *stderr) close() {
 	if len(e.line) > 0 {
 		e.endLine()
@@ -346,7 +358,7 @@ func (e *stderr) close() {
 	}
 }
 
-// last returns the last line of standard error, for a message.
+// last returns ": " and the last line that was passed on, for an error message, or "".
 func (e *stderr) last() string {
 	text := strings.TrimSpace(string(e.tail))
 	if text == "" {

@@ -14,24 +14,27 @@ import (
 	"mrlocal/streaming/records"
 )
 
-// jobID is the identity of the job in names of tasks. A local runner of Hadoop
+// jobID is the part of the names of tasks that names the job. Hadoop's local runner
 // numbers its jobs from 1.
 const jobID = "local1_0001"
 
-// attemptName returns the name of an attempt as Hadoop gives it.
+// attemptName returns Hadoop's name of attempt n of a task, with n from 0.
 func attemptName(id taskID, n int) string {
 	return fmt.Sprintf("attempt_%s_%s_%06d_%d", jobID, id.kind, id.task, n)
 }
 
-// environment returns the variables of a command (PipeMapRed.addJobConfToEnvironment):
-// those of this process, each property of the job with underscores for what is no
-// letter and no digit, and those of -cmdenv. Old names exist only for what the task
-// itself sets. Hadoop's own defaults, some 700, are left out but for those of tasks.
+// environment returns the variables of a command, NAME=VALUE, for attempt n of a task
+// (PipeMapRed.addJobConfToEnvironment). They are those of this process, the properties of
+// the job, and those of -cmdenv. Of several values of a name, only the last one is passed on. dir
+// is the working directory, or "". split is nil in reduces.
+//
+// Properties that the task sets also exist under their old names. Of Hadoop's default
+// properties, some 700, only those that concern tasks are set.
 func (w *Work) environment(id taskID, n int, dir string, split *records.Split) []string {
 	c := w.properties()
 	task := func(name, value string) {
 		c[name] = value
-		if old, ok := parse.Old(name); ok {
+		if old, ok := parse.OldName(name); ok {
 			c[old] = value
 		}
 	}
@@ -51,7 +54,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 		task("mapreduce.map.input.start", strconv.FormatInt(split.Start, 10))
 		task("mapreduce.map.input.length", strconv.FormatInt(split.Length, 10))
 	}
-	// A cluster sets this limit against variables longer than a process may have.
+	// Users set this limit where a property is longer than the system allows for a variable.
 	limit, _ := w.conf.Int("stream.jobconf.truncate.limit", -1)
 	env := slices.Clone(w.o.Environ)
 	for _, name := range c.Names() {
@@ -62,16 +65,40 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 		env = append(env, variable(name)+"="+value)
 	}
 	env = append(env, w.added()...)
-	// Hadoop sets the last two for a command's own temporary and working directory.
+	// Hadoop sets these two after all others, so -cmdenv cannot set them. In a friendly job it can
+	// set TMPDIR.
 	env = append(env, "TMPDIR="+w.inherited("TMPDIR", "/tmp"))
+	if w.o.Friendly {
+		env = append(env, w.added()...)
+	}
 	if dir != "" {
 		env = append(env, "PWD="+dir)
 	}
-	// Of several values of a variable the last one counts; no value can have a zero byte.
-	return slices.DeleteFunc(env, func(v string) bool { return strings.IndexByte(v, 0) >= 0 })
+	return lastValues(env)
 }
 
-// inherited returns a variable of this process, or otherwise if it is not set.
+// lastValues returns variables NAME=VALUE with the last value of each name alone. Commands would
+// take the first one. A variable with a NUL byte would fail the start of the command, so it is
+// left out.
+func lastValues(env []string) []string {
+	var last []string
+	index := map[string]int{} // in last, by name
+	for _, v := range env {
+		if strings.IndexByte(v, 0) >= 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(v, "=")
+		if i, ok := index[name]; ok {
+			last[i] = v
+			continue
+		}
+		index[name] = len(last)
+		last = append(last, v)
+	}
+	return last
+}
+
+// inherited returns the value of a variable of this process, or otherwise if it is not set.
 func (w *Work) inherited(name, otherwise string) string {
 	for _, v := range w.o.Environ {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -81,9 +108,9 @@ func (w *Work) inherited(name, otherwise string) string {
 	return otherwise
 }
 
-// properties returns the properties of the job, with those that Hadoop adds. The map
-// belongs to the caller. The first ones are defaults (mapred-default.xml), which the
-// job's own replace. Those of the input and output come last, because they are facts.
+// properties returns the properties of the job and those that Hadoop adds. The Conf belongs
+// to the caller. The job's own properties replace Hadoop's defaults (mapred-default.xml).
+// Properties that name the input and output replace both, because the job cannot set them.
 func (w *Work) properties() parse.Conf {
 	c := parse.Conf{}
 	for _, d := range [...][2]string{
@@ -118,8 +145,9 @@ func (w *Work) properties() parse.Conf {
 	return c
 }
 
-// added returns the variables of -cmdenv. Hadoop joins them with blanks and divides
-// them again, so a value ends at its first blank; friendly jobs keep it whole.
+// added returns the variables of -cmdenv, NAME=VALUE. Hadoop joins them with blanks and
+// divides them again, so a value ends at its first blank. Friendly jobs keep the whole
+// value.
 func (w *Work) added() []string {
 	if w.o.Friendly {
 		return slices.DeleteFunc(slices.Clone(w.args.Env), func(v string) bool { return !strings.Contains(v, "=") })
@@ -133,7 +161,8 @@ func (w *Work) added() []string {
 	return env
 }
 
-// variable returns the name of a property as the name of a variable of a shell.
+// variable returns the name of the variable for a property. Each character that is no
+// ASCII letter and no digit becomes an underscore (PipeMapRed.safeEnvVarName).
 func variable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -143,10 +172,10 @@ func variable(name string) string {
 	}, name)
 }
 
-// expand replaces ${NAME} by the property of that name, up to 20 times
-// (Configuration.substituteVars). What is not set stays.
+// expand replaces each ${NAME} in value by the property of that name, at most 20 times
+// (Configuration.substituteVars). A name that is not set stays as it is.
 func expand(c parse.Conf, value string) string {
-	from := 0
+	from := 0 // value[:from] needs no further look
 	for range 20 {
 		at := strings.Index(value[from:], "${")
 		if at < 0 {
@@ -167,7 +196,7 @@ func expand(c parse.Conf, value string) string {
 	return value
 }
 
-// urlEncode encodes text as java.net.URLEncoder does.
+// urlEncode encodes text as java.net.URLEncoder does, byte by byte.
 func urlEncode(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -183,14 +212,15 @@ func urlEncode(text string) string {
 	return b.String()
 }
 
-// resolve finds the program of a command: as a path, in the working directory, in
-// PATH. A name that is found nowhere stays, so that starting it fails with its name.
+// resolve returns the words of a command with the absolute path of its program. It looks
+// for the program in the working directory dir, or in this process's if dir is "". Then it
+// looks in the directories of PATH in env. The error names a program that is nowhere.
 func resolve(words []string, dir string, env []string) ([]string, error) {
 	words = slices.Clone(words)
 	if filepath.IsAbs(words[0]) {
 		return words, nil
 	}
-	// The command's PATH counts, not that of this process: -cmdenv may set it.
+	// The PATH is that of the command, because -cmdenv may set it.
 	path := ""
 	for _, v := range env {
 		if p, ok := strings.CutPrefix(v, "PATH="); ok {

@@ -9,26 +9,27 @@ import (
 	"mrlocal/streaming/wire"
 )
 
-// inputFormat is how splits become records: the classes of -inputformat and -inputreader,
-// with their properties.
+// inputFormat says how a map reads records from its split: the class of -inputformat or
+// -inputreader, and its properties.
 type inputFormat struct {
-	format     string // TextInputFormat, KeyValueTextInputFormat, NLineInputFormat or StreamXmlRecordReader
-	key        wire.Kind
-	ignoresKey bool // the offset of a line is not written to the command
-	separator  byte // of KeyValueTextInputFormat
-	delimiter  []byte
-	maxBytes   int64  // of a line; 0: any number
-	begin, end string // of XML
+	format     string    // TextInputFormat, KeyValueTextInputFormat, NLineInputFormat or StreamXmlRecordReader
+	key        wire.Kind // of the records' keys; their values are Text
+	ignoresKey bool      // by default, the command gets lines without their offsets
+	separator  byte      // between key and value, of KeyValueTextInputFormat
+	delimiter  []byte    // ends a record; nil: LF, CR or CR LF
+	maxBytes   int64     // a line of so many bytes is skipped (records.ReaderOptions); 0: no limit
+	begin, end string    // marks around a record of StreamXmlRecordReader
 }
 
-// chooseInput reads -inputformat and -inputreader (StreamJob.setJobConf).
+// chooseInput sets w.input from -inputformat and -inputreader (StreamJob.setJobConf).
 func (w *Work) chooseInput() error {
 	in := &w.input
 	in.format, in.key = "TextInputFormat", wire.Long
 	switch name := w.args.InputFormat; name {
 	case "", "TextInputFormat", "org.apache.hadoop.mapred.TextInputFormat":
 		in.ignoresKey = true
-		// Without -inputformat a reader alone chooses Hadoop's StreamInputFormat.
+		// Hadoop ignores a reader beside a named TextInputFormat. A reader without -inputformat
+		// chooses StreamInputFormat.
 		if name == "" && w.args.InputReader != "" {
 			return w.chooseReader()
 		}
@@ -37,7 +38,12 @@ func (w *Work) chooseInput() error {
 			return w.chooseReader()
 		}
 		in.format, in.key = "KeyValueTextInputFormat", wire.Text
-		in.separator = w.conf.Get("mapreduce.input.keyvaluelinerecordreader.key.value.separator", "\t")[0]
+		const name = "mapreduce.input.keyvaluelinerecordreader.key.value.separator"
+		separator := w.separator(name)
+		if len(separator) == 0 {
+			return failed("%s: is empty", name)
+		}
+		in.separator = separator[0]
 	case "org.apache.hadoop.mapred.lib.NLineInputFormat":
 		in.format = "NLineInputFormat"
 	case "StreamInputFormat", "org.apache.hadoop.streaming.StreamInputFormat":
@@ -60,13 +66,14 @@ func (w *Work) chooseInput() error {
 	return nil
 }
 
-// chooseReader reads -inputreader, such as
-// "StreamXmlRecordReader,begin=<a>,end=</a>".
+// chooseReader sets w.input from -inputreader, such as
+// "StreamXmlRecordReader,begin=<a>,end=</a>". The text behind the name of the class becomes
+// properties of the job.
 func (w *Work) chooseReader() error {
 	in := &w.input
 	in.ignoresKey = false
 	parts := strings.Split(w.args.InputReader, ",")
-	switch last(parts[0]) {
+	switch simpleName(parts[0]) {
 	case "":
 		in.format, in.key = "KeyValueTextInputFormat", wire.Text // StreamInputFormat without a reader
 		in.separator = '\t'
@@ -87,7 +94,7 @@ func (w *Work) chooseReader() error {
 	return nil
 }
 
-// linesPerMap returns how many lines a split has; 0: splits are cut by bytes.
+// linesPerMap returns the number of lines of a split, or 0 if splits are cut by bytes.
 func (in *inputFormat) linesPerMap(c parse.Conf) (int, error) {
 	if in.format != "NLineInputFormat" {
 		return 0, nil
@@ -99,11 +106,14 @@ func (in *inputFormat) linesPerMap(c parse.Conf) (int, error) {
 	return int(max(1, n)), nil
 }
 
-// each calls record with each record of a split, its key and value as they are stored;
-// both are borrowed until the next record. raw, if it is not nil, gets runs of whole
-// lines instead, each line ending with LF. That is much faster where a command gets lines
-// as they are. charge asks for memory. read gets how many records were read since its
-// last call, and how many bytes of the split in all.
+// each calls record with the key and value of each record of a split, in the form in which
+// the engine stores them (package wire). They are borrowed during the call.
+//
+// raw, if it is not nil, gets whole lines at once instead, each ending with LF, also
+// borrowed. A command that gets lines unchanged runs much faster this way. Lines that need
+// care still go to record. charge asks the run for bytes of memory. read gets the number
+// of records since its last call, and the bytes of the split that were read so far. each
+// returns the first error of the functions or of reading.
 func (in *inputFormat) each(s records.Split, charge func(int64) error, read func(records, done int64), raw func(lines []byte) error, record func(key, value []byte) error) error {
 	if in.format == "StreamXmlRecordReader" {
 		return in.eachXML(s, charge, read, record)
@@ -146,7 +156,8 @@ func (in *inputFormat) each(s records.Split, charge func(int64) error, read func
 	}
 }
 
-// eachXML is each for elements of XML: the element is the key, the value is empty.
+// eachXML is each for StreamXmlRecordReader. The key is the element with its marks, and the
+// value is empty.
 func (in *inputFormat) eachXML(s records.Split, charge func(int64) error, read func(records, done int64), record func(key, value []byte) error) error {
 	x, err := records.OpenXML(s, in.begin, in.end, records.ReaderOptions{Charge: charge})
 	if err != nil {

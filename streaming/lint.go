@@ -10,8 +10,8 @@ import (
 	"mrlocal/streaming/parse"
 )
 
-// Lint returns what will differ on a cluster, as far as the arguments tell, a line for
-// each finding. It looks at files and runs nothing.
+// Lint returns one line for each thing in the arguments that will work here and differ on a
+// cluster. It checks which files exist, and runs nothing.
 func Lint(args *parse.ParsedJob) []string {
 	found := append([]string(nil), args.Warnings...)
 	shipped := map[string]bool{}
@@ -34,16 +34,18 @@ func Lint(args *parse.ParsedJob) []string {
 	return found
 }
 
-// Signs of a shell in a word without quotes. Programs of awk and sed, and options such as -d| of
-// cut, have none of them.
+// These match words without quotes that mean something to a shell. They do not match common
+// programs of awk and sed, or options such as -d| of cut.
 var (
-	operators = regexp.MustCompile(`^(\|\|?|&&?|;|[0-9&]?(>>?|<).*)$`)
-	glued     = regexp.MustCompile(`^[\w./][\w./-]*(\||;|&&)([\w./-]*$)`)
-	expanded  = regexp.MustCompile("^([$]([A-Za-z_]|[{(])|`|~/)")
-	assigned  = regexp.MustCompile(`^[A-Za-z_]\w*=`)
+	operators = regexp.MustCompile(`^(\|\|?|&&?|;|[0-9&]?(>>?|<).*)$`)    // | && ; 2>errors <in
+	glued     = regexp.MustCompile(`^[\w./][\w./-]*(\||;|&&)([\w./-]*$)`) // sort|uniq
+	expanded  = regexp.MustCompile("^([$]([A-Za-z_]|[{(])|`|~/)")         // $HOME ${X} $(date) ~/x
+	assigned  = regexp.MustCompile(`^[A-Za-z_]\w*=`)                      // LC_ALL=C, as the first word
 )
 
-// shellSign returns whether a shell would see more than a word in w. A script of sed, awk or perl may have ; and | inside.
+// shellSign reports whether w means more than a plain word to a shell. first says that w is the
+// first word of its command. script says that w may be a script of sed, awk or perl, which may
+// have ; and | inside.
 func shellSign(w parse.Word, first, script bool) bool {
 	if w.Quoted {
 		return false
@@ -58,9 +60,9 @@ func shellSign(w parse.Word, first, script bool) bool {
 	return err == nil && len(matches) > 0
 }
 
-// lintCommand looks at the words of a command for signs of a shell, and for files that are not
-// shipped. shipped has the names in the working directory. A script after sh -c is searched for
-// files alone, because its shell reads the rest.
+// lintCommand returns findings about the words of a command: signs of a shell, and files that
+// are not shipped. name is the option, without its hyphen. shipped has the names in the working
+// directory. In a script after sh -c it looks only for files, because that shell reads the rest.
 func lintCommand(name string, words []parse.Word, shipped map[string]bool) (found []string) {
 	if len(words) == 0 {
 		return []string{"-" + name + ": the command is empty"}
@@ -89,7 +91,7 @@ func lintCommand(name string, words []parse.Word, shipped map[string]bool) (foun
 	return found
 }
 
-// interpreter reports whether the first argument of a program is usually a program.
+// interpreter reports whether the first argument of a program is usually the file of a script.
 func interpreter(program string) bool {
 	for _, name := range []string{"python", "perl", "ruby", "node", "sh", "bash", "dash", "php", "Rscript"} {
 		if strings.HasPrefix(program, name) {
@@ -99,17 +101,19 @@ func interpreter(program string) bool {
 	return false
 }
 
-// scripted reports whether a word of a program is usually a script in a language of its own.
+// scripted reports whether a program usually takes a script as a word of its command.
 func scripted(program string) bool {
 	return program == "sed" || program == "perl" || strings.HasSuffix(program, "awk")
 }
 
-// lintFile looks at a word that may be a file here and may be missing on a node.
+// lintFile returns a finding if the word w is a file here that a node may lack. name and shipped
+// are those of lintCommand.
 func lintFile(name, w string, shipped map[string]bool) []string {
 	if strings.HasPrefix(w, "-") { // --file=NAME
 		_, w, _ = strings.Cut(w, "=")
 	}
 	path := filepath.Clean(w)
+	// A file is shipped too if a directory above it is.
 	for dir := path; dir != "." && dir != "/" && w != ""; dir = filepath.Dir(dir) {
 		if shipped[dir] {
 			return nil
@@ -126,7 +130,8 @@ func lintFile(name, w string, shipped map[string]bool) []string {
 	return nil
 }
 
-// ofTheSystem reports whether a file is likely to be on every node.
+// ofTheSystem reports whether path lies in a directory of the operating system, so that
+// every node is likely to have it.
 func ofTheSystem(path string) bool {
 	for _, dir := range []string{"/bin/", "/sbin/", "/usr/", "/lib/", "/etc/", "/dev/", "/proc/", "/sys/"} {
 		if strings.HasPrefix(path, dir) {

@@ -5,73 +5,71 @@ import (
 	"encoding/binary"
 
 	"mrlocal/jobs"
+	"mrlocal/streaming/fields"
 )
 
-// Hadoop leaves open in which order records with equal keys come, but what it does is
-// the same in each run of one map: it sorts the records of a map, last record first, with
-// a quicksort that is not stable (MapOutputBuffer, QuickSort). A small job looks as
-// if the order were a rule. So strict jobs of little input come in that order: a map
-// keeps its output, sorts it so, and numbers the records; turn orders the maps.
+// Hadoop promises no order of records with equal keys. Yet each run of a map gives the same
+// order. The map begins with its last record and sorts with a quicksort that is not stable
+// (MapOutputBuffer, QuickSort). Small jobs may rely on that order without notice.
+//
+// Strict jobs with little input therefore have the same order. A map holds its output in
+// memory, sorts it with the same quicksort, and numbers the records. mapRank orders the maps.
 
-// exactBytes is the most input of a job whose equal keys come as Hadoop has them.
+// exactBytes is the greatest input of a job whose records with equal keys have Hadoop's order.
 const exactBytes = 1 << 20
 
-// paired reports whether values hold the key too, because the key of the engine is an
-// encoding.
+// paired reports whether the engine's keys are an encoding (sortKey), and its values hold
+// both the keys and the values of the job.
 func (w *Work) paired() bool { return w.order != nil || w.exact }
 
-// held is a record that waits to be sorted. It owns its bytes.
-type held struct {
+// heldRecord is a record that waits to be sorted. It owns its bytes.
+type heldRecord struct {
 	key, value []byte
-	place      []byte // the reduce, then the key as it sorts
+	sortKey    []byte // see Work.sortKey
 }
 
-// exactly collects the records of a map. flush emits them in Hadoop's order.
-func (r *runner) exactly(out jobs.Emitter) (emit func(key, value []byte), flush func()) {
-	var all []held
+// inHadoopOrder returns two functions. emit copies a record and holds it; flush emits all held
+// records in Hadoop's order.
+func (r *runner) inHadoopOrder(out jobs.Emitter) (emit func(key, value []byte), flush func()) {
+	var all []heldRecord
 	emit = func(key, value []byte) {
-		h := held{key: bytes.Clone(key), value: bytes.Clone(value)}
-		h.place = r.work.place(nil, key)
+		h := heldRecord{key: bytes.Clone(key), value: bytes.Clone(value)}
+		h.sortKey = r.work.sortKey(nil, key)
 		all = append(all, h)
 	}
 	flush = func() {
-		// The kvbuffer of Hadoop's map fills its index from the end, so the last record comes
-		// first.
+		// Hadoop's kvbuffer fills its index from the end, so its sort finds the last record first.
 		for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
 			all[i], all[j] = all[j], all[i]
 		}
 		quicksort(all, 0, len(all))
 		for i := range all {
-			r.emitPaired(out, all[i].place, all[i].key, all[i].value)
+			r.emitPaired(out, all[i].sortKey, all[i].key, all[i].value)
 		}
 	}
 	return emit, flush
 }
 
-// place appends what a record sorts by: its reduce, and its key in the order of the
-// job, with an end that no key goes beyond.
-func (w *Work) place(dst, key []byte) []byte {
+// sortKey appends the bytes by which a record sorts: the number of its reduce (4 bytes, highest
+// first), and an encoding of its key. Encodings have the order of the job. None is the start of
+// another one, so bytes behind it decide among equal keys alone.
+func (w *Work) sortKey(dst, key []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(w.partition(key, w.Reducers)))
-	if w.order != nil {
-		return w.order.Append(dst, key)
+	order := w.order
+	if order == nil {
+		order = &fields.Order{} // of bytes
 	}
-	// A zero byte gets 0xff behind it and two zeros end the key, so a key sorts before the longer
-	// keys that begin with it.
-	for _, c := range key {
-		if dst = append(dst, c); c == 0 {
-			dst = append(dst, 0xff)
-		}
-	}
-	return append(dst, 0, 0)
+	return order.Append(dst, key)
 }
 
-// emitPaired emits a record whose value holds the key. Exact jobs number the records.
-func (r *runner) emitPaired(out jobs.Emitter, place, key, value []byte) {
-	r.key = append(r.key[:0], place...)
+// emitPaired emits a record with sortKey as its key. Its value is the length of key, key, and
+// value. In an exact job numbers follow the sortKey: they put records with equal keys in order.
+// The slices are borrowed during the call.
+func (r *runner) emitPaired(out jobs.Emitter, sortKey, key, value []byte) {
+	r.key = append(r.key[:0], sortKey...)
 	if r.work.exact {
 		r.emitted++
-		// The numbers follow the key: they decide among equal keys alone.
-		first, second := turn(r.attempt.Task), uint64(r.emitted)
+		first, second := mapRank(r.attempt.Task), uint64(r.emitted)
 		switch r.work.o.ValueOrder {
 		case Reversed:
 			first, second = ^uint32(r.attempt.Task), ^second
@@ -87,40 +85,44 @@ func (r *runner) emitPaired(out jobs.Emitter, place, key, value []byte) {
 	out.Emit(r.key, r.value)
 }
 
-// mix is the last step of SplitMix64: it gives each number another one, as if at random.
+// mix is the last step of the generator SplitMix64. It maps each number to another one, as if
+// at random, and no two to the same.
 func mix(n uint64) uint64 {
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
 	n = (n ^ n>>27) * 0x94d049bb133111eb
 	return n ^ n>>31
 }
 
-// turn returns when the records of a map come among equals: those of map 0 first, then
-// those of the last map, and down to map 1. That is the way out of a heap of runs whose
-// next keys are all equal (Merger.MergeQueue). Where they were not always equal,
-// Hadoop's order may differ.
-func turn(task int) uint32 {
+// mapRank returns the rank of a map's records among records with equal keys. Those of map 0
+// come first, then those of the last map, and so on down to map 1. Hadoop's heap of runs gives
+// this order if the next keys of all runs are equal (Merger.MergeQueue). Otherwise Hadoop's
+// order may differ.
+func mapRank(task int) uint32 {
 	if task == 0 {
 		return 0
 	}
 	return ^uint32(task)
 }
 
-// quicksort sorts all[p:r] by place, step by step as Hadoop's QuickSort does, so that
-// equal records end up where they end up there. Its change to a heap sort, after very
-// unlucky divisions, is left out.
-func quicksort(all []held, p, r int) {
-	compare := func(i, j int) int { return bytes.Compare(all[i].place, all[j].place) }
+// quicksort sorts all[p:r] by sortKey. It takes the same steps as Hadoop's QuickSort
+// (org.apache.hadoop.util.QuickSort), so records with equal keys end up in the same order.
+// Hadoop changes to a heap sort when divisions stay very uneven. That is left out.
+func quicksort(all []heldRecord, p, r int) {
+	compare := func(i, j int) int { return bytes.Compare(all[i].sortKey, all[j].sortKey) }
 	swap := func(i, j int) { all[i], all[j] = all[j], all[i] }
+	// fix swaps the records i and j if i sorts behind j.
 	fix := func(i, j int) {
 		if compare(i, j) > 0 {
 			swap(i, j)
 		}
 	}
-	for r-p >= 13 {
+	for r-p >= 13 { // Hadoop sorts fewer records by insertion, below
+		// The median of three records becomes the pivot all[p].
 		fix((p+r)/2, p)
 		fix((p+r)/2, r-1)
 		fix(p, r-1)
-		i, j, low, high := p, r, p, r // all[p] is the pivot; up to low and from high on are its equals
+		// Records that equal the pivot are collected at both ends: up to low, and from high on.
+		i, j, low, high := p, r, p, r
 		for {
 			for i++; i < j; i++ {
 				c := compare(i, p)
@@ -149,7 +151,7 @@ func quicksort(all []held, p, r int) {
 			}
 			swap(i, j)
 		}
-		for j = i; low >= p; low-- { // the equals go to the middle
+		for j = i; low >= p; low-- { // records that equal the pivot go to the middle
 			i--
 			swap(low, i)
 		}
@@ -157,6 +159,7 @@ func quicksort(all []held, p, r int) {
 			swap(high, j)
 			j++
 		}
+		// The shorter part is sorted by a call and the longer one by the loop, which bounds the stack.
 		if i-p < r-j {
 			quicksort(all, p, i)
 			p = j

@@ -12,30 +12,30 @@ import (
 	"mrlocal/streaming/wire"
 )
 
-// runner is one attempt at a stage, and runs its command if it has one. The engine calls
-// it from one goroutine. Output and standard error of the command are read by goroutines
-// of package child.
+// runner is one attempt at a stage, and runs the command of the stage if there is one. The
+// engine calls it from one goroutine. That goroutine also reads the output and standard
+// error of the command, inside the calls of process.
 type runner struct {
 	work    *Work
 	stage   *stage
-	combine bool
+	combine bool // the attempt is a map's combiner
 	attempt jobs.OwnAttempt
-	process *child.Process // nil: none runs
-	errors  *stderr        // of the command; nil: none has run
-	temp    *disk.TempRoot // its working directory, if it has one of its own
-	emit    func(key, value []byte)
-	room    []byte // for one record
-	key     []byte // for a sort key
+	process *child.Process          // nil: no command runs
+	errors  *stderr                 // of the last command; nil: none has run
+	temp    *disk.TempRoot          // holds the working directory; nil: that of this process is used
+	emit    func(key, value []byte) // gets each record of the stage; both slices are borrowed
+	room    []byte                  // records in the form for the command
+	key     []byte                  // reused by emitPaired, as is value
 	value   []byte
-	emitted int64
+	emitted int64 // records that emitPaired has numbered
 	tally   tally
-	closed  bool // the command wants no more
+	closed  bool // the command has closed its standard input
 }
 
 // Begin implements jobs.Attempter.
 func (r *runner) Begin(a jobs.OwnAttempt) { r.attempt = a }
 
-// Close implements io.Closer: it kills a command that is still there.
+// Close implements io.Closer. It kills a command that still runs.
 func (r *runner) Close() error {
 	if r.process != nil {
 		r.process.Abandon()
@@ -48,10 +48,10 @@ func (r *runner) Close() error {
 	return nil
 }
 
-// leave removes the working directory.
+// leave removes the working directory of the attempt.
 func (r *runner) leave() {
 	if r.temp != nil {
-		_ = r.temp.Close() // what the command has left there is of no use
+		_ = r.temp.Close() // an error leaves temporary files, but the results are whole
 		r.temp = nil
 	}
 }
@@ -59,7 +59,8 @@ func (r *runner) leave() {
 // errNoRoom fails an attempt whose records need more memory than there is.
 var errNoRoom = errors.New("no memory is left within the bound of the run; raise Options.MemoryBytes")
 
-// charge asks the run for memory.
+// charge asks the run for bytes of memory, until the end of the attempt. It fails if the
+// run has none left.
 func (r *runner) charge(bytes int64) error {
 	if r.attempt.Charge != nil && !r.attempt.Charge(bytes) {
 		return errNoRoom
@@ -67,15 +68,15 @@ func (r *runner) charge(bytes int64) error {
 	return nil
 }
 
-// alive shows that the attempt makes progress.
+// alive reports progress, so that the attempt does not time out.
 func (r *runner) alive() { r.attempt.Progress(0, 0) }
 
-// start runs the command of the stage, in its working directory and with its environment.
-// kind is that of the task, m or r. split is nil in reduces. finish or Close ends the
-// command.
+// start starts the command of the stage, in its working directory and with its
+// environment. kind is the kind of the task, m or r. split is nil in reduces and combines.
+// finish or Close ends the command.
 func (r *runner) start(kind string, split *records.Split) error {
-	// The pipes' buffers of an attempt, beside the kvbuffer. A combiner uses the room that its
-	// map has asked for.
+	// These are the buffers of the pipes, of records on their way, and of the reader of the split.
+	// A combiner is not charged, because it runs within the memory of its map.
 	if !r.combine {
 		if err := r.charge(4*child.BufferBytes + records.BufferBytes); err != nil {
 			return err
@@ -94,9 +95,9 @@ func (r *runner) start(kind string, split *records.Split) error {
 		return fmt.Errorf("configuration exception: %w", err)
 	}
 	r.errors = newStderr(w, id, r.attempt.Number, &r.tally)
-	r.errors.tell = r.attempt.Status
+	r.errors.status = r.attempt.Status
 	r.process, err = child.Start(r.attempt.Context, child.Config{
-		Args: args, Dir: dir, Env: env, Output: r.output, Error: r.errors.take, Alive: r.alive,
+		Args: args, Dir: dir, Env: env, Output: r.output, Error: r.errors.read, Alive: r.alive,
 		Charge: func(n int64) error {
 			if r.combine {
 				return nil
@@ -110,22 +111,23 @@ func (r *runner) start(kind string, split *records.Split) error {
 	return nil
 }
 
-// output cuts what the command has written into records, and returns how many bytes of p
-// it used. It is called while the attempt writes to the command or ends it, so emit needs
-// no lock.
+// output emits the records in p, which the command has written. It returns the number of
+// bytes that they take; see child.Config.Output. Package child calls it on the goroutine
+// of the attempt, so emit needs no lock.
 func (r *runner) output(p []byte, ended bool) (int, error) {
 	return r.stage.out.Read(p, ended, r.emit)
 }
 
-// write sends a record to the command, in the format of the stage.
+// write sends a record to the command, in the format of the stage. It borrows key and
+// value during the call.
 func (r *runner) write(key, value []byte) error {
 	r.room = r.stage.in.Append(r.room[:0], key, value)
 	return r.send(r.room)
 }
 
-// send writes to the command. Hadoop fails the task if a command stops reading while
-// there is more than a buffer for it. A friendly job takes this as a choice of the
-// command, as a shell does.
+// send writes p to the command, and borrows it during the call. If the command has closed
+// its standard input, a friendly job warns once and drops the rest, as a shell does. A
+// strict job fails, as Hadoop does when more than a buffer is left.
 func (r *runner) send(p []byte) error {
 	if r.closed {
 		return nil
@@ -137,7 +139,7 @@ func (r *runner) send(p []byte) error {
 			r.work.o.Warn(fmt.Sprintf("%s: the command has closed its input early; Hadoop fails the task where more than 128 KiB are left", r.stage.command))
 			return nil
 		}
-		// The exit code of the command says more than the broken pipe.
+		// A failed exit of the command explains more than its broken pipe.
 		if _, failed := r.finish(); failed != nil {
 			return failed
 		}
@@ -146,8 +148,9 @@ func (r *runner) send(p []byte) error {
 	return err
 }
 
-// finish closes the command's standard input, waits until its output has ended, and
-// judges its exit code. It does nothing if no command runs.
+// finish closes the command's standard input, reads its output to the end, and waits for
+// it. The error includes an exit code other than 0, unless the job allows it, and in a
+// strict job too many counters. It does nothing if no command runs.
 func (r *runner) finish() (child.Exit, error) {
 	if r.process == nil {
 		return child.Exit{}, nil
@@ -170,22 +173,24 @@ func (r *runner) finish() (child.Exit, error) {
 	return exit, nil
 }
 
-// mapper is a map: it reads its split and feeds the command.
+// mapper is an attempt at a map. It reads its split and sends the records to its command.
 type mapper struct {
 	runner
 	out jobs.Emitter
 }
 
-// Map reads the split of the attempt. The block of the engine is empty.
+// Map reads the split of the attempt. The engine's block is empty, because the job has no
+// input.
 func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	w := m.work
 	split := &w.splits[m.attempt.Task]
 	m.out = out
 	flush := func() {}
 	m.emit = m.emitter()
-	if w.exact && w.o.ValueOrder == AsTheyAre {
-		m.emit, flush = m.exactly(out)
+	if w.exact && w.o.ValueOrder == DefaultOrder {
+		m.emit, flush = m.inHadoopOrder(out)
 	}
+	// A class that is built in needs no process.
 	if m.stage.kind != command {
 		err := w.input.each(*split, m.charge, m.read(split), nil, func(key, value []byte) error {
 			if m.stage.kind == inverse {
@@ -201,8 +206,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 		return err
 	}
 	var raw func([]byte) error
-	// The command gets lines as they are in the file, so whole runs of them are passed on without
-	// a look at each.
+	// The command gets lines as they are in the file, so many lines at once are passed on.
 	if m.stage.in.NoKey && w.input.key == wire.Long {
 		raw = m.send
 	}
@@ -216,8 +220,8 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	return m.judge(split, err)
 }
 
-// judge ends the map: it keeps what the map has counted, or says in which split it
-// failed. Counters of an attempt that failed do not count.
+// judge ends the map. If err is nil, it keeps the counters of the attempt. Otherwise it
+// returns err with the split, and the counters are lost, as in Hadoop.
 func (m *mapper) judge(split *records.Split, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s:%d+%d: %w", split.Path, split.Start, split.Length, err)
@@ -226,50 +230,54 @@ func (m *mapper) judge(split *records.Split, err error) error {
 	return nil
 }
 
-// read returns a function that notes progress: new records, and the bytes of the split
-// that are done.
+// read returns a function that reports progress to the engine. Its arguments are the number
+// of new records, and the bytes of the split that were read so far.
 func (m *mapper) read(split *records.Split) func(records, done int64) {
 	before := int64(0)
 	return func(records, done int64) {
 		m.attempt.Read(records, done-before)
 		before = done
+		// The last line may end behind the split.
 		m.attempt.Progress(min(done, split.Length), max(split.Length, 1))
 	}
 }
 
-// emitter returns what becomes of a record of a map.
+// emitter returns the function that emits a record of a map: as text in a map-only job,
+// for the reduces in others.
 func (m *mapper) emitter() func(key, value []byte) {
 	if m.work.MapOnly {
-		return m.work.texter(m.out, m.work.mapKinds, &m.tally)
+		return m.work.textEmitter(m.out, m.work.mapKinds, &m.tally)
 	}
-	return m.sorter(m.out)
+	return m.sortEmitter(m.out)
 }
 
-// sorter returns what emits a record for reduces. If the job has an order of its
-// own, the engine's key is the reduce, then what the order makes of the key. The
-// value holds both key and value.
-func (r *runner) sorter(out jobs.Emitter) func(key, value []byte) {
+// sortEmitter returns the function that emits a record for the reduces. In a paired job
+// the engine's key is the sortKey of the key, and its value holds both key and value.
+func (r *runner) sortEmitter(out jobs.Emitter) func(key, value []byte) {
 	if !r.work.paired() {
 		return out.Emit
 	}
-	var place []byte
+	var sortKey []byte
 	return func(key, value []byte) {
-		place = r.work.place(place[:0], key)
-		r.emitPaired(out, place, key, value)
+		sortKey = r.work.sortKey(sortKey[:0], key)
+		r.emitPaired(out, sortKey, key, value)
 	}
 }
 
-// partOf returns the reduce that a key of sorter names.
+// partOf is the partitioner of a paired job. A sortKey begins with its reduce.
 func partOf(key []byte, parts int) int { return int(binary.BigEndian.Uint32(key)) % parts }
 
-// pair returns the key and value that a value of sorter holds.
+// pair returns the key and value in stored, the engine's value in a paired job. They are
+// parts of stored.
 func pair(stored []byte) (key, value []byte) {
 	n, size := binary.Uvarint(stored)
 	return stored[size : size+int(n)], stored[size+int(n):]
 }
 
-// texter returns what writes a record as text (TextOutputFormat).
-func (w *Work) texter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, value []byte) {
+// textEmitter returns the function that emits a record of the output as text
+// (TextOutputFormat). kinds are those of the key and the value. Without output it only
+// counts records in t.
+func (w *Work) textEmitter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, value []byte) {
 	if w.drops {
 		return func([]byte, []byte) { t.dropped++ }
 	}
@@ -290,6 +298,7 @@ func (w *Work) texter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, 
 				line = append(line, w.textSeparator...)
 			}
 		}
+		// A Null value leaves the separator out too.
 		if kinds[1] != wire.Null {
 			line = kinds[1].AppendString(line, value)
 		}
@@ -297,18 +306,18 @@ func (w *Work) texter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, 
 	}
 }
 
-// groups is a reduce or a combine: it feeds its command with the records of each group.
-// One command gets all groups, and sees where a key ends by the next key, as in Hadoop. A
-// combine is begun anew for each spill.
+// groups is an attempt at a reduce or a combine. It sends the records of all groups to one
+// command. As in Hadoop, the command sees the end of a group by the next key. A combine
+// starts a new command for each spill.
 type groups struct {
 	runner
-	last    []byte // the key of the record before, where an order makes larger groups
-	sums    *sums  // of aggregate
-	ordered bool   // values hold the key too
-	started bool
+	last    []byte // the key of the record before, in a paired job
+	sums    *sums  // nil: the stage is not aggregate
+	ordered bool   // the job is paired, so the engine's values hold the keys too
+	started bool   // since the last Flush
 }
 
-// newGroups makes one for an attempt.
+// newGroups makes the reducer or combiner of an attempt.
 func (w *Work) newGroups(s *stage, combine bool) jobs.Reducer {
 	g := &groups{runner: runner{work: w, stage: s, combine: combine}, ordered: w.paired()}
 	if s.kind == aggregate {
@@ -317,8 +326,7 @@ func (w *Work) newGroups(s *stage, combine bool) jobs.Reducer {
 	return g
 }
 
-// reduceKinds returns the kinds of the keys and values that a reduce emits, which say how
-// they become text.
+// reduceKinds returns the kinds of the keys and values that a reduce emits.
 func (g *groups) reduceKinds() [2]wire.Kind {
 	switch g.stage.kind {
 	case command:
@@ -330,17 +338,17 @@ func (g *groups) reduceKinds() [2]wire.Kind {
 	return g.work.mapKinds
 }
 
-// open begins the attempt: it starts the command before the first group. A combine is
-// opened again after each Flush.
+// open sets emit and starts the command, before the first record. After a Flush it does so
+// again.
 func (g *groups) open(out jobs.Emitter) error {
 	if g.started {
 		return nil
 	}
 	g.started, g.closed = true, false
 	if g.combine {
-		g.emit = g.sorter(out)
+		g.emit = g.sortEmitter(out)
 	} else {
-		g.emit = g.work.texter(out, g.reduceKinds(), &g.tally)
+		g.emit = g.work.textEmitter(out, g.reduceKinds(), &g.tally)
 	}
 	if g.stage.kind != command {
 		return nil
@@ -352,7 +360,7 @@ func (g *groups) open(out jobs.Emitter) error {
 	return g.start(kind, nil)
 }
 
-// Reduce feeds a group, in a combine.
+// Reduce takes a group. The engine calls it in combines, and ReduceRecord in reduces.
 func (g *groups) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	for vs.Next() {
 		if err := g.ReduceRecord(key, vs.Value(), out); err != nil {
@@ -362,7 +370,7 @@ func (g *groups) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// ReduceRecord feeds a record.
+// ReduceRecord takes a record. It borrows key and value during the call.
 func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	if !g.started {
 		if err := g.open(out); err != nil {
@@ -371,6 +379,8 @@ func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	}
 	if g.ordered {
 		key, value = pair(value)
+		// The engine's keys are sort keys, so the groups of the job are counted here. A group has
+		// equal whole keys, even if the order compares only a part of them.
 		if g.tally.groups == 0 || string(key) != string(g.last) {
 			g.last = append(g.last[:0], key...)
 			g.tally.groups++
@@ -389,10 +399,11 @@ func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	return nil
 }
 
-// roomBytes is how many bytes of records a reduce collects before it sends them.
+// roomBytes is the number of bytes that groups collects before it sends them.
 const roomBytes = child.BufferBytes
 
-// sendRoom sends what was collected, since a write to a pipe costs a system call.
+// sendRoom sends the collected records. They are collected because each write to a pipe is
+// a system call.
 func (g *groups) sendRoom() error {
 	if len(g.room) == 0 {
 		return nil
@@ -402,8 +413,8 @@ func (g *groups) sendRoom() error {
 	return err
 }
 
-// Flush ends the command. A reduce without groups starts it all the same, and drops
-// what it writes.
+// Flush ends the command after the last record. A reduce without groups runs the command
+// all the same, as Hadoop does, and drops its output and its counters.
 func (g *groups) Flush(out jobs.Emitter) error {
 	empty := !g.started && !g.combine
 	if empty {
@@ -425,9 +436,10 @@ func (g *groups) Flush(out jobs.Emitter) error {
 	if err != nil {
 		return err
 	}
-	if empty { // its counters are dropped as well
+	if empty {
 		g.tally = tally{}
 	}
+	// A map may combine several times, so the counters of its combines are added up.
 	if g.combine {
 		g.work.add(taskID{"c", g.attempt.Task}, g.tally)
 		g.tally = tally{}

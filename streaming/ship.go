@@ -17,18 +17,19 @@ import (
 	"mrlocal/streaming/parse"
 )
 
-// shipped is where the files of the job lie, unpacked once for all attempts, by the first
-// that needs them. Work.Close removes them.
+// shipped holds the archives that the job has unpacked, and the files that lie in directories
+// of their own. The first attempt that needs them unpacks them for all. Work.Close removes them.
 type shipped struct {
 	once   sync.Once
-	err    error
-	places map[parse.Shipped]string // where an archive is unpacked, or a file lies alone
-	temp   *disk.TempRoot           // that they are in
+	err    error                    // of unpack
+	places map[parse.Shipped]string // the directory of an archive, or the path of a file's copy
+	temp   *disk.TempRoot           // holds all places; nil: nothing was unpacked
 }
 
-// files0 checks the files that are shipped; each link needs a name of its own.
-func (w *Work) files0() error {
-	links := map[string]string{}
+// checkShipped checks the names that shipped files have in the working directory. It refuses
+// one that is a path, and warns of two files with one name.
+func (w *Work) checkShipped() error {
+	links := map[string]string{} // from the name to the path of the file
 	for _, f := range w.args.Files {
 		if strings.ContainsRune(f.Link, '/') || f.Link == "." || f.Link == ".." {
 			return refuse(1, "-files : %s is no name in the working directory", f.Link)
@@ -42,10 +43,10 @@ func (w *Work) files0() error {
 	return nil
 }
 
-// workDir makes the working directory of an attempt, with a link for each file that
-// the job ships. Without such files the directory is that of this process, "", as
-// with Hadoop's local runner. It goes with the Root, which the caller closes. What a kill
-// leaves is known to package disk.
+// workDir makes the working directory of attempt n at a task, with a link for each file that
+// the job ships. The caller closes temp, which removes the directory. Without shipped files
+// dir is "" and temp is nil: the command runs in the directory of this process, as with
+// Hadoop's local runner. After a kill of this process, package disk removes the directory.
 func (w *Work) workDir(id taskID, n int) (dir string, temp *disk.TempRoot, err error) {
 	if len(w.args.Files) == 0 {
 		return "", nil, nil
@@ -73,7 +74,7 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *disk.TempRoot, err e
 			target = place
 		}
 		err := w.link(f, target, filepath.Join(dir, f.Link))
-		// Two files of one name: the first one counts, as files0 has warned.
+		// Of two files with one name the first one counts; checkShipped has warned.
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", nil, err
 		}
@@ -81,8 +82,8 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *disk.TempRoot, err e
 	return dir, temp, nil
 }
 
-// link makes one file appear. A program that may not be executed is copied, because
-// Hadoop makes its copy executable.
+// link makes the shipped file f appear at the path at, as a link to target. A program that is
+// not executable is copied instead, because Hadoop makes its copy executable.
 func (w *Work) link(f parse.Shipped, target, at string) error {
 	if w.mustBecomeExecutable(f, target) {
 		return copyFile(target, at, 0o755)
@@ -90,15 +91,17 @@ func (w *Work) link(f parse.Shipped, target, at string) error {
 	return os.Symlink(target, at)
 }
 
-// mustBecomeExecutable reports whether a shipped file is a program that may not be executed.
+// mustBecomeExecutable reports whether a shipped file, which lies at path, is the program of a
+// command and is not executable.
 func (w *Work) mustBecomeExecutable(f parse.Shipped, path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 && w.runs(f.Link)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 && w.isProgram(f.Link)
 }
 
-// alone puts a file of -files into a directory of its own, as Hadoop does: what looks beside its
-// own file for others, as Python looks for modules, finds none. A file that cannot be linked is copied.
-func (w *Work) alone(f parse.Shipped, dir string) (string, error) {
+// putAlone puts a file of -files into the empty directory dir, as Hadoop does, and returns its
+// path. A program that looks for others beside its own file, as Python looks for modules, then
+// finds none. A file that cannot be linked, such as one on another disk, is copied.
+func (w *Work) putAlone(f parse.Shipped, dir string) (string, error) {
 	at := filepath.Join(dir, filepath.Base(f.Path))
 	from, err := filepath.EvalSymlinks(f.Path)
 	switch {
@@ -117,8 +120,8 @@ func (w *Work) alone(f parse.Shipped, dir string) (string, error) {
 	return at, copyFile(from, at, info.Mode().Perm())
 }
 
-// runs reports whether a command of the job is the program of that name.
-func (w *Work) runs(name string) bool {
+// isProgram reports whether name, in the working directory, is the program of a command.
+func (w *Work) isProgram(name string) bool {
 	for _, s := range []*stage{&w.mapper, &w.combiner, &w.reducer} {
 		if len(s.words) > 0 && filepath.Clean(s.words[0]) == name {
 			return true
@@ -127,7 +130,7 @@ func (w *Work) runs(name string) bool {
 	return false
 }
 
-// copyFile copies a file that does not exist yet.
+// copyFile copies the file from to the path to. It fails if to exists.
 func copyFile(from, to string, mode fs.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -137,7 +140,7 @@ func copyFile(from, to string, mode fs.FileMode) error {
 	return writeFile(to, in, mode)
 }
 
-// writeFile writes a new file.
+// writeFile writes what r gives to a new file. It fails if path exists.
 func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
@@ -147,13 +150,14 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 	return errors.Join(err, out.Close())
 }
 
-// unpack unpacks the archives of the job. As on a cluster, it also puts each file of -files into a directory of its own.
+// unpack unpacks the archives of the job, and fills in w.ship.places. In a strict run, or with
+// Options.SeparateFiles, it also puts each file of -files into a directory of its own, as a cluster does.
 func (w *Work) unpack() error {
 	w.ship.places = map[parse.Shipped]string{}
 	w.ship.temp = disk.NewTempRoot([]string{w.o.TempDir}, 0)
 	for _, f := range w.args.Files {
 		info, err := os.Stat(f.Path)
-		apart := (!w.o.Friendly || w.o.Apart) && !f.Packed && err == nil && info.Mode().IsRegular()
+		apart := (!w.o.Friendly || w.o.SeparateFiles) && !f.Packed && err == nil && info.Mode().IsRegular()
 		if _, done := w.ship.places[f]; !f.Archive && !apart || done {
 			continue
 		}
@@ -165,7 +169,7 @@ func (w *Work) unpack() error {
 			return err
 		}
 		if !f.Archive {
-			if w.ship.places[f], err = w.alone(f, dir); err != nil {
+			if w.ship.places[f], err = w.putAlone(f, dir); err != nil {
 				return fmt.Errorf("-files: %s: %w", f.Path, err)
 			}
 			continue
@@ -178,7 +182,8 @@ func (w *Work) unpack() error {
 	return nil
 }
 
-// unpackTo unpacks one archive by its suffix. Names that lead out of dir are refused.
+// unpackTo unpacks the archive at path into dir. The suffix of path gives its format. It fails
+// if a name in the archive leads out of dir.
 func unpackTo(dir, path string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -192,11 +197,11 @@ func unpackTo(dir, path string) error {
 	case strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz") || strings.HasSuffix(name, ".tar.gz"):
 		return untar(root, path, !strings.HasSuffix(name, ".tar"))
 	}
-	// Any other file stays one, in a directory of its own.
+	// A file with another suffix is copied as it is, as Hadoop does.
 	return copyFile(path, filepath.Join(dir, filepath.Base(path)), 0o755)
 }
 
-// unzip unpacks a zip archive.
+// unzip unpacks the zip archive at path into root.
 func unzip(root *os.Root, path string) error {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -214,7 +219,7 @@ func unzip(root *os.Root, path string) error {
 		if err != nil {
 			return err
 		}
-		err = place(root, f.Name, r, f.Mode())
+		err = placeFile(root, f.Name, r, f.Mode())
 		_ = r.Close()
 		if err != nil {
 			return err
@@ -223,7 +228,7 @@ func unzip(root *os.Root, path string) error {
 	return nil
 }
 
-// untar unpacks a tar archive.
+// untar unpacks the tar archive at path into root. packed says that gzip compresses it.
 func untar(root *os.Root, path string, packed bool) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -249,9 +254,8 @@ func untar(root *os.Root, path string, packed bool) error {
 		case tar.TypeDir:
 			err = root.MkdirAll(filepath.Clean(h.Name), 0o755)
 		case tar.TypeReg:
-			err = place(root, h.Name, t, fs.FileMode(h.Mode))
-		// A link is made as it is. os.Root does not follow one that leads out when a later file
-		// is written.
+			err = placeFile(root, h.Name, t, fs.FileMode(h.Mode))
+		// A link may lead out of root. os.Root does not follow it when a later file is written.
 		case tar.TypeSymlink:
 			err = root.Symlink(h.Linkname, filepath.Clean(h.Name))
 		}
@@ -261,9 +265,9 @@ func untar(root *os.Root, path string, packed bool) error {
 	}
 }
 
-// place writes a file of an archive, with the directories above it. os.Root refuses a
-// name that leads out of the directory. A second file of the same name is an error.
-func place(root *os.Root, name string, r io.Reader, mode fs.FileMode) error {
+// placeFile writes a file of an archive, and makes the directories above it. It fails if name
+// leads out of root, or if the file exists already.
+func placeFile(root *os.Root, name string, r io.Reader, mode fs.FileMode) error {
 	name = filepath.Clean(name)
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err

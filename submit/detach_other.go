@@ -4,5 +4,5 @@ package submit
 
 import "os/exec"
 
-// detach leaves a command as it is: there are no sessions here.
+// detach does nothing, because this system has no sessions.
 func detach(*exec.Cmd) {}

@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// detach gives a command a session of its own, so that signals of the terminal do not reach it.
+// detach makes a command start in a session of its own. Signals from the terminal, such as that of
+// Ctrl-C, then do not reach it.
 func detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -1,18 +1,18 @@
 // Package submit runs jobs of this module on a Hadoop cluster, through Hadoop Streaming.
 //
-// A Plan is the list of commands of Hadoop that do a job: one for each job of the chain, and one
-// that removes what lay between them. New makes it without asking the cluster anything, so a user can
-// read it first. Run then runs it and follows what Hadoop prints.
+// A Plan is a list of commands of Hadoop. Each job of the chain has a command. Further commands
+// remove the directories between the jobs. New makes the plan without a request to the cluster, so a user
+// can read it first. Run then runs the commands and reads the text that Hadoop prints.
 //
 //	Options ──New──► Plan ──Text──► a shell
-//	                 └────Run────► hadoop ──what it prints──► progress, report
+//	                 └────Run────► hadoop ──printed text──► progress, report
 //
 // The children of the jobs are mrlocal stream (package stream), or a program with jobs of its own
-// (Program). mrlocal travels with each job as a file. A total order over several reduces needs cuts;
-// the caller samples them and names their file.
+// (Program). Hadoop ships the binary with each job. A total order over several reduces needs cuts.
+// The caller samples them and names their file.
 //
-// Memory: the plan, and of Hadoop's output the last line and the cause of a failure. Neighbours: package stream is the child; package
-// report has the outcome.
+// Memory: the plan, and of Hadoop's output the last line and the cause of a failure. Package stream
+// is the child, and package report holds the outcome.
 package submit
 
 import (
@@ -27,34 +27,35 @@ import (
 	"mrlocal/stream"
 )
 
-// Options describe the jobs to run, and how. Chain, Inputs, Output, Jar and Binary are required. The
-// caller keeps the slices; New copies what it needs of them.
+// Options describe the jobs and how they run. Chain, Inputs, Output, Jar and Binary are required. New
+// copies the slices that the plan keeps.
 type Options struct {
-	// Chain has at least one job. The plan reads its names, numbers of reduces and which functions
-	// are set; it never calls the functions.
+	// Chain has at least one job. New reads its names and numbers of reduces, and which of its
+	// functions are set. It never calls a function.
 	Chain jobs.Chain
 	// Job is the name by which mrlocal stream knows the chain. It is empty for a program that has
 	// one chain only (Program).
 	Job    string
 	Args   []string // flags of the job itself
-	Inputs []string // on HDFS
-	Output string   // a directory that does not exist yet
+	Inputs []string // files and directories, as hdfs: URIs
+	Output string   // a directory that does not exist yet, as an hdfs: URI
 
 	Reducers int // of the first job; 0: one
-	// Name is the name of the job in YARN; "": mrlocal and the name of the job. In a chain of
+	// Name is the name of the job in YARN; "": "mrlocal" and the name of the job. In a chain of
 	// several jobs, "N of M" follows it.
 	Name  string
 	Queue string // of YARN; "": the cluster's default
-	// Properties are settings of Hadoop, as NAME=VALUE. They come behind those of this package.
+	// Properties are properties of Hadoop, as NAME=VALUE. They come behind those of this package,
+	// so they replace them.
 	Properties []string
 	Results    stream.Results
 	InOrder    bool // see stream.Options
-	Files      int  // number of input files, for a job that wants to know; 0: unknown
+	Files      int  // number of input files, for jobs.Job.Begin; 0: unknown
 
-	Hadoop string // the command; "": hadoop
-	Jar    string // hadoop-streaming
-	Binary string // the static mrlocal, or another program, that children run
-	Cuts   string // the file of cuts, where NeedsCuts; "": named cuts
+	Hadoop string // path or name of the command hadoop; "": "hadoop"
+	Jar    string // path of the jar of Hadoop Streaming; see the function Jar
+	Binary string // path of the program that the children run: a static mrlocal, or a user's own
+	Cuts   string // path of the file of cuts, if NeedsCuts; "": "cuts"
 }
 
 // NeedsCuts reports whether the first job is a total order over several reduces.
@@ -63,37 +64,37 @@ func (o *Options) NeedsCuts() bool {
 	return o.Reducers > 1 && j.Ordered && j.Partition == nil && j.NewReducer != nil
 }
 
-// Plan is a list of commands that run one after the other: each reads what the one before wrote.
-// Nothing changes a Plan after New.
+// Plan is a list of commands that run one after the other. Each job reads the output of the job
+// before it. A Plan does not change after New.
 type Plan struct {
 	Steps   []Step
-	between []string // directories to be removed at the end
+	between []string // output directories of all jobs but the last, to be removed at the end
 	hadoop  string   // the command: a path, or a name in the search path
 }
 
-// Step is one job of Hadoop, which a command runs.
+// Step is a command that runs one job on Hadoop.
 type Step struct {
-	Job  string
+	Job  string   // name of the job
 	Args []string // of the command hadoop
 }
 
-// childName is the name of the binary in the working directory of a task. Hadoop makes a link there
-// to its local copy.
+// childName is the name of the binary in the working directory of a task. Hadoop makes it a link to
+// its local copy.
 const childName = "mrlocal"
 
-// cutsName is the name of the file of cuts there.
+// cutsName is the name of the file of cuts in the working directory of a task.
 const cutsName = "cuts"
 
-// New makes the plan. Each job of the chain reads the output directory of the one before; those
-// between lie beside the last one, under its name and the name of the job. New asks nothing of the
-// cluster. Its errors are of kind errs.BadOptions.
+// New makes the plan. Each job of the chain but the last writes to a directory beside Output. Its
+// name is that of Output, a point, and the name of the job. New sends nothing to the cluster. Its errors
+// are of kind errs.BadOptions.
 func New(o Options) (*Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	p := &Plan{hadoop: o.Hadoop}
 	p.hadoop = cmp.Or(p.hadoop, "hadoop")
-	// inputs are those of the first job here; below, each job reads the output of the one before.
+	// inputs are those of the current job, first those of the chain.
 	inputs := o.Inputs
 	for i := range o.Chain {
 		// Only the last job writes where the user asked. The others write beside it, and not below
@@ -113,8 +114,8 @@ func New(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// check refuses what Hadoop cannot do. The error names the field to change. A
-// refusal here costs nothing; the same mistake on the cluster costs the start of a job.
+// check returns an error for options that Hadoop cannot do. The error names the field to change.
+// The same mistake on the cluster would cost the start of a job.
 func (o *Options) check() error {
 	switch {
 	case len(o.Inputs) == 0:
@@ -123,12 +124,12 @@ func (o *Options) check() error {
 		return errs.Optionf("Options.Output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
 	case !hdfs.Is(o.Output):
 		return errs.Optionf("Options.Output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", o.Output)
-	// Without a reducer the one reduce task only sorts the lines back into their order. Several such
+	// The reduce task of a job without a reducer sorts the lines back into their order. Several such
 	// tasks would each have a part of that order.
 	case o.Chain[0].NewReducer == nil && o.Reducers > 1:
 		return errs.Optionf("Options.Reducers", "%d: %s has no reduce of its own; one puts its lines in order", o.Reducers, o.Chain[0].Name)
-	// GenericOptionsParser takes a comma as the end of a path and # as the start of a link's
-	// name, and the path must be a URI.
+	// GenericOptionsParser takes a comma as the end of a path, and # as the start of the name of a
+	// link. The path must also be a valid URI.
 	case strings.ContainsAny(o.Binary, ",# %"):
 		return errs.Optionf("Options.Binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", o.Binary)
 	}
@@ -148,7 +149,7 @@ func (o *Options) check() error {
 		if !ok || name == "" {
 			return errs.Optionf("Options.Properties", "%s: not NAME=VALUE", strconv.Quote(property))
 		}
-		// A property may name the queue too, by its new name or its old one.
+		// Two properties, one the old name of the other, may also set the queue.
 		if name == "mapreduce.job.queuename" || name == "mapred.job.queue.name" {
 			if err := checkQueue("Options.Properties", value); err != nil {
 				return err
@@ -158,8 +159,10 @@ func (o *Options) check() error {
 	return nil
 }
 
-// checkQueue refuses the name of a queue that ends the ResourceManager of Hadoop 3.4.2, and with it each job of the
-// cluster: the FairScheduler does not catch its own error about an empty part (QueueManager.buildNewQueueList).
+// checkQueue refuses the name of a queue with an empty part, or with a blank at an end of a part. Such
+// a name ends the ResourceManager of Hadoop 3.4.2, and all jobs of the cluster with it. The
+// FairScheduler does not catch its own error (QueueManager.buildNewQueueList). object is the option to
+// name in the error.
 func checkQueue(object, queue string) error {
 	if queue == "" {
 		return nil
@@ -173,15 +176,14 @@ func checkQueue(object, queue string) error {
 }
 
 // step returns the arguments of hadoop for job i of the chain, from 0. Generic options (-D, -files)
-// come first, because Hadoop stops reading them at the first other option.
+// come first, because Hadoop takes none after the first other option.
 func (o *Options) step(i int, inputs []string, output string) ([]string, error) {
-	// Reduces and cuts concern the first job alone. A later job has one reduce unless it fixes the
-	// number itself.
+	// Options.Reducers and cuts concern the first job alone. A later job has one reduce.
 	reduces, cuts := 1, false
 	if i == 0 {
 		reduces, cuts = max(1, o.Reducers), o.NeedsCuts()
 	}
-	// A job that fixes its number of reduces has it here too.
+	// A job may set its own number of reduces.
 	if p := o.Chain[i].Reduces; p > 0 {
 		reduces = p
 	}
@@ -199,7 +201,7 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 		set("mapreduce.job.queuename", o.Queue)
 	}
 	set("mapreduce.job.reduces", strconv.Itoa(reduces))
-	// A line ends with a newline alone, and files lie in directories of any depth, as they do here.
+	// As in package engine, only a newline ends a line, and inputs may have directories of any depth.
 	set("textinputformat.record.delimiter", "\n")
 	set("mapreduce.input.fileinputformat.input.dir.recursive", "true")
 	// A child writes a whole line as the key, with an empty value. Text needs no separator
@@ -210,7 +212,7 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 	} else {
 		set("stream.reduce.output", "keyonlytext")
 	}
-	// Hadoop keeps the last value of a property, so the user's come last.
+	// Hadoop keeps the last value of a property, so the user's properties come last.
 	for _, property := range o.Properties {
 		args = append(args, "-D", property)
 	}
@@ -221,7 +223,7 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 		from = cmp.Or(from, cutsName)
 		files += "," + from + "#" + cutsName
 	}
-	// Both sides of a job get the same flags, so that they agree on partitions and forms.
+	// Both sides of a job get the same flags, so that they agree on the form of the wire.
 	child := o.child(i, reduces, cuts, inputs)
 	args = append(args, "-files", files)
 	for _, side := range [][2]string{{"map", "-mapper"}, {"reduce", "-reducer"}} {
@@ -229,7 +231,7 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 		if o.Job != "" {
 			words = append(words, o.Job)
 		}
-		line, err := splitLine(append(words, child...))
+		line, err := joinCommand(append(words, child...))
 		if err != nil {
 			return nil, err
 		}
@@ -241,15 +243,15 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 	return append(args, "-output", output), nil
 }
 
-// noSeparator is an empty value that reaches a task. Hadoop loses a property without characters; it
-// expands this one, whose variable nobody sets, to none (Configuration.substituteVars).
+// noSeparator is a property's value that is empty for the task. Hadoop drops a property with an empty
+// value. It expands this variable, which is not set, to an empty text (Configuration.substituteVars).
 const noSeparator = "${env.MRLOCAL_NO_SEPARATOR:-}"
 
-// child returns the arguments of a child behind the name of its job. i counts jobs from 0, but
-// --step counts them from 1. Each flag must be one that mrlocal stream knows (package hadoop of
-// the command). A flag whose value is the child's default is left out.
+// child returns the arguments of a child behind the name of its job. i counts jobs from 0, while
+// --step counts them from 1. mrlocal stream and stream.Main must know each flag. A flag with the
+// child's default value is left out.
 func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
-	// A copy: every step appends flags of its own to the flags of the job.
+	// The slice is copied, because each step appends other flags to it.
 	args := append([]string(nil), o.Args...)
 	if i > 0 {
 		args = append(args, "--step="+strconv.Itoa(i+1))
@@ -263,7 +265,7 @@ func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
 	if i == 0 && o.InOrder {
 		args = append(args, "--in-order")
 	}
-	// Positions of records are of use to both sides only where they travel.
+	// Only jobs with these options have positions of records in their keys.
 	if i == 0 && (o.InOrder || o.Chain[0].NewReducer == nil) {
 		for _, in := range inputs {
 			args = append(args, "--input="+in)
@@ -278,9 +280,10 @@ func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
 	return args
 }
 
-// splitLine joins words so that Hadoop Streaming splits them again (PipeMapRed.splitArgs): at
-// spaces and at quotes of both kinds, without any escape.
-func splitLine(words []string) (string, error) {
+// joinCommand joins words to a command that Hadoop Streaming splits into the same words
+// (PipeMapRed.splitArgs). It splits at spaces and at quotes of both kinds, and knows no escapes. So
+// joinCommand fails for an empty word, and for a word with quotes of both kinds.
+func joinCommand(words []string) (string, error) {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		switch {
@@ -300,8 +303,8 @@ func splitLine(words []string) (string, error) {
 	return strings.Join(quoted, " "), nil
 }
 
-// Text returns the commands for a shell, one a line. cuts is the command that makes the cuts, if
-// they are needed; nil otherwise.
+// Text returns the commands for bash, one a line. cuts are the words of the command that writes the
+// cuts to its standard output; nil if no cuts are needed.
 func (p *Plan) Text(cuts []string) string {
 	var b strings.Builder
 	if cuts != nil {
@@ -319,8 +322,8 @@ func (p *Plan) Text(cuts []string) string {
 // removal returns the arguments of hadoop that remove a directory.
 func removal(dir string) []string { return []string{"fs", "-rm", "-r", "-f", "-skipTrash", dir} }
 
-// shellLine joins words so that bash reads the same words back. Hadoop Streaming splits otherwise
-// (splitLine), so a word of a child is quoted twice.
+// shellLine joins words to a line that bash splits into the same words. Words of a child are quoted
+// twice: for Hadoop Streaming (joinCommand), and here for bash.
 func shellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -329,12 +332,13 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// HomeJar is the name of the jar in an installation that is not known. Only a shell can find it.
+// HomeJar is the jar of Hadoop Streaming as a pattern that a shell expands. It suits a plan to be
+// printed if the installation of Hadoop is not known.
 const HomeJar = `"$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar`
 
-// shellWord quotes a word for bash. HomeJar stays for the shell to expand.
+// shellWord returns a word as bash reads it, in quotes if it needs them. HomeJar stays as it is.
 func shellWord(w string) string {
-	// plain characters mean nothing to bash, except # at the start of a word.
+	// plain reports whether bash takes a character as it is. It does not take # at the start of a word.
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+#", r)
 	}
@@ -348,10 +352,10 @@ func shellWord(w string) string {
 	case strings.IndexFunc(w, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0:
 		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 	}
-	// Control characters stay on one line.
+	// A word with control characters is written with escapes, so that it stays on one line. The loop
+	// goes over bytes, so invalid UTF-8 passes unchanged.
 	var b strings.Builder
 	b.WriteString("$'")
-	// By byte, not by rune: bytes that are not UTF-8 pass through unchanged.
 	for i := range len(w) {
 		switch c := w[i]; {
 		case c == '\n':

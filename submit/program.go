@@ -14,9 +14,10 @@ import (
 	"mrlocal/stream"
 )
 
-// Program asks a program with jobs of its own, whose main calls stream.Main, for its chain. The
-// mappers of the chain start the program, so that keys can be sampled; its reducers and
-// partitioners are only there to be counted. Errors are of kind errs.BadOptions.
+// Program returns the chain of a program with jobs of its own, whose main function calls
+// stream.Main. It runs the program at path with the words "stream describe". The mappers of the
+// chain start the program, so that the caller can sample keys. Its reducers and partitioners only
+// show that there are some. Errors are of kind errs.BadOptions.
 func Program(path string) (jobs.Chain, error) {
 	found, err := exec.LookPath(path)
 	if err != nil {
@@ -25,15 +26,15 @@ func Program(path string) (jobs.Chain, error) {
 	if found, err = filepath.Abs(found); err != nil {
 		return nil, err
 	}
-	// A program whose main does not begin with stream.Main does whatever it does with these words.
-	// It then prints no description, and the error below says how to mend it.
+	// A program that does not call stream.Main gives these words another meaning. It then prints no
+	// Description, and the error below tells the user what to change.
 	text, err := exec.Command(found, "stream", stream.DescribeWord).Output()
 	var d stream.Description
 	if err == nil {
 		err = json.Unmarshal(text, &d)
 	}
 	if err != nil || len(d.Jobs) == 0 {
-		return nil, errs.Optionf(path, "%s stream describe lists no job (%s); begin main with stream.Main, or rebuild the program", filepath.Base(path), errs.OneLine(said(err)))
+		return nil, errs.Optionf(path, "%s stream describe lists no job (%s); begin main with stream.Main, or rebuild the program", filepath.Base(path), errs.OneLine(causeOf(err)))
 	}
 	var chain jobs.Chain
 	for i, j := range d.Jobs {
@@ -46,22 +47,23 @@ func Program(path string) (jobs.Chain, error) {
 			job.Partition = func([]byte, int) int { return 0 }
 		}
 		if !j.MapOnly {
-			job.NewReducer = func() jobs.Reducer { return jobs.ReducerFunc(elsewhere) }
+			job.NewReducer = func() jobs.Reducer { return jobs.ReducerFunc(remoteReducer) }
 		}
 		chain = append(chain, job)
 	}
 	return chain, nil
 }
 
-// elsewhere is the reducer of a job that runs in another program. A plan only asks whether
-// there is one.
-func elsewhere([]byte, *jobs.Values, jobs.Emitter) error {
+// remoteReducer takes the place of a reducer in another program. A plan only asks whether the job
+// has a reducer. A call fails.
+func remoteReducer([]byte, *jobs.Values, jobs.Emitter) error {
 	return errors.New("the job runs on a cluster only")
 }
 
-// mapperOf returns mappers for job step of the chain, from 0. A mapper starts the program once
-// for each block, which is its standard input. It emits the keys that the program writes, with
-// empty values. All output of a block is held in memory; a sample reads few blocks.
+// mapperOf returns a function that makes mappers for job step of the chain, from 0. A mapper starts
+// the program once for each block, with the block as standard input. It emits the keys that the
+// program writes, with empty values. It holds the output for a block in memory, which is little
+// because a sample reads few blocks.
 func mapperOf(program string, step int) func() jobs.Mapper {
 	return func() jobs.Mapper {
 		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
@@ -71,15 +73,16 @@ func mapperOf(program string, step int) func() jobs.Mapper {
 			c.Stdin = bytes.NewReader(b.Data)
 			text, err := c.Output()
 			if err != nil {
-				return fmt.Errorf("%s stream map: %s", program, said(err))
+				return fmt.Errorf("%s stream map: %s", program, causeOf(err))
 			}
 			return stream.EachKey(bytes.NewReader(text), func(key []byte) { out.Emit(key, nil) })
 		})
 	}
 }
 
-// said returns the last line that a command wrote to standard error, or else the error itself.
-func said(err error) string {
+// causeOf returns the cause of a command's error: the last line on its standard error, or the text
+// of err. It returns "nothing" if err is nil.
+func causeOf(err error) string {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(bytes.TrimSpace(exit.Stderr)) > 0 {
 		return lastLine(string(exit.Stderr))

@@ -26,7 +26,7 @@ func lengths() jobs.Chain {
 	return jobs.Chain{first, second, {Name: "map only", NewMapper: first.NewMapper}}
 }
 
-// TestMain lets this program stand in for one of a user.
+// TestMain makes this test program also a program with jobs of its own.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "stream" {
 		os.Exit(stream.Main(lengths(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// emitted keeps keys.
+// emitted collects keys.
 type emitted [][]byte
 
 func (e *emitted) Emit(key, _ []byte) { *e = append(*e, bytes.Clone(key)) }

@@ -16,8 +16,8 @@ import (
 	"mrlocal/report"
 )
 
-// Jar finds the jar of Hadoop Streaming of the installation that the command hadoop belongs to.
-// hadoop is a path, or a name in the search path. The command is expected in HOME/bin, the jar in
+// Jar returns the path of the jar of Hadoop Streaming in the installation of the command hadoop.
+// hadoop is a path, or a name in the search path. If the command is HOME/bin/hadoop, Jar looks in
 // HOME/share/hadoop/tools/lib. The error is of kind errs.BadOptions.
 func Jar(hadoop string) (string, error) {
 	path, err := exec.LookPath(hadoop)
@@ -25,15 +25,16 @@ func Jar(hadoop string) (string, error) {
 		return "", errs.Optionf("Options.Hadoop", "%s: no such command; give the path of bin/hadoop", hadoop)
 	}
 	homes := []string{filepath.Dir(filepath.Dir(path))}
-	// A link in the search path may lead to the installation.
+	// The command may be a link to that of the installation.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		homes = append(homes, filepath.Dir(filepath.Dir(real)))
 	}
 	for _, home := range homes {
-		// Glob fails only for a bad pattern; a home with such a name counts as one without a jar.
+		// Glob fails only if the name of home makes the pattern invalid. Such a home counts as one
+		// without a jar.
 		found, _ := filepath.Glob(filepath.Join(home, "share", "hadoop", "tools", "lib", "hadoop-streaming-*.jar"))
 		for _, jar := range found {
-			// A distribution may have a jar with the sources beside that with the classes.
+			// A distribution may also have a jar with the source files.
 			if !strings.Contains(filepath.Base(jar), "sources") {
 				return jar, nil
 			}
@@ -42,8 +43,8 @@ func Jar(hadoop string) (string, error) {
 	return "", errs.Optionf("Options.Hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar beside it; give Options.Jar", hadoop)
 }
 
-// WebAddress asks hadoop for the web address of the NameNode of its cluster, as HOST:PORT. It
-// starts a Java program, which ends with ctx.
+// WebAddress returns the web address of the NameNode of hadoop's cluster, as HOST:PORT. It starts
+// hadoop, a Java program, which is killed when ctx ends.
 func WebAddress(ctx context.Context, hadoop string) (string, error) {
 	out, err := exec.CommandContext(ctx, hadoop, "org.apache.hadoop.hdfs.tools.GetConf", "-confKey", "dfs.namenode.http-address").Output()
 	address := strings.TrimSpace(string(out))
@@ -53,33 +54,35 @@ func WebAddress(ctx context.Context, hadoop string) (string, error) {
 	return address, nil
 }
 
-// Listener gets the progress of the jobs and remarks. Both functions are required.
+// Listener gets the progress of the jobs, and remarks. Both functions are required.
 type Listener struct {
 	// Progress gets each change of the percentages, 0 to 100, on the goroutine of Run.
 	Progress func(job string, mapPercent, reducePercent int)
-	// Note gets a remark of one line. Once the context of Run has ended, another goroutine may
-	// call Note at the same time as Run.
+	// Note gets a remark of one line. When the context of Run ends, another goroutine may call
+	// Note at the same time as that of Run.
 	Note func(string)
 }
 
-// Run runs the commands of the plan. Its report has a job for each step that began. It ends with
-// ctx: the job on the cluster is killed then.
+// Run runs the commands of the plan, and returns when they have ended. Its report has a job for
+// each step that began, also if it returns an error. When ctx ends, Run kills the job on the
+// cluster and returns the cause.
 //
-// The error of a job that Hadoop has refused is of kind errs.BadInput.
+// An error is of kind errs.BadInput if Hadoop refused a job, and of kind errs.JobFailed if a job
+// failed.
 func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 	begun := time.Now()
+	// The cluster schedules, so the report names its scheduler. No policy of ours decides.
 	r := &report.Report{Schema: 1, Kind: "submit", Policy: "yarn", Slots: []report.Slot{}}
 	var err error
 	for i := range p.Steps {
 		job := report.JobReport{Name: p.Steps[i].Job, SubmitS: time.Since(begun).Seconds()}
 		job.StartS = job.SubmitS
-		// A later job of the chain is shown as a step of the first.
+		// The report shows a later job of the chain as a step of the first.
 		if i > 0 {
 			job.StepOf = p.Steps[0].Job
 		}
 		err = p.run(ctx, &p.Steps[i], &job, begun, l)
 		job.FinishS = time.Since(begun).Seconds()
-		// A failed job is in the report too, with its error.
 		if job.State = "done"; err != nil {
 			job.State, job.Error = "failed", err.Error()
 		}
@@ -88,7 +91,7 @@ func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 			break
 		}
 	}
-	// The directories go after a failure too: the next try must not find them.
+	// The directories are removed after a failure too, because Hadoop refuses an output that exists.
 	err = errors.Join(err, p.clean(ctx, err == nil))
 	r.MakespanSeconds = time.Since(begun).Seconds()
 	if err != nil {
@@ -97,16 +100,16 @@ func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 	return r, err
 }
 
-// clean removes what lies between the jobs of a chain. With wait it returns when Hadoop has
-// removed each directory, or with the first error. Without wait, after a failure, it starts the
-// removals and returns nil; the commands may outlive this process.
+// clean removes the directories between the jobs of a chain. With wait it returns when Hadoop has
+// removed them, or with the first error. Without wait, after a failure, it only starts the commands
+// and returns nil. They may outlive this process.
 func (p *Plan) clean(ctx context.Context, wait bool) error {
 	for _, dir := range p.between {
 		c := exec.Command(p.hadoop, removal(dir)...)
 		detach(c)
 		switch {
 		case !wait:
-			_ = c.Start() // the error of the job is the one to report
+			_ = c.Start() // Run reports the error of the job instead
 		case ctx.Err() != nil:
 			return ctx.Err()
 		default:
@@ -118,59 +121,58 @@ func (p *Plan) clean(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// lastLine returns the last line of what a command has printed, which usually has the cause.
+// lastLine returns the last line of a command's output, which usually has the cause of a failure.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// run runs one job and reads what Hadoop prints until it ends. It fills in job. If ctx ends, it
-// kills the job on the cluster, which would go on without the command.
+// run runs one job, reads the text that Hadoop prints, and fills in job. begun is when Run began. If
+// ctx ends, run kills the job on the cluster, which would go on without the command.
 func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun time.Time, l Listener) error {
 	c := exec.Command(p.hadoop, s.Args...)
-	detach(c) // a Ctrl-C reaches it through here, behind the kill of the job
+	detach(c) // Ctrl-C must end the command only after the job, by the function below
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer read.Close()
-	// One pipe for both, so that lines keep their order.
+	// Both streams go to one pipe, so that their lines keep their order.
 	c.Stdout, c.Stderr = write, write
 	err = c.Start()
-	// The child has its own copy. With ours open the read would never end.
+	// The command has a copy of this end. The pipe ends only when both are closed.
 	write.Close()
 	if err != nil {
 		return errs.Optionf("Options.Hadoop", "%s: %w", p.hadoop, errs.Cause(err))
 	}
 	w := watcher{job: job, l: l}
-	// This function runs on a goroutine of its own, so it reads the ID under the lock of the
-	// watcher. Without an ID the cluster has no job yet, and to end the command is enough.
+	// This function runs on a goroutine of its own, so it reads the ID under a lock. As long as there
+	// is no ID, the cluster has no job, and it is enough to kill the command.
 	stop := context.AfterFunc(ctx, func() {
 		if id := w.jobID(); id != "" {
 			l.Note("killing " + id)
 			k := exec.Command(p.hadoop, "org.apache.hadoop.mapred.JobClient", "-kill", id)
 			detach(k)
-			_ = k.Start() // it goes on when this process has ended
+			_ = k.Start() // the command may outlive this process
 		}
 		_ = c.Process.Kill()
 	})
 	defer stop()
 	w.read(read, begun)
-	// Only after the pipe is at its end: every line has then been read.
 	err = c.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return w.failure(err, c.ProcessState.ExitCode())
-	// Hadoop may end with code 0 and nothing done.
+	// Hadoop may end with exit code 0 without having run the job.
 	case !w.counted:
-		return fmt.Errorf("%s: hadoop ended without counters, so that nobody knows whether the job ran", s.Job)
+		return fmt.Errorf("%s: hadoop ended without counters, so the job may not have run", s.Job)
 	}
 	return nil
 }
 
-// read gives the watcher what Hadoop prints, line by line. A last line without a newline counts.
+// read passes each line of in, the output of Hadoop, to w.line, until in ends.
 func (w *watcher) read(in io.Reader, begun time.Time) {
 	lines := bufio.NewReader(in)
 	for {

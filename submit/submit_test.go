@@ -28,7 +28,7 @@ func chain(t *testing.T, c jobs.Chain, err error) jobs.Chain {
 	return c
 }
 
-// spec is that of a word count.
+// spec returns the options of a word count.
 func spec(t *testing.T) Options {
 	c, err := wordcount.New(wordcount.Options{})
 	return Options{
@@ -92,7 +92,7 @@ func TestWhatHadoopCannotDoIsRefusedByName(t *testing.T) {
 	}
 }
 
-// TestTheWatcherReadsWhatHadoopPrints has what the client of Hadoop 3.4.2 printed for a word count.
+// TestTheWatcherReadsWhatHadoopPrints reads the output of the client of Hadoop 3.4.2 for a word count.
 func TestTheWatcherReadsWhatHadoopPrints(t *testing.T) {
 	text, err := os.ReadFile("testdata/client-3.4.2.txt")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestTheWatcherReadsWhatHadoopPrints(t *testing.T) {
 	}
 }
 
-// command writes a script that stands for hadoop.
+// command writes a script that is run in place of hadoop.
 func command(t *testing.T, script string) string {
 	path := filepath.Join(t.TempDir(), "hadoop")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o777); err != nil {
@@ -161,8 +161,9 @@ func TestExitCodesOfHadoopBecomeKinds(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerIsToldOnce has what a client of Hadoop 3.4.2 says without a ResourceManager.
-func TestAServerThatDoesNotAnswerIsToldOnce(t *testing.T) {
+// TestOneNoteNamesAServerThatDoesNotAnswer reads the output of Hadoop 3.4.2's client without a
+// ResourceManager.
+func TestOneNoteNamesAServerThatDoesNotAnswer(t *testing.T) {
 	var said []string
 	w := watcher{job: &report.JobReport{}, l: Listener{Note: func(text string) { said = append(said, text) }}}
 	for i := range 3 {
@@ -182,7 +183,7 @@ INFO mapreduce.Job: The url to track the job: http://rm/proxy/`} {
 	}
 }
 
-// endsWithAKill cancels when it hears something of a job that says so much.
+// endsWithAKill runs a job that prints the given text, and cancels it at the first note.
 func endsWithAKill(t *testing.T, said string) {
 	s := spec(t)
 	killed := filepath.Join(t.TempDir(), "killed")

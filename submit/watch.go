@@ -14,25 +14,25 @@ import (
 	"mrlocal/stream"
 )
 
-// watcher reads what the client of a job prints (Hadoop 3.4, mapreduce.Job and StreamJob). The
-// client has no form for machines, so the watcher looks for the texts of its messages. All fields
-// but id belong to the goroutine of Plan.Run.
+// watcher reads the output of Hadoop's client for a job (Hadoop 3.4, mapreduce.Job and StreamJob).
+// The client prints text for people only, so the watcher looks for the words of its messages. All
+// fields but id belong to the goroutine of Plan.Run.
 type watcher struct {
-	job *report.JobReport
+	job *report.JobReport // is filled in
 	l   Listener
 
 	// mu guards id, which the goroutine that kills the job reads.
 	mu sync.Mutex
 	id string // of the job; "": not known yet
 
-	running  bool     // the cluster has taken the job
-	counters bool     // the counters are being printed
-	counted  bool     // counters have been printed, so the job has ended
-	group    string   // of the counters at hand
-	reason   string   // why the job failed, as far as it was said
+	running  bool     // the cluster has accepted the job
+	counters bool     // the last line was one of the counters
+	counted  bool     // counters were printed, so the job has ended
+	group    string   // of the last counters
+	reason   string   // first message about a failure; "": none
 	last     string   // the last line that is not empty and is no counter
 	silent   []string // servers that did not answer
-	seen     [2]int   // percent of maps and reduces
+	seen     [2]int   // the last percentages of maps and reduces
 }
 
 // jobID returns the ID of the job, from any goroutine.
@@ -42,17 +42,17 @@ func (w *watcher) jobID() string {
 	return w.id
 }
 
-// know sets the ID of the job.
-func (w *watcher) know(id string) {
+// setID sets the ID of the job.
+func (w *watcher) setID(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.id = id
 }
 
-// line takes in one line, without its end. begun is when the plan began: times in the report are
-// seconds since then. The first case that fits decides.
+// line takes one line, without its end. begun is when Run began; times in the report are seconds
+// since then. Of the cases below, the first that fits counts.
 func (w *watcher) line(line string, begun time.Time) {
-	// Counters are indented by TABs; the first line without one ends them.
+	// Counters are indented by TABs. The first line without a TAB ends them.
 	if w.counters && strings.HasPrefix(line, "\t") {
 		w.counter(line)
 		return
@@ -63,14 +63,14 @@ func (w *watcher) line(line string, begun time.Time) {
 	w.counters = false
 	w.last = line
 	switch message := after(line, ": "); {
-	// It stands there before the cluster has the job, so that no moment is without an ID to kill.
+	// The client prints this before the cluster has the job, so a job can always be killed.
 	case strings.Contains(line, "Submitting tokens for job: "):
-		w.know(after(line, "Submitting tokens for job: "))
+		w.setID(after(line, "Submitting tokens for job: "))
 	case strings.Contains(line, "Running job: "):
 		w.running = true
-		w.know(after(line, "Running job: "))
+		w.setID(after(line, "Running job: "))
 		w.l.Note(w.jobID())
-	// Hadoop tries for a quarter of an hour before it gives up.
+	// Hadoop tries for a quarter of an hour before it gives up, so the user gets one note a server.
 	case strings.Contains(line, "Retrying connect to server: "):
 		server, _, _ := strings.Cut(after(line, "Retrying connect to server: "), ". ")
 		if !slices.Contains(w.silent, server) {
@@ -83,13 +83,14 @@ func (w *watcher) line(line string, begun time.Time) {
 		w.l.Note(after(line, "url to track the job: "))
 	case strings.Contains(line, " map ") && strings.Contains(line, "% reduce "):
 		w.progress(line[strings.Index(line, " map "):], begun)
-	// The first line of a kind says the cause, those behind it what follows from it.
+	// The first such line has the cause. Later ones report its consequences.
 	case w.reason == "" && (strings.Contains(line, "Error Launching job") || strings.Contains(line, "failed with state ") || strings.Contains(line, "Error: java")):
 		w.reason = message
 	}
 }
 
-// after returns what follows sep for the first time, or line itself.
+// after returns the part of line behind the first sep, without spaces at its ends. It returns line
+// if there is no sep.
 func after(line, sep string) string {
 	if _, rest, ok := strings.Cut(line, sep); ok {
 		return strings.TrimSpace(rest)
@@ -97,8 +98,8 @@ func after(line, sep string) string {
 	return line
 }
 
-// progress reads " map 50% reduce 0%". Hadoop repeats the line while nothing changes; the listener
-// gets only changes. The client asks once a second, so MapsDoneS may be late by that much.
+// progress reads " map 50% reduce 0%" and passes changes to the Listener. Hadoop's client asks the
+// cluster once a second, so MapsDoneS may be late by a second.
 func (w *watcher) progress(text string, begun time.Time) {
 	var now [2]int
 	if n, _ := fmt.Sscanf(text, " map %d%% reduce %d%%", &now[0], &now[1]); n != 2 || now == w.seen {
@@ -111,14 +112,14 @@ func (w *watcher) progress(text string, begun time.Time) {
 	w.l.Progress(w.job.Name, now[0], now[1])
 }
 
-// counter reads a line of the counters: a group behind one TAB, a counter behind two.
+// counter reads a line of the counters: a group behind one TAB, or NAME=VALUE behind two.
 func (w *watcher) counter(line string) {
 	name, counter := strings.CutPrefix(line, "\t\t")
 	if !counter {
 		w.group = strings.TrimSpace(line)
 		return
 	}
-	// The last one: the name of a counter may have an equals sign, a number has none.
+	// The name of a counter may have equals signs, so the last one counts.
 	at := strings.LastIndexByte(name, '=')
 	n, err := strconv.ParseInt(name[at+1:], 10, 64)
 	if at < 0 || err != nil {
@@ -127,8 +128,8 @@ func (w *watcher) counter(line string) {
 	w.count(name[:at], n)
 }
 
-// count takes in a counter. What the children have counted themselves replaces Hadoop's count:
-// a map that folds in its table has fewer records for Hadoop than its mapper made.
+// count puts a counter into the report. The children's own counters replace those of Hadoop, because
+// a map that folds writes fewer records than its mapper emits.
 func (w *watcher) count(name string, n int64) {
 	c := &w.job.Counters
 	if w.group == stream.CounterGroup {
@@ -148,8 +149,8 @@ func (w *watcher) count(name string, n int64) {
 	case "Map input records":
 		c.MapInputRecords = n
 	case "Map output records":
-		// The order of groups is not fixed: the count of the children may have come before.
-		first(&c.MapOutputRecords, n)
+		// Groups come in any order, so the children's count may be there already.
+		setFirst(&c.MapOutputRecords, n)
 	case "Map output bytes":
 		c.MapOutputBytes = n
 	case "Reduce input groups":
@@ -181,23 +182,23 @@ func (w *watcher) count(name string, n int64) {
 	}
 }
 
-// first sets a counter that is not set yet.
-func first(c *int64, n int64) {
+// setFirst sets a counter that is still 0.
+func setFirst(c *int64, n int64) {
 	if *c == 0 {
 		*c = n
 	}
 }
 
-// These are exit codes of StreamJob. A missing input and an existing output both give 5, and so does a connection that
-// is lost while the job runs.
+// These are exit codes of StreamJob. A missing input and an existing output give exitRefuse. So does a
+// connection that is lost while the job runs.
 const (
 	exitUsage  = 2
 	exitRefuse = 5
 )
 
-// failure returns the error of a job that ended with an exit code. err is the error of the command.
-// The kind is errs.BadInput if StreamJob refused the job before the cluster took it. Any other
-// failure is of kind errs.JobFailed.
+// failure returns the error of a job whose command failed with err and the exit code. Its kind is
+// errs.BadInput if StreamJob refused the job before the cluster accepted it, and otherwise
+// errs.JobFailed.
 func (w *watcher) failure(err error, code int) error {
 	cause := errors.New(errs.OneLine(firstOf(w.reason, w.last, err.Error())))
 	if !w.running && (code == exitRefuse || code == exitUsage) {

@@ -13,31 +13,32 @@ import (
 	"mrlocal/trace"
 )
 
-// collector is the part of a Model that turns events into rows. It knows the present
-// state of slots and tasks, because an event names only what changes.
+// collector is the part of a Model that turns events into rows. It keeps the current state of
+// slots and tasks, because an event has only what changes.
 type collector struct {
 	mostRows, rows int
-	open           []int32                // by slot: the bar that runs there; -1: none
-	base, home     []trace.Kind           // by slot: its home kind at the start, and now
-	spillFrom      []time.Duration        // by slot: start of the spill that is written; Never: none
-	killing        []bool                 // by slot: the end of its attempt was ordered
-	tasks          [][trace.Kinds]taskSet // by job
-	attempts       map[taskKey]int8       // running attempts of each task that runs
-	rules          map[string]int32
-	pools          map[string]int32
-	changes        []change
+	open           []int32                // by slot: the bar that runs there; None: no bar
+	base, home     []trace.Kind           // by slot: the home kind at the start, and now
+	spillFrom      []time.Duration        // by slot: the start of the spill that is being written; Never: none
+	killing        []bool                 // by slot: the Ledger has killed the attempt, and its end has not come
+	tasks          [][trace.Kinds]taskSet // by job: finished tasks
+	attempts       map[taskKey]int8       // the number of running attempts of each running task
+	rules          map[string]int32       // indexes into Model.Rules
+	pools          map[string]int32       // indexes into Model.Pools
+	changes        []change               // a table like those of the Model, for Curves only
 }
 
+// taskKey identifies a task of a run.
 type taskKey struct {
 	job, task int32
 	kind      trace.Kind
 }
 
-// taskSet is a set of tasks, a bit each: a job may have millions. The number of a task is
-// at least 0 and below mostTasks.
+// taskSet is a set of task numbers from 0 up to mostTasks. It takes one bit for each, because a job
+// may have millions of tasks.
 type taskSet []uint64
 
-// add reports whether the task is new.
+// add adds a task. It reports whether the task is new.
 func (s *taskSet) add(task int32) bool {
 	word, bit := int(task)>>6, uint64(1)<<(task&63)
 	for len(*s) <= word {
@@ -48,7 +49,7 @@ func (s *taskSet) add(task int32) bool {
 	return isNew
 }
 
-// remove reports whether the task was there.
+// remove removes a task. It reports whether the set had the task.
 func (s taskSet) remove(task int32) bool {
 	word, bit := int(task)>>6, uint64(1)<<(task&63)
 	if word >= len(s) || s[word]&bit == 0 {
@@ -58,37 +59,38 @@ func (s taskSet) remove(task int32) bool {
 	return true
 }
 
-// change is a change of what a job could run, or of the slots. Curves reads the changes.
+// change is a change of the tasks that a job could run, or of the open slots.
 type change struct {
 	seq  uint64
 	at   time.Duration
-	id   int32 // the job, or the slot
-	n    int32 // of changeReady: maps that may start; of changeDone: tasks; of changeSlot: slots
+	id   int32 // the slot for changeSlot, else the job
+	n    int32 // see changeKind
 	what changeKind
 	kind trace.Kind
 }
 
+// changeKind says what a change is about and what its n means.
 type changeKind uint8
 
 const (
-	changeReady changeKind = iota // maps of a job may start
-	changeDone                    // tasks of a job are done (n > 0) or undone (n < 0), apart from ends of bars
-	changeGate                    // the reduces of a job may start (n = 1), or not (n = 0)
-	changeAdmit                   // a job that waited may run
-	changeEnd                     // a job has ended
-	changeSlot                    // there are n more slots of a kind
+	changeReady changeKind = iota // n maps of the job may start, including those that have started
+	changeDone                    // n tasks of the job are done without an attempt; n < 0: they are undone
+	changeGate                    // the reduces of the job may start (n = 1), or not (n = 0)
+	changeAdmit                   // the job waits for admission no longer
+	changeEnd                     // the job has ended
+	changeSlot                    // n slots of a kind were opened; n < 0: closed
 )
 
-// New returns a model of no events.
+// New returns a model without events. The caller calls Open first, and then Add or Record.
 func New(o Options) *Model {
 	m := &Model{Rules: []string{""}}
 	m.collector = collector{mostRows: cmp.Or(o.MostRows, defaultMostRows), attempts: map[taskKey]int8{}, rules: map[string]int32{}, pools: map[string]int32{}}
 	return m
 }
 
-// Load returns the model of an event file. If the file is cut short or was changed, it
-// returns the model of the events before the error, and the error of trace.Decoder. The
-// model is nil if r is no event file.
+// Load returns the model of an event file. If the file is cut short or was changed, Load returns
+// both the model of the events before that place, and the error of trace.Decoder. The model is nil
+// if r has no valid header of an event file.
 func Load(r io.Reader, o Options) (*Model, error) {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
@@ -110,8 +112,8 @@ func Load(r io.Reader, o Options) (*Model, error) {
 	}
 }
 
-// Open takes the header of a run, as a trace.Sink. It fails if the header is not one that
-// the Ledger writes.
+// Open takes the header of a run, as a trace.Sink. It fails if the configuration is not valid JSON, or
+// a slot is not at the index of its number. The Model keeps no reference to h.
 func (m *Model) Open(h *trace.Header) error {
 	m.Policy, m.Seed = h.Policy, h.Seed
 	var c slots.Config
@@ -136,20 +138,20 @@ func (m *Model) Open(h *trace.Header) error {
 	}
 	n := len(h.Slots)
 	m.open, m.killing, m.spillFrom = slices.Repeat([]int32{None}, n), make([]bool, n), slices.Repeat([]time.Duration{Never}, n)
-	// Lanes are in the order of the picture. Tables by slot have the order of numbers.
+	// Lanes are in the order of the rows of a picture. All lists by slot are in the order of numbers.
 	slices.SortStableFunc(m.Lanes, func(a, b Lane) int {
 		return cmp.Or(cmp.Compare(a.Tracker, b.Tracker), cmp.Compare(a.Core, b.Core), cmp.Compare(a.Slot, b.Slot))
 	})
 	return nil
 }
 
-// Record adds an event, as a trace.Sink.
+// Record adds an event, as a trace.Sink. It never fails.
 func (m *Model) Record(s *trace.Stream, e *trace.Event) error {
 	m.Add(e, s.Texts(e.Ref))
 	return nil
 }
 
-// Close says that there are no more events.
+// Close sets Ended, as a trace.Sink. It never fails.
 func (m *Model) Close() error {
 	m.Ended = true
 	return nil
@@ -158,14 +160,14 @@ func (m *Model) Close() error {
 // mostTime is the latest time of a model, 73 years.
 const mostTime = time.Duration(1 << 61)
 
-// Add adds an event whose Ref refers to texts. Events of a broken file that name unknown
-// jobs or slots are ignored.
+// Add adds an event. texts are the texts that e.Ref refers to. Add ignores an event that names an
+// unknown job or slot, as in a broken file. It keeps neither e nor texts, only the strings in texts.
 func (m *Model) Add(e *trace.Event, texts []string) {
-	// Numbers of events have no gaps, so a gap is what a lossy reader missed.
+	// A run numbers its events without gaps. So a gap means events that a slow reader has missed.
 	if e.Seq > m.Seq+1 {
 		m.Lost += e.Seq - m.Seq - 1
 	}
-	if e.At < 0 || e.At > mostTime { // of a hostile file: sums of such times overflow
+	if e.At < 0 || e.At > mostTime { // only in a hostile file; sums of such times overflow
 		bounded := *e
 		bounded.At = min(max(e.At, 0), mostTime)
 		e = &bounded
@@ -202,9 +204,10 @@ func (m *Model) Add(e *trace.Event, texts []string) {
 	}
 }
 
+// knownSlot reports whether the header of the run has the slot.
 func (m *Model) knownSlot(slot int32) bool { return slot >= 0 && int(slot) < len(m.open) }
 
-// room reports whether there is room for one more row, and counts the row.
+// room reports whether the model may have one more row. It counts the row, or counts it as dropped.
 func (m *Model) room() bool {
 	if m.rows >= m.mostRows {
 		m.Dropped++
@@ -214,8 +217,7 @@ func (m *Model) room() bool {
 	return true
 }
 
-// rule returns the index of a rule in Rules, and adds a rule that is new. A row then
-// takes 4 bytes for a text that thousands of rows share.
+// rule returns the index in Rules of the rule in texts. It adds a new rule to Rules.
 func (m *Model) rule(texts []string) int32 {
 	text := string(trace.RuleOf(texts))
 	if text == "" {
@@ -229,7 +231,7 @@ func (m *Model) rule(texts []string) int32 {
 	return i
 }
 
-// pool returns the index of a pool in Pools, and adds one with weight 1 if there is none.
+// pool returns the index of a pool in Pools. It adds a pool with weight 1 if there is none.
 func (m *Model) pool(name string) int32 {
 	i, ok := m.pools[name]
 	if !ok {
@@ -239,18 +241,18 @@ func (m *Model) pool(name string) int32 {
 	return i
 }
 
-// mostTasks bounds the numbers of tasks whose state is kept, so that a broken file cannot
-// take all memory.
+// mostTasks bounds the task numbers in a taskSet, so that a broken file cannot take all memory.
 const mostTasks = 1 << 24
 
-// submit adds a job. Jobs have the numbers of their order.
+// submit adds a job. It ignores a job whose number is not the next one: an event was lost, or the
+// file is broken.
 func (m *Model) submit(e *trace.Event, texts []string) {
 	if int(e.Job) != len(m.Jobs) || len(texts) < 3 {
 		return
 	}
 	pool := cmp.Or(texts[1], texts[0])
 	deadline := time.Duration(e.F)
-	deadline = cmp.Or(deadline, Never)
+	deadline = cmp.Or(deadline, Never) // an event has 0 for no deadline
 	m.Jobs = append(m.Jobs, DrawnJob{
 		Name: texts[0], User: texts[2], Pool: m.pool(pool), Submit: e.At, Start: Never, MapsDone: Never, Finish: Never, Deadline: deadline, Admit: Never,
 		Maps: int32(e.A), Reduces: int32(e.B), Changed: e.Seq,
@@ -259,14 +261,14 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 	m.change(e, e.Job, changeReady, trace.Map, int32(e.C))
 }
 
-// change keeps a change for Curves.
+// change adds a row to m.changes, for Curves.
 func (m *Model) change(e *trace.Event, id int32, what changeKind, kind trace.Kind, n int32) {
 	if m.room() {
 		m.changes = append(m.changes, change{seq: e.Seq, at: e.At, id: id, n: n, what: what, kind: kind})
 	}
 }
 
-// jobEvent adds an event about a job, and reports whether it is one.
+// jobEvent adds an event about a job. It reports false if the event is about an attempt.
 func (m *Model) jobEvent(e *trace.Event) bool {
 	j := &m.Jobs[e.Job]
 	switch e.Op {
@@ -311,7 +313,8 @@ func (m *Model) decide(d Decision) {
 	}
 }
 
-// taskDone counts a task that is done without an attempt, or whose output is lost.
+// taskDone counts a task as done (n = 1), because it needs no attempt. With n = -1 it counts the task
+// as not done, because its output is lost. It changes nothing if the task counts so already.
 func (m *Model) taskDone(e *trace.Event, j *DrawnJob, n int32) {
 	if e.Task < 0 || e.Task >= mostTasks {
 		return
@@ -328,15 +331,15 @@ func (m *Model) taskDone(e *trace.Event, j *DrawnJob, n int32) {
 	m.change(e, e.Job, changeDone, e.Kind, n)
 }
 
-// slotChanged keeps which slots are open, and of which home kind. A change of the home
-// kind is recorded as one slot less of the old kind and one more of the new.
+// slotChanged adds an event about a slot itself. A change of the home kind becomes two changes: one
+// slot less of the old kind, and one more of the new.
 func (m *Model) slotChanged(e *trace.Event, texts []string) {
 	m.decide(Decision{e.Seq, e.At, e.Op, None, e.Slot, None, m.rule(texts)})
 	switch e.Op {
 	case trace.OpOpen:
 		m.change(e, e.Slot, changeSlot, m.home[e.Slot], 1)
 	case trace.OpClose:
-		// A slot whose tracker is lost closes under its attempt.
+		// If the tracker is lost, the slot closes while its attempt runs.
 		m.endBar(e, LostWithTracker)
 		m.change(e, e.Slot, changeSlot, m.home[e.Slot], -1)
 	case trace.OpHome:
@@ -346,15 +349,15 @@ func (m *Model) slotChanged(e *trace.Event, texts []string) {
 	}
 }
 
-// lostTracker undoes the maps whose outputs were on a tracker that is lost, in jobs that
-// still need them, as the Ledger does.
+// lostTracker counts the maps whose outputs were on a lost tracker as not done, if their jobs still
+// need these outputs. The Ledger does the same without an event for each map.
 func (m *Model) lostTracker(tracker int32, e *trace.Event) {
 	on := make([]bool, len(m.open))
 	for _, l := range m.Lanes {
 		on[l.Slot] = l.Tracker == tracker
 	}
-	done := map[taskKey]bool{} // maps whose last committed attempt ran there
-	// Ends are in the order of time, so a later attempt elsewhere takes a map out again.
+	done := map[taskKey]bool{} // maps whose last committed attempt ran on the lost tracker
+	// Ends are in the order of time. So a later attempt on another tracker removes a map again.
 	for i := range m.Ends {
 		b := &m.Bars[m.Ends[i].Bar]
 		if m.Ends[i].first && b.Kind == trace.Map {
@@ -367,7 +370,7 @@ func (m *Model) lostTracker(tracker int32, e *trace.Event) {
 		}
 	}
 	keys := make([]taskKey, 0, len(done))
-	// Go gives keys of a map in random order, and changes must have the same order each time.
+	// Go's maps have a random order. The order of changes must be the same in each run.
 	for key := range done {
 		keys = append(keys, key)
 	}
@@ -382,14 +385,14 @@ func (m *Model) lostTracker(tracker int32, e *trace.Event) {
 	}
 }
 
-// attemptEvent adds an event about an attempt. Its job and slot are known.
+// attemptEvent adds an event about an attempt. The caller has checked its job and slot.
 func (m *Model) attemptEvent(e *trace.Event, texts []string) {
 	if e.Op == trace.OpStart {
 		m.start(e, texts)
 		return
 	}
 	at := m.open[e.Slot]
-	// An attempt that was abandoned may report something after its end.
+	// An attempt that the engine has abandoned may report something after its end.
 	if at < 0 || m.Bars[at].Job != e.Job || m.Bars[at].Task != e.Task || m.Bars[at].N != e.N || m.Bars[at].Kind != e.Kind {
 		return
 	}
@@ -444,8 +447,8 @@ func (m *Model) buffer(b Buffer) {
 
 // start adds the bar of an attempt.
 func (m *Model) start(e *trace.Event, texts []string) {
-	m.endBar(e, LostWithTracker) // only in a broken file
-	// Bars go on a while when other rows do not, because they are the picture.
+	m.endBar(e, LostWithTracker) // a bar still runs here only in a broken file
+	// Bars may go half over the bound on rows, because a picture needs them most.
 	if m.rows >= m.mostRows+m.mostRows/2 || e.Task < 0 || e.Task >= mostTasks {
 		m.Dropped++
 		return
@@ -468,7 +471,7 @@ func (m *Model) start(e *trace.Event, texts []string) {
 	j.Changed = e.Seq
 }
 
-// running returns the number of running attempts of a kind.
+// running returns a pointer to the job's number of running attempts of a kind.
 func (j *DrawnJob) running(k trace.Kind) *int32 {
 	if k == trace.Map {
 		return &j.RunningMaps
@@ -476,11 +479,11 @@ func (j *DrawnJob) running(k trace.Kind) *int32 {
 	return &j.RunningReduces
 }
 
-// finish ends the bar of an attempt that tells its end.
+// finish ends the bar of an attempt by its own event.
 func (m *Model) finish(e *trace.Event) {
 	b := &m.Bars[m.open[e.Slot]]
 	b.InBytes, b.OutBytes, b.CPU, b.CopyBytes = e.A, e.B, time.Duration(e.C), e.D
-	// An attempt that was to be killed may end with an error of its own. It counts as killed.
+	// After the order to kill it, an attempt may still fail by itself. It counts as killed.
 	how := Failed
 	switch {
 	case e.Has(trace.OK):
@@ -503,7 +506,7 @@ func (m *Model) endBar(e *trace.Event, how How) {
 	key := taskKey{b.Job, b.Task, b.Kind}
 	m.attempts[key]--
 	end := End{Seq: e.Seq, At: e.At, Bar: at, How: how, last: m.attempts[key] == 0}
-	// Only tasks that run are kept, so the map does not grow with the run.
+	// attempts has only tasks that run, so that it does not grow with the run.
 	if end.last {
 		delete(m.attempts, key)
 	}
@@ -519,6 +522,6 @@ func (m *Model) endBar(e *trace.Event, how How) {
 	}
 	*j.running(b.Kind)--
 	j.Changed = e.Seq
-	m.rows++ // a bar without its end would be wrong
+	m.rows++ // even over the bound: without its end a bar would seem to run
 	m.Ends = append(m.Ends, end)
 }

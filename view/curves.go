@@ -8,41 +8,44 @@ import (
 	"mrlocal/trace"
 )
 
-// Curves are the use of slots over time and what would be fair. Numbers are in slots.
+// Curves shows, for each pool over time, the slots in use, the fair share and the demand. All
+// values are in slots. Each list has Steps values, one for each step of time.
 type Curves struct {
 	From, Step time.Duration // value i is for From + i·Step to From + (i+1)·Step
 	Steps      int
-	Slots      [trace.Kinds]int32 // home slots that are open at the end
+	Slots      [trace.Kinds]int32 // open slots by home kind, at the end of the model
 	Pools      []Curve
-	Lent       [trace.Kinds][]float64 // by home kind: lent slots, averages
+	Lent       [trace.Kinds][]float64 // lent slots by home kind, averages over the step
 }
 
-// Curve is one pool. Use is an average over the step. Share and demand are averages of a
-// few moments of the step.
+// Curve has the values of one pool, by kind of task. Use is an average over the step. Share and
+// Demand are averages of four moments of the step.
 type Curve struct {
-	Pool   int32 // index into Model.Pools; None: all further pools together
-	Use    [trace.Kinds][]float64
+	Pool   int32                  // index into Model.Pools; None: all further pools together
+	Use    [trace.Kinds][]float64 // running attempts
 	Share  [trace.Kinds][]float64 // fair share: Hadoop's max-min fairness with weights and min shares
-	Demand [trace.Kinds][]float64 // running attempts and tasks that may start
+	Demand [trace.Kinds][]float64 // running attempts, and tasks that may start
 }
 
 const (
-	mostCurves     = 32 // pools beyond it share one curve
+	mostCurves     = 32 // the last curve is shared by all further pools
 	mostCurveSteps = 4096
-	looksPerStep   = 4 // at demand and share
+	looksPerStep   = 4 // moments of a step at which demand and share are computed
 )
 
-// Curves returns the curves from one time to another in the given number of steps. It passes
-// over all rows once. A job that waits for a limit on running jobs has no demand before it
-// is admitted. The exception is a job that still waits at the end of the model.
+// Curves returns the curves from one time to another in the given number of steps, at most 4096.
+// The last step may end after to. Curves passes over all rows once. A job that waits for a limit
+// on running jobs has no demand until it is admitted. But a job that still waits at the end of
+// the model counts as if it had never waited.
 func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 	steps = min(max(1, steps), mostCurveSteps)
+	// Rounded up, so that the steps reach at least to the end.
 	step := max(1, (to-from+time.Duration(steps)-1)/time.Duration(steps))
 	s := newSweep(m, from, step, steps)
 	bars, ends, changes := m.Bars, m.Ends, m.changes
 	for {
-		// The next row of the three tables is that with the least number. A bar that ends and one
-		// that starts on its slot are never of one event.
+		// The three tables are merged by the number of the event. If a bar and an end have the same
+		// number, the end comes first, because it makes the slot free.
 		const never = ^uint64(0)
 		b, e, c := never, never, never
 		if len(bars) > 0 {
@@ -74,47 +77,52 @@ func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 	}
 }
 
-// sweep goes over the rows of a model in the order of their numbers. It keeps the state
-// between two rows, and adds it to the steps as time goes on.
+// sweep passes over the rows of a model in the order of their numbers. It keeps the state of
+// jobs, pools and slots after the last row, and adds this state to the steps as time goes on.
 type sweep struct {
 	m     *Model
 	out   *Curves
 	now   time.Duration
-	looks int // so far
+	looks int // calls of look so far
 
 	jobs  []sweepJob
 	pools []sweepPool
-	lent  [trace.Kinds]average
-	slots [trace.Kinds]int32
+	lent  [trace.Kinds]average // lent slots by home kind
+	slots [trace.Kinds]int32   // open slots by home kind
 }
 
-// sweepJob is what a job could run at a moment.
+// sweepJob is the state of a job at a moment, with counts of tasks by kind.
 type sweepJob struct {
-	ready, done, tasks [trace.Kinds]int32 // tasks: those that run
-	submitted, waits   bool
-	gate, ended        bool
-	pending            [trace.Kinds]int32 // as counted in its pool
+	ready   [trace.Kinds]int32 // tasks that may start, or have started
+	done    [trace.Kinds]int32 // finished tasks
+	tasks   [trace.Kinds]int32 // running tasks
+	pending [trace.Kinds]int32 // pending tasks, as the pool counts them
+
+	submitted bool
+	waits     bool // for admission
+	gate      bool // the reduces may start
+	ended     bool
 }
 
+// sweepPool has running attempts and pending tasks of a pool by kind.
 type sweepPool struct {
 	use     [trace.Kinds]average
 	pending [trace.Kinds]int32
 }
 
-// average adds up a number of slots over time, in steps: a number that holds for part of a
-// step counts by that part.
+// average integrates a number of slots over time, step by step. A number that holds for a part of
+// a step counts in proportion to that part.
 type average struct {
-	now   int32
-	since time.Duration
-	sums  []float64 // in slot-nanoseconds
+	now   int32         // the current number
+	since time.Duration // sums has everything before this time
+	sums  []float64     // by step, in slot-nanoseconds
 }
 
-// newSweep returns a sweep that has seen no row yet. Sums are those of the curves themselves, so
-// a pool adds to its curve, or to the last one.
+// newSweep returns a sweep before the first row. Its averages add directly to the lists of the
+// curves.
 func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
 	s := &sweep{m: m, out: &Curves{From: from, Step: step, Steps: steps}, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools))}
-	// The last curve is shared by all further pools. Their sums are one slice, so each adds to
-	// it.
+	// All pools beyond the last curve add to the list of that curve.
 	curves := min(len(m.Pools), mostCurves)
 	for i := range curves {
 		c := Curve{Pool: int32(i)}
@@ -142,14 +150,14 @@ func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
 	return s
 }
 
-// set changes the number at a time. The time before it had the old number.
+// set changes the number from now on. The time before counts with the old number.
 func (a *average) set(c *Curves, now time.Duration, n int32) {
 	a.flush(c, now)
 	a.now = n
 }
 
-// flush adds the present value to the steps that the time since the last change touches, in
-// proportion to their share of it.
+// flush adds the current number, for the time from since to now, to the steps that this time
+// overlaps.
 func (a *average) flush(c *Curves, now time.Duration) {
 	from, end := max(a.since, c.From), min(now, c.From+c.Step*time.Duration(c.Steps))
 	a.since = now
@@ -164,12 +172,11 @@ func (a *average) flush(c *Curves, now time.Duration) {
 	}
 }
 
-// until goes on to a time, and takes the looks at demand and share that lie before it.
-// Events of that time itself come after it.
+// until moves the sweep on to a time. It calls look for each moment before that time.
 func (s *sweep) until(now time.Duration) {
 	c := s.out
 	for s.looks < c.Steps*looksPerStep {
-		// A step has looksPerStep parts, and a look is in the middle of its part.
+		// A step has looksPerStep equal parts, and look is for the middle of each part.
 		at := c.From + c.Step*time.Duration(s.looks)/looksPerStep + c.Step/(2*looksPerStep)
 		if at >= now {
 			break
@@ -180,7 +187,7 @@ func (s *sweep) until(now time.Duration) {
 	s.now = max(s.now, now)
 }
 
-// look adds demand and share of all pools to step i.
+// look computes demand and share of all pools at the current state, and adds them to step i.
 func (s *sweep) look(i int) {
 	demands := make([]policy.ShareDemand, len(s.pools))
 	for k := range trace.Kinds {
@@ -206,12 +213,12 @@ func (s *sweep) look(i int) {
 	}
 }
 
-// count brings the pending tasks of a job into its pool.
+// count updates the pending tasks of a job, and with them the sum of its pool.
 func (s *sweep) count(job int32) {
 	j, pool := &s.jobs[job], &s.pools[s.m.Jobs[job].Pool]
 	for k := range trace.Kinds {
-		// A task that is done or runs is no longer pending. In a broken file there may be more of
-		// these than tasks.
+		// A task that is done or runs is no longer pending. In a broken file there may be more
+		// such tasks than tasks that are ready, so n may be negative.
 		n := j.ready[k] - j.done[k] - j.tasks[k]
 		if j.waits || j.ended || n < 0 || trace.Kind(k) == trace.Reduce && !j.gate {
 			n = 0
@@ -221,8 +228,7 @@ func (s *sweep) count(job int32) {
 	}
 }
 
-// start counts a bar from its start on. A lent slot also counts against the kind that it is
-// taken from.
+// start counts a bar from its start on. A lent slot also counts as lent, under its home kind.
 func (s *sweep) start(b *Bar) {
 	pool := &s.pools[s.m.Jobs[b.Job].Pool]
 	pool.use[b.Kind].set(s.out, b.From, pool.use[b.Kind].now+1)
@@ -230,15 +236,14 @@ func (s *sweep) start(b *Bar) {
 		l := &s.lent[b.Kind.Other()]
 		l.set(s.out, b.From, l.now+1)
 	}
-	// Copies of a running task are no further task: it left the pending ones with its first
-	// attempt.
+	// A copy makes no further running task: its task counts since the first attempt.
 	if b.only {
 		s.jobs[b.Job].tasks[b.Kind]++
 	}
 	s.count(b.Job)
 }
 
-// end takes back what start counted.
+// end counts a bar no more, and its task as done if this attempt finished it.
 func (s *sweep) end(e *End) {
 	b := &s.m.Bars[e.Bar]
 	pool := &s.pools[s.m.Jobs[b.Job].Pool]
@@ -256,7 +261,7 @@ func (s *sweep) end(e *End) {
 	s.count(b.Job)
 }
 
-// change follows a change of a job or of the slots.
+// change updates the state by a change of a job or of the slots.
 func (s *sweep) change(c *change) {
 	if c.what == changeSlot {
 		s.slots[c.kind] += c.n
@@ -267,8 +272,8 @@ func (s *sweep) change(c *change) {
 	case changeReady:
 		// The first one is the submission.
 		if !j.submitted {
-			// The model knows what comes later: Admit is set if the job waits for admission. For
-			// a job that is never admitted it is not.
+			// The model is complete by now. So Admit is set if the job waits here and is
+			// admitted later.
 			j.submitted, j.waits = true, s.m.Jobs[c.id].Admit >= 0
 			j.ready[trace.Reduce] = s.m.Jobs[c.id].Reduces
 		}
@@ -285,8 +290,7 @@ func (s *sweep) change(c *change) {
 	s.count(c.id)
 }
 
-// curves ends the sweep: it makes averages of the sums, which are slot-nanoseconds until
-// then.
+// curves ends the sweep. It turns the sums, which are in slot-nanoseconds, into averages.
 func (s *sweep) curves() *Curves {
 	end := s.out.From + s.out.Step*time.Duration(s.out.Steps)
 	for k := range trace.Kinds {
@@ -304,7 +308,7 @@ func (s *sweep) curves() *Curves {
 	return s.out
 }
 
-// divide divides each sum by the length of a step: slot-nanoseconds become slots.
+// divide turns sums in slot-nanoseconds into averages in slots.
 func divide(sums []float64, step time.Duration) {
 	for i := range sums {
 		sums[i] /= float64(step)

@@ -6,18 +6,18 @@ import (
 	"mrlocal/trace"
 )
 
-// phaseCount is how many phases there are, trace.PhaseNone among them.
+// phaseCount is the number of phases, including trace.PhaseNone.
 const phaseCount = int(trace.PhaseHeld) + 1
 
-// Totals are what all pictures of a run have to agree on.
+// Totals are sums over all bars. Tests check that every picture of a run shows the same sums.
 type Totals struct {
-	Bars, Lent, Speculative int
-	Ends                    [LostWithTracker + 1]int // bars by How
-	Busy, LentTime          time.Duration            // slot-time; of a bar that runs, up to the last event
-	Phases                  [phaseCount]time.Duration
+	Bars, Lent, Speculative int                       // numbers of bars: all, on lent slots, copies
+	Ends                    [LostWithTracker + 1]int  // number of bars by How
+	Busy, LentTime          time.Duration             // slot time of all bars, and of bars on lent slots
+	Phases                  [phaseCount]time.Duration // slot time by phase
 }
 
-// Totals adds up all bars.
+// Totals returns the sums over all bars. A bar that runs counts up to the last event.
 func (m *Model) Totals() Totals {
 	t := Totals{Bars: len(m.Bars)}
 	for i := range m.Bars {
@@ -45,13 +45,14 @@ func (m *Model) Until(b *Bar) time.Duration {
 	return b.To
 }
 
-// SlotUse is what a slot ran in the whole run.
+// SlotUse has sums over all attempts of a slot.
 type SlotUse struct {
-	Attempts, Lent int // Lent: of these, on loan
-	Busy, LentTime time.Duration
+	Attempts, Lent int           // number of attempts, and of those the ones while the slot was lent
+	Busy, LentTime time.Duration // time of all attempts, and of the ones while the slot was lent
 }
 
-// SlotUses returns an element for each slot, by its number. It passes over all bars.
+// SlotUses returns the use of each slot, by slot number. A bar that runs counts up to the last
+// event. The time of a call is in proportion to the number of bars.
 func (m *Model) SlotUses() []SlotUse {
 	uses := make([]SlotUse, len(m.Lanes))
 	for i := range m.Bars {
@@ -67,16 +68,17 @@ func (m *Model) SlotUses() []SlotUse {
 	return uses
 }
 
-// Segment is a part of a bar in one phase, from From up to but without To.
+// Segment is the part of a bar in one phase. It does not include the moment To.
 type Segment struct {
 	From, To time.Duration
 	Phase    trace.Phase
 }
 
-// EachSegment calls yield with the segments of all bars. The segments of one bar come in
-// order and cover it; those of several bars may be mixed.
+// EachSegment calls yield with each segment of each bar. bar is an index into Bars. The segments
+// of one bar come in order and cover the bar. The segments of different bars may come in any
+// order.
 func (m *Model) EachSegment(yield func(bar int, s Segment)) {
-	// Phases are in the order of time over all bars, so each bar needs its own last one.
+	// m.Phases mixes the phases of all bars. in has the current phase of each bar.
 	type begun struct {
 		at    time.Duration
 		phase trace.Phase
@@ -92,7 +94,7 @@ func (m *Model) EachSegment(yield func(bar int, s Segment)) {
 	}
 	for i := range m.Phases {
 		p := &m.Phases[i]
-		// An event of a phase that this package does not know belongs to the phase before.
+		// This package does not know the phase, so the phase before goes on.
 		if int(p.Phase) >= phaseCount {
 			continue
 		}
@@ -104,10 +106,11 @@ func (m *Model) EachSegment(yield func(bar int, s Segment)) {
 	}
 }
 
-// Round returns the least round time (1, 2, 2.5 or 5 times a power of ten) with which the
-// given number of parts covers whole. Axes have their ticks at its multiples.
+// Round returns the least round time of which parts multiples cover whole. A round time is 1, 2,
+// 2.5 or 5 times a power of ten, in nanoseconds. It is the distance between the ticks of an axis.
 func Round(whole time.Duration, parts int) time.Duration {
-	whole = min(whole, 1<<62) // beyond it, which only a hostile file is, sums overflow
+	whole = min(whole, 1<<62) // only a hostile file has a longer time, which would overflow below
+	// Rounded up, so that parts times the result is at least whole.
 	least := max(1, (whole+time.Duration(parts)-1)/time.Duration(parts))
 	for unit := time.Duration(1); ; unit *= 10 {
 		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {
@@ -118,26 +121,26 @@ func Round(whole time.Duration, parts int) time.Duration {
 	}
 }
 
-// hues are the colours of Okabe and Ito, which colour-blind people can tell apart. Job or
-// pool i has hues[i % len(hues)].
+// hues are the colours of Okabe and Ito, which colour-blind people can tell apart.
 var hues = [...]string{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#7A7A7A"}
 
-// Hue returns the colour of job or pool i.
+// Hue returns the colour of job or pool i, as #rrggbb. Colours repeat after HueCount numbers.
 func Hue(i int32) string { return hues[int(i)%len(hues)] }
 
-// HueIndex returns which of the HueCount colours job or pool i has.
+// HueIndex returns the number of the colour of job or pool i, from 0 to HueCount - 1.
 func HueIndex(i int32) int { return int(i) % len(hues) }
 
-// HueCount is how many colours there are.
+// HueCount is the number of colours.
 const HueCount = len(hues)
 
-// ByPool reports whether letters and hues should be those of pools: there are more jobs
-// than letters, and fewer pools than jobs.
+// ByPool reports whether letters and hues should stand for pools instead of jobs. This is so if
+// there are more jobs than letters, and several pools, but fewer pools than jobs.
 func (m *Model) ByPool() bool {
 	return len(m.Jobs) > trace.Letters && len(m.Pools) > 1 && len(m.Pools) < len(m.Jobs)
 }
 
-// Group returns the number of the job, or of its pool if ByPool says so.
+// Group returns the number that decides letter and hue of a job: the number of its pool if byPool
+// is true, else of the job itself.
 func (m *Model) Group(job int32, byPool bool) int32 {
 	if byPool {
 		return m.Jobs[job].Pool
@@ -145,7 +148,7 @@ func (m *Model) Group(job int32, byPool bool) int32 {
 	return job
 }
 
-// TaskName returns a bar's task as J01/m/7.
+// TaskName returns the name of a bar's task, such as J01/m/7 or J01/r/0.
 func (m *Model) TaskName(b *Bar) string {
 	letter := "/m/"
 	if b.Kind == trace.Reduce {

@@ -14,8 +14,8 @@ import (
 	"mrlocal/view/viewtest"
 )
 
-// TestHostileEvents: a file with any number replaced by a wild one is refused or drawn, and
-// takes neither much time nor much memory.
+// TestHostileEvents replaces a number in an event file by an extreme one. The file is refused or drawn,
+// and takes neither much time nor much memory.
 func TestHostileEvents(t *testing.T) {
 	events := viewtest.Runs()[0].Simulate(t).Events
 	numbers := regexp.MustCompile(`:-?\d+`).FindAllIndex(events, -1)
@@ -43,7 +43,7 @@ func TestHostileEvents(t *testing.T) {
 				t.Errorf("%s = %d: no error", kind, wild)
 			}
 			tried++
-			if m != nil { // a hash can be forged, so what was read is drawn
+			if m != nil { // draws the events before the error too, because a hash can be forged
 				draw(t, m)
 			}
 			if took := time.Since(begun); took > 10*time.Second {

@@ -10,13 +10,14 @@ import (
 	"mrlocal/trace"
 )
 
-// jsonSchema is the version of what AppendJSON writes.
+// jsonSchema is the version of the format that AppendJSON writes.
 const jsonSchema = 1
 
-// AppendJSON appends the model as a JSON object of columns: everything that came with events
-// after number from, all of it for 0. The tables grow at their ends only, so a reader that
-// appends the columns of each answer has the whole model. Times are integers in
-// nanoseconds, -1 for a time that has not come. docs/formats.md describes the fields.
+// AppendJSON appends the model to dst as a JSON object, and returns the longer slice. The tables
+// are written column by column. They have only the rows of events after number from; 0: all rows.
+// Tables grow only at their ends. So a reader that appends the columns of each answer to its own
+// gets the whole model. Times are integers in nanoseconds; -1: the event has not happened.
+// docs/formats.md describes the fields.
 func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 	w := writer{b: dst}
 	w.b = append(w.b, `{"kind":"mrlocal-view","schema":`...)
@@ -36,8 +37,8 @@ func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 	return append(w.b, '}')
 }
 
-// appendNames appends lanes, pools and the lists of words, all of them each time. Tables
-// have indexes into these lists instead of words.
+// appendNames appends lanes, pools and the lists of words, whatever from is. Tables have indexes
+// into these lists instead of words.
 func (m *Model) appendNames(w *writer) {
 	w.b = append(w.b, `,"lanes":[`...)
 	for i, l := range m.Lanes {
@@ -74,8 +75,7 @@ func (m *Model) appendNames(w *writer) {
 	w.words("steps", stepNames[:])
 }
 
-// appendJobs appends the jobs that have changed after event number from, whole: unlike rows
-// of tables, a job changes.
+// appendJobs appends the jobs that have changed after event number from, with all their fields.
 func (m *Model) appendJobs(w *writer, from uint64) {
 	w.b = append(w.b, `,"jobs":[`...)
 	n := 0
@@ -84,7 +84,7 @@ func (m *Model) appendJobs(w *writer, from uint64) {
 		if j.Changed <= from {
 			continue
 		}
-		w.comma(n)
+		w.comma(n) // n counts the jobs that are written; i is the number of the job
 		n++
 		w.number(`{"job":`, int64(i))
 		w.text(`,"name":`, j.Name)
@@ -112,12 +112,13 @@ func (m *Model) appendJobs(w *writer, from uint64) {
 	w.b = append(w.b, ']')
 }
 
-// after returns the rows of a table whose numbers are above from.
+// after returns the rows of a table whose event number is above from. seq returns this number. The
+// result shares memory with rows.
 func after[R any](rows []R, from uint64, seq func(r *R) uint64) []R {
 	return rows[sort.Search(len(rows), func(i int) bool { return seq(&rows[i]) > from }):]
 }
 
-// columnOf is a column of a table: its name, and how its number is read from a row.
+// columnOf is a column of a table: its name, and a function that returns its value in a row.
 type columnOf[R any] struct {
 	name  string
 	value func(r *R) int64
@@ -138,7 +139,8 @@ func columns[R any](w *writer, name string, rows []R, all ...columnOf[R]) {
 	w.b = append(w.b, '}')
 }
 
-// appendBars writes the bars and ends with numbers after from, a list for each field.
+// appendBars appends the bars, ends, phases and decisions after number from. The values of a bar
+// that are known only at its end are columns of the ends.
 func (m *Model) appendBars(w *writer, from uint64) {
 	columns(w, "bars", after(m.Bars, from, func(b *Bar) uint64 { return b.Seq }),
 		columnOf[Bar]{"seq", func(b *Bar) int64 { return int64(b.Seq) }},
@@ -176,8 +178,8 @@ func (m *Model) appendBars(w *writer, from uint64) {
 		columnOf[Decision]{"rule", func(d *Decision) int64 { return int64(d.Rule) }})
 }
 
-// appendDetails writes the other tables, as appendBars does: spills, kvbuffers, copies, statuses,
-// use and lost trackers.
+// appendDetails appends the other tables after number from: spills, kvbuffers, copies, statuses,
+// use of the process and lost trackers.
 func (m *Model) appendDetails(w *writer, from uint64) {
 	columns(w, "spills", after(m.Spills, from, func(s *Spill) uint64 { return s.Seq }),
 		columnOf[Spill]{"seq", func(s *Spill) int64 { return int64(s.Seq) }},
@@ -200,8 +202,8 @@ func (m *Model) appendDetails(w *writer, from uint64) {
 		columnOf[Fetch]{"map", func(f *Fetch) int64 { return int64(f.Map) }},
 		columnOf[Fetch]{"maps", func(f *Fetch) int64 { return int64(f.Maps) }},
 		columnOf[Fetch]{"bytes", func(f *Fetch) int64 { return f.Bytes }})
-	// Few runs have statuses, and their text is no number, so the column is added by hand: the
-	// brace that columns wrote last is taken back.
+	// columns writes only numbers, so the column of texts is added here. It replaces the brace that
+	// columns has written last. Few runs have statuses, so other runs have no such table.
 	if said := after(m.Statuses, from, func(s *Status) uint64 { return s.Seq }); len(said) > 0 {
 		columns(w, "statuses", said,
 			columnOf[Status]{"seq", func(s *Status) int64 { return int64(s.Seq) }},
@@ -226,7 +228,8 @@ func (m *Model) appendDetails(w *writer, from uint64) {
 		columnOf[Loss]{"tracker", func(l *Loss) int64 { return int64(l.Tracker) }})
 }
 
-// AppendJSON appends the curves as a JSON object, numbers with at most three decimals.
+// AppendJSON appends the curves to dst as a JSON object, and returns the longer slice. Values have at
+// most three decimals.
 func (c *Curves) AppendJSON(dst []byte) []byte {
 	w := writer{b: dst}
 	w.number(`{"from":`, int64(c.From))
@@ -251,7 +254,7 @@ func (c *Curves) AppendJSON(dst []byte) []byte {
 	return append(w.b, '}')
 }
 
-// AppendJSON appends the matrix as a JSON object.
+// AppendJSON appends the matrix to dst as a JSON object, and returns the longer slice.
 func (x *Matrix) AppendJSON(dst []byte) []byte {
 	w := writer{b: dst}
 	w.number(`{"job":`, int64(x.Job))
@@ -271,9 +274,9 @@ func (x *Matrix) AppendJSON(dst []byte) []byte {
 	return append(w.b, `]}`...)
 }
 
-// writer appends JSON to b. Names are constants with the comma and colon that they need,
-// which is fast and keeps the code in the order of the text. A page asks often, so
-// encoding/json with its reflection is not used.
+// writer appends JSON to b. The name argument of its methods has the comma, quotes and colon that
+// belong to it. A page asks for the model often, and encoding/json would be slower, because it uses
+// reflection.
 type writer struct{ b []byte }
 
 // comma writes a comma before all but the first element.
@@ -318,11 +321,10 @@ func (w *writer) decimals(name string, values []float64) {
 	w.b = append(w.b, ']')
 }
 
-// appendText appends a JSON string. encoding/json also escapes what HTML could take for
-// markup, because the text may stand in a page.
+// appendText appends a JSON string. It escapes <, > and & too, because the text may stand in a page.
 func appendText(dst []byte, text string) []byte {
 	quoted, err := json.Marshal(text)
-	if err != nil || !utf8.Valid(quoted) { // never: every string can be quoted
+	if err != nil || !utf8.Valid(quoted) { // this never happens: json.Marshal accepts every string
 		return append(dst, `""`...)
 	}
 	return append(dst, quoted...)
@@ -340,6 +342,7 @@ func appendDecimal(dst []byte, v float64) []byte {
 	return dst
 }
 
+// bit returns a flag as a number, for columns.
 func bit(on bool) int64 {
 	if on {
 		return 1

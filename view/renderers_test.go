@@ -17,13 +17,13 @@ import (
 	"mrlocal/view/viewtest"
 )
 
-// counted is what a renderer shows of a run. A renderer that does not show something has -1.
+// counted has the numbers that a renderer shows of a run; -1: it does not show the number.
 type counted struct {
 	bars, lent int
 	phases     map[string]float64 // in seconds; nil: not shown
 }
 
-// TestAllRenderersAgree on the number of bars, of lent bars, and the time in each phase.
+// TestAllRenderersAgree compares the numbers of bars and of lent bars, and the time in each phase.
 func TestAllRenderersAgree(t *testing.T) {
 	for _, run := range viewtest.Runs() {
 		t.Run(run.Name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func ofJSON(t *testing.T, m *view.Model) counted {
 	for i, bar := range all["ends"]["bar"] {
 		ends[bar] = all["ends"]["at"][i]
 	}
-	// As a page does it: each bar is in its first phase until another one starts.
+	// As on the page, each bar is in its first phase until another one starts.
 	type at struct{ phase, since int64 }
 	in := map[int64]at{}
 	for i, from := range all["bars"]["from"] {

@@ -6,30 +6,31 @@ import (
 	"mrlocal/trace"
 )
 
-// Matrix says how far the reduces of a job have copied the outputs of its maps. A row is
-// one map or several neighbours, a column one reduce or several.
+// Matrix shows how much of the outputs of a job's maps its reduces have copied. A row is for one
+// map or several consecutive ones, and a column for one reduce or several consecutive ones.
 type Matrix struct {
 	Job           int32
 	Maps, Reduces int32
 	Rows, Columns int
-	Measured      bool   // the run recorded what was copied; otherwise it is estimated
+	Measured      bool   // true: the run recorded its copies; false: Shuffle has estimated them
 	Cells         []Cell // row by row
 }
 
-// Cell is a part of a Matrix.
+// Cell is a cell of a Matrix: some maps and some reduces.
 type Cell struct {
-	Done  float64 // the share of its pairs of map and reduce that are copied
-	Bytes int64   // copied so far
+	Done  float64 // the share of the pairs of map and reduce that are copied, from 0 to 1
+	Bytes int64   // bytes that are copied
 }
 
-// Shuffle returns the matrix of a job at a time, with at most the given numbers of rows and
-// columns. The attempt of a reduce that started last counts. Without events of copies it
-// assumes two things. A reduce in its copy phase has everything that maps have committed,
-// and each map sends the same to each reduce.
+// Shuffle returns the matrix of a job at a time, with at most most rows and most columns. job is
+// an index into Jobs. If a reduce has several attempts, the one that started last counts.
+//
+// If the run has no events of copies, Shuffle estimates them. It assumes that every started reduce
+// has copied the output of every map that has succeeded. All reduces get equal parts of an output.
 func (m *Model) Shuffle(job int32, at time.Duration, most int) *Matrix {
 	j := &m.Jobs[job]
 	x := &Matrix{Job: job, Maps: j.Maps, Reduces: j.Reduces}
-	// A job may have 100,000 maps, and a picture some hundred pixels: neighbours share a cell.
+	// A job may have 100,000 maps, but a picture has only some hundred pixels.
 	x.Rows, x.Columns = min(int(j.Maps), max(1, most)), min(int(j.Reduces), max(1, most))
 	if x.Rows < 1 || x.Columns < 1 {
 		x.Rows, x.Columns = 0, 0
@@ -51,17 +52,18 @@ func (m *Model) Shuffle(job int32, at time.Duration, most int) *Matrix {
 	return x
 }
 
-// place returns the row or column, of n, in which number i of total stands.
+// place returns the row or column of number i, if n rows or columns share total numbers.
 func place(i int32, n int, total int32) int { return int(int64(i) * int64(n) / int64(total)) }
 
-// width returns how many numbers of total stand in row or column i of n.
+// width returns how many of total numbers row or column i of n has. It is the inverse of place.
 func width(i, n int, total int32) int64 {
 	first := func(i int) int64 { return (int64(i)*int64(total) + int64(n) - 1) / int64(n) }
 	return first(i+1) - first(i)
 }
 
-// lastReduces returns by task the bar of the reduce that started last, up to a time. It ends
-// with the last task that has a bar, because a hostile file may name billions of reduces.
+// lastReduces returns, for each reduce task of a job, the bar of the attempt that started last up
+// to a time; None: none has started. The list ends with the last task that has a bar, because a
+// hostile file may name billions of reduces.
 func (m *Model) lastReduces(job int32, at time.Duration) []int32 {
 	tasks := int32(0)
 	for i := range m.Bars {
@@ -85,7 +87,8 @@ func (m *Model) lastReduces(job int32, at time.Duration) []int32 {
 	return last
 }
 
-// measured fills a matrix with recorded copies, and reports whether the job has any.
+// measured adds the recorded copies up to a time to a matrix. It reports whether the job has any
+// recorded copies, also later ones. reduces is the result of lastReduces.
 func (m *Model) measured(x *Matrix, reduces []int32, at time.Duration) bool {
 	any := false
 	for _, f := range m.Fetches {
@@ -94,7 +97,7 @@ func (m *Model) measured(x *Matrix, reduces []int32, at time.Duration) bool {
 			continue
 		}
 		any = true
-		// Copies of an attempt that was killed are lost with it.
+		// A later attempt of the reduce has to copy everything again.
 		if f.At > at || reduces[b.Task] != f.Bar {
 			continue
 		}
@@ -103,8 +106,7 @@ func (m *Model) measured(x *Matrix, reduces []int32, at time.Duration) bool {
 	return any
 }
 
-// copied adds a copy to the cells of its maps. If it is not known which maps they were, all
-// rows get a part.
+// copied adds a copy to the cells of its maps. If these maps are not known, each row gets its part.
 func (x *Matrix) copied(reduce int32, f Fetch) {
 	column := place(reduce, x.Columns, x.Reduces)
 	if f.Map < 0 {
@@ -122,8 +124,8 @@ func (x *Matrix) copied(reduce int32, f Fetch) {
 	}
 }
 
-// estimated fills a matrix from the times of maps and reduces: each map that has ended is
-// copied by each reduce that has started. Bytes are those of the map, divided evenly.
+// estimated adds an estimate of the copies up to a time to a matrix, as Shuffle describes it.
+// reduces is the result of lastReduces.
 func (m *Model) estimated(x *Matrix, reduces []int32, at time.Duration) {
 	copying := make([]int32, x.Columns) // reduces that have started, by column
 	for task, bar := range reduces {

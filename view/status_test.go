@@ -9,7 +9,7 @@ import (
 	"mrlocal/view"
 )
 
-// A status is a row of the attempt that runs on the slot, and belongs to none after its end.
+// A status belongs to the attempt that runs on the slot. After the end of the attempt it is dropped.
 func TestStatusesBelongToAttempts(t *testing.T) {
 	s := trace.NewStream()
 	m := view.New(view.Options{})

@@ -1,19 +1,19 @@
-// Package view turns the events of a run into a model that pictures and tables draw:
-// lanes, bars, phases, loans, buffers, decisions, and curves of use and fair share.
+// Package view turns the events of a run into a Model for pictures and tables. A Model has lanes,
+// bars, phases, loans, kvbuffers, decisions, and curves of use and fair share.
 //
-// A Model takes events one by one. So it serves a recorded run (Load), a simulated one and a real
-// one that is still going on. It is a trace.Sink. Its tables grow at their ends only, in the order
-// of events. So a page that shows a live run asks for what is new since the event that it knows
-// (AppendJSON). Everything that can be computed from the tables is computed when it is asked for:
-// Totals, Segments, Curves, Shuffle.
+// A Model is a trace.Sink that takes events one by one. So it serves a recorded run (Load), a
+// simulated run, and a real run that has not ended. Its tables grow only at their ends, in the
+// order of events. So a page that shows a live run asks only for the rows after the last event
+// that it has (AppendJSON). Totals, EachSegment, Curves and Shuffle compute their results from
+// the tables at each call.
 //
 // The package is pure: it reads no clock, starts no goroutine and opens no file. It
 // compiles to WebAssembly.
 //
 // Memory: a row takes 16 to 104 bytes, and an event makes two rows at most. Options.MostRows
-// bounds the rows. One goroutine owns a Model.
+// bounds the rows. A Model is not safe for use by several goroutines at once.
 //
-// Neighbours: trace has the events, slots/explain the reasons of decisions. The packages
+// Neighbours: trace has the events, and slots/explain the reasons of decisions. The packages
 // below view write a model as SVG, Chrome trace, CSV, Prometheus text and HTML.
 package view
 
@@ -23,28 +23,29 @@ import (
 	"mrlocal/trace"
 )
 
-// Never stands for a time that has not come.
+// Never stands for the time of an event that has not happened.
 const Never time.Duration = -1
 
-// None stands in a field for the index of a job, slot or bar if there is no such thing.
+// None stands for a missing index of a job, slot or bar.
 const None int32 = -1
 
-// Options say how much a Model keeps.
+// Options are the options of New and Load.
 type Options struct {
-	MostRows int // rows of all tables together; 0: 4,000,000
+	MostRows int // bound on the rows of all tables together; 0: 4,000,000
 }
 
 const defaultMostRows = 4_000_000
 
-// Model is a run as pictures need it. Its fields are to be read only. Times count from the
-// start of the run. Tables are in the order of their Seq, the number of an event.
+// Model is a run, prepared for pictures. Users read its fields and never change them. Times
+// count from the start of the run. Tables are in the order of Seq, the number of the event that
+// made a row.
 type Model struct {
 	Policy string
 	Seed   uint64
-	Lanes  []Lane      // a row of a picture each, by tracker, core and slot
-	Pools  []DrawnPool // those of the configuration first, then in the order of their first jobs
-	Jobs   []DrawnJob  // by number
-	Rules  []string    // Rules[0] is "", for no rule
+	Lanes  []Lane      // one for each slot, sorted by tracker, core and slot: the rows of a picture
+	Pools  []DrawnPool // pools of the configuration first, then the others in the order of their first jobs
+	Jobs   []DrawnJob  // by job number
+	Rules  []string    // names of rules; Rules[0] is "", for no rule
 
 	Bars      []Bar
 	Ends      []End
@@ -58,35 +59,35 @@ type Model struct {
 	Losses    []Loss
 
 	Seq     uint64        // the number of the last event
-	Lost    uint64        // events that never came, because a lossy reader was slow
+	Lost    uint64        // events that a slow reader of a live run has missed
 	Last    time.Duration // the time of the last event
-	Ended   bool          // there are no more events
-	Dropped int           // rows that were left out beyond Options.MostRows
+	Ended   bool          // Close was called: no more events follow
+	Dropped int           // rows that were left out because of Options.MostRows
 
 	collector
 }
 
-// Lane is a slot.
+// Lane is a slot: a row of a picture.
 type Lane struct {
 	Slot, Tracker int32
-	Core          int32 // -1: its thread is not bound
-	Home          trace.Kind
-	Extra         bool // closed until a policy opens it
+	Core          int32      // -1: the slot's thread is not bound to a core
+	Home          trace.Kind // the home kind at the start of the run
+	Extra         bool       // an extra slot, closed until a policy opens it
 }
 
-// DrawnPool is a group of jobs that shares the slots with other pools.
+// DrawnPool is a pool: a group of jobs that shares the slots with other pools.
 type DrawnPool struct {
 	Name                  string
-	WeightPPM             int64
-	MinMaps, MinReduces   int32
-	mostMaps, mostReduces int32 // running at once; 0: no limit
+	WeightPPM             int64 // weight in parts per million
+	MinMaps, MinReduces   int32 // min shares, in slots
+	mostMaps, mostReduces int32 // limits on running tasks; 0: no limit
 }
 
-// JobState is what has become of a job.
+// JobState is the state of a job. Its numbers are those of trace.OpJobEnd.
 type JobState uint8
 
 const (
-	JobRunning JobState = iota // or waiting
+	JobRunning JobState = iota // the job runs, or waits for admission
 	JobSucceeded
 	JobFailed
 	JobKilled
@@ -94,45 +95,47 @@ const (
 
 var jobStateNames = [...]string{"running", "succeeded", "failed", "killed"}
 
+// String returns the state as a word; "?" for an unknown one.
 func (s JobState) String() string { return nameOf(jobStateNames[:], int(s)) }
 
-// DrawnJob is one job. A time is Never if the event did not happen.
+// DrawnJob is one job. A time is Never if its event has not happened.
 type DrawnJob struct {
 	Name, User string
 	Pool       int32 // index into Model.Pools
 
-	Submit, Start, MapsDone, Finish time.Duration
-	Deadline                        time.Duration // Never: it has none
-	Admit                           time.Duration // Never: it did not wait for a limit of running jobs
+	Submit, Start, MapsDone, Finish time.Duration // Start: of the first attempt
+	Deadline                        time.Duration // Never: the job has no deadline
+	Admit                           time.Duration // end of waiting for a limit on running jobs; Never: it did not wait, or still waits
 
-	Maps, Reduces                 int32 // known so far
-	MapsFinished, ReducesFinished int32 // tasks, not attempts
-	RunningMaps, RunningReduces   int32 // attempts
-	GateOpen                      bool  // its reduces may start
+	Maps, Reduces                 int32 // tasks that are known so far
+	MapsFinished, ReducesFinished int32 // finished tasks
+	RunningMaps, RunningReduces   int32 // running attempts, copies among them
+	GateOpen                      bool  // the job's reduces may start
 	State                         JobState
-	Changed                       uint64 // number of the event that changed it last
+	Changed                       uint64 // number of the last event that changed this struct
 }
 
-// How says how an attempt ended.
+// How is the end of an attempt.
 type How uint8
 
 const (
-	Running How = iota
-	Succeeded
-	Failed
-	Killed
-	LostWithTracker
+	Running         How = iota // the attempt has not ended
+	Succeeded                  // also if another attempt had finished the task before
+	Failed                     // with an error of the task
+	Killed                     // by an order of the Ledger
+	LostWithTracker            // its tracker was lost
 )
 
 var howNames = [...]string{"running", "ok", "failed", "killed", "lost"}
 
+// String returns the end as a word; "?" for an unknown one.
 func (h How) String() string { return nameOf(howNames[:], int(h)) }
 
 // Bar is an attempt on a slot.
 type Bar struct {
-	Seq         uint64
+	Seq         uint64 // of the start
 	From        time.Duration
-	To          time.Duration // Never: it runs
+	To          time.Duration // Never: the attempt runs
 	Slot        int32
 	Job         int32
 	Task        int32
@@ -140,14 +143,14 @@ type Bar struct {
 	Rule        int32 // index into Model.Rules
 	Kind        trace.Kind
 	How         How
-	Lent        bool // the task is not of the home kind of the slot
-	Moved       bool // the slot has another home kind than at the start, and its row has that one as label
-	Speculative bool
-	only        bool // no other attempt of the task ran when it started
+	Lent        bool // the slot is lent: the task is not of its home kind
+	Moved       bool // the home kind of the slot differs from Lane.Home
+	Speculative bool // the attempt is a copy
+	only        bool // no other attempt of the task ran when this one started
 
-	// Of an attempt that has ended.
-	InBytes, OutBytes, CopyBytes int64
-	CPU                          time.Duration
+	// These are 0 until the attempt has ended.
+	InBytes, OutBytes, CopyBytes int64         // read, written, and copied from maps
+	CPU                          time.Duration // CPU time of the attempt
 }
 
 // End is the end of a bar.
@@ -156,11 +159,11 @@ type End struct {
 	At    time.Duration
 	Bar   int32 // index into Model.Bars
 	How   How
-	first bool // the task was not done before
-	last  bool // no other attempt of the task runs
+	first bool // this attempt finished the task
+	last  bool // no other attempt of the task runs any more
 }
 
-// PhaseStart says that an attempt enters a phase.
+// PhaseStart is the start of a phase of an attempt.
 type PhaseStart struct {
 	Seq   uint64
 	At    time.Duration
@@ -168,8 +171,8 @@ type PhaseStart struct {
 	Phase trace.Phase
 }
 
-// Decision is a decision of the Ledger, or what follows from a fact. Job, Slot and Bar are
-// None where the decision is about no such thing.
+// Decision is a decision of the Ledger, or a change of state that follows from a fact, such as
+// the end of a job. Job, Slot and Bar are None if the decision is not about one.
 type Decision struct {
 	Seq                  uint64
 	At                   time.Duration
@@ -185,21 +188,22 @@ type Spill struct {
 	Bytes, Records int64
 }
 
-// BufferStep is what happens to a kvbuffer.
+// BufferStep is a kind of change of a kvbuffer. It decides what Bytes and ToBytes of a Buffer are.
 type BufferStep uint8
 
 const (
-	BufferBegin  BufferStep = iota // Bytes: its size, ToBytes: its spill mark
-	BufferGrow                     // Bytes: its size before (0: not recorded), ToBytes: the new one
-	BufferRefuse                   // Bytes: the size that it asked for, ToBytes: free memory (0: not recorded)
-	BufferEvict                    // Bytes and ToBytes: bytes and records of a map output that is written to disk
+	BufferBegin  BufferStep = iota // Bytes: the first size, ToBytes: the spill mark
+	BufferGrow                     // Bytes: the old size (0: not recorded), ToBytes: the new size
+	BufferRefuse                   // Bytes: the refused size, ToBytes: free memory (0: not recorded)
+	BufferEvict                    // a map output is written to disk; Bytes: its bytes, ToBytes: its number of records
 )
 
 var stepNames = [...]string{"begin", "grow", "refuse", "evict"}
 
+// String returns the step as a word; "?" for an unknown one.
 func (s BufferStep) String() string { return nameOf(stepNames[:], int(s)) }
 
-// Buffer is a step in the life of a kvbuffer.
+// Buffer is a change of the kvbuffer of an attempt.
 type Buffer struct {
 	Seq            uint64
 	At             time.Duration
@@ -208,8 +212,8 @@ type Buffer struct {
 	Bytes, ToBytes int64
 }
 
-// Fetch says that a reduce has copied the outputs of Maps maps: of Map and those after it,
-// or, if Map is None, of any.
+// Fetch is a copy of map outputs to a reduce: of Maps maps, beginning with number Map. If Map is
+// None, it is not known which maps they were. Bytes is the sum of all of them.
 type Fetch struct {
 	Seq       uint64
 	At        time.Duration
@@ -218,7 +222,7 @@ type Fetch struct {
 	Bytes     int64
 }
 
-// Status is what the user's code said about an attempt.
+// Status is a status text that the user's code has set for an attempt.
 type Status struct {
 	Seq  uint64
 	At   time.Duration
@@ -226,13 +230,13 @@ type Status struct {
 	Text string
 }
 
-// Usage is the CPU time that the process has used since the start of the run, and what it
-// holds of memory and temporary files.
+// Usage is a measurement of what the process uses.
 type Usage struct {
-	Seq                    uint64
-	At                     time.Duration
-	CPU                    time.Duration
-	MemoryBytes, TempBytes int64 // of buffers, and of temporary files
+	Seq         uint64
+	At          time.Duration
+	CPU         time.Duration // CPU time since the start of the run
+	MemoryBytes int64         // memory of buffers
+	TempBytes   int64         // size of temporary files
 }
 
 // Loss is the loss of a tracker.
@@ -242,7 +246,7 @@ type Loss struct {
 	Tracker int32
 }
 
-// nameOf returns "?" for a number that has no name.
+// nameOf returns name i; "?" if there is none, as for a number of a newer version.
 func nameOf(names []string, i int) string {
 	if i < len(names) {
 		return names[i]

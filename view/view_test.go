@@ -17,8 +17,8 @@ import (
 	"mrlocal/view/viewtest"
 )
 
-// TestTheModelHasWhatReportAndGanttHave: the model, the report and the gantt are made of the
-// same run by different code.
+// TestTheModelHasWhatReportAndGanttHave compares model, report and gantt, which different code makes of
+// the same run.
 func TestTheModelHasWhatReportAndGanttHave(t *testing.T) {
 	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "dynamicmr", "dynsplit", "ras", "omo", "yarn"} {
 		for _, cost := range []string{"l0", "l1"} {
@@ -73,8 +73,8 @@ func compareWithReport(t *testing.T, s viewtest.Result) {
 	}
 }
 
-// comparePhases compares with the letters of the gantt by phase. Its cells are so short that
-// each is in one phase nearly always.
+// comparePhases compares the time in each phase with the letters of the gantt by phase. The cells
+// of the gantt are so short that nearly every cell has only one phase.
 func comparePhases(t *testing.T, s viewtest.Result) {
 	const cell = time.Second / 10
 	var b bytes.Buffer
@@ -93,14 +93,14 @@ func comparePhases(t *testing.T, s viewtest.Result) {
 	totals := s.Model.Totals()
 	for phase, letter := range letters {
 		drawn := time.Duration(strings.Count(all, letter)+strings.Count(all, strings.ToLower(letter))) * cell
-		// Each bar may be wrong by a cell at each end of the phase.
+		// Each bar may differ by a cell at each end of the phase.
 		if off := (drawn - totals.Phases[phase]).Abs(); off > cell*time.Duration(totals.Bars) {
 			t.Errorf("phase %v takes %v, the gantt draws %v", phase, totals.Phases[phase], drawn)
 		}
 	}
 }
 
-// TestARecordedRunIsTheRun: the event file gives the model that the run gave.
+// TestARecordedRunIsTheRun checks that the event file gives the same model as the run.
 func TestARecordedRunIsTheRun(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), "dynamicmr", "l1")
 	loaded, err := view.Load(bytes.NewReader(s.Events), view.Options{})
@@ -140,7 +140,7 @@ func decodeTables(t *testing.T, text []byte) map[string]table {
 	return all
 }
 
-// TestDeltasMakeTheWhole: a page that asks again and again has the tables of one that asks once.
+// TestDeltasMakeTheWhole checks that many small answers together give the same tables as one answer.
 func TestDeltasMakeTheWhole(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), "pi-dhfs", "l1")
 	d, err := trace.NewDecoder(bytes.NewReader(s.Events))
@@ -182,7 +182,7 @@ func TestDeltasMakeTheWhole(t *testing.T) {
 	}
 }
 
-// TestRowsAreBounded: a run with more events than the bound keeps its first bars, and says so.
+// TestRowsAreBounded checks that a model at its bound keeps the first bars and counts the dropped rows.
 func TestRowsAreBounded(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")
 	m, err := view.Load(bytes.NewReader(s.Events), view.Options{MostRows: 100})
@@ -201,19 +201,19 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAGapIsCounted: a lossy reader misses events, and the model counts them.
+// TestAGapIsCounted checks that the model counts the events that a slow reader misses.
 func TestAGapIsCounted(t *testing.T) {
 	m := view.New(view.Options{})
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}}})
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpAssign}, nil)
-	m.Add(&trace.Event{Seq: 5, Op: trace.OpStart, Job: 7}, nil) // of a job whose submission was lost
+	m.Add(&trace.Event{Seq: 5, Op: trace.OpStart, Job: 7}, nil) // the submission of job 7 is missing
 	if m.Lost != 3 || len(m.Bars) != 0 {
 		t.Errorf("%d lost, %d bars", m.Lost, len(m.Bars))
 	}
 }
 
-// TestCurves: two pools have weights 2 and 1 on 6 map slots. Fair shares are 4 and 2 while both
-// want more, and the use adds up to the time of the bars.
+// TestCurves has two pools with weights 2 and 1 on 6 map slots. Their fair shares are 4 and 2 while
+// both want more. The sum of the use is the time of the bars.
 func TestCurves(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Parse(t, `
 cluster: {trackers: 1, map_slots: 6, reduce_slots: 1}
@@ -248,7 +248,7 @@ jobs:
 	}
 }
 
-// TestShuffle: at the end everything is copied; before the reduces start nothing is.
+// TestShuffle checks that everything is copied at the end, and nothing before the reduces start.
 func TestShuffle(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")
 	for _, most := range []int{7, 1000} {
@@ -328,7 +328,7 @@ func bigRun(b *testing.B, n int) []byte {
 	return viewtest.Simulate(b, f, "pi-dhfs", "l0").Events
 }
 
-// BenchmarkLoad loads runs of many events, and reports bytes of heap an event.
+// BenchmarkLoad loads runs of many events, and reports bytes of heap for each event.
 func BenchmarkLoad(b *testing.B) {
 	file := bigRun(b, 1_000_000)
 	events := bytes.Count(file, []byte("\n"))

@@ -15,13 +15,14 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// asset is a file of the page, as it is answered.
+// asset is a file of the page with its headers.
 type asset struct {
 	kind, tag string // Content-Type, ETag
 	text      []byte
 }
 
-// kindOf returns the type of a file of the page. Nothing depends on the tables of the system.
+// kindOf returns the Content-Type of a file of the page. It does not use the system's table of types,
+// which may differ between machines.
 func kindOf(name string) string {
 	return map[string]string{
 		".html": "text/html; charset=utf-8",
@@ -31,31 +32,33 @@ func kindOf(name string) string {
 	}[path.Ext(name)]
 }
 
-// Files returns the files of the page by name, as index.html or js/main.js. The map belongs
-// to the caller, the texts do not.
+// Files returns the files of the page by name, such as index.html or main.js. The map and the texts
+// belong to the caller.
 func Files() map[string][]byte {
 	files := map[string][]byte{}
 	_ = fs.WalkDir(assets, "assets", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			files[strings.TrimPrefix(name, "assets/")], err = assets.ReadFile(name)
 		}
-		return err // never: they are in the program
+		return err // this never happens, because the files are in the program
 	})
 	return files
 }
 
-// SiteIndex returns index.html for a page without a server: it says so, and has the policy
-// that a server would send. A policy in a page cannot forbid frames; a host can.
+// SiteIndex returns index.html for a page without a server. It has an attribute data-site, which the
+// scripts look for, and the security policy that a Server would send as a header. A policy inside of
+// a page cannot forbid frames; only a host can.
 func SiteIndex() string {
 	text, _ := assets.ReadFile("assets/index.html")
 	meta := `<meta http-equiv="Content-Security-Policy" content="` + sitePolicy + "\">\n" + `<meta name="referrer" content="no-referrer">` + "\n"
 	return strings.NewReplacer(`<html lang="en">`, `<html lang="en" data-site>`, "<title>", meta+"<title>").Replace(string(text))
 }
 
-// sitePolicy allows a page without a server its own files and the compiled simulator.
+// sitePolicy is the security policy of a page without a server: it may load its own files and run the
+// compiled simulator.
 const sitePolicy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'"
 
-// assetHandler serves the files of the page. There are no directories to list.
+// assetHandler returns a handler that serves the files of the page, and no lists of directories.
 func assetHandler() http.Handler {
 	files := map[string]asset{}
 	for name, text := range Files() {
@@ -74,7 +77,7 @@ func assetHandler() http.Handler {
 		}
 		w.Header().Set("Content-Type", f.kind)
 		w.Header().Set("ETag", f.tag)
-		w.Header().Set("Cache-Control", "no-cache") // asked again each time: a new program has a new page
+		w.Header().Set("Cache-Control", "no-cache") // browsers check the ETag each time, because a new program has a new page
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.text))
 	})

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// events sends the events of a run as they are in its event file: one JSON object a line
-// (NDJSON), or as server-sent events with their numbers as ids if the client asks for them.
-// from is the first number that is wanted; 0 or none: the header too. A client that comes
-// back with Last-Event-ID goes on behind that event. The stream of a run that still goes on
-// stays open until the run ends.
+// events answers with the lines of a run's event file: one JSON object on each line (NDJSON). A
+// client that asks for server-sent events gets those, with the event numbers as ids. The parameter
+// from is the number of the first event; 0 or missing: the header comes first. If a client has
+// lost its connection and sends Last-Event-ID, the stream continues after that event. The stream of
+// a live run stays open until the run ends.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -25,7 +25,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	id := q.Get("run")
 	if id == "" {
-		id = "0" // the only one, mostly
+		id = "0" // the first run, and mostly the only one
 	}
 	run, err := s.lab.Run(id)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	gone := make(chan struct{})
 	finished := make(chan struct{})
 	defer close(finished)
-	s.done.Go(func() { // the reader of a live run waits for either end
+	s.done.Go(func() { // closes gone, which ends the reader of a live run
 		defer close(gone)
 		select {
 		case <-r.Context().Done():
@@ -64,7 +64,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	send(w, bufio.NewReaderSize(in, 64<<10), from, sse)
 }
 
-// firstWanted returns the number of the first event that a client wants.
+// firstWanted returns the number of the first event that a client wants. from is the parameter of the
+// request, and last the header Last-Event-ID, which wins. ok is false if one is no number.
 func firstWanted(from, last string) (uint64, bool) {
 	if last != "" {
 		n, err := strconv.ParseUint(last, 10, 63)
@@ -82,16 +83,16 @@ func wantsSSE(r *http.Request) bool {
 	return bytes.Contains([]byte(r.Header.Get("Accept")), []byte("text/event-stream"))
 }
 
-// send copies the lines from the event from on. The line "end" is the last one; a client
-// of server-sent events closes the stream when it gets it.
+// send copies lines of an event file to w: those from event number from on, and the last line. A
+// client of server-sent events closes its stream at that line.
 func send(w http.ResponseWriter, in *bufio.Reader, from uint64, sse bool) {
 	control := http.NewResponseController(w)
 	out := bufio.NewWriterSize(w, 32<<10)
 	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
-	_ = control.Flush() // the headers, before the first event of a run that is quiet
+	_ = control.Flush() // sends the headers now, because the first event may come late
 	for {
 		line, err := in.ReadSlice('\n')
-		if err == bufio.ErrBufferFull { // the header of a large cluster
+		if err == bufio.ErrBufferFull { // a line longer than the buffer, such as the header of a large cluster
 			rest, more := in.ReadBytes('\n')
 			line, err = append(bytes.Clone(line), rest...), more
 		}
@@ -106,16 +107,16 @@ func send(w http.ResponseWriter, in *bufio.Reader, from uint64, sse bool) {
 			if numbered {
 				out.WriteString("id: " + strconv.FormatUint(seq, 10) + "\n")
 			}
-			// An event of SSE ends with an empty line, and its data must not contain a line end.
-			// JSON has none.
+			// A server-sent event ends with an empty line, and each line of its data needs this
+			// word. Our JSON is always one line.
 			out.WriteString("data: ")
 		}
 		out.Write(line)
 		if sse {
 			out.WriteByte('\n')
 		}
-		// Nothing more is there yet, so the client gets what there is. Otherwise full buffers go
-		// out.
+		// If no more input is there yet, the client gets everything so far. Otherwise out is only
+		// written when it is full.
 		if in.Buffered() == 0 {
 			_ = control.SetWriteDeadline(time.Now().Add(writeTime))
 			if out.Flush() != nil || control.Flush() != nil {
@@ -127,7 +128,8 @@ func send(w http.ResponseWriter, in *bufio.Reader, from uint64, sse bool) {
 	_ = out.Flush()
 }
 
-// seqOf returns the number of the event in a line. The header and the last line have none.
+// seqOf returns the event number in a line. ok is false for the header and the last line, which have
+// none.
 func seqOf(line []byte) (seq uint64, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
 	if !ok {

@@ -13,29 +13,29 @@ import (
 	"mrlocal/errs"
 )
 
-// checkAddr checks Options.Addr and fills it in. It returns the host as browsers name it,
-// and whether other machines reach it.
+// checkAddr checks o.Addr, and sets its default. It returns the host of the address, and whether
+// other machines can reach it.
 func checkAddr(o *Options) (host string, remote bool, err error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil || port == "" {
-		return "", false, errs.Optionf("Options.Addr "+o.Addr, "write HOST:PORT, as 127.0.0.1:8080")
+		return "", false, errs.Optionf("Options.Addr", "%s: write HOST:PORT, as in 127.0.0.1:8080", o.Addr)
 	}
 	ip, parsed := netip.ParseAddr(host)
 	switch {
 	case host == "" || parsed == nil && ip.IsUnspecified():
-		return "", false, errs.Optionf("Options.Addr "+o.Addr, "names no host; requests are only taken for the host that browsers name, as 192.168.1.5:8080")
+		return "", false, errs.Optionf("Options.Addr", "%s: names no host; give the host that browsers will use, as in 192.168.1.5:8080", o.Addr)
 	case host == "localhost" || parsed == nil && ip.IsLoopback():
 		return host, false, nil
-	// Events name files and jobs, so nobody else sees them by default.
+	// Events contain names of files and jobs, so by default no other machine can read them.
 	case !o.AllowRemote:
-		return "", false, errs.Optionf("Options.Addr "+o.Addr, "other machines could reach it; with Options.AllowRemote the page asks for a token")
+		return "", false, errs.Optionf("Options.Addr", "%s: other machines could reach it; with Options.AllowRemote the page asks for a token", o.Addr)
 	}
 	return host, true, nil
 }
 
-// allowedHosts returns the values of the header Host that a browser sends for this server.
-// Any other value may be the name of a hostile site that resolves to this machine.
+// allowedHosts returns the values of the header Host that a browser may send to this server. Any
+// other value may be the name of a hostile site that resolves to this machine.
 func allowedHosts(host, port string) map[string]bool {
 	allowed := map[string]bool{}
 	for _, h := range []string{"127.0.0.1", "localhost", "::1", strings.ToLower(host)} {
@@ -47,11 +47,12 @@ func allowedHosts(host, port string) map[string]bool {
 	return allowed
 }
 
-// policy allows the page what it needs: its own files.
+// policy is the Content-Security-Policy of every answer: the page may only load its own files.
 const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// guard checks every request before next gets it: the Host, the token if there is one, and
-// that no other site sends it. It sets the headers of every answer.
+// guard returns a handler that checks every request before next gets it. It checks the header Host,
+// the token if there is one, and that no other site has sent the request. It also sets the security
+// headers of every answer.
 func guard(next http.Handler, hosts map[string]bool, token string) http.Handler {
 	next = http.NewCrossOriginProtection().Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,16 +72,16 @@ func guard(next http.Handler, hosts map[string]bool, token string) http.Handler 
 	})
 }
 
-// tokenCookie keeps the token in a browser, so that it does not stay in the address bar.
+// tokenCookie is the cookie with the token. With it the token does not stay in the address bar.
 const tokenCookie = "mrlocal-token"
 
-// admitted reports whether a request has the token: in the query of the first page, in a
-// cookie after it, or in the header Authorization. If not, it has answered.
+// admitted reports whether a request has the token in a cookie or in the header Authorization. If
+// not, it writes the answer. If the first page is asked for with the token in its query, the answer
+// sets the cookie and redirects to the page without the query.
 func admitted(w http.ResponseWriter, r *http.Request, token string) bool {
 	same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
 	if given := r.URL.Query().Get("token"); r.Method == http.MethodGet && r.URL.Path == "/" && given != "" && same(given) {
-		// A script cannot read the cookie, and the browser sends it for requests of this site
-		// alone.
+		// No script can read the cookie, and the browser sends it only with requests of this site.
 		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return false
@@ -95,11 +96,11 @@ func admitted(w http.ResponseWriter, r *http.Request, token string) bool {
 	return false
 }
 
-// newToken returns a token that cannot be guessed: at least 128 random bits.
+// newToken returns a token with at least 128 random bits, so that nobody can guess it.
 func newToken() string { return rand.Text() }
 
-// isJSON reports whether the body of a request is declared as JSON. A form of another site
-// cannot declare that without asking first.
+// isJSON reports whether the header of a request declares its body as JSON. A form of another site
+// cannot declare that, unless the browser asks this server first.
 func isJSON(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"

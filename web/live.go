@@ -10,12 +10,12 @@ import (
 	"mrlocal/web/lab"
 )
 
-// Live writes the events of a run that goes on to a temporary file, for the page. It is a
-// sink of the run's stream. An error, such as a full disk, ends the page's view of the run
-// and never the run.
+// Live writes the events of a live run to a temporary file, from which the page reads them. It is
+// a trace.Sink of the run. After an error, such as a full disk, the page gets no more events. The
+// run itself continues.
 //
-// The goroutine of the run encodes an event into memory; full buffers go to the file.
-// Readers of the file have the buffer written when they have come to its end.
+// The goroutine of the run encodes each event into a buffer in memory, and writes full buffers to
+// the file. A reader at the end of the file writes the buffer to the file before it reads on.
 type Live struct {
 	server *Server
 	run    *lab.Run
@@ -23,14 +23,15 @@ type Live struct {
 	mu struct {
 		sync.Mutex
 		lines *trace.JSONL
-		file  *os.File // nil: removed, or never made
-		bytes int64    // written to file
-		ended bool     // no more events come
-		err   error    // the first one; nothing is written after it
+		file  *os.File // nil: not created, or removed
+		bytes int64    // size of file
+		ended bool     // no more events follow
+		err   error    // the first error; nothing is written after it
 	}
 }
 
-// Live adds a run that is about to start. Its Watch gets the stream of the run.
+// Live adds a run that will start now. The caller passes Live.Watch to the run. name is shown to
+// users.
 func (s *Server) Live(name string) *Live {
 	l := &Live{server: s}
 	l.run = s.lab.Add(lab.NewRun(name, l.open))
@@ -40,7 +41,8 @@ func (s *Server) Live(name string) *Live {
 	return l
 }
 
-// Watch attaches the page to the stream of the run, and starts to read the events.
+// Watch attaches l to the stream of a run, and starts a goroutine that reads the events into the
+// model of the page. It must be called before the first event.
 func (l *Live) Watch(stream *trace.Stream) {
 	stream.Attach(l)
 	l.server.done.Go(func() {
@@ -48,7 +50,8 @@ func (l *Live) Watch(stream *trace.Stream) {
 	})
 }
 
-// Open writes the header. It returns no error, as Record and Close.
+// Open creates the temporary file and writes the header to it. Like Record and Close, it never
+// returns an error: it keeps the error in l.
 func (l *Live) Open(h *trace.Header) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +64,7 @@ func (l *Live) Open(h *trace.Header) error {
 	return nil
 }
 
-// Record writes an event.
+// Record writes an event to the buffer. It never returns an error.
 func (l *Live) Record(s *trace.Stream, e *trace.Event) error {
 	l.mu.Lock()
 	if l.mu.err == nil {
@@ -71,7 +74,7 @@ func (l *Live) Record(s *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// Close writes the last line.
+// Close writes the last line of the event file. It never returns an error.
 func (l *Live) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,11 +92,10 @@ func (l *Live) fail(err error) {
 	}
 }
 
-// tape is where the lines of a Live go. Its writer holds the lock.
+// tape is the io.Writer through which the lines of a Live go to its file.
 type tape struct{ l *Live }
 
-// Write appends to the file. It is called with the lock of Live, because readers ask for its
-// length.
+// Write appends p to the file. The caller holds the lock of the Live, which guards bytes.
 func (t tape) Write(p []byte) (int, error) {
 	if t.l.mu.file == nil {
 		return 0, os.ErrClosed
@@ -103,17 +105,17 @@ func (t tape) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// temporary makes a file without a name, where the system allows that: nothing is left of
-// it if the process is killed.
+// temporary creates a temporary file and removes its name, if the system allows that for an open
+// file. Then the file disappears even if the process is killed.
 func temporary(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "mrlocal-page-*")
 	if err == nil {
-		_ = os.Remove(f.Name()) // elsewhere remove does it
+		_ = os.Remove(f.Name()) // if this fails, Live.remove removes the file
 	}
 	return f, err
 }
 
-// remove frees the file. Readers that still run get the end.
+// remove closes and removes the file. Readers that are still open get io.EOF.
 func (l *Live) remove() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,23 +126,23 @@ func (l *Live) remove() {
 	}
 }
 
-// open is the lab.Opener of the run.
+// open opens the events of the run, as a lab.Opener.
 func (l *Live) open(wait <-chan struct{}) (io.ReadCloser, error) {
 	return &reader{live: l, wait: wait}, nil
 }
 
-// reader reads the file of a Live from its start. Each reader has its own place in the file,
-// so several follow one run.
+// reader reads the file of a Live from its start. Each reader has its own place in the file.
 type reader struct {
 	live *Live
-	wait <-chan struct{} // nil: reading ends with what is there
-	at   int64
+	wait <-chan struct{} // as in lab.Opener; nil: do not wait for more events
+	at   int64           // offset in the file
 }
 
-// pollTime is how long a reader waits at the end of the events: less than a person notices.
+// pollTime is the time between two reads at the end of the events. People do not notice it.
 const pollTime = 50 * time.Millisecond
 
-// Read reads what is there. At the end it waits for more, or returns io.EOF.
+// Read reads the bytes that are there. At the end of the file it waits for more. It returns io.EOF if
+// no more bytes follow, if wait is closed, or at once if wait is nil.
 func (r *reader) Read(p []byte) (int, error) {
 	for {
 		n, ended, err := r.live.read(p, r.at)
@@ -161,11 +163,11 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 }
 
-// Close implements io.Closer: the file belongs to the Live.
+// Close does nothing, because the file belongs to the Live.
 func (r *reader) Close() error { return nil }
 
-// read reads from the file at an offset, after the buffer is written if the offset is the
-// end.
+// read reads from the file at an offset. At the end of the file it first writes the buffer to the file.
+// ended reports that no more events follow.
 func (l *Live) read(p []byte, at int64) (n int, ended bool, err error) {
 	l.mu.Lock()
 	if at == l.mu.bytes && l.mu.lines != nil && !l.mu.ended {
@@ -173,6 +175,7 @@ func (l *Live) read(p []byte, at int64) (n int, ended bool, err error) {
 	}
 	file, end, ended := l.mu.file, l.mu.bytes, l.mu.ended
 	l.mu.Unlock()
+	// Bytes before end never change, so they are read without the lock. The run need not wait.
 	if file == nil {
 		return 0, ended, nil
 	}

@@ -1,16 +1,15 @@
-// Package web serves the page on which a person sees a run: slots, loans, decisions and
-// their reasons. It shows runs that still go on, recorded ones, and simulations of the
-// playground.
+// Package web serves the page that shows runs: slots, loans, decisions and their reasons. The page
+// shows live runs, recorded runs, and simulations of the playground.
 //
-// A Server listens on one address, the loopback unless its options say otherwise. It only
-// reads, apart from the simulations that a POST with JSON starts; these touch no file.
-// guard.go has all checks of a request. The page is in assets; it needs no other host.
+// A Server listens on one address, by default of the loopback. Requests can only read, except
+// that a POST with JSON starts a simulation. A simulation touches no file. guard.go has all checks
+// of a request. The files of the page are in assets, and the page loads nothing from other hosts.
 //
-// A live run writes its events to a temporary file (Live), from which the page reads. So
-// the run waits for one write into memory an event, and for no browser.
+// A live run writes its events to a temporary file (Live), and the page reads that file. So the
+// run spends one write into memory on each event, and never waits for a browser.
 //
 // Goroutines: docs/goroutines.md lists those of this package. Neighbours: web/lab answers the
-// questions of the page, view has the model of a run; cmd/mrlocal starts servers.
+// questions of the page, view has the model of a run, and cmd/mrlocal starts servers.
 package web
 
 //go:generate go run mrlocal/web/wasm
@@ -31,25 +30,25 @@ import (
 	"mrlocal/web/lab"
 )
 
-// Options say where a Server listens. The zero value is any free port of 127.0.0.1.
+// Options are the options of Listen. The zero value stands for any free port of 127.0.0.1.
 type Options struct {
 	Addr        string // HOST:PORT; "": 127.0.0.1:0
-	AllowRemote bool   // Addr need not be a loopback address; requests then need a token
-	TempDir     string // for the events of live runs; "": the system's
+	AllowRemote bool   // Addr may be another address than the loopback; then requests need a token
+	TempDir     string // directory for the events of live runs; "": the system's directory
 }
 
-// Limits of requests. A page sends headers of some hundred bytes and needs an answer in
-// seconds. A stream of events may stay open, but each write has a limit.
+// These are limits of requests. A page sends headers of some hundred bytes and gets each answer
+// within seconds. A stream of events may stay open for hours, but each write to it has writeTime.
 const (
 	headerTime     = 5 * time.Second
-	requestTime    = 15 * time.Second
+	requestTime    = 15 * time.Second // for reading a request
 	writeTime      = 30 * time.Second
 	idleTime       = 2 * time.Minute
-	mostHeader     = 16 << 10
-	mostBody       = 512 << 10
-	mostStreams    = 32
-	mostQuestions  = 16                     // answered at the same time; others wait for their turn
-	shutdownPeriod = 500 * time.Millisecond // less than the grace of a signal
+	mostHeader     = 16 << 10               // bytes
+	mostBody       = 512 << 10              // bytes
+	mostStreams    = 32                     // open streams of events; the next client gets an error
+	mostQuestions  = 16                     // questions that are answered at the same time; others wait
+	shutdownPeriod = 500 * time.Millisecond // shorter than the time between the first signal and the end of the process
 )
 
 // Server serves the page. Its methods may be called from any goroutine.
@@ -58,21 +57,21 @@ type Server struct {
 	options  Options
 	listener net.Listener
 	http     http.Server
-	token    string // "": none is needed
+	token    string // every request needs it; "": no token is needed
 
-	streams   chan struct{} // that are open
-	questions chan struct{} // that are being answered
+	streams   chan struct{} // an open stream holds one of mostStreams places
+	questions chan struct{} // a question that is being answered holds one of mostQuestions places
 
 	stop  chan struct{} // closed by Close
 	once  sync.Once
-	done  sync.WaitGroup
+	done  sync.WaitGroup // all goroutines of the Server
 	lives []*Live
-	mu    sync.Mutex   // of lives
-	asked atomic.Int64 // when the last question came, in Unix nanoseconds
+	mu    sync.Mutex   // guards lives
+	asked atomic.Int64 // the time of the last question, in Unix nanoseconds
 }
 
-// Listen opens the address and serves the page from then on, until Close. It fails with an
-// error of kind errs.BadOptions if the address cannot be used.
+// Listen opens the address of o, starts to serve the page, and returns. The caller must call Close.
+// Listen fails with errs.BadOptions if the address cannot be used.
 func Listen(o Options) (*Server, error) {
 	host, remote, err := checkAddr(&o)
 	if err != nil {
@@ -85,7 +84,7 @@ func Listen(o Options) (*Server, error) {
 		if errors.As(err, &op) {
 			err = op.Err
 		}
-		return nil, errs.Optionf("Options.Addr "+o.Addr, "%v; port 0 takes a free one", err)
+		return nil, errs.Optionf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
 	}
 	s := &Server{options: o, listener: l, stop: make(chan struct{}), streams: make(chan struct{}, mostStreams), questions: make(chan struct{}, mostQuestions)}
 	if remote {
@@ -98,7 +97,7 @@ func Listen(o Options) (*Server, error) {
 		ReadTimeout:       requestTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    mostHeader,
-		ErrorLog:          log.New(io.Discard, "", 0), // what a client does wrong is not our output
+		ErrorLog:          log.New(io.Discard, "", 0), // mistakes of clients are not output of mrlocal
 	}
 	s.done.Go(func() {
 		_ = s.http.Serve(l)
@@ -106,7 +105,7 @@ func Listen(o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address of the page, with the token if one is needed.
+// URL returns the URL of the page, with the token if requests need one.
 func (s *Server) URL() string {
 	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
 	if given, _, err := net.SplitHostPort(s.options.Addr); err == nil && given != "" {
@@ -119,20 +118,20 @@ func (s *Server) URL() string {
 	return u
 }
 
-// Add adds a recorded run.
+// Add adds a recorded run. The page shows the runs in the order of Add and Live.
 func (s *Server) Add(r *lab.Run) { s.lab.Add(r) }
 
-// Teach makes the runs that were added the runs of a lesson.
+// Teach sets the lesson of the runs that were added, as lab.Lab.Teach describes it.
 func (s *Server) Teach(l *lesson.Lesson) { s.lab.Teach(l) }
 
-// Close ends all streams, waits a moment for requests, and frees the port. Events of live
-// runs are removed.
+// Close ends all streams, waits up to 500 ms for other requests, and frees the port. It removes the
+// temporary files of live runs. A second call does nothing.
 func (s *Server) Close() {
 	s.once.Do(func() {
 		close(s.stop)
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownPeriod)
 		defer cancel()
-		// Streams have ended by stop. A request that takes longer is cut.
+		// stop ends the streams. A request that takes longer than the period loses its connection.
 		if s.http.Shutdown(ctx) != nil {
 			_ = s.http.Close()
 		}
@@ -145,8 +144,8 @@ func (s *Server) Close() {
 	})
 }
 
-// Finish waits until a page that is open has had time to get the end of the runs: not at
-// all if there is none, and less than a second otherwise.
+// Finish gives an open page time to get the last events of the runs. It waits less than a second,
+// and not at all if no page has asked a question lately. It returns earlier if ctx ends.
 func (s *Server) Finish(ctx context.Context) {
 	if time.Since(time.Unix(0, s.asked.Load())) > finishPeriod {
 		return
@@ -157,11 +156,12 @@ func (s *Server) Finish(ctx context.Context) {
 	}
 }
 
-// finishPeriod is more than the time between two looks of a page at a run that goes on.
+// finishPeriod is longer than the time between two questions of a page about a live run (POLL in
+// main.js).
 const finishPeriod = 900 * time.Millisecond
 
-// routes lists the paths of the page. Only one of them is a POST: guard refuses it from other
-// sites.
+// routes returns the handler of all paths. The only POST is api/simulate. guard refuses it if another
+// site sends it.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/events", s.events)
@@ -172,7 +172,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// question answers one question about a run, and notes that a page is open.
+// question answers a question of the page about runs. It stores the time for Finish.
 func (s *Server) question(w http.ResponseWriter, r *http.Request) {
 	s.asked.Store(time.Now().UnixNano())
 	release, ok := s.turn(w, r)
@@ -184,7 +184,7 @@ func (s *Server) question(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, text, err)
 }
 
-// metrics answers a Prometheus server.
+// metrics answers with the metrics of a run, for a Prometheus server.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	release, ok := s.turn(w, r)
 	if !ok {
@@ -201,7 +201,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// simulate runs a draft of the playground.
+// simulate simulates a draft of the playground.
 func (s *Server) simulate(w http.ResponseWriter, r *http.Request) {
 	if !isJSON(r) {
 		http.Error(w, "send JSON, with Content-Type application/json", http.StatusUnsupportedMediaType)
@@ -221,7 +221,8 @@ func (s *Server) simulate(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, text, err)
 }
 
-// turn waits until a question may be answered. It sets the time that the answer may take.
+// turn waits until fewer than mostQuestions questions are being answered. It also sets the deadline
+// of the answer. The caller must call release. If ok is false, the client has gone or has its answer.
 func (s *Server) turn(w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	select {
@@ -229,12 +230,12 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request) (release func(), o
 		return func() { <-s.questions }, true
 	case <-r.Context().Done():
 	case <-s.stop:
-		http.Error(w, "the server ends", http.StatusServiceUnavailable)
+		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
 	}
 	return nil, false
 }
 
-// answer writes the JSON of an answer or of an error.
+// answer writes text, the JSON of an answer, or the JSON of err if that is not nil.
 func (s *Server) answer(w http.ResponseWriter, text []byte, err error) {
 	status := http.StatusOK
 	if err != nil {

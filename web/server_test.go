@@ -135,7 +135,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestHostsThatAreAnswered: those that a browser on this machine names, with the port.
+// TestHostsThatAreAnswered checks that only hosts of a browser on this machine get an answer, with the
+// right port.
 func TestHostsThatAreAnswered(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "127.0.0.2:0", "[::1]:0"} {
 		s, err := web.Listen(web.Options{Addr: addr})
@@ -158,7 +159,8 @@ func TestHostsThatAreAnswered(t *testing.T) {
 	}
 }
 
-// TestChangesComeFromThePageAlone: by POST with JSON, and from no other site.
+// TestChangesComeFromThePageAlone checks that only a POST with JSON simulates, and not from another
+// site.
 func TestChangesComeFromThePageAlone(t *testing.T) {
 	s := serve(t)
 	draft := `{"workload":"jobs: [{name: A, maps: 1, map_time: 1s}]","policies":["fair"]}`
@@ -301,7 +303,7 @@ func TestRecordedRunsAreChecked(t *testing.T) {
 	}
 }
 
-// model is what the tests read of a model.
+// model has the fields of a model that the tests read.
 type model struct {
 	Seq   uint64
 	Ended bool
@@ -441,7 +443,7 @@ func TestASlowReaderDoesNotStopTheRun(t *testing.T) {
 	}
 }
 
-// The page of a run whose disk is full ends; the run does not.
+// An error of the disk ends the page's view of a run, and not the run.
 func TestAFullDiskEndsThePageAndNotTheRun(t *testing.T) {
 	s, err := web.Listen(web.Options{TempDir: filepath.Join(t.TempDir(), "missing")})
 	if err != nil {

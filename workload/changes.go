@@ -14,54 +14,58 @@ import (
 
 // Change replaces one value of a workload file, or adds it. Path names the value: keys of
 // mappings, and names or indexes of the items of lists, with dots between them, as in
-// pools.adhoc.weight or jobs.0.map_time. * stands for all items. A name with a dot in it
-// can only be reached by its index. Value is text as the file would have it.
+// pools.adhoc.weight or jobs.0.map_time. * stands for all items. An item with a dot in its
+// name can only be reached by its index. Value is YAML on one line, as the file would have it.
 type Change struct{ Path, Value string }
 
 // change is a Change while a file is read.
 type change struct {
 	Change
-	path []string
-	used bool
-	near int      // words of the path that were found
-	what []string // what there is behind them
+	path []string // the words of Path
+	used bool     // the decoder has read Value
+	near int      // how many of the first words of path the file has; -1: not one is looked up
+	what []string // the words that the file has after those, for the message
 }
 
-// element is where the decoder is in a mapping or a list.
+// element is one step of a path: a key of a mapping, or an item of a list.
 type element struct {
-	name  string // of a key, or of an item that has one
-	index int    // of an item; -1: a key
+	name  string // the key, or the name of the item; "": the item has none
+	index int    // the index of the item; -1: a key
 }
 
+// matches reports whether a word of a change's path names the element.
 func (e element) matches(word string) bool {
 	return word == e.name && word != "" || e.index >= 0 && (word == "*" || word == strconv.Itoa(e.index))
 }
 
-// changedLine is the line of the first change; the next one has the next line. No file is
-// so long, so that a message knows which change it is about.
+// changedLine is the line number that the value of the first change gets. The next value gets
+// the next number. No file has so many lines, so failAt recognises a value by its line.
 const changedLine = 1 << 30
 
-// ParseChanged is Parse with changes, which are made before anything is checked. An error
-// about a change names it, and is of kind errs.BadOptions. A path of which the file has
-// nothing is an error that lists what there is.
+// ParseChanged reads a workload file as Parse does, and makes the changes before it checks
+// anything. It fails as Parse does. An error about a change is of kind errs.BadOptions and
+// names the change. A path that does not fit the file is such an error, which lists the names
+// that are there.
 func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 	d := newDecoder(name, len(text))
 	for _, c := range changes {
 		path := strings.Split(c.Path, ".")
 		if strings.ContainsAny(c.Value, "\n\r") || slices.Contains(path, "") {
-			return nil, errs.Optionf(c.Path+"="+c.Value, "not a path and a value of one line")
+			return nil, errs.Optionf(c.Path+"="+c.Value, "not PATH=VALUE on one line")
 		}
 		d.changes = append(d.changes, change{Change: c, path: path, near: -1})
 	}
 	return d.read(string(text), partBytes)
 }
 
-// Changed returns a file that has Experiments with changes, as ParseChanged does.
+// Changed reads the text of f again with changes, as ParseChanged does, and returns the new File.
+// f must have Experiments: other Files do not keep their text. f itself does not change.
 func (f *File) Changed(changes []Change) (*File, error) {
 	return ParseChanged(f.Name, []byte(f.text), changes)
 }
 
-// node returns the value of change i, inside of mappings with the given keys.
+// node parses the value of change i, inside of a mapping for each of keys, the outermost
+// first. It returns nil after an error.
 func (d *decoder) node(i int, keys []string) ast.Node {
 	text := d.changes[i].Value
 	for _, key := range slices.Backward(keys) {
@@ -70,8 +74,8 @@ func (d *decoder) node(i int, keys []string) ast.Node {
 	return d.parse(part{text: text, skip: changedLine + i - 1})
 }
 
-// under calls f with the decoder at an element. f gets the node to read: n, or what a
-// change puts in its place.
+// under calls f with the node of the element e: n, or the value of a change of that path.
+// During the call d.at ends with e.
 func (d *decoder) under(e element, n ast.Node, f func(n ast.Node)) {
 	if len(d.changes) == 0 {
 		f(n)
@@ -89,7 +93,7 @@ func (d *decoder) under(e element, n ast.Node, f func(n ast.Node)) {
 	d.at = d.at[:len(d.at)-1]
 }
 
-// isAt reports whether the path of c begins with where the decoder is.
+// isAt reports whether the path of c begins with d.at.
 func (d *decoder) isAt(c *change) bool {
 	if len(c.path) < len(d.at) {
 		return false
@@ -102,7 +106,8 @@ func (d *decoder) isAt(c *change) bool {
 	return true
 }
 
-// seen notes for each change what there is where the decoder is.
+// seen keeps, for each change whose path begins with d.at, the words that may come next. what
+// returns these words. unused needs them for its message.
 func (d *decoder) seen(what func() []string) {
 	for i := range d.changes {
 		if c := &d.changes[i]; len(c.path) > len(d.at) && len(d.at) > c.near && d.isAt(c) {
@@ -111,7 +116,8 @@ func (d *decoder) seen(what func() []string) {
 	}
 }
 
-// add sets keys of a mapping that the file does not have and changes name.
+// add sets the fields that a change names and the mapping at d.at lacks. done is as in
+// entries. * stands only for items that the file has, so add does not make any.
 func (d *decoder) add(fields []field, done *uint64) {
 	for i := range d.changes {
 		c := &d.changes[i]
@@ -133,7 +139,7 @@ func (d *decoder) add(fields []field, done *uint64) {
 	}
 }
 
-// item reads item i of a list.
+// item calls each with the node of item i of a list: n, or the value of a change.
 func (d *decoder) item(i int, n ast.Node, each func(n ast.Node)) {
 	if len(d.changes) == 0 {
 		each(n)
@@ -142,7 +148,7 @@ func (d *decoder) item(i int, n ast.Node, each func(n ast.Node)) {
 	d.under(element{d.nameOf(n), i}, n, each)
 }
 
-// nameOf returns the name of an item, or "".
+// nameOf returns the value of the key name in an item of a list; "": it has none.
 func (d *decoder) nameOf(n ast.Node) (name string) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	if !ok {
@@ -156,7 +162,8 @@ func (d *decoder) nameOf(n ast.Node) (name string) {
 	return name
 }
 
-// namesIn returns the names or indexes of the first items of a list.
+// namesIn returns the names of the first 12 items of a list, or their indexes where they have
+// no name. from is the index of the first item.
 func (d *decoder) namesIn(list []ast.Node, from int) (names []string) {
 	const most = 12
 	for i, n := range list[:min(len(list), most)] {
@@ -170,7 +177,8 @@ func (d *decoder) namesIn(list []ast.Node, from int) (names []string) {
 	return names
 }
 
-// unused refuses a change that has changed nothing.
+// unused fails if a change has changed nothing. The message says which word of its path the
+// file lacks.
 func (d *decoder) unused() {
 	for i := range d.changes {
 		c := &d.changes[i]

@@ -20,7 +20,7 @@ jobs:
   - {name: B, pool: adhoc, maps: 3, reduces: 1, map_time: {uniform: [1s, 9s]}}
 `
 
-// A changed file is the file that has the changed text.
+// A file read with changes equals the file with the changed text.
 func TestChangesAreWhatTheTextWouldSay(t *testing.T) {
 	for _, c := range []struct {
 		changes  []Change
@@ -73,7 +73,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 		{"cluster.trackers", "x", `cluster.trackers=x: "x" is not a whole number`},
 		{"jobs.A.pool", "nosuch", "jobs.A.pool=nosuch: unknown pool"},
 		{"cluster.trackers", "{", "cluster.trackers={: not YAML"},
-		{"cluster..trackers", "1", "not a path and a value of one line"},
+		{"cluster..trackers", "1", "not PATH=VALUE on one line"},
 		{"jobs.A.maps.x", "1", `jobs.A.maps.x=1: no "maps" in jobs.A; there are name, `},
 	} {
 		_, err := ParseChanged("w", []byte(changeable), []Change{{c.path, c.value}})
@@ -83,7 +83,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 	}
 }
 
-// Jobs keep their indexes where the file is read in parts.
+// Jobs keep their indexes if the file is read in parts.
 func TestChangesFindJobsInAnyPart(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("jobs:\n")

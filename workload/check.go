@@ -11,11 +11,9 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// check looks up names, and compares the sections of the file with one another. The
-// order of the sections does not matter.
-// The maps from names to indexes live only during the check. A File keeps the indexes.
+// check looks up the names in the file, and compares its sections with one another. It runs
+// after all sections, so their order does not matter.
 func (d *decoder) check() {
-	// Names are looked up now that all sections were read.
 	f := d.file
 	d.unique("user", len(f.Users), func(i int) (string, Pos) { return f.Users[i].Name, d.places.userAt[i] })
 	pools := d.unique("pool", len(f.Pools), func(i int) (string, Pos) { return f.Pools[i].Name, d.places.poolAt[i] })
@@ -25,7 +23,7 @@ func (d *decoder) check() {
 		users[u.Name] = i
 	}
 	d.checkTrackers()
-	// Each count has 32 bits, so their sum needs 64.
+	// Each count fits into 32 bits, but their sum does not.
 	tasks := int64(0)
 	for i := range f.Jobs {
 		d.checkJob(i, pools, users, jobs)
@@ -36,16 +34,16 @@ func (d *decoder) check() {
 			return
 		}
 	}
-	// Faults come last, because they name jobs and tasks, which must be right by then.
 	d.checkCycles()
+	// Faults come last, because they name tasks of jobs that are checked by now.
 	for i := range f.Faults {
 		d.checkFault(i, jobs)
 	}
 }
 
-// unique returns the indexes of n things by their names, which must differ.
-// what is the kind of thing for the message. at returns the name of thing i, and its
-// place. The map is incomplete after an error, and the caller must look at d.err.
+// unique returns the indexes of n items by their names. It fails if two items have the same
+// name. what is the word for an item in the message. at returns the name of item i and its
+// place. After an error the map is incomplete.
 func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[string]int {
 	index := make(map[string]int, n)
 	for i := range n {
@@ -60,8 +58,8 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 	return index
 }
 
-// checkTrackers checks that capacities and slow name each tracker once.
-// Lists of trackers are short, so capacities are compared in pairs.
+// checkTrackers checks that capacities and slow name only trackers of the cluster, and each
+// of them once.
 func (d *decoder) checkTrackers() {
 	for i, c := range d.file.Capacities {
 		d.checkTracker(int(c.Tracker), d.places.capacityAt[i])
@@ -81,30 +79,31 @@ func (d *decoder) checkTrackers() {
 	}
 }
 
-// checkTracker refuses a tracker that is not there, if the file says how many there
-// are. Flags may change that number, so setup.Config.Check checks again.
+// checkTracker fails if the cluster has no such tracker. If the file does not say how many
+// trackers there are, every tracker passes. Flags may change the number, so
+// setup.Config.Check checks again.
 func (d *decoder) checkTracker(tracker int, at Pos) {
 	if n := d.file.Trackers; n > 0 && tracker >= n {
 		d.failAt(at, "tracker", "no tracker %d; the cluster has %d, counted from 0", tracker, n)
 	}
 }
 
-// checkJob resolves the names in job i and applies its defaults. The maps give the
-// indexes of pools, users and jobs by name.
+// checkJob looks up the names in job i, and applies the defaults of the file to it. pools,
+// users and jobs have the indexes by name.
 func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	j, s := &d.file.Jobs[i], &d.places.jobs[i]
 	object := "job " + plain(j.Name)
 	// A job without a pool has one of its own.
 	j.Pool = cmp.Or(j.Pool, j.Name)
-	// Without a section pools every name is a pool of its own. With the section, a name
-	// that is not listed is taken for a mistake.
+	// Without the section pools, each name that jobs use is a pool. With the section, a name
+	// that it does not list is a mistake.
 	if _, ok := pools[j.Pool]; !ok && d.places.hasPools && j.Pool != j.Name {
 		d.failAt(s.pool, object, "unknown pool %s%s", quote(j.Pool), didYouMean(j.Pool, namesOf(pools)))
 	}
 	if _, ok := users[j.User]; !ok && j.User != "" {
 		d.failAt(s.user, object, "unknown user %s%s", quote(j.User), knownUsers(j.User, users))
 	}
-	// A deadline of 0s is no missing one: only the former has a place in the file.
+	// Only a given deadline has a place, so a deadline of 0s differs from none.
 	if s.deadline.Line > 0 && j.Deadline <= j.Submit {
 		d.failAt(s.deadline, object, "the deadline %v is in the past when the job is submitted, at %v", j.Deadline, j.Submit)
 	}
@@ -131,13 +130,13 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	}
 }
 
-// without returns the names except one: a job does not wait for itself.
+// without returns the names except the given one. It changes names.
 func without(name string, names []string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == name })
 }
 
-// knownUsers says what to do about a user who is not listed.
-// The text goes behind the message on the unknown user.
+// knownUsers returns the end of the message about an unknown user: how to list the user, or
+// which users there are.
 func knownUsers(name string, users map[string]int) string {
 	if len(users) == 0 {
 		return "; list it under users"
@@ -145,7 +144,7 @@ func knownUsers(name string, users map[string]int) string {
 	return didYouMean(name, namesOf(users))
 }
 
-// checkCycles refuses jobs that wait for each other in a circle.
+// checkCycles fails if jobs wait for each other in a cycle.
 func (d *decoder) checkCycles() {
 	if d.err != nil {
 		return
@@ -155,8 +154,8 @@ func (d *decoder) checkCycles() {
 	if circle == nil {
 		return
 	}
-	// A cycle may have thousands of jobs.
-	// The message shows the first jobs and the one that closes the cycle.
+	// A cycle may have thousands of jobs. The message shows the first ones, and the job that
+	// closes the cycle.
 	const most = 8
 	start := circle[0]
 	text := plain(jobs[start].Name)
@@ -169,16 +168,16 @@ func (d *decoder) checkCycles() {
 		}
 	}
 	next := append(circle, start)[1]
-	// The message points to the name in after that closes the circle.
+	// The place of the message is the name, in after of the first job, of the second job.
 	k := slices.Index(jobs[start].After, next)
 	d.failAt(d.places.jobs[start].after[k].at, "job "+plain(jobs[start].Name), "a cycle of after: %s", text)
 }
 
-// checkFault reads the task of a fault: J01/m/7 or J01/r/0.
-// jobs gives the indexes of jobs by name.
+// checkFault checks the tracker of fault i, or looks up its task: J01/m/7 or J01/r/0. jobs
+// has the indexes of jobs by name.
 func (d *decoder) checkFault(i int, jobs map[string]int) {
 	f, s := &d.file.Faults[i], d.places.faults[i]
-	// A fault of a tracker has no task. After an error the indexes may not match.
+	// A fault of a tracker has no task. After an error jobs may be incomplete.
 	if d.err != nil || f.Tracker >= 0 {
 		d.checkTracker(f.Tracker, s.at)
 		return
@@ -196,14 +195,13 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 		d.failAt(s.at, "task", "unknown job %s%s", quote(name), didYouMean(name, namesOf(jobs)))
 		return
 	}
-	// The number of the task counts from 0.
 	f.Job, f.Reduce, f.Task = job, kind == "r", task
 	j := &d.file.Jobs[job]
 	n, what := j.Maps, "maps"
 	if f.Reduce {
 		n, what = j.Reduces, "reduces"
 	}
-	if task >= n && (n > 0 || j.Job == "") { // a real job's tasks are counted when it runs
+	if task >= n && (n > 0 || j.Job == "") { // a real job may leave its number of tasks to the run
 		d.failAt(s.at, "task", "%s has %d %s, counted from 0", plain(j.Name), n, what)
 	}
 	if f.Reduce && f.Lost {
@@ -211,16 +209,14 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 	}
 }
 
-// cutLast cuts text at its last slash.
-// Without a slash, before is empty and after is all of text.
+// cutLast cuts text at its last slash. Without a slash, before is empty and after is text.
 func cutLast(text string) (before, after string) {
 	i := strings.LastIndexByte(text, '/')
 	return text[:max(i, 0)], text[i+1:]
 }
 
-// namesOf returns the names of an index in the file's order, at most 10,000.
-// The bound keeps the search for the nearest name short. The order makes messages the
-// same in every run.
+// namesOf returns the names of an index in the order of the file. It returns at most the
+// first 10,000, because the search for the nearest name compares all of them.
 func namesOf(index map[string]int) []string {
 	const most = 10_000
 	names := make([]string, len(index))
@@ -233,9 +229,8 @@ func namesOf(index map[string]int) []string {
 	return names
 }
 
-// quote returns a word of the file as a message shows it: quoted, on one line, and
-// shortened.
-// The limit is in characters and not in bytes, so that no character is cut.
+// quote returns a word of the file as a message shows it: in quotes, on one line, and cut
+// after 60 characters.
 func quote(word string) string {
 	const most = 60
 	if r := []rune(word); len(r) > most {
@@ -244,9 +239,8 @@ func quote(word string) string {
 	return strconv.Quote(word)
 }
 
-// didYouMean returns "; did you mean x?" with the name nearest to word. If no name is
-// near, it lists the names.
-// Lists of more than 12 names are left out: they would hide the message.
+// didYouMean returns "; did you mean x?" with the name nearest to word. If no name is near,
+// it lists all names. It returns "" if there are more than 12 of them, or none.
 func didYouMean(word string, names []string) string {
 	if best := errs.Nearest(word, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", plain(best))
@@ -273,8 +267,7 @@ func didYouMean(word string, names []string) string {
 	return text
 }
 
-// plain returns a name as it is, or quoted if it is not one word.
-// A name with spaces or control characters would blur a message of one line.
+// plain returns a name for a message. It quotes a name with spaces or control characters.
 func plain(name string) string {
 	for _, r := range name {
 		if r <= ' ' || !strconv.IsPrint(r) {

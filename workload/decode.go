@@ -13,49 +13,49 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// decoder turns a YAML tree into a File. It keeps its first error, and does nothing
-// from then on.
+// decoder turns a YAML tree into a File. It keeps its first error and reads nothing after it.
 type decoder struct {
-	// What was read so far. Parse returns it only if there is no error.
-	file *File
+	file *File // what is read so far; incomplete if err is set
 	err  error
-	// By name. A later anchor of the same name replaces an earlier one, as YAML says.
+	// anchors has the anchored nodes by name. A later anchor of the same name replaces an
+	// earlier one, as the YAML specification demands.
 	anchors map[string]ast.Node
-	steps   int64 // nodes that it may still look at
-	// For check, which runs after all sections.
-	places places
-	// The table of a job is made once for each file: files may have 100,000 jobs.
+	steps   int64  // how many nodes resolve may still visit
+	places  places // for check, which runs after all sections
+	// jobFields is made once for each file, because a file may have 100,000 jobs. The fields
+	// read into job and jobPlaces.
 	jobFields []field
-	job       *ListedJob // that jobFields read into
+	job       *ListedJob
 	jobPlaces *jobPlaces
 
 	changes []change
-	at      []element // where it reads; kept only if there are changes
-	from    int       // index of the first item of the next list
+	at      []element // the path to the node that is read; empty if there are no changes
+	from    int       // the index that the first item of the next list has in the file
 }
 
-// mostSteps bounds how many nodes aliases can make of a short file.
-// Parse adds one step for each byte, so that a long file without aliases is never
+// mostSteps bounds the nodes that a short file can stand for by its aliases.
+// newDecoder adds a step for each byte, so that a long file without aliases is never
 // refused.
 const mostSteps = 5_000_000
 
-// Parse reads and checks the text of a workload file. name is for messages. An error
-// is of kind errs.BadInput and one line: name:line:column: what.
+// Parse reads and checks the text of a workload file. name stands in messages. An error
+// is of kind errs.BadInput and has one line: name:line:column: cause. The File does not
+// share memory with text.
 func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), partBytes) }
 
-// parse is Parse with jobs in parts of at least that many bytes. The parts do not change
-// what a file means, which the tests check.
-// The limits are checked in the order of their cost, and all before the YAML parser
-// sees the text.
+// parse is Parse with jobs in parts of at least the given number of bytes. Tests check that
+// the parts do not change what a file means.
 func parse(name, text string, bytes int) (*File, error) {
 	return newDecoder(name, len(text)).read(text, bytes)
 }
 
+// newDecoder returns a decoder for a file of that many bytes.
 func newDecoder(name string, bytes int) *decoder {
 	return &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(bytes)}
 }
 
-// read reads and checks the text.
+// read reads and checks the text, with jobs in parts of at least the given number of bytes.
+// Every limit is checked before the YAML parser gets the text.
 func (d *decoder) read(text string, bytes int) (*File, error) {
 	// A byte order mark would become part of the first key.
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -89,13 +89,12 @@ func (d *decoder) read(text string, bytes int) (*File, error) {
 	return d.file, nil
 }
 
-// mostEmptyLines bounds a run of empty lines: the time of the YAML parser grows with
-// its square.
+// mostEmptyLines bounds the empty lines in a row. The time of the YAML parser grows with the
+// square of their number.
 const mostEmptyLines = 1000
 
-// emptyLines returns the number of the line at which a run of empty lines is too long;
-// 0 if there is none.
-// A line of nothing but white space counts as empty.
+// emptyLines returns the number of the line at which a run of empty lines becomes too long;
+// 0: no run is too long. A line of white space counts as empty.
 func emptyLines(text string) int {
 	line, run := 0, 0
 	for at, end := 0, 0; at < len(text); at = end {
@@ -111,14 +110,13 @@ func emptyLines(text string) int {
 	return 0
 }
 
-// invalidUTF8 returns the offset of the first byte that is not UTF-8; -1 if there is
-// none.
+// invalidUTF8 returns the offset of the first byte that is not UTF-8; -1: there is none.
 func invalidUTF8(text string) int {
 	if utf8.ValidString(text) {
 		return -1
 	}
 	for i, r := range text {
-		// U+FFFD may be in the text itself. Then it has three bytes.
+		// A valid text may contain U+FFFD, which then has three bytes.
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
 				return i
@@ -128,8 +126,9 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
-// failAt keeps an error at a place of the file, unless there is one already.
-// Later errors often follow from the first one, so only that one is reported.
+// failAt keeps an error at a place of the file, unless the decoder has one already: later
+// errors often follow from the first. An error inside the value of a change names the change
+// instead of the place.
 func (d *decoder) failAt(p Pos, object, format string, args ...any) {
 	switch {
 	case d.err != nil:
@@ -146,14 +145,13 @@ func (d *decoder) fail(n ast.Node, object, format string, args ...any) {
 	d.failAt(placeOf(n), object, format, args...)
 }
 
-// resolve returns the node that n stands for: it follows anchors and aliases.
-// It returns nil after an error. An anchor is known from its definition on, so an alias
-// before it is refused.
+// resolve follows anchors and aliases, and returns the node that n stands for. It returns
+// nil after an error. It refuses an alias that comes before its anchor.
 func (d *decoder) resolve(n ast.Node) ast.Node {
-	// The hop limit stops anchors on aliases that go on without end.
+	// An anchor can stand on an alias of itself. The limit of hops ends that loop.
 	for hops := 0; ; hops++ {
 		if d.steps--; d.steps < 0 || hops > 100 {
-			d.fail(n, "", "anchors and aliases make too much of this file")
+			d.fail(n, "", "anchors and aliases stand for too many values")
 			return nil
 		}
 		switch v := n.(type) {
@@ -174,30 +172,31 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 	}
 }
 
-// field is a key of a mapping. set reads its value; key is for messages.
+// field is a key of a mapping. set reads the value of the key.
 type field struct {
 	key string
 	set setter
 }
 
+// setter reads the value v of a key, and stores it. key stands in messages.
 type setter func(v ast.Node, key string)
 
-// into returns a setter that keeps what read returns.
+// into returns a setter that stores the result of read in to.
 func into[T any](to *T, read func(v ast.Node, key string) T) setter {
 	return func(v ast.Node, key string) { *to = read(v, key) }
 }
 
-// items returns a setter for a list: it calls read for each item.
+// items returns a setter for a list, which calls read for each item.
 func (d *decoder) items(read func(item ast.Node)) setter {
 	return func(v ast.Node, key string) { d.list(v, key, read) }
 }
 
-// appended is items for a read that returns the item.
+// appended returns a setter for a list, which appends the result of read for each item to to.
 func appended[T any](d *decoder, to *[]T, read func(item ast.Node) T) setter {
 	return d.items(func(item ast.Node) { *to = append(*to, read(item)) })
 }
 
-// at returns set, which also keeps the place of the value.
+// at returns a setter that calls set and stores the place of the value in place.
 func at(place *Pos, set setter) setter {
 	return func(v ast.Node, key string) {
 		set(v, key)
@@ -205,25 +204,25 @@ func at(place *Pos, set setter) setter {
 	}
 }
 
-// mapping reads the mapping n. A key must be one of fields, which are at most 64, and may
-// come only once. Keys that are merged in with << come after the keys of n itself, and
-// only if n does not have them.
-// what names the mapping in messages. Values are read in the order of the file.
+// mapping reads the mapping n in the order of the file. Each key must be one of fields, of
+// which there are at most 64, and may come only once. Mappings that << merges in are read
+// after the keys of n itself. Only those of their keys count that n lacks.
+// what names the mapping in messages.
 func (d *decoder) mapping(n ast.Node, what string, fields []field) {
 	var done uint64
 	d.entries(n, what, fields, &done, 0)
 }
 
-// entries is mapping for n and what n merges in. done has a bit for each field that is set;
-// depth counts the merges around n.
-// A key of the inner mapping never replaces one that is set, because merges come last.
+// entries reads the mapping n and the mappings that it merges in. Bit i of done is set once
+// fields[i] is read. entries skips such a field, because the outer mapping wins. depth counts
+// the merges around n.
 func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64, depth int) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	switch {
 	case !ok:
 		d.fail(n, what, "keys and values are expected here")
 	case depth > 20:
-		d.fail(n, what, "<< in << goes too deep")
+		d.fail(n, what, "<< is nested too deeply")
 	}
 	d.seen(func() (keys []string) {
 		for _, f := range fields {
@@ -231,9 +230,9 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 		}
 		return keys
 	})
-	// It distinguishes a repeated key of this mapping, which is an error, from a merged one, which
-	// is ignored.
-	var own [64]int // line by key
+	// A key that is repeated in this mapping is an error. A key that an outer mapping has too is
+	// skipped. own tells them apart: it has the line of each key of this mapping; 0: none.
+	var own [64]int
 	var merged []ast.Node
 	for it := entriesOf(m); d.err == nil && it.Next(); {
 		if it.Key().IsMergeKey() {
@@ -258,7 +257,7 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 			*done |= 1 << i
 		}
 	}
-	// Of several merged mappings the first that has a key wins, as YAML says.
+	// If several merged mappings have a key, the first one wins, as in the YAML specification.
 	for _, n := range merged {
 		if list, ok := d.resolve(n).(*ast.SequenceNode); ok {
 			for _, n := range list.Values {
@@ -273,8 +272,7 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 	}
 }
 
-// entriesOf returns the entries of m; none if m is nil.
-// A nil mapping follows an error, which the caller's loop then sees.
+// entriesOf returns an iterator over the entries of m. A nil m, as after an error, has none.
 func entriesOf(m ast.MapNode) *ast.MapNodeIter {
 	if m == nil {
 		m = &ast.MappingNode{}
@@ -282,7 +280,7 @@ func entriesOf(m ast.MapNode) *ast.MapNodeIter {
 	return m.MapRange()
 }
 
-// unknownKey refuses a key that is none of fields, and suggests the nearest one.
+// unknownKey fails because key is none of fields. The message suggests the nearest one.
 func (d *decoder) unknownKey(at ast.Node, what, key string, fields []field) {
 	var known []string
 	for _, f := range fields {
@@ -291,14 +289,15 @@ func (d *decoder) unknownKey(at ast.Node, what, key string, fields []field) {
 	d.fail(at, what, "unknown key %s%s", quote(key), didYouMean(key, known))
 }
 
-// list calls each for every item of the list n. It is an error if n is no list.
-// It stops at the first error.
+// list calls each for every item of the list n, until the first error. It fails if n is not a
+// list.
 func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 	list, ok := d.resolve(n).(*ast.SequenceNode)
 	if !ok {
 		d.fail(n, what, "a list is expected here")
 		return
 	}
+	// d.from is for this list only, not for the lists inside its items.
 	from := d.from
 	d.from = 0
 	d.seen(func() []string { return d.namesIn(list.Values, from) })
@@ -310,9 +309,8 @@ func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 	}
 }
 
-// scalar returns the text of a single value; false if n is none.
-// Numbers and booleans keep the text of the file. Their types are decided by the key,
-// so 1.0 may be a name.
+// scalar returns the text of a single value. ok is false if n is not one. Numbers and
+// booleans keep the text of the file, because the key decides the type: 1.0 may be a name.
 func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
 	switch v := d.resolve(n).(type) {
 	case *ast.StringNode:
@@ -325,8 +323,8 @@ func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
 	return "", false
 }
 
-// word returns the text of a single value, which must be one line and not empty.
-// Control characters are refused, because words are printed on terminals.
+// word returns the text of a single value. The text must not be empty. Every character must be
+// printable, because messages and reports show words on a terminal.
 func (d *decoder) word(n ast.Node, what string) string {
 	// An explicit key, written with a question mark, wraps its value.
 	if k, ok := n.(*ast.MappingKeyNode); ok {
@@ -344,10 +342,9 @@ func (d *decoder) word(n ast.Node, what string) string {
 	return text
 }
 
-// name returns a word that names something.
+// name returns a word that names something, of at most 200 bytes.
 func (d *decoder) name(n ast.Node, what string) string {
-	// The limit keeps tables and messages readable.
-	const most = 200
+	const most = 200 // longer names would make tables unreadable
 	text := d.word(n, what)
 	if len(text) > most {
 		d.fail(n, what, "%s is too long a name; at most %d bytes", quote(text), most)
@@ -355,9 +352,8 @@ func (d *decoder) name(n ast.Node, what string) string {
 	return text
 }
 
-// decode returns a word as parse reads it.
-// parse returns a problem for the message, or "". The value means nothing after an
-// error.
+// decode returns the value of a word, which parse reads. parse also returns a problem for the
+// message, or "". After an error the value has no meaning.
 func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, string)) T {
 	text := d.word(n, what)
 	value, problem := parse(text)
@@ -367,15 +363,15 @@ func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, s
 	return value
 }
 
-// These read a value of one type each: a whole number, a time with its unit, a share, a
-// size in bytes. After an error the result means nothing.
+// The next methods read a value of one type each: a whole number, a time with its unit, a
+// share, a size in bytes. After an error the result has no meaning.
 func (d *decoder) count(n ast.Node, what string) int          { return decode(d, n, what, parseCount) }
 func (d *decoder) count32(n ast.Node, what string) int32      { return int32(d.count(n, what)) }
 func (d *decoder) time(n ast.Node, what string) time.Duration { return decode(d, n, what, parseTime) }
 func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
 func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }
 
-// positive returns read with a check: the value must be above 0.
+// positive returns a function that calls read and refuses a value that is not above 0.
 func positive[T int | int64 | ppm.Share](d *decoder, read func(v ast.Node, key string) T) func(v ast.Node, key string) T {
 	return func(v ast.Node, key string) T {
 		value := read(v, key)
@@ -386,8 +382,8 @@ func positive[T int | int64 | ppm.Share](d *decoder, read func(v ast.Node, key s
 	}
 }
 
-// yes reads a key that is either true or left out.
-// false is refused, because a key that is left out says the same in one way only.
+// yes reads a value that must be true. It refuses false, so that a file has only one way to
+// say no: to leave out the key.
 func (d *decoder) yes(n ast.Node, what string) bool {
 	if text := d.word(n, what); text != "true" {
 		d.fail(n, what, "%s is not true; leave it out instead", quote(text))
@@ -395,8 +391,7 @@ func (d *decoder) yes(n ast.Node, what string) bool {
 	return true
 }
 
-// choice returns the index of a word among words.
-// It is -1 after an error, so callers must not index with it blindly.
+// choice returns the index of a word in words. It returns -1 after an error.
 func (d *decoder) choice(n ast.Node, what string, words []string) int {
 	text := d.word(n, what)
 	i := slices.Index(words, text)

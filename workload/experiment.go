@@ -6,14 +6,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Experiment is what a paper did with the file's jobs, and what the paper found: runs
-// of the simulator, and figures that are computed from them. Assumed and Fitted list
-// what was assumed and fitted. Package bench reads Ours, Y and Paper.
-// This package checks the form. The strings stay as the file has them, with their
-// units.
+// Experiment is an experiment of a paper with the jobs of the file: simulated runs, and the
+// paper's figures, which are computed anew from these runs. Strings stay as the file has
+// them, with their units. This package checks only which keys there are. Package bench
+// interprets flags, expressions and numbers.
 type Experiment struct {
 	Name, Title, Paper string
-	Assumed, Fitted    []string // prose: what the paper does not say; which constants were fitted, and to what
+	Assumed            []string // prose: each assumption about a detail that the paper leaves open
+	Fitted             []string // prose: each fitted constant, and the figure it was fitted to
 	With               []Arg    // flags of every run, as mrlocal sim has them
 	Runs               []Trial
 	Seeds              int // number of seeds of every run: 1, 2, …; 0: only the seed of its flags
@@ -23,44 +23,45 @@ type Experiment struct {
 	Pos                Pos
 }
 
-// Trial is a run. With lists of values it is several runs.
+// Trial is a run of an experiment. If a flag has several values, it stands for several runs.
 type Trial struct {
 	Name    string
-	Jobs    []string // of the file's; nil: all
-	Without []string // jobs that are left out
-	Set     []Change // of the file
-	Scale   []Arg    // map_time, reduce_time or map_output of all jobs, times a number
+	Jobs    []string // names of the jobs that run; nil: all jobs of the file
+	Without []string // names of jobs that are left out
+	Set     []Change // changes of the file for this run
+	Scale   []Arg    // factors of map_time, reduce_time or map_output of all jobs
 	Args    []Arg    // flags, as mrlocal sim has them
 	Pos     Pos
 }
 
-// Figure is a figure of the paper, and how it is computed from the runs.
+// Figure is a figure of the paper, and the expression that computes it from the runs.
 type Figure struct {
-	What   string
+	What   string // the quantity, in words
 	Target string // the claim of docs/papers that the figure shows; "": none
-	Paper  string // 29 %, 32..55 %, 1319 s, or prose if Ours is a comparison
-	// A formula of docs/workloads.md over the results of the runs; "" if the experiment is not
-	// built, which Because then begins with.
+	Paper  string // the paper's value: 29 %, 32..55 %, 1319 s; prose if Ours is a comparison
+	// Ours is an expression of docs/workloads.md over the results of the runs. It is empty if the
+	// experiment is not built. Then Because begins with NotBuilt.
 	Ours      string
-	Band      []string // least and most that are inside; nil: the paper's range, or 25 % about its figure
-	Beyond    string   // the value that means no change; figures on one side of it have the same direction; "": none
-	Fitted    bool     // a constant was fitted to it, or chosen after a run that showed it
-	Withdrawn string   // what was set after a run and no longer counts: a band, a limit, a wording; "": nothing
-	Because   string   // why ours is outside, or the comparison false
-	Isolate   []Trial  // changes, each made alone, that show why; of the runs with their name, or of all
+	Band      []string // the least and the most value inside; nil: the paper's range, or 25 % about its value
+	Beyond    string   // the value of no change: values on one side of it have the same direction; "": none
+	Fitted    bool     // a constant was fitted to the figure, or chosen after a run that showed it
+	Withdrawn string   // the band, limit or wording that was set after a run and no longer counts; "": none
+	Because   string   // the reason why our value is outside its band, or the comparison false
+	Isolate   []Trial  // changes that are tried one at a time to find the reason; one with a name changes the runs of that name, others all runs
 	Pos       Pos
 }
 
-// Reading is a number of the runs of which the paper has no figure: what two readings of its
-// text differ by, or what the model does. It has no band and no verdict.
+// Reading is a computed number for which the paper has no figure. It shows by how much two
+// readings of the paper's text differ, or how the model behaves. It has no band and no
+// verdict.
 type Reading struct {
 	What string
-	Unit string // % or s, which is written behind the number; "": none
-	Ours string // a formula, as that of a Figure
+	Unit string // %, s or "": it is written after the number
+	Ours string // an expression, as in Figure
 	Pos  Pos
 }
 
-// NotBuilt begins the reason of a figure without Ours.
+// NotBuilt is the beginning of Because in a figure without Ours.
 const NotBuilt = "not built: "
 
 // ChartOf is a chart of an experiment.
@@ -69,16 +70,15 @@ type ChartOf struct {
 	Lines             []LineOf
 }
 
-// LineOf is a line of a chart: Y of several runs over the value that was swept, or Y of
-// one run over steps of 10 s.
+// LineOf is a line of a chart. Y is an expression. If it is about several runs, X is the value in
+// which they differ. If it is about one run, X is time in steps of 10 s.
 type LineOf struct {
 	Name, Y string
 	Pos     Pos
 }
 
 // experiment reads an item of experiments. Package bench checks the flags of its runs and
-// the formulas of its figures.
-// Experiments of a file are few, so names are compared in pairs.
+// the expressions of its figures.
 func (d *decoder) experiment(n ast.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "experiment", []field{
@@ -98,6 +98,7 @@ func (d *decoder) experiment(n ast.Node) {
 	d.must(n, "experiment", e.Paper != "", "paper")
 	d.must(n, "experiment", len(e.Runs) > 0, "runs")
 	d.must(n, "experiment", len(e.Figures)+len(e.Readings) > 0, "figures")
+	// A file has few experiments, so a search of the list is enough.
 	for i := range d.file.Experiments {
 		if d.file.Experiments[i].Name == e.Name {
 			d.failAt(e.Pos, "experiment "+e.Name, "the name is given twice, first on line %d", d.file.Experiments[i].Pos.Line)
@@ -106,18 +107,18 @@ func (d *decoder) experiment(n ast.Node) {
 	d.file.Experiments = append(d.file.Experiments, e)
 }
 
-// form says which keys a trial may have besides flags.
+// form says which keys a trial may have besides flags. Each form has the keys of the ones
+// before it.
 type form uint8
 
 const (
-	flagsOnly form = iota // of all runs
-	changed               // a change of all runs, or of those of a name: set, scale, without, name
-	namedRun              // these and jobs
+	flagsOnly form = iota // with of an experiment: no other keys
+	changed               // isolate of a figure: name, without, set and scale
+	namedRun              // an item of runs: also jobs; name is required
 )
 
-// trial reads a run, the flags of all runs, or a change of them.
-// Keys that form does not have are flags. Only package bench knows which flags there
-// are.
+// trial reads a trial of the given form. It takes every other key for a flag. Package bench
+// refuses unknown flags later.
 func (d *decoder) trial(n ast.Node, form form) Trial {
 	t := Trial{Pos: placeOf(d.resolve(n))}
 	m, ok := d.resolve(n).(ast.MapNode)
@@ -144,7 +145,7 @@ func (d *decoder) trial(n ast.Node, form form) Trial {
 	return t
 }
 
-// pairs calls f with each key of a mapping and its one value.
+// pairs calls f for each key of the mapping n. Each value must be a single one.
 func (d *decoder) pairs(n ast.Node, what string, f func(Arg)) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	if !ok {
@@ -156,8 +157,8 @@ func (d *decoder) pairs(n ast.Node, what string, f func(Arg)) {
 	}
 }
 
-// figure reads an item of figures.
-// Band is not checked here to be ascending: its values may have units.
+// figure reads an item of figures. Package bench checks the values of band, which may have
+// units.
 func (d *decoder) figure(n ast.Node) Figure {
 	f := Figure{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "figure", []field{
@@ -167,7 +168,7 @@ func (d *decoder) figure(n ast.Node) Figure {
 		{"ours", into(&f.Ours, d.word)},
 		{"band", func(v ast.Node, key string) {
 			if f.Band = d.values(v, key); d.err == nil && len(f.Band) != 2 {
-				d.fail(v, key, "is [least, most]")
+				d.fail(v, key, "give [least, most]")
 			}
 		}},
 		{"beyond", into(&f.Beyond, d.word)},
@@ -199,8 +200,7 @@ func (d *decoder) reading(n ast.Node) Reading {
 	return r
 }
 
-// chart reads an item of charts.
-// The names of runs in the lines are looked up by package bench.
+// chart reads an item of charts. Package bench looks up the names of runs in its lines.
 func (d *decoder) chart(n ast.Node) ChartOf {
 	var c ChartOf
 	d.mapping(n, "chart", []field{

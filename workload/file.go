@@ -2,15 +2,15 @@
 //
 // A workload file (docs/workloads.md) lists jobs that arrive in pools, on a cluster.
 // Load and Parse read the YAML and check all of it. They return a File in which
-// references are indexes and defaults are applied. The first mistake is an error
-// with file, line and column. A long file is read in parts, so that 100,000 jobs
-// take tens of megabytes.
+// references are indexes and defaults are applied. The first mistake becomes an error
+// with file, line and column. The YAML parser gets a long file in parts, so that reading
+// 100,000 jobs takes tens of megabytes of memory.
 //
 // Times are the durations of simulated tasks: a pure function of seed, job and task.
 //
-// Memory: a File belongs to the caller; the package does not write to it afterwards.
-// Neighbours: slots/setup has the configuration that File.Lower fills; sim, bench and the
-// command line use both. It knows package errs and internal/ppm.
+// Memory: a File belongs to the caller. The package does not change it after it is returned.
+// Neighbours: slots/setup has the configuration that File.Lower fills. sim, bench and the
+// command line use both packages.
 package workload
 
 import (
@@ -30,63 +30,65 @@ import (
 type Pos struct{ Line, Column int }
 
 // File is a workload: jobs that arrive in pools, on a cluster. Load and Parse return
-// one that has been checked whole. Where the text refers to a job by its name, File
-// refers to it by its index.
+// a File that is checked completely. The text refers to a job by its name, and File by the
+// job's index in Jobs.
 type File struct {
-	Name string // for messages
+	Name string // of the file, for messages
 
-	setup.Config         // what the file sets of it
-	Cluster      Cluster // what only the simulator knows of the trackers
-	// In the order of the file.
+	setup.Config         // fields that the file does not give are zero or nil
+	Cluster      Cluster // the hardware of each tracker, for the simulator
+	// Jobs are in the order of the file.
 	Jobs []ListedJob
 
 	Experiments []Experiment // of papers, with these jobs
 
-	Measured *Measured // the times of real jobs; nil: not measured
+	Measured *Measured // the times of real jobs; nil: the file has no such section
 
-	text string // of a file with Experiments, which Changed reads again
+	text string // the whole file, for Changed; empty if there are no Experiments
 }
 
 // Cluster is what each tracker has besides its slots; 0: not given.
 // All trackers are alike, apart from Config.Slow and Config.Capacities.
 type Cluster struct {
 	Cores                   int
-	DiskBytes, NetBytes     int64 // per second
-	MapWeight, ReduceWeight int   // of a slot of each kind; both are given, or none
-	Overcommit              Overcommit
+	DiskBytes, NetBytes     int64      // per second
+	MapWeight, ReduceWeight int        // the slot weight of each kind; the file gives both or neither
+	Overcommit              Overcommit // the cost of wanting too much of a resource
 
-	// KernelBytes is what a core moves to or from disks and networks in a second of
-	// kernel time; 0: not known.
+	// KernelBytes is the number of bytes that a core moves to or from disks and networks in
+	// a second of kernel time; 0: not known.
 	KernelBytes int64
-	WarmUp      time.Duration // under cost measured: what the first attempt on each slot takes longer
+	WarmUp      time.Duration // the additional time of the first attempt on each slot, under --cost measured
 	Buffer      Buffer
 	Shuffle     Shuffle
 }
 
-// Buffer is the kvbuffer of a simulated map. With StartBytes 0 a map writes its output
-// once, at its end. Zero values of the others mean Hadoop's defaults.
+// Buffer describes the kvbuffer of a simulated map. If StartBytes is 0, a map writes its
+// output once, at its end. The other fields stand for Hadoop's default if they are zero.
 type Buffer struct {
 	StartBytes   int64     // capacity at the start (io.sort.mb)
-	MemoryBytes  int64     // of the map's process; what the kvbuffer does not have of it is afm
-	Growth       bool      // by the rule of Dynamic Split
-	SpillPercent ppm.Share // 0: 0.8
-	Threshold    ppm.Share // of growth; 0: 0.8
-	MergeFactor  int       // 0: 10
+	MemoryBytes  int64     // memory of the map's process; afm is this less the capacity of the kvbuffer
+	Growth       bool      // the kvbuffer grows by the rule of Dynamic Split
+	SpillPercent ppm.Share // the spill mark, as a share of the capacity; 0: 0.8
+	Threshold    ppm.Share // the kvbuffer grows only to less than this share of afm; 0: 0.8
+	MergeFactor  int       // spills that one merge reads; 0: 10
 }
 
-// Shuffle bounds the copiers of a simulated reduce, and says when it merges what they copied. The zero
-// value bounds nothing, and a reduce sorts what it has copied once.
+// Shuffle bounds the copiers of a simulated reduce, and says when the reduce merges the
+// segments that they copied. The zero value bounds nothing. Then a reduce sorts once, after
+// it has copied everything.
 type Shuffle struct {
-	Copiers      int       // at a time (mapred.reduce.parallel.copies); 0: as many as there are
-	CopyBytes    int64     // of one copy in a second; 0: what the network gives
-	MemoryBytes  int64     // for segments; 0: merges are not counted
-	MergePercent ppm.Share // of the memory; 0: 0.66
-	Segments     int       // 0: 1000
-	MergeFactor  int       // 0: 10
+	Copiers      int       // copies at a time (mapred.reduce.parallel.copies); 0: no bound
+	CopyBytes    int64     // bytes of one copy in a second; 0: bounded by the network only
+	MemoryBytes  int64     // memory for segments; 0: the simulator counts no merges
+	MergePercent ppm.Share // a merge starts when this share of MemoryBytes is full; 0: 0.66
+	Segments     int       // a merge starts at this number of segments in memory; 0: 1000
+	MergeFactor  int       // sorted runs on disk that one merge reads; 0: 10
 }
 
-// CopyRate returns what one reduce copies in a second at most: what the network of its
-// tracker gives, or what all its copiers do.
+// CopyRate returns the bytes that one reduce copies in a second at most. It is the lower one of two
+// rates: of the tracker's network, and of all copiers together. 0 means that the file does not
+// give the rate of the network.
 func (c *Cluster) CopyRate() int64 {
 	if c.Shuffle.Copiers == 0 || c.Shuffle.CopyBytes > c.NetBytes/int64(c.Shuffle.Copiers) {
 		return c.NetBytes
@@ -94,39 +96,39 @@ func (c *Cluster) CopyRate() int64 {
 	return c.Shuffle.CopyBytes * int64(c.Shuffle.Copiers)
 }
 
-// Overcommit says what it costs that tasks want more of a resource than their tracker
-// has. Each field is the share k of docs/workloads.md; 0: the resource is shared, and
-// works at full speed.
+// Overcommit gives, for each resource, the number k of docs/workloads.md. If tasks together
+// want W > 1 times as much of a resource as their tracker has, the resource works at
+// 1/(1 + k(W - 1)) of its speed. With k = 0 the tasks share it at full speed.
 type Overcommit = demand.Vector
 
 // ListedJob is one job: simulated, real, or both.
 // The fields after Submission are for the simulator, except Job and Args, which are for
 // real runs.
 type ListedJob struct {
-	setup.Submission // Pool is never empty
+	setup.Submission // Pool is never empty: without a pool in the file it is Name
 
 	Maps, Reduces       int
 	MapTime, ReduceTime Times
-	MapOutputBytes      int64     // of each map
-	MapEmitsBytes       int64     // that each map collects before the combiner; 0: MapOutputBytes
+	MapOutputBytes      int64     // the map output of each map, after the combiner
+	MapEmitsBytes       int64     // bytes that each map collects before the combiner; 0: MapOutputBytes
 	CPU                 ppm.Share // cores that a task uses while it computes
-	DiskBytes           int64     // per second, in the I/O period
+	DiskBytes           int64     // bytes per second of each task in its phase io
 
-	// MapInputBytes is what each map reads, under cost measured; 0: not known.
+	// MapInputBytes is the input of each map in bytes; 0: not known. File.Predicted sets it.
 	MapInputBytes int64
-	// Uses is, by kind, what a task takes of the machine, under cost measured. File.Predicted
-	// sets it.
+	// Uses is what a task of each kind takes of the machine: maps at index 0, reduces at 1.
+	// File.Predicted sets it, for --cost measured.
 	Uses [2]Use
 
-	Job  string // wordcount, sort, grep, sleep; "": simulated only
-	Args []Arg  // in the file's order
+	Job  string // the name of a real job, such as wordcount; "": the job can only be simulated
+	Args []Arg  // the options of the real job, in the order of the file
 	Pos  Pos
 }
 
-// Lower returns what both drivers take: the configuration of a run and its jobs in
-// the order of the file. Fields that over sets, from flags for example, go before
-// those of the file. The slices of the result belong to the file.
-// It copies no strings or lists, so the File must stay unchanged while a run uses them.
+// Lower returns what both drivers take: the configuration of a run, and its jobs in
+// the order of the file. Fields that over sets, for example from flags, replace
+// those of the file. The result shares strings and lists with f, so f must not change while
+// a run uses the result.
 func (f *File) Lower(over setup.Config) (setup.Config, []setup.Submission) {
 	jobs := make([]setup.Submission, len(f.Jobs))
 	for i := range f.Jobs {
@@ -135,23 +137,23 @@ func (f *File) Lower(over setup.Config) (setup.Config, []setup.Submission) {
 	return over.Or(f.Config), jobs
 }
 
-// SlotWeights returns the file's slot weights. Without them it returns weights that
-// bound nothing.
+// SlotWeights returns the slot weights of the file. If the file has none, it returns zero
+// weights, which bound nothing.
 func (f *File) SlotWeights() demand.Weights {
 	return demand.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
 }
 
-// Arg is an option of a real job as the file has it: {input: [a, b], reducers: 3}. A
-// bare true is "true".
-// The job checks names and values. Here both are text.
+// Arg is an option of a real job, as in args: {input: [a, b], reducers: 3}. Numbers and
+// booleans keep the text of the file. Nothing here checks names or values: the job does that
+// when it is built.
 type Arg struct {
 	Name   string
 	Values []string // at least one
 	Pos    Pos
 }
 
-// realJobs returns the names of the jobs that can run for real.
-// docs/workloads.md lists them. The command knows how to build each.
+// realJobs returns the names of the jobs that can run for real, as docs/workloads.md lists
+// them. cmd/mrlocal builds a job from each name.
 func realJobs() []string {
 	return []string{
 		"wordcount", "sort", "grep", "streaming", "inverted-index", "ranked-inverted-index", "term-vector", "sequence-count", "self-join",
@@ -163,8 +165,8 @@ func realJobs() []string {
 // mostFileBytes bounds what Load reads. A file of a million jobs is shorter.
 const mostFileBytes = 512 << 20
 
-// Load reads and checks a workload file. Its errors are those of Parse, or say why the
-// file cannot be read.
+// Load reads and checks the workload file at path. It fails as Parse does, and if the file
+// cannot be read. All its errors are of kind errs.BadInput.
 func Load(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -174,10 +176,10 @@ func Load(path string) (*File, error) {
 	return Read(path, f)
 }
 
-// Read reads a workload file from r. The name is for messages.
-// It reads one byte more than allowed, so that Parse can tell that the file is too
-// long.
+// Read reads and checks a workload file from r. name stands in messages. Its errors are
+// those of Load.
 func Read(name string, r io.Reader) (*File, error) {
+	// One byte over the limit is enough for Parse to refuse the file as too long.
 	text, err := io.ReadAll(io.LimitReader(r, mostFileBytes+1))
 	if err != nil {
 		return nil, unreadable(name, err)
@@ -185,8 +187,8 @@ func Read(name string, r io.Reader) (*File, error) {
 	return Parse(name, text)
 }
 
-// unreadable returns an error of kind errs.BadInput without the name of the system
-// call.
+// unreadable returns an error of kind errs.BadInput about path. It drops the system call and
+// the path that err contains, because the message begins with the path already.
 func unreadable(path string, err error) error {
 	return errs.Inputf(path, "%w", errs.Cause(err))
 }
@@ -201,9 +203,9 @@ func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 	return errs.Inputf(at, format, args...)
 }
 
-// CheckSimulated reports the first job that cannot be simulated: a real job without
-// numbers of tasks, or a job without a time for its tasks.
-// Parse cannot check this, because the same file may be meant for a real run.
+// CheckSimulated returns an error about the first job that cannot be simulated: a real job
+// without numbers of tasks, or a job without a time for its tasks.
+// Parse does not check this, because a real run needs neither.
 func (f *File) CheckSimulated() error {
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
@@ -219,12 +221,12 @@ func (f *File) CheckSimulated() error {
 	return nil
 }
 
-// CheckReal reports the first job that cannot run for real.
-// A file with one such job is refused whole.
+// CheckReal returns an error about the first job that cannot run for real, because it has no key
+// job.
 func (f *File) CheckReal() error {
 	for i := range f.Jobs {
 		if j := &f.Jobs[i]; j.Job == "" {
-			return f.Errorf(j.Pos, "job "+j.Name, "it says what to simulate and not what to run: give job, as in {job: wordcount, args: {input: wiki/}}")
+			return f.Errorf(j.Pos, "job "+j.Name, "can only be simulated: to run it, give job, as in {job: wordcount, args: {input: wiki/}}")
 		}
 	}
 	return nil

@@ -161,7 +161,7 @@ experiments:
 	}
 	for text, complaint := range map[string]string{
 		"{name: e, paper: p, runs: [{sched: fair}], figures: []}":                                                         "no name",
-		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o, band: [1]}]}":                      "is [least, most]",
+		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o, band: [1]}]}":                      "give [least, most]",
 		"{name: e, runs: [{name: a}], figures: [{what: w, paper: p, ours: o}]}":                                           "no paper",
 		"{name: e, paper: p, runs: [{name: a}]}":                                                                          "no figures",
 		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p}]}":                                          "no ours",
@@ -207,7 +207,7 @@ func TestOrdinaryFormsOfYAMLAreRead(t *testing.T) {
 	}
 }
 
-// An anchor of the head, of an earlier part, and places behind the jobs.
+// Parts can use anchors of the head and of an earlier part. Places behind the jobs are right.
 func TestPartsKnowWhatIsBeforeThem(t *testing.T) {
 	text := "defaults: {map_time: &t 7s}\njobs:\n- &a {name: a, maps: 1, map_time: *t}\n- {<<: *a, name: b}\n- {<<: *a, name: c, maps: -1}\n"
 	_, err := parse("w", text, 1)
@@ -220,8 +220,7 @@ func TestPartsKnowWhatIsBeforeThem(t *testing.T) {
 	}
 }
 
-// A file that is valid in parts is valid as a whole, and means the same. Errors are at
-// the same place.
+// sameParts checks that a text gives the same File, or the same error, in parts and as a whole.
 func sameParts(t *testing.T, text string) {
 	whole, wholeErr := parse("w", text, len(text)+1)
 	for _, bytes := range []int{1, 40} {
@@ -291,8 +290,8 @@ func TestAliasesCanNotMakeMuchOfLittle(t *testing.T) {
 	}
 }
 
-// The YAML parser calls itself for more than brackets: none of these, however
-// often repeated, takes it deep or long. A full stack ends the test.
+// The YAML parser calls itself for more than brackets. No repetition of these texts fills a stack
+// of 2 MiB, or takes long. A full stack ends the test.
 func TestNothingRepeatedFillsTheStack(t *testing.T) {
 	if testing.Short() || invariant.Enabled {
 		t.Skip("the frames of checked builds are larger, and slow")
@@ -392,9 +391,9 @@ func TestLoadNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestADriverIsToldWhatAJobLacks(t *testing.T) {
+func TestEachDriverNamesWhatAJobLacks(t *testing.T) {
 	for text, want := range map[string][2]string{
-		"jobs: [{name: a, maps: 3, map_time: 1s}]":                                    {"", "w:1:8: job a: it says what to simulate and not what to run"},
+		"jobs: [{name: a, maps: 3, map_time: 1s}]":                                    {"", "w:1:8: job a: can only be simulated: to run it, give job"},
 		"jobs: [{name: a, job: sort, args: {input: x}}]":                              {"w:1:8: job a: no maps", ""},
 		"jobs: [{name: a, job: sort, maps: 3, args: {input: x}}]":                     {"w:1:8: job a: no map_time", ""},
 		"jobs: [{name: a, job: sort, maps: 3, reduces: 1, map_time: 1s}]":             {"w:1:8: job a: no reduce_time", ""},
@@ -413,8 +412,8 @@ func TestADriverIsToldWhatAJobLacks(t *testing.T) {
 	}
 }
 
-// The parser takes anything, in time that goes with the length, and what it
-// takes is whole: no index leads out of the file.
+// Parse returns for any text, in time in proportion to its length. In an accepted File every index
+// is in range.
 func FuzzParse(f *testing.F) {
 	f.Add(everything)
 	f.Add("jobs:\n- &a {name: a, maps: 3}\n- {<<: [*a, *a], name: b, after: [a]}\n")

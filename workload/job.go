@@ -9,16 +9,16 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// readJob reads an item of jobs. A job must have something to do: maps to simulate, or a
-// job to run.
-// The checks here concern the job alone. check compares it with other sections.
+// readJob reads an item of jobs. A job must have maps to simulate or a job to run.
+// readJob checks the job alone. decoder.check compares it with other sections later.
 func (d *decoder) readJob(n ast.Node) {
 	n = d.resolve(n)
+	// The fields keep pointers to d.job and d.jobPlaces, so all jobs of a file share them.
 	if d.jobFields == nil {
 		d.job, d.jobPlaces = &ListedJob{}, &jobPlaces{}
 		d.jobFields = d.newJobFields(d.job, d.jobPlaces)
 	}
-	// A weight that is not given is 1. A weight of 0 in the file is refused.
+	// The default weight is 1. The field refuses a weight of 0 in the file.
 	*d.job, *d.jobPlaces = ListedJob{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}, jobPlaces{}
 	d.mapping(n, "job", d.jobFields)
 	j := *d.job
@@ -40,10 +40,10 @@ func (d *decoder) readJob(n ast.Node) {
 	d.places.jobs = append(d.places.jobs, *d.jobPlaces)
 }
 
-// newJobFields returns the keys of a job, as docs/workloads.md lists them. They read into j,
-// and keep in s the places of values that may be refused later.
+// newJobFields returns the keys of a job, as docs/workloads.md lists them. They set the fields
+// of j. They also keep in s the places of the values that decoder.check may refuse.
 func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
-	priorities := []string{"very_low", "low", "normal", "high", "very_high"} // as the constants of slots ascend
+	priorities := []string{"very_low", "low", "normal", "high", "very_high"} // in the order of the constants of package slots
 	realJobs := realJobs()
 	return []field{
 		// What both drivers use.
@@ -52,7 +52,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 		{"user", at(&s.user, into(&j.User, d.name))},
 		{"submit", into(&j.Submit, d.time)},
 		{"after", func(v ast.Node, key string) {
-			// One name may stand without a list.
+			// after: J01 is short for after: [J01].
 			if text, ok := d.scalar(v); ok {
 				s.after = []reference{{text, placeOf(v)}}
 				return
@@ -90,24 +90,23 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 	}
 }
 
-// demand reads a share of each resource; one that is not given is 0.
+// demand reads the demand of a task: a share of each resource. A missing resource is 0.
 func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
 	d.mapping(n, what, []field{{"cpu", into(&m.CPU, d.share)}, {"io", into(&m.IO, d.share)}, {"mem", into(&m.Memory, d.share)}})
 	return m
 }
 
-// args reads the args of a job. Only the job knows their keys.
-// Values are in the order of the file, because some jobs give it a meaning.
+// args reads the args of a real job into j. It does not check their names: the job does
+// that when it is built. j.Args keep the order of the file, because it matters to some jobs.
 func (d *decoder) args(j *ListedJob, n ast.Node) {
 	m, ok := d.resolve(n).(ast.MapNode)
-	// A list of args would lose which value belongs to which.
 	if !ok {
 		d.fail(n, "args", "keys and values are expected here")
 	}
-	j.Args = []Arg{}
+	j.Args = []Arg{} // not nil: readJob refuses args without a job, even an empty mapping
 	for it := entriesOf(m); d.err == nil && it.Next(); {
 		if it.Key().IsMergeKey() {
-			d.fail(it.Key(), "args", "<< is not for args, which are taken in their order")
+			d.fail(it.Key(), "args", "<< is not allowed in args: their order matters")
 			return
 		}
 		a := Arg{Name: d.name(it.Key(), "args"), Pos: placeOf(it.Key())}
@@ -116,13 +115,12 @@ func (d *decoder) args(j *ListedJob, n ast.Node) {
 				d.failAt(a.Pos, "args", "%s is given twice, first on line %d; for several values write %s: [a, b]", a.Name, before.Pos.Line, a.Name)
 			}
 		}
-		// All values stay text: only the job knows their types.
 		a.Values = d.values(it.Value(), a.Name)
 		j.Args = append(j.Args, a)
 	}
 }
 
-// values reads a single value or a list of them, which may not be empty.
+// values reads a single value or a list of single values. It refuses an empty list.
 func (d *decoder) values(n ast.Node, what string) (values []string) {
 	if text, ok := d.scalar(n); ok {
 		return []string{text}

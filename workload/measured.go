@@ -12,27 +12,27 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Measured is what mrlocal profile has measured: a machine, and the jobs of a file, each alone
-// on it. File.Predicted makes of it a file that can be simulated.
+// Measured holds the results of mrlocal profile: a machine, and jobs that ran alone on it.
+// File.Predicted uses it to simulate a file.
 type Measured struct {
 	Cores       int
-	MemoryBytes int64         // that one core copies in a second; 0: not known
-	DiskBytes   int64         // that are written in a second, synced; 0: not known
-	WarmUp      time.Duration // the first attempt on each slot of a run takes so much longer
-	Probe       Probe         // how fast the machine was while it was measured; zero: not known
+	MemoryBytes int64         // bytes that one core copies in memory in a second; 0: not known
+	DiskBytes   int64         // bytes that are written to disk and synced in a second; 0: not known
+	WarmUp      time.Duration // the additional time of the first attempt on each slot of a run
+	Probe       Probe         // the speed of the machine during the measurement; zero: not known
 
 	Jobs []ProfiledJob
 }
 
-// Probe is how long a fixed work of one thread took that has nothing to do with any job. A zero
-// time is not known.
+// Probe is the time of a fixed piece of work on one thread, which no job influences. A zero time
+// is not known.
 type Probe struct {
-	Alone time.Duration // on a core while the others do nothing
-	All   time.Duration // while all cores are at such work
+	Alone time.Duration // while the other cores are idle
+	All   time.Duration // while all cores do the same work
 }
 
-// Slower returns how many times as long the probe takes as it did at first, alone and on all
-// cores: 1 if one of the two times is not known.
+// Slower returns p divided by first, alone and on all cores: above 1 the machine is slower than
+// it was at first. A ratio is 1 if one of its two times is not known.
 func (p Probe) Slower(first Probe) (alone, all float64) {
 	ratio := func(now, first time.Duration) float64 {
 		if now <= 0 || first <= 0 {
@@ -43,9 +43,10 @@ func (p Probe) Slower(first Probe) (alone, all float64) {
 	return ratio(p.Alone, first.Alone), ratio(p.All, first.All)
 }
 
-// SlowerBeside returns how many times as long a task takes while k tasks are at work on a machine
-// of so many cores. The probe takes alone times as long on one core, and all times as long on all
-// cores at once. Between 1 and cores tasks the answer is on the line between these two.
+// SlowerBeside returns the factor by which a task takes longer on a machine that has become slower,
+// while k tasks run on it. alone and all are the results of Probe.Slower. The factor is alone for
+// one task, and all for at least as many tasks as cores. Between these two numbers of tasks it is on
+// a straight line. On a machine of one core it is always all.
 func SlowerBeside(k float64, cores int, alone, all float64) float64 {
 	if cores < 2 {
 		return all
@@ -53,8 +54,9 @@ func SlowerBeside(k float64, cores int, alone, all float64) float64 {
 	return alone + (all-alone)*min(1, max(0, k-1)/float64(cores-1))
 }
 
-// Slowed returns a copy of m for a slower machine. There the probe takes alone times as long on one
-// core, and all times as long on all cores at once.
+// Slowed returns a copy of m for a machine that has become slower. alone and all are the results
+// of Probe.Slower. All times are multiplied by SlowerBeside for one task. A slowdown beside k tasks
+// is multiplied by SlowerBeside for k tasks, divided by that for one. m does not change.
 func (m *Measured) Slowed(alone, all float64) *Measured {
 	slow := *m
 	one := SlowerBeside(1, m.Cores, alone, all)
@@ -89,14 +91,14 @@ func (m *Measured) Slowed(alone, all float64) *Measured {
 	return &slow
 }
 
-// ProfiledJob is what was measured of one job of the file.
+// ProfiledJob holds what was measured of one job of the file, which may be a chain.
 type ProfiledJob struct {
 	Name   string
-	Runs   string // what ran, as Signature gives it
+	Runs   string // ListedJob.Signature of the job
 	Stages []Stage
 }
 
-// Stage is one job of a chain.
+// Stage holds what was measured of one job of a chain.
 type Stage struct {
 	Size
 	Start       time.Duration // from the submission of the chain until this job may start its first attempt
@@ -104,52 +106,57 @@ type Stage struct {
 	Map, Reduce TaskTimes
 }
 
-// Size says how much work a stage is.
+// Size is the amount of work of a stage.
 type Size struct {
 	Maps, Reduces int
-	InputBytes    int64 // of all maps
+	InputBytes    int64 // of all maps together
 }
 
-// Division is what was measured while each map had so many bytes of input. Times are not in
-// proportion to them. A kvbuffer takes a whole block over, or copies its records. A combiner
-// finds more equal keys in a larger block, and leaves other work to the reduces.
+// Division holds what was measured while each map had MapBytes bytes of input. The times are not
+// in proportion to these bytes. A kvbuffer takes over a whole block, or copies its records. A
+// combiner finds more equal keys in a larger block, which also changes the work of the reduces.
 type Division struct {
 	MapBytes     int64
-	Map          time.Duration // of a map that is alone on the machine
-	OutputRatio  ppm.Share     // bytes that the reduces copy, by bytes of input
-	ReducePerMiB time.Duration // more than TaskTimes.Fixed, of a reduce that is alone, for each MiB that it copies
+	Map          time.Duration // the time of a map that is alone on the machine
+	OutputRatio  ppm.Share     // bytes that the reduces copy, divided by bytes of input
+	ReducePerMiB time.Duration // the time of a reduce that is alone, less TaskTimes.Fixed, for each MiB that it copies
 
-	// What follows is written for readers; nothing of it is simulated.
-	CombineRatio ppm.Share    // records that combiners return, by those that they get; 0: there is none
-	WrittenRatio ppm.Share    // bytes that reduces write, by bytes that they copy; of maps, by their input, if there are no reduces
+	// The simulator does not use the fields below. Users read them in the file.
+	CombineRatio ppm.Share    // records that combiners return, divided by records that they get; 0: no combiner
+	WrittenRatio ppm.Share    // bytes that reduces write, divided by bytes that they copy; in a map-only job, of maps and their input
 	MapPhases    []PhaseTimes // of maps that are alone on the machine
-	ReducePhases []PhaseTimes // of reduces that are alone; copying is without waiting for maps
+	ReducePhases []PhaseTimes // of reduces that are alone; copying does not include waiting for maps
 }
 
-// TaskTimes is what tasks of one kind have in common however the input is divided.
+// TaskTimes holds what tasks of one kind have in common for every division of the input.
 type TaskTimes struct {
-	Fixed  time.Duration // of a reduce that copies nothing; of a map without input
-	Spread []ppm.Share   // measured times by those of the middle: evenly spaced quantiles, the least first
+	Fixed time.Duration // the time of a reduce that copies nothing, or of a map without input
+	// Spread has evenly spaced quantiles of the measured times, each divided by the middle
+	// time. The least comes first.
+	Spread []ppm.Share
 	Use
 }
 
-// PhaseTimes are the times that tasks spend in a phase: evenly spaced quantiles, the least first.
+// PhaseTimes holds evenly spaced quantiles of the times that tasks spend in a phase, the least
+// first.
 type PhaseTimes struct {
 	Phase string
 	Times []time.Duration
 }
 
-// Use is what a task takes of the machine.
+// Use is the load that a task puts on the machine.
 type Use struct {
-	CPU      ppm.Share   // cores that the task uses
-	Slowdown []ppm.Share // while 1, 2, ... tasks run on the machine, beyond sharing a core; by its time alone
+	CPU ppm.Share // cores that the task uses
+	// Slowdown[n-1] is the slowdown of the task while n tasks run on the machine: its time
+	// divided by its time alone, without the effect of sharing a core.
+	Slowdown []ppm.Share
 }
 
-// mostSlowdowns bounds the tasks at a time for which a slowdown is given. A machine with more
-// of them is as slow for each as its last entry and its share of the cores say.
+// mostSlowdowns bounds the entries of Use.Slowdown and of TaskTimes.Spread. With more tasks at a
+// time than entries of Slowdown, the last entry applies.
 const mostSlowdowns = 1024
 
-// At returns a time at each quantile of the spread.
+// At returns the times of tasks whose middle time is the given one: the spread multiplied by it.
 func (t *TaskTimes) At(middle time.Duration) Times {
 	all := make([]time.Duration, max(1, len(t.Spread)))
 	for i := range all {
@@ -162,9 +169,10 @@ func (t *TaskTimes) At(middle time.Duration) Times {
 	return Times{law: quantiles, list: all}
 }
 
-// Divide returns the stage as it is with so many bytes of input for each map: on the line
-// between two divisions that were measured. Beyond the last one a map takes as long for each
-// byte. Below the first one its time goes down to Map.Fixed.
+// Divide returns the division of the stage with mapBytes bytes of input for each map. Between
+// two measured divisions its fields are on a straight line. Beyond the last one the time of a
+// map is in proportion to its bytes. Below the first one the time of a map is on the line down
+// to Map.Fixed at 0 bytes. Fields that are not simulated may be empty.
 func (s *Stage) Divide(mapBytes int64) Division {
 	first, last := s.Divided[0], s.Divided[len(s.Divided)-1]
 	between := func(low, high int64, share float64) int64 { return low + int64(share*float64(high-low)) }
@@ -188,8 +196,8 @@ func (s *Stage) Divide(mapBytes int64) Division {
 	}
 }
 
-// Signature returns what a job runs, apart from where it reads and writes and how it is
-// divided: two jobs of one signature take the same time for the same bytes.
+// Signature returns the real job and its args, without the args that say where the job reads and
+// writes and how it is divided. Two jobs of one signature take the same time for the same bytes.
 func (j *ListedJob) Signature() string {
 	var b strings.Builder
 	b.WriteString(j.Job)
@@ -203,8 +211,8 @@ func (j *ListedJob) Signature() string {
 	return b.String()
 }
 
-// Of returns what was measured of a job: of the same name and signature, or else of the same
-// signature. It returns nil if nothing like it was measured.
+// Of returns the measured job for j: one of the same name and signature, or else the first one
+// of the same signature. It returns nil if there is none. The result belongs to m.
 func (m *Measured) Of(j *ListedJob) *ProfiledJob {
 	runs := j.Signature()
 	var like *ProfiledJob
@@ -220,10 +228,13 @@ func (m *Measured) Of(j *ListedJob) *ProfiledJob {
 	return like
 }
 
-// Predicted returns the file with the times that m has for its jobs, to be simulated under the
-// cost measured. A chain becomes as many jobs as it has stages, which follow one another; those
-// after the first stand at the end. sizes returns the size of a stage, and whether it is known;
-// otherwise it is that of m. The jobs of f that were not measured are an error.
+// Predicted returns a copy of f in which jobs have the times that m measured, for --cost
+// measured. A chain becomes one job for each stage, and each waits for the one before. The first
+// stage keeps the index of the chain, and the others come after all jobs of f.
+//
+// sizes returns the size of a stage of a job, counted from 0, and whether it is known. If it is
+// not, Predicted takes the size from m. Predicted fails with errs.BadInput if m has nothing like a
+// job of f. The result shares lists with f, but not Jobs.
 func (f *File) Predicted(m *Measured, sizes func(job string, stage int) (Size, bool)) (*File, error) {
 	p := *f
 	p.Jobs = slices.Clone(f.Jobs)
@@ -247,13 +258,13 @@ func (f *File) Predicted(m *Measured, sizes func(job string, stage int) (Size, b
 				p.Jobs[i] = j
 				continue
 			}
-			// The name is that of a real chain.
+			// A real run gives the jobs of a chain the same names.
 			j.Name, j.After = fmt.Sprintf("%s.%d", f.Jobs[i].Name, n+1), []int{last[i]}
 			last[i] = len(p.Jobs)
 			p.Jobs = append(p.Jobs, j)
 		}
 	}
-	// What waits for a job waits for all its stages.
+	// A job that waits for a chain waits for its last stage.
 	for i := range f.Jobs {
 		after := slices.Clone(p.Jobs[i].After)
 		for n := range after {
@@ -264,7 +275,7 @@ func (f *File) Predicted(m *Measured, sizes func(job string, stage int) (Size, b
 	return &p, nil
 }
 
-// predict gives a job the tasks of a stage and their times.
+// predict sets the number of tasks of a job, their times and their bytes to those of the stage.
 func (s *Stage) predict(j *ListedJob) {
 	j.Maps, j.Reduces = s.Maps, s.Reduces
 	j.MapInputBytes = s.InputBytes / int64(max(1, s.Maps))
@@ -300,8 +311,7 @@ func (d *decoder) measured(n ast.Node, key string) {
 	d.must(n, key, m.Cores > 0, "cores")
 }
 
-// measuredJob reads a job of the section measured: its name, its signature, and a stage for each
-// job of the chain.
+// measuredJob reads an item of jobs in the section measured.
 func (d *decoder) measuredJob(n ast.Node) (j ProfiledJob) {
 	d.mapping(n, "job of measured", []field{
 		{"name", into(&j.Name, d.name)},
@@ -313,8 +323,8 @@ func (d *decoder) measuredJob(n ast.Node) (j ProfiledJob) {
 	return j
 }
 
-// stage reads what was measured of one job of a chain. Divisions must come in ascending order,
-// because Divide looks for neighbours.
+// stage reads an item of stages. Its divisions must come in ascending order of map_bytes, because
+// Divide looks for neighbours.
 func (d *decoder) stage(n ast.Node) (s Stage) {
 	d.mapping(n, "stage", []field{
 		{"maps", into(&s.Maps, positive(d, d.count))},
@@ -335,8 +345,7 @@ func (d *decoder) stage(n ast.Node) (s Stage) {
 	return s
 }
 
-// division reads the figures for one size of a map's input. Only map_bytes is required: a
-// map-only job has no reduces.
+// division reads an item of divided. Only map_bytes is required.
 func (d *decoder) division(n ast.Node) (v Division) {
 	d.mapping(n, "divided", []field{
 		{"map_bytes", into(&v.MapBytes, positive(d, d.bytes))},
@@ -352,7 +361,8 @@ func (d *decoder) division(n ast.Node) (v Division) {
 	return v
 }
 
-// phaseTimes reads lists of times by phase.
+// phaseTimes returns a setter for a mapping from phases to lists of times, which it appends to to
+// in the order of the file.
 func (d *decoder) phaseTimes(to *[]PhaseTimes, phases ...string) setter {
 	var fields []field
 	for _, name := range phases {
@@ -365,8 +375,8 @@ func (d *decoder) phaseTimes(to *[]PhaseTimes, phases ...string) setter {
 	return func(v ast.Node, key string) { d.mapping(v, key, fields) }
 }
 
-// taskTimes reads what tasks of a kind have in common. Spreads are quantiles, so they must not
-// fall; a slowdown below 1 would make tasks faster beside others.
+// taskTimes returns a setter for the values of tasks of one kind. A spread has quantiles, so it
+// must be ascending. It refuses a slowdown below 1.
 func (d *decoder) taskTimes(to *TaskTimes) setter {
 	return func(v ast.Node, key string) {
 		d.mapping(v, key, []field{
@@ -384,7 +394,7 @@ func (d *decoder) taskTimes(to *TaskTimes) setter {
 	}
 }
 
-// shares reads a list of shares, of which there are at most mostSlowdowns.
+// shares reads a list of at most mostSlowdowns shares.
 func (d *decoder) shares(n ast.Node, key string) (all []ppm.Share) {
 	d.list(n, key, func(item ast.Node) { all = append(all, d.share(item, key)) })
 	if d.err == nil && len(all) > mostSlowdowns {
@@ -393,7 +403,8 @@ func (d *decoder) shares(n ast.Node, key string) (all []ppm.Share) {
 	return all
 }
 
-// Text returns the section as a workload file has it.
+// Text returns the section measured of a workload file. Parse reads the same values from it,
+// except that MemoryBytes and DiskBytes are rounded down to whole MB.
 func (m *Measured) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "measured:\n  cores: %d\n", m.Cores)
@@ -433,7 +444,7 @@ func (m *Measured) Text() string {
 	return b.String()
 }
 
-// text returns the division in a few lines.
+// text returns the division as an item of divided, on several lines.
 func (d *Division) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "{map_bytes: %d, map: %v, output_ratio: %v, reduce_per_mib: %v,\n              ", d.MapBytes, d.Map, d.OutputRatio, d.ReducePerMiB)
@@ -453,6 +464,7 @@ func (d *Division) text() string {
 	return b.String()
 }
 
+// phasesText returns a mapping from phases to lists of times.
 func phasesText(all []PhaseTimes) string {
 	words := make([]string, len(all))
 	for i, p := range all {
@@ -461,10 +473,12 @@ func phasesText(all []PhaseTimes) string {
 	return "{" + strings.Join(words, ", ") + "}"
 }
 
+// text returns the values as a mapping on one line.
 func (t *TaskTimes) text() string {
 	return fmt.Sprintf("{fixed: %v, spread: %s, cpu: %v, slowdown: %s}", t.Fixed, listText(t.Spread), t.CPU, listText(t.Slowdown))
 }
 
+// listText returns a list on one line.
 func listText[T fmt.Stringer](all []T) string {
 	words := make([]string, len(all))
 	for i, one := range all {
@@ -473,5 +487,6 @@ func listText[T fmt.Stringer](all []T) string {
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// quoted returns a string in YAML's single quotes, in which only they have a meaning.
+// quoted returns a string in single quotes for YAML. Inside of them only a single quote has a
+// meaning, and doubling it takes the meaning away.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -34,7 +34,7 @@ func measured() *workload.Measured {
 	}}
 }
 
-// TestMeasuredIsReadAsWritten: the section that profile writes means what it was made of.
+// TestMeasuredIsReadAsWritten checks that reading the section of Text gives the same values.
 func TestMeasuredIsReadAsWritten(t *testing.T) {
 	f, err := workload.Read("w", strings.NewReader(measuredFile+measured().Text()))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestMeasuredIsReadAsWritten(t *testing.T) {
 	}
 }
 
-// TestDivideStaysOnTheLine: between two divisions, and outside of all.
+// TestDivideStaysOnTheLine checks Divide between two divisions, and outside of all.
 func TestDivideStaysOnTheLine(t *testing.T) {
 	s := &measured().Jobs[0].Stages[0]
 	for mib, want := range map[int64]time.Duration{2: 5 * time.Millisecond, 4: 9 * time.Millisecond, 6: 10 * time.Millisecond, 8: 11 * time.Millisecond, 16: 22 * time.Millisecond} {
@@ -58,9 +58,9 @@ func TestDivideStaysOnTheLine(t *testing.T) {
 	}
 }
 
-// TestASlowMachine: where the probe takes half as long again alone, so do all times; where it takes
-// three times as long on all cores, tasks that are not alone take twice as long beyond that.
-// What was measured does not change.
+// TestASlowMachine has a probe that takes 1.5 times as long alone and 3 times as long on all cores.
+// Then all times are 1.5 times as long, and slowdowns on all cores are doubled. The original
+// Measured does not change.
 func TestASlowMachine(t *testing.T) {
 	times := func(m *workload.Measured) []time.Duration {
 		s := &m.Jobs[0].Stages[0]
@@ -90,7 +90,7 @@ func TestASlowMachine(t *testing.T) {
 	}
 }
 
-// TestBetweenOneTaskAndAllCores: on four cores, of which one is as fast as it was.
+// TestBetweenOneTaskAndAllCores has four cores, and a probe that is only slower on all of them.
 func TestBetweenOneTaskAndAllCores(t *testing.T) {
 	for k, want := range map[float64]float64{1: 1, 2.5: 1.5, 4: 2, 8: 2} {
 		if got := workload.SlowerBeside(k, 4, 1, 2); got != want {
@@ -108,8 +108,8 @@ func TestBetweenOneTaskAndAllCores(t *testing.T) {
 	}
 }
 
-// TestPredictedFollowsTheChain: grep is two jobs, and what waits for it waits for both. A job
-// that was not measured takes the times of one that runs the same.
+// TestPredictedFollowsTheChain predicts grep, which is a chain of two jobs. A job that waits for grep
+// waits for both. A job that was not measured gets the times of a job of the same signature.
 func TestPredictedFollowsTheChain(t *testing.T) {
 	f, err := workload.Read("w", strings.NewReader(measuredFile))
 	if err != nil {
@@ -136,8 +136,8 @@ func TestPredictedFollowsTheChain(t *testing.T) {
 	if count.Maps != 8 || count.Reduces != 4 || count.MapInputBytes != 6<<20 || count.Submit != 5*time.Millisecond {
 		t.Errorf("%d maps, %d reduces, %d bytes a map, from %v", count.Maps, count.Reduces, count.MapInputBytes, count.Submit)
 	}
-	// Maps of 6 MiB lie between two that were measured: 10 ms, from half to twice of it. A reduce
-	// copies 9 MiB: 1 ms and 1.5 ms for each.
+	// Maps of 6 MiB are between two measured divisions: 10 ms, with a spread from half to twice that. A
+	// reduce copies 9 MiB: 1 ms, and 1.5 ms for each MiB.
 	for task := range 1000 {
 		for d, middle := range map[time.Duration]time.Duration{
 			count.MapTime.At(1, 1, false, task): 10 * time.Millisecond, count.ReduceTime.At(1, 1, true, task): 14500 * time.Microsecond,

@@ -14,39 +14,40 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// places holds what File does not keep of the text: names that are looked up once all
-// is read, defaults, and places for messages.
+// places holds the parts of the text that decoder.check needs and File does not keep:
+// names that are not yet looked up, defaults, and places for messages.
 type places struct {
-	hasPools bool // the section is there
-	// From the section defaults. check gives them to jobs without a time of their own.
+	hasPools bool // the file has the section pools
+	// mapTime and reduceTime come from the section defaults. decoder.check gives them to the
+	// jobs without a time of their own.
 	mapTime    Times
 	reduceTime Times
-	// These lists run parallel to the lists of the File.
+	// Item i of each list below belongs to item i of the list of that name in File.
 	poolAt, userAt []Pos
 	slowAt         []Pos
 	capacityAt     []Pos
-	faults         []reference // a task, or only the place of a tracker
+	faults         []reference // the task of a fault; for a fault of a tracker only the place
 	jobs           []jobPlaces
 }
 
-// reference is a name of something else in the file, and its place.
-// It is resolved by check, because the other thing may stand further down.
+// reference is the name of a job or task elsewhere in the file, and the place of that name.
+// decoder.check looks it up after all sections, because a job may stand further down.
 type reference struct {
 	name string
 	at   Pos
 }
 
-// jobPlaces holds the places of a job's values, and the names in its after.
+// jobPlaces holds the places of a job's values, and the names in its key after.
 type jobPlaces struct {
 	name, pool, user, deadline, reduces, args Pos
 	after                                     []reference
 }
 
-// workload reads the top level of a file. items are the parts of its jobs, if split has
-// found any; then body has no jobs of its own.
+// workload reads the top level of a file. items are the parts of its jobs. If there are
+// any, the value of jobs in body is empty. If items is nil, body has the jobs.
 func (d *decoder) workload(body ast.Node, items []part) {
 	if d.err == nil && body == nil {
-		d.failAt(Pos{1, 1}, "", "empty: a workload has at least jobs")
+		d.failAt(Pos{1, 1}, "", "empty; a workload needs at least jobs")
 	}
 	if d.err != nil {
 		return
@@ -69,7 +70,7 @@ func (d *decoder) workload(body ast.Node, items []part) {
 			if items == nil {
 				d.list(v, key, d.readJob)
 			}
-			// A part is parsed, read and dropped before the next one, which bounds the memory.
+			// The tree of a part is garbage before the next part is parsed, which bounds the memory.
 			for _, p := range items {
 				if list := d.parse(p); d.err == nil && list != nil {
 					d.from = len(d.file.Jobs)
@@ -85,9 +86,9 @@ func (d *decoder) workload(body ast.Node, items []part) {
 	}
 }
 
-// cluster reads cluster. Each number must be above 0, and the product of trackers and
-// slots at most mostSlots.
-// A number that is not given stays 0, and flags or defaults apply.
+// cluster reads the section cluster. Each number must be above 0, and the slots of all
+// trackers together at most mostSlots. A number that is not given stays 0. Then flags or
+// defaults apply.
 func (d *decoder) cluster(n ast.Node, key string) {
 	f := d.file
 	c := &f.Cluster
@@ -105,13 +106,14 @@ func (d *decoder) cluster(n ast.Node, key string) {
 		{"kvbuffer", d.buffer},
 		{"shuffle", d.shuffle},
 	})
-	// Each number fits, but their product decides how much memory a Ledger takes.
+	// The memory of a Ledger grows with the product of these numbers.
 	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > mostSlots {
 		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
 	}
 }
 
-// buffer reads kvbuffer, which has a start. Growth needs to know the memory of a map.
+// buffer reads kvbuffer of the section cluster. start is required. growth needs memory,
+// because it takes its room from there.
 func (d *decoder) buffer(n ast.Node, key string) {
 	b := &d.file.Cluster.Buffer
 	bytes := positive(d, d.bytes)
@@ -124,10 +126,11 @@ func (d *decoder) buffer(n ast.Node, key string) {
 		{"merge_factor", into(&b.MergeFactor, d.factor)},
 	})
 	d.must(n, key, b.StartBytes > 0, "start")
-	d.must(n, key, !b.Growth || b.MemoryBytes > 0, "memory, by which it may grow")
+	d.must(n, key, !b.Growth || b.MemoryBytes > 0, "memory, which growth needs")
 }
 
-// shuffle reads shuffle. A number of copiers says something only with the rate of one.
+// shuffle reads shuffle of the section cluster. It refuses copiers without copy_rate and the
+// reverse: the simulator needs their product.
 func (d *decoder) shuffle(n ast.Node, key string) {
 	s := &d.file.Cluster.Shuffle
 	count, bytes := positive(d, d.count), positive(d, d.bytes)
@@ -139,11 +142,13 @@ func (d *decoder) shuffle(n ast.Node, key string) {
 		{"segments", into(&s.Segments, count)},
 		{"merge_factor", into(&s.MergeFactor, d.factor)},
 	})
-	d.must(n, key, (s.Copiers > 0) == (s.CopyBytes > 0), "copiers with copy_rate")
+	if d.err == nil && (s.Copiers > 0) != (s.CopyBytes > 0) {
+		d.fail(d.resolve(n), key, "give both copiers and copy_rate, or neither")
+	}
 	d.must(n, key, s.MemoryBytes > 0 || s.MergePercent == 0 && s.Segments == 0 && s.MergeFactor == 0, "memory")
 }
 
-// part reads a share above 0 and up to 1, the whole.
+// part reads a share above 0 and at most 1.
 func (d *decoder) part(n ast.Node, key string) ppm.Share {
 	p := positive(d, d.share)(n, key)
 	if p > ppm.One {
@@ -152,16 +157,17 @@ func (d *decoder) part(n ast.Node, key string) ppm.Share {
 	return p
 }
 
-// factor reads how many runs a merge takes.
+// factor reads merge_factor: how many sorted runs one merge reads, at least 2.
 func (d *decoder) factor(n ast.Node, key string) int {
 	f := d.count(n, key)
 	if d.err == nil && f < 2 {
-		d.fail(n, key, "%d; a merge takes at least 2", f)
+		d.fail(n, key, "%d is too few; a merge reads at least 2 runs", f)
 	}
 	return f
 }
 
-// slotWeights reads slot_weights, which has both kinds: a weight is relative to the other.
+// slotWeights reads slot_weights of the section cluster. It must have both kinds, because a
+// weight means something only beside the other.
 func (d *decoder) slotWeights(n ast.Node, key string) {
 	c := &d.file.Cluster
 	weight := func(v ast.Node, key string) int {
@@ -177,8 +183,8 @@ func (d *decoder) slotWeights(n ast.Node, key string) {
 	}
 }
 
-// defaults reads defaults. Its times are kept until check gives them to the jobs, because
-// jobs may come before defaults in the file.
+// defaults reads the section defaults. It keeps the times in d.places until check gives
+// them to the jobs, because jobs may come before defaults in the file.
 func (d *decoder) defaults(n ast.Node, key string) {
 	d.mapping(n, key, []field{
 		{"slowstart", func(v ast.Node, key string) {
@@ -193,7 +199,8 @@ func (d *decoder) defaults(n ast.Node, key string) {
 	})
 }
 
-// locality reads locality: the synthetic placement of inputs.
+// locality reads the section locality, which describes a placement of input: the replicas
+// of each block, and the trackers of each group.
 func (d *decoder) locality(n ast.Node, key string) {
 	d.mapping(n, key, []field{{"replicas", into(&d.file.Replicas, d.count)}, {"group_trackers", into(&d.file.GroupTrackers, d.count)}})
 }
@@ -209,22 +216,20 @@ func (d *decoder) user(n ast.Node) {
 	d.file.Users, d.places.userAt = append(d.file.Users, u), append(d.places.userAt, place)
 }
 
-// must reports that a key is missing, unless it is given.
-// It does nothing after an error, because the key may be missing for that reason.
+// must fails with the message that key is missing, unless given is true. what names the
+// mapping n. After an error must does nothing, because that error may be why given is false.
 func (d *decoder) must(n ast.Node, what string, given bool, key string) {
 	if d.err == nil && !given {
 		d.fail(d.resolve(n), what, "no %s", key)
 	}
 }
 
-// leastTimeout stands for a preemption timeout of 0s in the file. In a slots.Pool, 0
-// means never, so "at once" is the shortest time there is.
-// The unit is the nanosecond of time.Duration.
+// leastTimeout, one nanosecond, stands for a preemption timeout of 0s in the file: preempt
+// at once. In a slots.Pool a timeout of 0 means never.
 const leastTimeout = 1
 
-// pool reads an item of pools. A minimum above the maximum of the same kind is refused at
-// the place of the maximum.
-// A maximum that is not given is 0, which means no limit.
+// pool reads an item of pools. It refuses a minimum above the maximum of the same kind, at
+// the place of the maximum. A missing maximum stays 0, which means no limit.
 func (d *decoder) pool(n ast.Node) {
 	p := slots.Pool{Weight: ppm.One}
 	var place, maxMaps, maxReduces Pos
@@ -251,8 +256,7 @@ func (d *decoder) pool(n ast.Node) {
 	d.file.Pools, d.places.poolAt = append(d.file.Pools, p), append(d.places.poolAt, place)
 }
 
-// slow reads an item of slow. It keeps the place of the tracker for check.
-// The factor is a speed: 0.5 makes tasks take twice as long.
+// slow reads an item of slow. The factor is a speed: with 0.5 tasks take twice as long.
 func (d *decoder) slow(n ast.Node) {
 	s, place := setup.Slow{}, Pos{}
 	d.mapping(n, "slow", []field{
@@ -264,7 +268,7 @@ func (d *decoder) slow(n ast.Node) {
 	d.file.Slow, d.places.slowAt = append(d.file.Slow, s), append(d.places.slowAt, place)
 }
 
-// capacity reads an item of capacities. A resource that is not given is the whole.
+// capacity reads an item of capacities. The tracker has the whole of a missing resource.
 func (d *decoder) capacity(n ast.Node) {
 	c, place := demand.Capacity{Vector: demand.Whole()}, Pos{}
 	share := positive(d, d.share)
@@ -278,10 +282,13 @@ func (d *decoder) capacity(n ast.Node) {
 	d.file.Capacities, d.places.capacityAt = append(d.file.Capacities, c), append(d.places.capacityAt, place)
 }
 
-// fault reads an item of faults, which has one of three forms: the loss of a tracker, the
-// loss of a map's output, and the failure of a task. check looks up the task's name.
-// f.Lost belongs to the first two forms, f.Fail to the third, and only the third has no
-// time.
+// fault reads an item of faults, which has one of three forms:
+//
+//	{at: 50s, tracker: 3, lost: true}      a tracker is lost
+//	{at: 50s, task: J01/m/7, lost: true}   the output of a map is lost
+//	{task: J01/m/7, fail: 2}               the first 2 attempts of a task fail
+//
+// checkFault looks up the name of the task later.
 func (d *decoder) fault(n ast.Node) {
 	// A negative number stands for no tracker, because tracker 0 exists.
 	f := setup.Fault{Tracker: -1}
@@ -304,12 +311,12 @@ func (d *decoder) fault(n ast.Node) {
 	case tracker.Line+of.Line == 0:
 		d.must(n, "fault", false, "tracker and no task")
 	case tracker.Line > 0 && of.Line > 0:
-		d.failAt(of, "fault", "of a tracker or of a task, not of both")
-	// It needs exactly one of lost and fail, and a tracker cannot fail.
+		d.failAt(of, "fault", "has tracker and task; give only one of them")
+	// A fault has exactly one of lost and fail. fail is for tasks only.
 	case f.Lost == (f.Fail > 0) || tracker.Line > 0 && f.Fail > 0:
 		d.fail(d.resolve(n), "fault", "is one of {at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2} and {at: 50s, task: J01/m/7, lost: true}")
 	case f.Lost && when.Line == 0:
-		d.must(n, "fault", false, "at: when it is lost")
+		d.must(n, "fault", false, "at, the time of the loss")
 	case !f.Lost && when.Line > 0:
 		d.failAt(when, "at", "a task fails at the end of its time, so it has no at")
 	}
@@ -319,16 +326,14 @@ func (d *decoder) fault(n ast.Node) {
 
 // times reads one of 20s, {uniform: [25s, 35s]}, {lognormal: [20s, 0.3]} and
 // {list: [20s, 30s]}.
-// The result is not Given after an error.
 func (d *decoder) times(n ast.Node, what string) (t Times) {
 	// A single value is a constant time.
 	if _, ok := d.scalar(n); ok || d.err != nil {
 		return Constant(d.time(n, what))
 	}
 	law := func(v ast.Node, key string) {
-		// Two laws in one mapping contradict each other.
-		if t.Given() {
-			d.fail(v, what, "is one of a time, uniform, lognormal and list")
+		if t.Given() { // the mapping has a law already
+			d.fail(v, what, "give only one of a time, uniform, lognormal and list")
 		}
 		var items []ast.Node
 		d.list(v, key, func(item ast.Node) { items = append(items, item) })
@@ -361,9 +366,10 @@ func (d *decoder) times(n ast.Node, what string) (t Times) {
 	return t
 }
 
-// ParseFault reads one fault as an item of faults has it, with its braces or without:
-// "at: 50s, tracker: 3, lost: true". It is for a run of one job of that name, on so many
-// trackers; 0 trackers: any. An error is of kind errs.BadOptions; object names the option.
+// ParseFault reads one fault, written as an item of faults with or without its braces:
+// "at: 50s, tracker: 3, lost: true". The run has one job of the given name and the given
+// number of trackers; 0: any tracker is accepted. An error is of kind errs.BadOptions, and
+// object names the option in it.
 func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
 	d := &decoder{file: &File{Name: object}, anchors: map[string]ast.Node{}, steps: mostSteps}
 	inner := strings.TrimSpace(text)
@@ -384,7 +390,7 @@ func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
 	if d.err == nil {
 		return d.file.Faults[0], nil
 	}
-	// The place in so short a text says nothing.
+	// The message quotes the whole text, so it needs no line and column.
 	cause := d.err
 	if e := (*errs.Error)(nil); errors.As(d.err, &e) {
 		cause = e.Cause

@@ -29,7 +29,7 @@ func TestAListGoesByTaskAndBeginsAnew(t *testing.T) {
 	}
 }
 
-// What was drawn once is drawn for ever, on every processor: a golden list.
+// Draws are the same in every version and on every processor. So the test has a golden list.
 func TestDrawsAreTheSameEverywhere(t *testing.T) {
 	u := Times{law: uniform, a: 25 * time.Second, b: 35 * time.Second}
 	l := Times{law: lognormal, a: 20 * time.Second, sigma: 0.3}

@@ -26,18 +26,18 @@ const (
 	mostTasks = 1_000_000_000
 )
 
-// A parse function returns a problem instead of an error, because its caller adds the
-// place in the file. "" means that there is no problem.
+// The parse functions below return a problem instead of an error, because their caller adds
+// the place in the file. An empty problem means success.
 
-// parseCount reads a whole number of at most mostCount.
-// ParseUint accepts no sign, so -0 needs the check in front.
+// parseCount reads a whole number from 0 to mostCount.
+// The check for a sign comes first, so that -3 is called negative and not "no whole number".
 func parseCount(text string) (n int, problem string) {
 	if strings.HasPrefix(text, "-") {
 		return 0, quote(text) + " is negative"
 	}
 	v, err := strconv.ParseUint(text, 10, 64)
 	switch {
-	// Digits alone with an error mean that the number has more than 64 bits.
+	// An error about a text of digits alone means that the number has more than 64 bits.
 	case err != nil && strings.Trim(text, "0123456789") != "":
 		return 0, quote(text) + " is not a whole number"
 	case err != nil || v > mostCount:
@@ -47,7 +47,7 @@ func parseCount(text string) (n int, problem string) {
 }
 
 // parseTime reads a time with its unit, of at most mostTime.
-// A number without a unit gets a message of its own, because it is the common mistake.
+// A number without a unit is the most common mistake and has its own message.
 func parseTime(text string) (d time.Duration, problem string) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -71,6 +71,7 @@ func parseShare(text string) (p ppm.Share, problem string) {
 	p, err := ppm.Parse(text)
 	switch {
 	case err != nil:
+		// The error of ppm.Parse begins with the quoted text, which the message has already.
 		_, why, _ := strings.Cut(err.Error(), "\": ")
 		return 0, quote(text) + ": " + why
 	case p > 1_000_000*ppm.One:
@@ -79,7 +80,7 @@ func parseShare(text string) (p ppm.Share, problem string) {
 	return p, ""
 }
 
-// parseBytes reads sizes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
+// parseBytes reads a size in bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
 func parseBytes(text string) (n int64, problem string) {
 	if strings.HasPrefix(text, "-") {
 		return 0, quote(text) + " is negative"
@@ -90,8 +91,8 @@ func parseBytes(text string) (n int64, problem string) {
 	return n, problem
 }
 
-// parseSigma reads the sigma of a lognormal distribution, which is at most 5.
-// It is a number without a unit: the standard deviation of the logarithm.
+// parseSigma reads the sigma of a lognormal distribution: the standard deviation of the
+// logarithm of a time. It is a number without a unit, of at most 5.
 func parseSigma(text string) (sigma float64, problem string) {
 	const most = 5 * ppm.One // a task in a thousand takes e^15 times as long
 	p, problem := parseShare(text)
@@ -101,12 +102,12 @@ func parseSigma(text string) (sigma float64, problem string) {
 	return float64(p) / float64(ppm.One), problem
 }
 
-// Times gives the durations of a job's tasks. In the zero value none are given.
+// Times gives the durations of a job's tasks of one kind. The zero value gives none.
 type Times struct {
 	law   law
-	a, b  time.Duration // constant a; uniform a to b; lognormal of median a
-	sigma float64
-	list  []time.Duration
+	a, b  time.Duration   // constant: a; uniform: from a to b; lognormal: a is the median
+	sigma float64         // of lognormal
+	list  []time.Duration // of listed and quantiles; not empty
 }
 
 // law is the distribution that times are drawn from.
@@ -118,8 +119,8 @@ const (
 	constant
 	uniform
 	lognormal
-	listed
-	quantiles // list, evenly spaced from the least to the most
+	listed    // task i takes list[i], and the list repeats
+	quantiles // list has evenly spaced quantiles, from the least time to the longest
 )
 
 // Constant returns Times that are all d.
@@ -128,7 +129,8 @@ func Constant(d time.Duration) Times { return Times{law: constant, a: d} }
 // Given reports whether times are given.
 func (t Times) Given() bool { return t.law != absent }
 
-// Scaled returns the times with all durations times by.
+// Scaled returns a copy of t in which every duration is multiplied by by, a number of at
+// least 0. A duration stays at most 100,000 hours.
 func (t Times) Scaled(by float64) Times {
 	scale := func(d time.Duration) time.Duration { return time.Duration(min(float64(d)*by, float64(mostTime))) }
 	t.a, t.b, t.list = scale(t.a), scale(t.b), slices.Clone(t.list)
@@ -138,9 +140,10 @@ func (t Times) Scaled(by float64) Times {
 	return t
 }
 
-// At returns how long a task takes. It is a pure function: a drawn time is a hash of
-// the arguments, so it depends neither on other draws nor on the processor. A list is
-// indexed by task and repeats. Times that are not given are 0.
+// At returns how long a task takes. job is the index of the job, and task the index of the
+// task among those of its kind. At is a pure function: a drawn time is a hash of the
+// arguments. So it depends neither on other draws nor on the processor. The zero Times
+// return 0.
 func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 	switch t.law {
 	case uniform:
@@ -149,7 +152,7 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 		return t.a + time.Duration(span)
 	case lognormal:
 		u := stats.Unit(draw(seed, job, reduce, task))
-		// The median of the distribution is a, whatever sigma is.
+		// Half of all normal numbers are below 0, so the median is a for any sigma.
 		f := float64(t.a) * stats.Exp(float64(t.sigma*stats.Normal(u)))
 		if f >= float64(mostTime) {
 			return mostTime
@@ -161,7 +164,8 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 		if len(t.list) == 1 {
 			return t.list[0]
 		}
-		// Uniform between two quantiles that follow one another.
+		// The high word of the product selects a gap between two neighbouring quantiles. The
+		// low word is uniform inside that gap.
 		high, low := bits.Mul64(draw(seed, job, reduce, task), uint64(len(t.list)-1))
 		step, _ := bits.Mul64(low, uint64(t.list[high+1]-t.list[high]))
 		return t.list[high] + time.Duration(step)
@@ -169,7 +173,7 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 	return t.a
 }
 
-// draw returns 64 random bits for a task.
+// draw returns 64 pseudorandom bits for a task: the same bits in every run with that seed.
 func draw(seed uint64, job int, reduce bool, task int) uint64 {
 	kind := uint64(0)
 	if reduce {

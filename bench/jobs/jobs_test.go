@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,7 +37,7 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// paperJob is a job, its input, and the program for this job alone.
+// paperJob is a job of the papers, its input, and the straightforward program for it.
 type paperJob struct {
 	name     string
 	kind     datagen.Kind // of the input
@@ -48,8 +49,8 @@ type paperJob struct {
 	straight func(docs []doc, side []byte) []byte
 }
 
-// paperJobs lists the jobs. One that reads the result of another one comes behind it. The job
-// select keeps so many percent in its maps and reduces.
+// paperJobs returns the jobs. A job that reads the result of another one comes after it. The job
+// select keeps that many percent of the records in its maps and in its reduces.
 func paperJobs(keepMap, keepReduce float64) []paperJob {
 	return []paperJob{
 		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: invertedindex.New},
@@ -74,7 +75,7 @@ func paperJobs(keepMap, keepReduce float64) []paperJob {
 	}
 }
 
-// of makes the chain of a job with default options.
+// of returns the chain of a job with default options.
 func of[O any](build func(O) (jobs.Chain, error)) func() (jobs.Chain, error) {
 	return func() (jobs.Chain, error) {
 		var o O
@@ -170,7 +171,7 @@ func TestAJobGivesTheAnswerOfAProgramForItAlone(t *testing.T) {
 	}
 }
 
-// difference says where two results differ.
+// difference describes the first difference of two results.
 func difference(got, want []byte) string {
 	at := 0
 	for at < len(got) && at < len(want) && got[at] == want[at] {
@@ -201,7 +202,8 @@ func TestRandomTextHasItsFormAndDependsOnItsSeed(t *testing.T) {
 	}
 }
 
-// straightRandomText checks the form of the text, whose words no other program draws.
+// straightRandomText only checks the form of the text, because no other program can draw the same
+// words.
 func straightRandomText(out []byte) (records int, ok bool) {
 	ok = true
 	for line := range bytes.Lines(out) {
@@ -242,4 +244,21 @@ func straightTeraValidate(docs []doc, _ []byte) []byte {
 		}
 	}
 	return fmt.Appendf(nil, "records\t%d\nchecksum\t%x\n", counts[0]+counts[1], sums[0]+sums[1])
+}
+
+// A message about a wrong line has the byte offset of the line in its file, whatever the blocks.
+func TestWrongLinesAreNamedByTheirOffset(t *testing.T) {
+	for good, chain := range map[string]func() (jobs.Chain, error){"a\tb\n": adjacencylist.New, "a|b|c|d\t1\n": rankedinvertedindex.New, "a,b\n": selfjoin.New} {
+		c, err := chain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := []jobtest.File{{Path: "in", Data: []byte(good + good + good + "wrong\n")}}
+		for _, blockBytes := range []int{0, len(good)} {
+			_, err = jobtest.Run(c, files, jobtest.Cut{BlockBytes: blockBytes})
+			if want := fmt.Sprintf("in: line at byte %d: \"wrong\"", 3*len(good)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", c[0].Name, err, want)
+			}
+		}
+	}
 }

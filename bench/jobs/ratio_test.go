@@ -24,12 +24,12 @@ var (
 	judge = flag.Bool("judge", false, "fail if a job takes more than twice the time")
 )
 
-// bar is how many times the time of the straightforward program a job may take.
+// bar is the most time that a job may take, as a multiple of the time of the straightforward program.
 const bar = 2
 
-// TestRatios measures each job against the program written for it alone: both read files and
-// write one, in turn, in one process. The floors, the least times of all runs, are judged,
-// because noise only adds to a time. It compares the results as well.
+// TestRatios compares each job with the straightforward program for it. Both read files and write
+// one, in turn, in one process. It judges the least times of all runs, because noise only adds to a
+// time. It compares the results as well.
 func TestRatios(t *testing.T) {
 	if *size == "" {
 		t.Skip("-size BYTES measures")

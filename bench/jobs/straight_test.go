@@ -16,11 +16,11 @@ import (
 	"mrlocal/jobs/selection"
 )
 
-// This file has a straightforward program with two threads for each job of the papers, written
-// for that job alone: maps of Go, slices and sorts of the standard library, all in memory. It is
-// the reference of the answers and of the speed.
+// This file has a straightforward program for each job of the papers. A program is written for one
+// job only. It has two threads, and uses Go's maps and slices and the standard library's sorts, all
+// in memory. It is the reference for the answers and for the speed of the job.
 
-// doc is an input file that was read.
+// doc is the name and the text of an input file.
 type doc struct {
 	name string
 	data []byte
@@ -38,8 +38,7 @@ func read(paths []string) (docs []doc) {
 	return docs
 }
 
-// twice calls work for both halves of each document, the halves on two threads. Halves are cut
-// behind a newline.
+// twice calls work for both halves of each document, on two threads. Halves are cut after a newline.
 func twice(docs []doc, work func(thread int, d doc)) {
 	var both sync.WaitGroup
 	for thread := range 2 {
@@ -62,7 +61,7 @@ func twice(docs []doc, work func(thread int, d doc)) {
 	both.Wait()
 }
 
-// lines calls each for the lines that are not empty.
+// lines calls each for every line that is not empty.
 func lines(data []byte, each func(line []byte)) {
 	for len(data) > 0 {
 		n := bytes.IndexByte(data, '\n')
@@ -76,7 +75,7 @@ func lines(data []byte, each func(line []byte)) {
 	}
 }
 
-// words calls each for the words of a text.
+// words calls each for every word of a text.
 func words(data []byte, each func(word []byte)) {
 	blank := func(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 	for i := 0; i < len(data); {
@@ -93,7 +92,7 @@ func words(data []byte, each func(word []byte)) {
 	}
 }
 
-// add counts a key.
+// add adds n to the count of a key.
 func add(m map[string]*int, key []byte) {
 	if n := m[string(key)]; n != nil {
 		*n++
@@ -103,7 +102,7 @@ func add(m map[string]*int, key []byte) {
 	m[string(key)] = &one
 }
 
-// merged adds the counts of two maps.
+// merged returns the sums of the counts in two maps.
 func merged(ms [2]map[string]*int) map[string]*int {
 	for k, n := range ms[1] {
 		if old := ms[0][k]; old != nil {
@@ -361,7 +360,7 @@ func straightHistogramMovies(docs []doc, _ []byte) []byte {
 	return out
 }
 
-// point reads a point in millionths.
+// point reads the coordinates of a point, in millionths.
 func point(dst []int64, line []byte) []int64 {
 	words(line, func(w []byte) {
 		x, err := strconv.ParseFloat(string(w), 64)

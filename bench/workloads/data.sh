@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# data.sh table1 | omo | mix5 [SIZE] | two-pools [SIZE]: makes, in the current
-# directory, the input of the workload of that name, where it is not there yet.
-# SIZE is of each job's data for mix5 (default 40MiB), of wiki/ for two-pools
-# (default 64MiB). Needs mrlocal: the command of that name, or $MRLOCAL.
+# data.sh table1 | omo | mix5 [SIZE] | two-pools [SIZE] makes the missing input files of the workload
+# of that name, in the current directory. For mix5, SIZE is the size of each job's data (default
+# 40MiB). For two-pools it is the size of wiki/ (default 64MiB). It needs mrlocal: the command of that
+# name, or $MRLOCAL.
 set -euo pipefail
 
 mrlocal=${MRLOCAL:-mrlocal}
 
-# make KIND SIZE SEED PLACE
+# make KIND SIZE SEED PLACE generates data, unless PLACE exists.
 make() { [ -e "$4" ] || "$mrlocal" gen "$1" --size "$2" --seed "$3" "$4"; }
 
 case "${1-}" in

@@ -20,14 +20,14 @@ import (
 	"mrlocal/streaming/child"
 )
 
-// heard is what a command has written.
+// heard collects the output of a command.
 type heard struct {
 	out        bytes.Buffer
 	errorBytes int64
 	alive      int
 }
 
-// begin runs a script of the shell.
+// begin starts a command that runs a script of the shell.
 func begin(t *testing.T, ctx context.Context, script string) (*child.Process, *heard) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -87,7 +87,7 @@ func TestExitCodesAreThoseOfJava(t *testing.T) {
 	}
 }
 
-// Pieces that are longer than the buffer, and shorter ones between them, come in their order.
+// Writes that are longer than the buffer, and shorter ones between them, arrive in order.
 func TestPiecesOfAnyLengthAreWritten(t *testing.T) {
 	p, h := begin(t, t.Context(), "cat")
 	var want []byte
@@ -107,7 +107,7 @@ func TestPiecesOfAnyLengthAreWritten(t *testing.T) {
 	}
 }
 
-func TestACommandThatStopsReadingIsToldFromOneThatReadsAll(t *testing.T) {
+func TestACommandThatStopsReadingHasClosedItsInputEarly(t *testing.T) {
 	p, h := begin(t, t.Context(), "head -n 1; exec <&-; sleep 0.05")
 	data := bytes.Repeat([]byte("0123456789abcde\n"), 64<<10)
 	err := p.Write(data)
@@ -118,7 +118,7 @@ func TestACommandThatStopsReadingIsToldFromOneThatReadsAll(t *testing.T) {
 	if err != nil || exit.Code != 0 || !exit.ClosedEarly || h.out.String() != "0123456789abcde\n" {
 		t.Errorf("%+v, %v, %q", exit, err, h.out.String())
 	}
-	p, _ = begin(t, t.Context(), "exec <&-; sleep 0.05") // less than the buffer: nobody notices before the end
+	p, _ = begin(t, t.Context(), "exec <&-; sleep 0.05") // less than the buffer is written only at the end
 	if err := p.Write([]byte("a line\n")); err != nil {
 		t.Error(err)
 	}
@@ -152,7 +152,7 @@ func gone(t *testing.T, pid int) {
 			return
 		}
 		if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && bytes.Contains(state, []byte(") Z ")) {
-			return // its parent, the system, has not looked yet
+			return // it has ended, and its parent, the system, has not reaped it yet
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -203,7 +203,8 @@ func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
 	gone(t, pid)
 }
 
-// TestACommandEndsWithUs kills a process of its own that runs a command which never looks at its input.
+// TestACommandEndsWithUs starts a process that runs a command, which never reads its input, and kills
+// the process.
 func TestACommandEndsWithUs(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux notifies a command of the death of its parent")
@@ -279,8 +280,8 @@ func TestAProgramThatIsNotThereIsNamed(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftBehindHoldsNothingUp has commands that end while their background processes hold
-// all three pipes.
+// TestWhatIsLeftBehindHoldsNothingUp runs commands that end while their background processes still
+// hold all three pipes open.
 func TestWhatIsLeftBehindHoldsNothingUp(t *testing.T) {
 	for name, script := range map[string]string{"reads": "cat; sleep 60 & printf end", "reads nothing": "sleep 60 <&0 & printf end"} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// makePipe makes a pipe that no other child gets.
+// makePipe makes a pipe whose ends no other child inherits: ends[0] to read, ends[1] to write.
+// The lock keeps another goroutine from forking before both ends are marked.
 func makePipe(ends *[2]int) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -19,10 +20,12 @@ func makePipe(ends *[2]int) error {
 	return nil
 }
 
-// waitExit is not known here: the group is not killed after its leader has ended.
+// waitExit fails. The processes that a command leaves behind are therefore not killed here.
 func waitExit(int) error { return errors.ErrUnsupported }
 
+// hasExited reports false. Output therefore ends only when all its writers have closed it.
 func hasExited(int) bool { return false }
 
-// attributes are those of a new process. If mrlocal is killed, the command sees the end of its input.
+// attributes returns the attributes of a command: a process group of its own. If mrlocal is
+// killed, the command only sees the end of its input.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -7,9 +7,10 @@ import (
 	"errors"
 )
 
-// Process is a command that runs; there is none on this system.
+// Process is a running command. There is none on this system.
 type Process struct{}
 
+// errSystem is the error of all functions here.
 var errSystem = errors.New("commands as mappers and reducers need a Unix system")
 
 // Start fails.

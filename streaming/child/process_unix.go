@@ -13,30 +13,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a command that runs. One goroutine uses it, locked to its thread.
+// Process is a running command. One goroutine uses it, locked to its thread. The caller
+// ends it by Close or Abandon.
 type Process struct {
 	c       Config
 	ctx     context.Context
-	process *os.Process
-	unwatch func() bool
+	process *os.Process // nil: it was reaped
+	unwatch func() bool // keeps the end of ctx from a call of kill
 
-	// The ends of the pipes; -1: closed.
+	// Our ends of the three pipes, as file descriptors; -1: closed.
 	in, out, err int
 
-	pending []byte // to be written
-	written int    // of pending, so far
-	got     []byte // read, and not taken by Output
-	failed  error  // the first error of Output or of a pipe
-	broken  bool   // standard input was closed by the command
-	noise   []byte // for standard error; made when there is some
+	pending []byte // to be written to in
+	written int    // bytes of pending that were written
+	got     []byte // output that Config.Output has not taken
+	failed  error  // the first error of Config.Output, of a pipe or of ctx
+	broken  bool   // the command reads no more input
+	errBuf  []byte // for standard error; nil until there is some
 
 	group struct {
 		sync.Mutex
-		id int // of processes; 0: all are gone
+		id int // of the process group; 0: no signal may be sent to it any more
 	}
 }
 
-// Start runs the command. ctx bounds its life.
+// Start starts the command. When ctx ends, the process group of the command is killed, and
+// the methods return the cause of ctx.
 func Start(ctx context.Context, c Config) (*Process, error) {
 	p := &Process{c: c, ctx: ctx, in: -1, out: -1, err: -1}
 	theirs, err := p.pipes()
@@ -56,8 +58,8 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	return p, nil
 }
 
-// pipes makes the three pipes. Our ends never block; it returns the ends of the
-// command.
+// pipes makes the three pipes. Our ends never block. It returns the ends for the command,
+// which the caller closes, even if it fails.
 func (p *Process) pipes() ([]*os.File, error) {
 	var theirs []*os.File
 	for i, ours := range []*int{&p.in, &p.out, &p.err} {
@@ -66,7 +68,7 @@ func (p *Process) pipes() ([]*os.File, error) {
 			return theirs, fmt.Errorf("pipe: %w", err)
 		}
 		mine, other := ends[0], ends[1]
-		if i == 0 {
+		if i == 0 { // standard input goes the other way
 			mine, other = ends[1], ends[0]
 		}
 		*ours = mine
@@ -78,14 +80,15 @@ func (p *Process) pipes() ([]*os.File, error) {
 	return theirs, nil
 }
 
-// Write takes data for the command. It returns ErrClosed if the command wants no
-// more, and the first error of Config.Output.
+// Write writes data to the command, after what earlier calls have left in the buffer. It
+// borrows data during the call. It returns ErrClosed if the command has closed its standard
+// input, or the first error of Config.Output, of a pipe or of the context.
 func (p *Process) Write(data []byte) error {
 	for len(data) > 0 {
 		if p.broken {
 			return ErrClosed
 		}
-		if len(p.pending) == 0 && len(data) >= BufferBytes { // without a copy
+		if len(p.pending) == 0 && len(data) >= BufferBytes { // write without a copy
 			own := p.pending
 			p.pending = data
 			err := p.flush()
@@ -108,27 +111,28 @@ func (p *Process) Write(data []byte) error {
 	return p.failed
 }
 
-// flush writes what is pending, and serves the other pipes meanwhile. When the
-// command has closed its input, what is pending is dropped.
+// flush writes all pending bytes, and serves the other pipes meanwhile. If the command has
+// closed its input, it drops them.
 func (p *Process) flush() error {
 	for p.written < len(p.pending) && p.failed == nil && !p.broken {
 		if p.serve() == 0 && hasExited(p.process.Pid) {
-			p.broken = true // only what the command has left behind holds the pipe
+			p.broken = true // only processes that the command left behind hold the pipe open
 		}
 	}
 	p.pending, p.written = p.pending[:0], 0
 	return p.failed
 }
 
-// Close ends the input, reads the output to its end and waits for the command. The
-// error is that of Config.Output or of the context; an exit code is no error.
+// Close writes the pending bytes, closes the input, reads the output to its end, and waits
+// for the command. The error is that of Config.Output, of a pipe or of the context. An exit
+// code other than 0 is no error; see Exit.Failed.
 func (p *Process) Close() (Exit, error) {
-	_ = p.flush() // p.failed keeps its error
+	_ = p.flush() // its error is in p.failed
 	exit := Exit{ClosedEarly: p.broken}
 	closeEnd(&p.in)
 	for p.failed == nil && (p.out >= 0 || p.err >= 0) {
 		if p.serve() == 0 && hasExited(p.process.Pid) {
-			p.endOutput() // what it has left behind may hold the pipes for ever
+			p.endOutput() // processes that it left behind may hold the pipes open for ever
 			break
 		}
 	}
@@ -136,6 +140,7 @@ func (p *Process) Close() (Exit, error) {
 	if err != nil {
 		p.kill()
 	}
+	// The end of the context explains a broken pipe, not the other way round.
 	if cause := context.Cause(p.ctx); cause != nil {
 		err = cause
 	}
@@ -148,7 +153,7 @@ func (p *Process) Close() (Exit, error) {
 		exit.Code = state.ExitCode()
 		if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 			exit.Code = 128 + int(s.Signal())
-			// The context may have ended while the command was waited for.
+			// The context may have ended, and killed the command, during wait.
 			if cause := context.Cause(p.ctx); cause != nil && err == nil {
 				err = cause
 			}
@@ -157,21 +162,22 @@ func (p *Process) Close() (Exit, error) {
 	return exit, err
 }
 
-// Abandon kills the command and waits for it. It may follow Close.
+// Abandon kills the command and waits for it. After Close it does nothing.
 func (p *Process) Abandon() {
 	p.kill()
 	p.closePipes()
 	_, _ = p.wait()
 }
 
-// wait reaps the command. The group is killed before its number may be used again:
-// as long as its leader is not reaped, no other process gets it.
+// wait waits for the command to end, kills what is left of its group, and reaps it. The
+// order matters: until the leader is reaped, the system gives its number to no other
+// process. It returns nil, nil if the command was reaped before.
 func (p *Process) wait() (*os.ProcessState, error) {
 	if p.process == nil {
 		return nil, nil
 	}
 	if err := waitExit(p.process.Pid); err == nil {
-		p.kill() // what the command has left behind
+		p.kill() // processes that the command left behind
 	}
 	p.unwatch()
 	p.group.Lock()
@@ -182,7 +188,7 @@ func (p *Process) wait() (*os.ProcessState, error) {
 	return state, err
 }
 
-// kill ends the process group. Any goroutine may call it.
+// kill kills the process group, unless the command was reaped. Any goroutine may call it.
 func (p *Process) kill() {
 	p.group.Lock()
 	defer p.group.Unlock()
@@ -191,8 +197,9 @@ func (p *Process) kill() {
 	}
 }
 
-// serve waits for up to a fifth of a second until pipes are ready, and moves their bytes. It
-// returns how many were.
+// serve waits until pipes are ready, for 200 ms at most, and moves their bytes. It returns
+// the number of pipes that were ready. It returns 1 after an interruption or a failure, so
+// 0 always means that the time was up.
 func (p *Process) serve() int {
 	var room [3]unix.PollFd
 	polled := room[:0]
@@ -205,8 +212,8 @@ func (p *Process) serve() int {
 	if p.err >= 0 {
 		polled = append(polled, unix.PollFd{Fd: int32(p.err), Events: unix.POLLIN})
 	}
-	// A kill ends the command, and with it the wait. A process that has left the group may
-	// hold a pipe, so the wait ends with the context too.
+	// A kill closes the pipes of the command, which ends the poll. A process that has left the group
+	// may still hold a pipe, so the poll ends by itself too.
 	const waitMillis = 200
 	n, err := unix.Poll(polled, waitMillis)
 	switch {
@@ -225,11 +232,11 @@ func (p *Process) serve() int {
 		}
 		switch int(f.Fd) {
 		case p.in:
-			p.put()
+			p.writeInput()
 		case p.out:
-			p.take()
+			p.readOutput()
 		case p.err:
-			p.hear()
+			p.readError()
 		}
 	}
 	if n > 0 && p.c.Alive != nil {
@@ -238,8 +245,8 @@ func (p *Process) serve() int {
 	return n
 }
 
-// put writes what the pipe takes.
-func (p *Process) put() {
+// writeInput writes as many pending bytes as the pipe takes.
+func (p *Process) writeInput() {
 	n, err := unix.Write(p.in, p.pending[p.written:])
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
@@ -252,8 +259,8 @@ func (p *Process) put() {
 	}
 }
 
-// take reads output and hands it on.
-func (p *Process) take() {
+// readOutput reads from the pipe once and passes all output that is left to Config.Output.
+func (p *Process) readOutput() {
 	if len(p.got) == cap(p.got) && !p.grow() {
 		return
 	}
@@ -278,7 +285,8 @@ func (p *Process) take() {
 	p.got = p.got[:copy(p.got, p.got[taken:])]
 }
 
-// endOutput hands on the last record, which may lack its end.
+// endOutput closes the pipe and passes the rest of the output to Config.Output, as the end.
+// It does nothing if the pipe is closed.
 func (p *Process) endOutput() {
 	if p.out < 0 {
 		return
@@ -292,7 +300,8 @@ func (p *Process) endOutput() {
 	p.got = p.got[:copy(p.got, p.got[taken:])]
 }
 
-// grow makes room for a record that is longer than the buffer.
+// grow doubles the buffer for output, because a record is longer. It reports false, and
+// fails the Process, if Config.Charge refuses the memory.
 func (p *Process) grow() bool {
 	if p.c.Charge != nil {
 		if err := p.c.Charge(int64(cap(p.got))); err != nil {
@@ -304,34 +313,36 @@ func (p *Process) grow() bool {
 	return true
 }
 
-// hear reads standard error.
-func (p *Process) hear() {
-	if p.noise == nil {
-		p.noise = make([]byte, 8<<10)
+// readError reads standard error once and passes it to Config.Error.
+func (p *Process) readError() {
+	if p.errBuf == nil {
+		p.errBuf = make([]byte, 8<<10)
 	}
-	n, err := unix.Read(p.err, p.noise)
+	n, err := unix.Read(p.err, p.errBuf)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 	case err != nil || n == 0:
 		closeEnd(&p.err)
 	case p.c.Error != nil:
-		p.c.Error(p.noise[:n])
+		p.c.Error(p.errBuf[:n])
 	}
 }
 
+// fail keeps err if it is the first error.
 func (p *Process) fail(err error) {
 	if p.failed == nil {
 		p.failed = err
 	}
 }
 
-// closePipes closes our ends.
+// closePipes closes our ends of the pipes.
 func (p *Process) closePipes() {
 	closeEnd(&p.in)
 	closeEnd(&p.out)
 	closeEnd(&p.err)
 }
 
+// closeEnd closes a file descriptor and sets it to -1, unless it is closed already.
 func closeEnd(fd *int) {
 	if *fd >= 0 {
 		_ = unix.Close(*fd)

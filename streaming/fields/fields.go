@@ -1,17 +1,17 @@
-// Package fields holds what Hadoop does with the fields of a key: which bytes a
-// key specification such as -k2,3n means, to which reduce a key goes, and in
-// which order keys come.
+// Package fields handles the fields of keys as Hadoop does. It finds the bytes that a key
+// specification such as -k2,3n means, the reduce to which a key goes, and the order of
+// keys.
 //
-// The functions give the answers of Hadoop 3.4.2, its oddities included. A separator of
-// several bytes moves the start of a field by its first byte only. Bytes are signed in
-// hashes. Invalid UTF-8 is replaced before KeyFieldBasedPartitioner hashes, but not
-// before the default hash.
+// The results are those of Hadoop 3.4.2, oddities included. A separator of several bytes
+// moves the start of a field by its first byte only. Bytes are signed in hashes. Invalid
+// UTF-8 is replaced before KeyFieldBasedPartitioner hashes, but not before the default
+// hash.
 //
-// An order is an encoding: Order.Append writes bytes that compare as the keys do,
-// so that the kvbuffer sorts them as it sorts everything.
+// An order is an encoding. Order.Append writes bytes that compare as the keys do, so the
+// kvbuffer sorts them like any other keys.
 //
-// The package is pure. It keeps no []byte of its callers. Neighbours: package
-// streaming builds jobs from it.
+// The package is pure, and keeps no []byte of its callers. Package streaming makes jobs
+// with it.
 package fields
 
 import (
@@ -21,28 +21,29 @@ import (
 	"strings"
 )
 
-// errSpec is what is wrong with a specification that is not of the form.
+// errSpec is the error for a specification of another form, in Hadoop's words.
 var errSpec = errors.New("invalid -k argument: must be of the form -k pos1,[pos2], where pos is of the form f[.c]nr")
 
-// Spec is one key specification, -k BEGIN[.CHAR][nr][,END[.CHAR][nr]]
-// (KeyFieldHelper.KeyDescription). Fields and bytes count from 1. EndField 0 is
-// the end of the key, EndByte 0 that of the field.
+// Spec is a key specification, -k BEGIN[.CHAR][nr][,END[.CHAR][nr]]
+// (KeyFieldHelper.KeyDescription). It means the bytes of a key from BeginByte of BeginField
+// to EndByte of EndField, both included. Fields and bytes count from 1. EndField 0 is the
+// end of the key, and EndByte 0 is the end of the field.
 type Spec struct {
 	BeginField, BeginByte int
 	EndField, EndByte     int
 	Numeric, Reverse      bool
 }
 
-// Specs is a list of specifications and how keys are cut into fields.
+// Specs is a list of key specifications, with the separator that divides keys into fields.
 type Specs struct {
 	list      []Spec
 	separator []byte
-	divided   bool // some -k was given; else a key is one field
+	divided   bool // some -k was given; otherwise a key is one field
 }
 
-// Parse reads options such as "-k1,1 -k2nr -r" (KeyFieldHelper.parseOption). Words
-// that it does not know are ignored, as Hadoop ignores them. No options give no
-// specifications.
+// Parse reads options such as "-k1,1 -k2nr -r" (KeyFieldHelper.parseOption). The global -n
+// and -r apply to specifications that have neither. Parse ignores unknown words, as Hadoop
+// does. The result is empty if options is "". It fails if a specification has another form.
 func Parse(options, separator string) (Specs, error) {
 	s := Specs{separator: []byte(separator)}
 	words := strings.Fields(options)
@@ -82,8 +83,8 @@ func Parse(options, separator string) (Specs, error) {
 	return s, nil
 }
 
-// First returns the specification of the first n fields, which the property
-// num.key.fields.for.partition asks for.
+// First returns a specification of the first n fields, for the property
+// num.key.fields.for.partition. It is empty if n is below 1.
 func First(n int, separator string) Specs {
 	s := Specs{separator: []byte(separator)}
 	if n >= 1 {
@@ -92,10 +93,10 @@ func First(n int, separator string) Specs {
 	return s
 }
 
-// Given reports whether there is a specification.
+// Given reports whether s has a specification.
 func (s Specs) Given() bool { return len(s.list) > 0 }
 
-// parseKey reads what follows -k.
+// parseKey reads a specification without its -k.
 func parseKey(text string) (Spec, error) {
 	k := Spec{BeginField: 1, BeginByte: 1}
 	begin, end, hasEnd := strings.Cut(text, ",")
@@ -109,7 +110,8 @@ func parseKey(text string) (Spec, error) {
 	return k, err
 }
 
-// parsePos reads f[.c][nr] and adds the letters to k. Where c is missing it is char.
+// parsePos reads f[.c][nr]. It returns f and c, or char if c is missing, and sets the flags
+// n and r of k.
 func (k *Spec) parsePos(text string, char int) (field, at int, err error) {
 	letters := strings.TrimLeft(text, "0123456789.-+")
 	digits := text[:len(text)-len(letters)]
@@ -136,10 +138,11 @@ func (k *Spec) parsePos(text string, char int) (field, at int, err error) {
 	return field, at, nil
 }
 
-// lengths appends the lengths of the fields of key to dst. A separator of several
-// bytes is found whole, but the next field begins one byte behind its first byte:
-// Hadoop advances by one (KeyFieldHelper.getWordLengths).
+// lengths appends the lengths of the fields of key, in bytes, to dst. A separator must match
+// as a whole, but the next field begins right behind its first byte, as in Hadoop
+// (KeyFieldHelper.getWordLengths).
 func (s *Specs) lengths(dst []int, key []byte) []int {
+	// One field is enough for the specification without -k, which ends with the key.
 	if !s.divided {
 		return append(dst, 0)
 	}
@@ -154,8 +157,9 @@ func (s *Specs) lengths(dst []int, key []byte) []int {
 	}
 }
 
-// span returns the bytes of key that k means, as key[begin:end]. ok is false if
-// the key has no such place. end may lie before begin: the field is empty then.
+// span returns the bytes of key that k means, as key[begin:end]. lengths are those of its
+// fields. If end is less than begin, the part is empty. ok is false if the key ends before
+// the part begins (KeyFieldHelper.getStartOffset, getEndOffset).
 func (s *Specs) span(key []byte, lengths []int, k *Spec) (begin, end int, ok bool) {
 	if len(lengths) < k.BeginField {
 		return 0, 0, false
@@ -166,7 +170,7 @@ func (s *Specs) span(key []byte, lengths []int, k *Spec) (begin, end int, ok boo
 	if begin += k.BeginByte; begin > len(key) {
 		return 0, 0, false
 	}
-	begin--
+	begin-- // bytes count from 1
 	end = len(key)
 	if k.EndField == 0 || len(lengths) < k.EndField {
 		return max(begin, 0), end, true
@@ -178,6 +182,7 @@ func (s *Specs) span(key []byte, lengths []int, k *Spec) (begin, end int, ok boo
 	if k.EndByte == 0 {
 		at += lengths[k.EndField-1]
 	}
+	// An end behind the key means the end of the key.
 	if at += k.EndByte; at <= len(key) {
 		end = at
 	}

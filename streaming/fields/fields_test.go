@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keys cuts the bytes that a specification means out of a key.
+// keys returns the bytes of a key that a specification means.
 func keys(t *testing.T, options, separator, key string) string {
 	s, err := Parse(options, separator)
 	if err != nil {

@@ -2,23 +2,24 @@ package fields
 
 import "encoding/binary"
 
-// Order is the order of KeyFieldBasedComparator, as an encoding: of two keys, the
-// one that comes first has the smaller encoding, byte by byte. Keys that the
-// comparator takes for equal have equal encodings.
+// Order encodes keys for the order of KeyFieldBasedComparator. Of two keys, the one that
+// sorts first has the smaller encoding, byte by byte. Keys that the comparator takes for
+// equal have equal encodings.
 //
 // An encoding is a sequence of parts, one for each specification:
 //
-//	field missing  00                 and no further part: Hadoop looks at none
+//	field missing  00                 and no further part, because Hadoop compares no further
 //	text           01 bytes 00 00     with each 00 of the field as 00 ff
 //	number         01 sign …          see appendNumber
 //
-// A part of a reversed specification has all its bits flipped.
+// All bits of a part are flipped if its specification is reversed. Without specifications the
+// encoding is that of a text, without its 01. No encoding is the start of another one.
 type Order struct{ Specs }
 
 // Append appends the encoding of key to dst.
 func (o *Order) Append(dst, key []byte) []byte {
 	if !o.Given() {
-		return append(dst, key...)
+		return appendText(dst, key)
 	}
 	var room [16]int
 	lengths := o.lengths(room[:0], key)
@@ -45,7 +46,7 @@ func (o *Order) Append(dst, key []byte) []byte {
 	return dst
 }
 
-// appendText appends bytes that compare as text does and end by themselves.
+// appendText appends bytes that compare as text does. None is the start of another one.
 func appendText(dst, text []byte) []byte {
 	for _, c := range text {
 		if dst = append(dst, c); c == 0 {
@@ -55,21 +56,22 @@ func appendText(dst, text []byte) []byte {
 	return append(dst, 0, 0)
 }
 
-// number is a number as the comparator reads it: an optional minus, digits, and
-// maybe a point with further digits. Whatever follows ends it.
+// number is a number as the comparator reads it: an optional minus, digits, and perhaps a
+// point with further digits. Any other byte ends it.
 type number struct {
 	negative       bool
-	whole, decimal []byte // without zeros that do not count
-	mark           byte   // decides between numbers of equal digits
+	whole, decimal []byte // without leading and trailing zeros, respectively
+	mark           byte   // decides between numbers with equal digits
 }
 
-// parseNumber reads text as KeyFieldBasedComparator.numericalCompare does.
+// parseNumber reads text as KeyFieldBasedComparator.numericalCompare does. The slices of the
+// result are parts of text. An empty text is zero.
 func parseNumber(text []byte) number {
 	var n number
 	if len(text) == 0 {
 		return n
 	}
-	// Where a number ends with its field, Hadoop compares the first bytes of the fields.
+	// Hadoop compares the first bytes of two fields if both end with their numbers.
 	n.mark = text[0]
 	i := 0
 	if text[0] == '-' {
@@ -92,7 +94,8 @@ func parseNumber(text []byte) number {
 		for len(n.decimal) > 0 && n.decimal[len(n.decimal)-1] == '0' {
 			n.decimal = n.decimal[:len(n.decimal)-1]
 		}
-		// Behind a point the decimals alone decide: 010.50 is 10.5, and 10.0 is 10.
+		// Numbers with decimals and equal digits are equal: 010.50 is 10.5. With no decimals but
+		// zeros, 10.0 has the mark of 10.
 		switch {
 		case len(n.decimal) > 0:
 			n.mark = 0
@@ -101,10 +104,11 @@ func parseNumber(text []byte) number {
 		case !n.negative:
 			n.mark = '0'
 		}
+	// Otherwise Hadoop compares the bytes behind the numbers.
 	case i < len(text):
 		n.mark = text[i]
 	}
-	// A negative zero is a zero.
+	// A negative zero is equal to zero.
 	if n.negative && len(n.whole)+len(n.decimal) == 0 {
 		n.negative = false
 		if n.mark == '-' {
@@ -114,10 +118,13 @@ func parseNumber(text []byte) number {
 	return n
 }
 
+// digit reports whether c is an ASCII digit. Bytes below '0' wrap around to large numbers.
 func digit(c byte) bool { return c-'0' < 10 }
 
-// appendNumber appends a sign, the number of digits before the point, these digits,
-// those behind it, and the mark. All but the sign are flipped in negative numbers.
+// appendNumber appends the encoding of a number. It begins with a sign (0 for negative) and
+// the count of digits before the point, in 4 bytes. These digits, the digits behind the
+// point, 00 and the mark follow. In negative numbers all bits but those of the sign are
+// flipped.
 func appendNumber(dst, text []byte) []byte {
 	n := parseNumber(text)
 	if n.negative {
@@ -128,7 +135,7 @@ func appendNumber(dst, text []byte) []byte {
 	from := len(dst)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(n.whole)))
 	dst = append(append(dst, n.whole...), n.decimal...)
-	dst = append(dst, 0, n.mark) // no digit is 0
+	dst = append(dst, 0, n.mark) // 0 is less than any digit, so it ends the digits
 	if n.negative {
 		for i := from; i < len(dst); i++ {
 			dst[i] = ^dst[i]

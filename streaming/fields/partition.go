@@ -2,9 +2,8 @@ package fields
 
 import "unicode/utf16"
 
-// hashBytes is the hash of Text and BytesWritable keys
-// (WritableComparator.hashBytes): 31 times the hash so far, plus the byte, which is
-// signed.
+// hashBytes returns the hash of a Text or BytesWritable key (WritableComparator.hashBytes).
+// Each byte, as a signed one, is added to 31 times the hash so far.
 func hashBytes(key []byte) int32 {
 	h := int32(1)
 	for _, b := range key {
@@ -13,21 +12,23 @@ func hashBytes(key []byte) int32 {
 	return h
 }
 
-// hashLong is the hash of a LongWritable.
+// hashLong returns the hash of a LongWritable.
 func hashLong(n int64) int32 { return int32(n ^ int64(uint64(n)>>32)) }
 
-// reduceOf returns the reduce that a hash stands for.
+// reduceOf returns the reduce for a hash, from 0 to parts-1 (HashPartitioner).
 func reduceOf(hash int32, parts int) int { return int(hash&0x7fffffff) % parts }
 
-// ByHash is HashPartitioner for keys that hash by their bytes.
+// ByHash returns the reduce of a key, from 0 to parts-1, as HashPartitioner does for Text and
+// BytesWritable keys.
 func ByHash(key []byte, parts int) int { return reduceOf(hashBytes(key), parts) }
 
-// ByLong is HashPartitioner for LongWritable keys.
+// ByLong returns the reduce of a key, from 0 to parts-1, as HashPartitioner does for
+// LongWritable keys.
 func ByLong(n int64, parts int) int { return reduceOf(hashLong(n), parts) }
 
-// ByFields is KeyFieldBasedPartitioner. It hashes the bytes of each specification,
-// one after the other; an empty key goes to reduce 0. Without a specification it
-// hashes the key as a Java string.
+// ByFields returns the reduce of a key, from 0 to parts-1, as KeyFieldBasedPartitioner does.
+// It hashes the bytes that each specification means, one after the other. An empty key goes
+// to reduce 0. Without a specification it hashes the key as a Java string.
 func ByFields(s *Specs, key []byte, parts int) int {
 	key = ReplaceInvalid(key)
 	if !s.Given() {
@@ -50,7 +51,8 @@ func ByFields(s *Specs, key []byte, parts int) int {
 	return reduceOf(h, parts)
 }
 
-// hashString is String.hashCode of valid UTF-8: over UTF-16 code units.
+// hashString returns the hash of valid UTF-8 text as Java's String.hashCode computes it, over
+// UTF-16 code units.
 func hashString(text []byte) int32 {
 	h := int32(0)
 	for _, r := range string(text) {
@@ -63,9 +65,9 @@ func hashString(text []byte) int32 {
 	return h
 }
 
-// BySlice is BinaryPartitioner: it hashes key[left..right], both included. A
-// negative offset counts from the end. An empty key, on which Hadoop divides by
-// zero, is refused by ok.
+// BySlice returns the reduce of a key, from 0 to parts-1, as BinaryPartitioner does. It hashes
+// the bytes from left to right, both included. A negative offset counts from the end. ok is
+// false if the key is empty or a negative offset lies before it; Hadoop's task fails then.
 func BySlice(key []byte, left, right, parts int) (part int, ok bool) {
 	n := len(key)
 	if n == 0 {
@@ -83,8 +85,8 @@ func BySlice(key []byte, left, right, parts int) (part int, ok bool) {
 	return reduceOf(h, parts), true
 }
 
-// ReplaceInvalid returns text with U+FFFD in place of each maximal part that is no
-// valid UTF-8, as a Java decoder replaces it. Valid text is returned as it is.
+// ReplaceInvalid returns text with U+FFFD in place of each invalid sequence of UTF-8, as a
+// Java decoder replaces it. It returns text itself if that is valid, otherwise a new slice.
 func ReplaceInvalid(text []byte) []byte {
 	i := 0
 	for i < len(text) && text[i] < 0x80 {
@@ -93,7 +95,7 @@ func ReplaceInvalid(text []byte) []byte {
 	if i == len(text) {
 		return text
 	}
-	var out []byte // nil as long as all is valid
+	var out []byte // nil until an invalid sequence is found
 	for i < len(text) {
 		n, valid := sequence(text[i:])
 		if !valid && out == nil {
@@ -113,10 +115,11 @@ func ReplaceInvalid(text []byte) []byte {
 	return out
 }
 
-// sequence returns the length of the UTF-8 sequence at the start of text, and
-// whether it is valid. An invalid one is as long as it could have begun a valid one.
+// sequence returns the length of the UTF-8 sequence at the start of text, and whether it is
+// valid. An invalid sequence ends before the first byte that no valid one could have there.
 func sequence(text []byte) (n int, valid bool) {
 	c := text[0]
+	// low and high bound the second byte; some first bytes narrow them.
 	low, high, length := byte(0x80), byte(0xbf), 0
 	switch {
 	case c < 0x80:
@@ -127,7 +130,7 @@ func sequence(text []byte) (n int, valid bool) {
 		length = 3
 		switch c {
 		case 0xe0:
-			low = 0xa0
+			low = 0xa0 // less would fit into two bytes
 		case 0xed:
 			high = 0x9f // surrogates
 		}
@@ -135,9 +138,9 @@ func sequence(text []byte) (n int, valid bool) {
 		length = 4
 		switch c {
 		case 0xf0:
-			low = 0x90
+			low = 0x90 // less would fit into three bytes
 		case 0xf4:
-			high = 0x8f
+			high = 0x8f // U+10FFFF is the last code point
 		}
 	default:
 		return 1, false

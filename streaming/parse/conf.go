@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Conf is the configuration of a job: the value of each property by the current name of the
-// property. Methods take old names too. Values are texts, as Hadoop keeps them; Int and Bool
-// convert at each call. A Conf is not safe for use by several goroutines while one sets.
+// Conf is the configuration of a job. It maps the current name of each property to its value.
+// Methods take old names too. Values are texts, as in Hadoop, and Int and Bool convert them at
+// each call. Several goroutines may use a Conf as long as none calls Set.
 type Conf map[string]string
 
-// renamed lists properties that had another name, old first
-// (Hadoop's DeprecatedProperties, those that a streaming job may set or see).
+// renamed lists properties that were renamed, with the old name first. It has those of Hadoop's
+// DeprecatedProperties that a streaming job may set or see.
 var renamed = [...][2]string{
 	{"mapred.reduce.tasks", "mapreduce.job.reduces"},
 	{"mapred.map.tasks", "mapreduce.job.maps"},
@@ -72,7 +72,8 @@ var renamed = [...][2]string{
 	{"job.end.notification.url", "mapreduce.job.end-notification.url"},
 }
 
-// Current returns the current name of a property that has been renamed, and any other name as it is.
+// Current returns the current name of a property that was renamed. It returns any other name as it
+// is.
 func Current(name string) string {
 	for _, r := range renamed {
 		if r[0] == name {
@@ -82,8 +83,8 @@ func Current(name string) string {
 	return name
 }
 
-// Old returns the old name of a property, if it had one.
-func Old(name string) (string, bool) {
+// OldName returns the old name of a property, if it had one.
+func OldName(name string) (string, bool) {
 	for _, r := range renamed {
 		if r[1] == name {
 			return r[0], true
@@ -95,8 +96,8 @@ func Old(name string) (string, bool) {
 // Set sets a property, by any of its names.
 func (c Conf) Set(name, value string) { c[Current(name)] = value }
 
-// Get returns a property, by any of its names, or otherwise if it is not set. A property that is set
-// to "" counts as set.
+// Get returns the value of a property, by any of its names. It returns otherwise if the property is
+// not set. A property that is set to "" counts as set.
 func (c Conf) Get(name, otherwise string) string {
 	if v, ok := c[Current(name)]; ok {
 		return v
@@ -110,8 +111,8 @@ func (c Conf) Has(name string) bool {
 	return ok
 }
 
-// Int returns a whole number, or otherwise if the property is not set. Spaces around the number are
-// allowed. The error names the property and its value if that is no number of 64 bits.
+// Int returns the value of a property that is a whole number, or otherwise if it is not set. Spaces
+// around the number are allowed. It fails if the value is no whole number of 64 bits.
 func (c Conf) Int(name string, otherwise int64) (int64, error) {
 	v, ok := c[Current(name)]
 	if !ok {
@@ -125,8 +126,8 @@ func (c Conf) Int(name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// Bool returns a property that is true or false, in any case of letters. For any other text it
-// returns otherwise, as for a property that is not set (Configuration.getBoolean).
+// Bool returns the value of a property that is true or false, in any case of letters. It returns
+// otherwise for any other text, or if the property is not set (Configuration.getBoolean).
 func (c Conf) Bool(name string, otherwise bool) bool {
 	switch strings.ToLower(strings.TrimSpace(c[Current(name)])) {
 	case "true":
@@ -140,9 +141,9 @@ func (c Conf) Bool(name string, otherwise bool) bool {
 // Names returns the current names of all properties, sorted.
 func (c Conf) Names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// read adds the properties of a configuration file, as hadoop -conf takes it. A later
-// property replaces an earlier one of the same name. The mark final is ignored; in Hadoop it protects
-// a property from later files.
+// read adds the properties of a configuration file in XML, as hadoop -conf does. A property
+// replaces an earlier one of the same name. The mark final has no effect; in Hadoop it protects a
+// property from later files.
 func (c Conf) read(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -163,10 +164,10 @@ func (c Conf) read(path string) error {
 	return nil
 }
 
-// Split divides a command into its words as PipeMapRed.splitArgs does: at spaces
-// outside of quotes. No shell is involved: a quote both quotes and divides, so that
-// a'b c'd is three words, and an empty pair of quotes is none. A backslash is a
-// character as any other. A quote that is not closed lasts to the end.
+// Split divides a command into its words at spaces outside of quotes, as PipeMapRed.splitArgs
+// does. The rules are not those of a shell. A quote also divides, so a'b c'd is three words,
+// and an empty pair of quotes is no word. A backslash is an ordinary character. A quote that
+// is not closed lasts to the end of the command.
 func Split(command string) []string {
 	var texts []string
 	for _, w := range Words(command) {
@@ -181,11 +182,10 @@ type Word struct {
 	Quoted bool   // the word stood between quotes
 }
 
-// Words divides a command as Split does, and reports which words were quoted. The texts are parts of
-// command.
+// Words divides a command as Split does, and says which words were quoted.
 func Words(command string) []Word {
 	var words []Word
-	// quote is the quote that is open, or 0. from is where the word at hand begins, in bytes.
+	// quote is the quote that is open, or 0. from is the index of the first byte of the current word.
 	quote, from := byte(0), 0
 	// One round more than there are bytes: the end of the command ends the last word.
 	for i := 0; i <= len(command); i++ {

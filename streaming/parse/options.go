@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// many stands for an option that takes as many values as follow. It is a number no command line
-// reaches, so that loops need no case of their own.
+// many is the number of values of an option that takes all that follow. No command line has so
+// many, so loops need no case of their own.
 const many = 1 << 30
 
-// valuesOf returns how many values an option of hadoop-streaming takes at most, 0 for one
-// that is on or off. name has no hyphens. The list is that of StreamJob.setupOptions.
+// valuesOf returns the greatest number of values that an option of hadoop-streaming takes; 0
+// means that the option is on or off. name has no hyphens. The list is that of
+// StreamJob.setupOptions.
 func valuesOf(name string) (values int, known bool) {
 	switch name {
 	case "input", "file", "cacheFile", "cacheArchive":
@@ -25,13 +26,13 @@ func valuesOf(name string) (values int, known bool) {
 	return 0, false
 }
 
-// isGeneric reports whether an option belongs to Hadoop's generic options, which
-// come before all others.
+// isGeneric reports whether an option is one of Hadoop's generic options, which come before
+// all others. name has no hyphens.
 func isGeneric(name string) bool {
 	return slices.Contains([]string{"conf", "D", "fs", "jt", "libjars", "files", "archives", "tokenCacheFile"}, name)
 }
 
-// bare returns an option without its hyphens, one or two.
+// bare returns an option without its one or two hyphens.
 func bare(word string) string {
 	if rest, ok := strings.CutPrefix(word, "--"); ok {
 		return rest
@@ -39,8 +40,8 @@ func bare(word string) string {
 	return strings.TrimPrefix(word, "-")
 }
 
-// unquote removes a pair of double quotes around a word that has no others
-// (commons-cli). The shell has removed its own quotes before; these were quoted twice.
+// unquote removes double quotes around a word that has no others inside (commons-cli). The
+// user's shell has already removed one pair.
 func unquote(word string) string {
 	if len(word) > 1 && word[0] == '"' && word[len(word)-1] == '"' && !strings.Contains(word[1:len(word)-1], `"`) {
 		return word[1 : len(word)-1]
@@ -48,16 +49,16 @@ func unquote(word string) string {
 	return word
 }
 
-// given is an option as it was given, with its values in order; an option that is on or
-// off has none.
-type given struct {
-	name   string
+// givenOption is an option of the command line, with its values in order. An option that is
+// on or off has none.
+type givenOption struct {
+	name   string // without hyphens
 	values []string
 }
 
-// generic reads the generic options at the start of args. It returns them, and
-// what follows (GnuParser, stopping at the first word that is no such option).
-func generic(args []string) (options []given, rest []string, err error) {
+// generic reads the generic options at the start of args, as GnuParser does. It stops at the
+// first word that is no such option. rest is the part of args from there on.
+func generic(args []string) (options []givenOption, rest []string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, attached := genericName(args[i])
 		if name == "" {
@@ -75,13 +76,13 @@ func generic(args []string) (options []given, rest []string, err error) {
 			i++
 			value = args[i]
 		}
-		options = append(options, given{name, []string{unquote(value)}})
+		options = append(options, givenOption{name, []string{unquote(value)}})
 	}
 	return options, nil, nil
 }
 
-// genericName returns the generic option that a word is, and its value if the word
-// has it: -D x=1, -Dx=1, -files=a. name "" means that it is none. attached is false if the
+// genericName returns the name of the generic option that a word is, or "" if it is none.
+// attached says that the word also holds the value, as in -Dx=1 or -files=a. Otherwise the
 // value is the next word.
 func genericName(word string) (name, value string, attached bool) {
 	if !strings.HasPrefix(word, "-") || word == "-" || word == "--" {
@@ -94,18 +95,19 @@ func genericName(word string) (name, value string, attached bool) {
 	if before, after, ok := strings.Cut(opt, "="); ok && isGeneric(before) {
 		return before, after, true
 	}
-	// Tried last: -D is the one option whose value may follow without a sign between.
+	// -D alone may have its value without a sign between. This comes last, so that no other option
+	// is taken for it.
 	if strings.HasPrefix(word, "-D") {
 		return "D", word[2:], true
 	}
 	return "", "", false
 }
 
-// specific reads the options of hadoop-streaming (BasicParser). A word that follows
-// an option of several values is a value, even if it begins with a hyphen, unless it
-// is an option itself. stray has the words that belong to no option. The error has the words of
-// Hadoop; the caller adds the rest of the message.
-func specific(args []string) (options []given, stray []string, err error) {
+// specific reads the options of hadoop-streaming, as BasicParser does. A word behind an option
+// that takes more values is a value, even if it begins with a hyphen, unless it is an option
+// itself. stray has the words that belong to no option. The error has Hadoop's text; the caller
+// adds the hint at -help.
+func specific(args []string) (options []givenOption, stray []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		switch {
@@ -121,7 +123,7 @@ func specific(args []string) (options []given, stray []string, err error) {
 			//lint:ignore ST1005 as Hadoop words it
 			return options, stray, fmt.Errorf("Unrecognized option: %s", word)
 		}
-		o := given{name: name}
+		o := givenOption{name: name}
 		for len(o.values) < most && i+1 < len(args) {
 			next := args[i+1]
 			if _, isOption := valuesOf(bare(next)); strings.HasPrefix(next, "-") && isOption {

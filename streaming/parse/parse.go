@@ -1,11 +1,10 @@
-// Package parse reads the arguments of hadoop-streaming as StreamJob of Hadoop 3.4.2
-// reads them, mistakes included: generic options (-D, -files) come first, an unknown
-// option ends the reading, and so on. It also divides the commands of a job into
-// words.
+// Package parse reads the arguments of hadoop-streaming as StreamJob of Hadoop 3.4.2 reads
+// them, mistakes included. For example, generic options (-D, -files) must come before all
+// others. The package also divides the commands of a job into words.
 //
-// The package runs nothing, and touches only the configuration files that -conf
-// names and the files that -files, -archives and -file name, which must exist.
-// Neighbours: package streaming makes a job of the result.
+// The package runs nothing. It reads the configuration files that -conf names, and checks
+// that the files of -files, -archives and -file exist. Package streaming makes a job of the
+// result.
 package parse
 
 import (
@@ -17,46 +16,47 @@ import (
 	"strings"
 )
 
-// ParsedJob is what the arguments say, before any of it is checked against files or classes.
+// ParsedJob is a job as the arguments describe it. Inputs, outputs and names of classes are
+// not checked.
 type ParsedJob struct {
 	Conf                      Conf     // of -conf, -D and the options that stand for properties
-	Inputs                    []string // paths and patterns
-	Output                    string
+	Inputs                    []string // paths, URIs and patterns
+	Output                    string   // a path or URI
 	Mapper, Combiner, Reducer Command
-	InputFormat, OutputFormat string
-	InputReader               string // class,name=value,…
-	Partitioner               string
-	Env                       []string // NAME=VALUE
+	InputFormat, OutputFormat string   // names of classes; "": the option was not given
+	InputReader               string   // class,name=value,…
+	Partitioner               string   // name of a class
+	Env                       []string // of -cmdenv, NAME=VALUE as a rule
 	Files                     []Shipped
-	LazyOutput                bool
-	Help, Info                bool     // asks for help alone
-	Debugs                    []string // names of the options mapdebug and reducedebug that were given
+	LazyOutput                bool     // write no empty parts
+	Help, Info                bool     // the user asks for help
+	Debugs                    []string // the names mapdebug and reducedebug, as often as given
 	Warnings                  []string // one line for each use of a deprecated option
 }
 
-// Command is a command or the name of a class; Given is false if none was named.
+// Command is the value of -mapper, -combiner or -reducer: a command or the name of a class.
 type Command struct {
 	Text  string
-	Given bool
+	Given bool // the option was given
 }
 
 // Shipped is a file that appears in the working directory of the commands.
 type Shipped struct {
 	Path    string // absolute
-	Link    string // its name there
-	Archive bool   // it is unpacked
-	Packed  bool   // of -file: a command that names its path means its name
+	Link    string // its name in the working directory
+	Archive bool   // the file is unpacked, into a directory of that name
+	Packed  bool   // of -file: where a command has Path as its program, Link is meant
 }
 
-// Error is what StreamJob prints and returns for wrong arguments. The command prints
-// Lines as they are, so that scripts which look for Hadoop's messages find them.
+// Error is an error as StreamJob prints it. The command prints Lines as they are, so that
+// scripts which look for Hadoop's messages find them.
 type Error struct {
 	Exit  int      // exit code of the command
 	Lines []string // for standard error
-	Usage bool     // the usage is printed too
+	Usage bool     // the command prints its usage too
 }
 
-// Error returns all lines in one.
+// Error returns all lines in one, with ": " between them.
 func (e *Error) Error() string { return strings.Join(e.Lines, ": ") }
 
 // fail returns the error of StreamJob.fail: the message, a hint at -help, and exit code 1.
@@ -64,15 +64,15 @@ func fail(format string, args ...any) *Error {
 	return &Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Try -help for more information"}}
 }
 
-// Args reads the arguments, without the name of the program. The error is an *Error. A result
-// with Help or Info lacks the checks for required options. Args reads the files of -conf and looks
-// whether shipped files exist; it checks no input and no output.
+// Args reads the arguments of hadoop-streaming, without the name of the program. The error is an
+// *Error. Required options may be missing from a result with Help or Info. Args reads the files of
+// -conf and checks that shipped files exist.
 func Args(args []string) (*ParsedJob, error) {
 	j := &ParsedJob{Conf: Conf{}}
 	if len(args) == 0 {
 		return nil, &Error{Exit: 1, Lines: []string{"No Arguments Given!"}, Usage: true}
 	}
-	if strings.EqualFold(args[0], "streamjob") {
+	if strings.EqualFold(args[0], "streamjob") { // HadoopStreaming.main takes this word for a command
 		args = args[1:]
 	}
 	// Generic options are applied as they come, so a later -D replaces an earlier one or a -conf.
@@ -100,7 +100,7 @@ func Args(args []string) (*ParsedJob, error) {
 			return nil, err
 		}
 	}
-	// Whoever asks for help need not give what is required.
+	// A user who asks for help need not give the required options.
 	if j.Help || j.Info {
 		return j, nil
 	}
@@ -113,12 +113,12 @@ func Args(args []string) (*ParsedJob, error) {
 	return j, nil
 }
 
-// generic takes a generic option (GenericOptionsParser.processGeneralOptions). Options
-// that only a cluster has are refused.
+// generic applies a generic option (GenericOptionsParser.processGeneralOptions). It refuses
+// options that make sense on a cluster only.
 func (j *ParsedJob) generic(name, value string) error {
 	switch name {
 	case "D":
-		if n, v, ok := strings.Cut(value, "="); ok && v != "" { // nothing behind "=" sets nothing
+		if n, v, ok := strings.Cut(value, "="); ok && v != "" { // Hadoop ignores NAME= too
 			j.Conf.Set(n, v)
 		}
 	case "conf":
@@ -146,8 +146,8 @@ func (j *ParsedJob) generic(name, value string) error {
 	return nil
 }
 
-// ship notes a file of -files or -archives: PATH or PATH#LINK. The file must exist now,
-// since a task that misses it would fail after minutes.
+// ship adds a file of -files or -archives: PATH or PATH#LINK. It fails if the file does not
+// exist, because a task that misses it would fail only after minutes.
 func (j *ParsedJob) ship(uri string, archive bool) error {
 	path, link, _ := strings.Cut(uri, "#")
 	local := path
@@ -158,7 +158,7 @@ func (j *ParsedJob) ship(uri string, archive bool) error {
 		return &Error{Exit: 1, Lines: []string{"File " + path + " does not exist."}}
 	}
 	link = cmp.Or(link, filepath.Base(local))
-	// The commands run in other directories.
+	// The commands run in other directories, so the path must be absolute.
 	abs, err := filepath.Abs(local)
 	if err != nil {
 		return &Error{Exit: 1, Lines: []string{err.Error()}}
@@ -167,14 +167,14 @@ func (j *ParsedJob) ship(uri string, archive bool) error {
 	return nil
 }
 
-// old adds the warning that an option is deprecated, in the words of Hadoop.
-func (j *ParsedJob) old(option, better string) {
+// deprecated adds the warning that an option is deprecated, in the words of Hadoop.
+func (j *ParsedJob) deprecated(option, better string) {
 	j.Warnings = append(j.Warnings, fmt.Sprintf("-%s option is deprecated, please use %s instead.", option, better))
 }
 
-// set takes an option of StreamJob. Where an option is repeated, commons-cli gives
-// its first value, and all values of those that take many.
-func (j *ParsedJob) set(o given) error {
+// set applies an option of StreamJob. If an option with one value is repeated, its first value
+// counts, as commons-cli returns it. Options that take many values collect them all.
+func (j *ParsedJob) set(o givenOption) error {
 	first := func(to *string) {
 		if *to == "" {
 			*to = o.values[0]
@@ -224,13 +224,13 @@ func (j *ParsedJob) set(o given) error {
 	return nil
 }
 
-// shipOld takes an old option for files: -file, -cacheFile or -cacheArchive. Only a file of -file
-// is Packed, because Hadoop packs it into the jar of the job.
-func (j *ParsedJob) shipOld(o given) error {
+// shipOld applies a deprecated option for files: -file, -cacheFile or -cacheArchive. Only a file of
+// -file is Packed, because Hadoop packs it into the jar of the job.
+func (j *ParsedJob) shipOld(o givenOption) error {
 	if o.name == "cacheArchive" {
-		j.old(o.name, "-archives")
+		j.deprecated(o.name, "-archives")
 	} else {
-		j.old(o.name, "-files")
+		j.deprecated(o.name, "-files")
 	}
 	for _, v := range o.values {
 		if o.name == "file" {
@@ -247,23 +247,23 @@ func (j *ParsedJob) shipOld(o given) error {
 	return nil
 }
 
-// property takes an option that stands for properties. The name of an option that this
-// function does not know has been checked before; such options have no effect.
-func (j *ParsedJob) property(o given) error {
+// property applies an option that stands for properties. Options without a case here, such as
+// -verbose, have no effect. specific has already refused unknown names.
+func (j *ParsedJob) property(o givenOption) error {
 	value := o.values
 	switch o.name {
 	case "jobconf":
-		j.old("jobconf", "-D")
+		j.deprecated("jobconf", "-D")
 		n, v, ok := strings.Cut(value[0], "=")
 		if !ok {
 			return &Error{Exit: 1, Lines: []string{"-jobconf " + value[0] + ": give NAME=VALUE"}}
 		}
 		j.Conf.Set(n, v)
 	case "dfs":
-		j.old("dfs", "-fs")
+		j.deprecated("dfs", "-fs")
 		return j.generic("fs", value[0])
 	case "additionalconfspec":
-		j.old("additionalconfspec", "-conf")
+		j.deprecated("additionalconfspec", "-conf")
 		return j.generic("conf", value[0])
 	case "numReduceTasks":
 		j.Conf.Set("mapreduce.job.reduces", value[0])
@@ -271,8 +271,8 @@ func (j *ParsedJob) property(o given) error {
 			return &Error{Exit: 1, Lines: []string{fmt.Sprintf("-numReduceTasks: %q is no number of tasks", value[0])}}
 		}
 	case "io":
-		for _, leg := range []string{"stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"} {
-			j.Conf.Set(leg, value[0])
+		for _, name := range []string{"stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"} {
+			j.Conf.Set(name, value[0])
 		}
 	}
 	return nil
@@ -282,7 +282,7 @@ func (j *ParsedJob) property(o given) error {
 // (FileInputFormat.getPathStrings).
 func commaPaths(list string) []string {
 	var paths []string
-	// depth counts open braces. from is where the path at hand begins, in bytes.
+	// depth counts open braces. from is the index of the first byte of the current path.
 	depth, from := 0, 0
 	for i := 0; i <= len(list); i++ {
 		if i == len(list) || list[i] == ',' && depth == 0 {

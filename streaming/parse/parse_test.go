@@ -30,7 +30,7 @@ func TestCommandsAreCutWithoutAShell(t *testing.T) {
 	}
 }
 
-// base are arguments that are complete.
+// base has all required arguments.
 var base = []string{"-input", "i", "-output", "o", "-mapper", "cat"}
 
 func TestArgumentsAreReadAsStreamJobReadsThem(t *testing.T) {

@@ -13,30 +13,33 @@ import (
 
 // ReaderOptions say how a split is read.
 type ReaderOptions struct {
-	Delimiter []byte                  // of records; nil: LF, CR or CR LF
-	MaxBytes  int64                   // a line of as many bytes, with its end, is skipped; 0: none is
-	Charge    func(bytes int64) error // asks for memory beyond BufferBytes; nil: granted
+	Delimiter []byte // ends a record; nil: LF, CR or CR LF
+	// MaxBytes is the length from which on a line is skipped, its end included; 0: no line is.
+	MaxBytes int64
+	Charge   func(bytes int64) error // asks for bytes of memory beyond BufferBytes; nil: all are granted
 }
 
-// BufferBytes is the buffer with which a Reader begins.
+// BufferBytes is the length of a Reader's buffer at first.
 const BufferBytes = 256 << 10
 
 // Reader reads the lines of a split. One goroutine uses it.
 type Reader struct {
 	o        ReaderOptions
-	file     *os.File
+	file     *os.File // nil: closed
 	decoders codec.Decoders
-	src      io.Reader
+	src      io.Reader // the text of file, decoded
 	path     string
 
-	buf      []byte // buf[at:] was read and not returned
-	at       int
-	ended    bool  // src has no more
-	pos, end int64 // of buf[at]; where the split ends. Of a compressed file: in the text, without an end
+	buf   []byte // buf[at:] was read and not returned
+	at    int
+	ended bool  // src has no more
+	pos   int64 // place of buf[at], in the file or in the text of a compressed file
+	end   int64 // place at which the split ends; without limit in a compressed file
 }
 
-// Open begins to read. The caller closes the Reader. Bytes of a compressed file are those
-// of its text, and the whole text belongs to the split that begins the file.
+// Open opens a split. The caller closes the Reader. The first split of a compressed file
+// has its whole text, and later splits have no lines. It fails if the file cannot be read,
+// or if its first bytes do not fit its suffix.
 func Open(s Split, o ReaderOptions) (*Reader, error) {
 	f, err := os.Open(s.Path)
 	if err != nil {
@@ -53,7 +56,7 @@ func Open(s Split, o ReaderOptions) (*Reader, error) {
 		_, err = f.Seek(s.Start, io.SeekStart)
 	}
 	if err == nil && s.Start > 0 && s.Codec == "" {
-		// The line at hand belongs to the split before.
+		// The first line, or the rest of one, belongs to the split before.
 		var n int
 		if _, n, err = r.line(); err == nil {
 			r.pos = s.Start + int64(n)
@@ -66,8 +69,8 @@ func Open(s Split, o ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-// decode returns the text of a compressed file. Its suffix says how it is
-// compressed, and its first bytes must agree.
+// decode returns a reader of the text of a compressed file. It fails if the first bytes of
+// the file do not fit its suffix.
 func (r *Reader) decode(s Split) (io.Reader, error) {
 	var head [codec.HeadBytes]byte
 	n, err := r.file.ReadAt(head[:], 0)
@@ -84,7 +87,7 @@ func (r *Reader) decode(s Split) (io.Reader, error) {
 	return r.decoders.Open(r.file, false)
 }
 
-// Close closes the file. It may be called again.
+// Close closes the file. A second call does nothing.
 func (r *Reader) Close() {
 	if r.file != nil {
 		r.decoders.Close()
@@ -93,14 +96,14 @@ func (r *Reader) Close() {
 	}
 }
 
-// Done returns how many bytes of the split have been read, for progress.
+// Done returns the place of the next byte, in the file or in the text of a compressed file.
 func (r *Reader) Done() int64 { return r.pos }
 
-// Next returns the next line of the split without its end, and its place in the
-// file. ok is false behind the last line. A byte order mark at the start of a file
-// is left out.
+// Next returns the next line of the split without its end, and the place of its first byte
+// (see Done). The line is borrowed until the next call. ok is false behind the last line.
+// Next leaves out a byte order mark at the start of a file.
 func (r *Reader) Next() (line []byte, offset int64, ok bool, err error) {
-	n := 0
+	n := 0 // bytes of the line, with its end
 	for again := true; again; again = r.o.MaxBytes > 0 && int64(n) >= r.o.MaxBytes {
 		if r.pos > r.end {
 			return nil, 0, false, nil
@@ -121,9 +124,9 @@ func (r *Reader) Next() (line []byte, offset int64, ok bool, err error) {
 	return line, offset, true, nil
 }
 
-// Chunk returns whole lines of the split at once, each ending with LF alone, and
-// their number. It returns none where the next line needs the care of Next: the
-// first of a file, those near the end of the split, and those with CR.
+// Chunk returns several whole lines of the split, each ending with LF, and their number.
+// They are borrowed until the next call. It returns no line if only Next can read the next
+// one. Such lines are the first of a file, those at the end of the split, and those with a CR.
 func (r *Reader) Chunk() (text []byte, lines int64, err error) {
 	if r.pos == 0 || r.o.Delimiter != nil || r.o.MaxBytes > 0 || r.pos > r.end {
 		return nil, 0, nil
@@ -134,7 +137,7 @@ func (r *Reader) Chunk() (text []byte, lines int64, err error) {
 		}
 	}
 	text = r.buf[r.at:]
-	// A line that begins at r.end still belongs to the split, and none behind it.
+	// Lines that end behind r.end are left to Next, which knows whether they belong to the split.
 	if left := r.end - r.pos; int64(len(text)) > left {
 		text = text[:left]
 	}
@@ -147,10 +150,10 @@ func (r *Reader) Chunk() (text []byte, lines int64, err error) {
 	return text, int64(bytes.Count(text, []byte{'\n'})), nil
 }
 
-// line returns the next line of the file and how many bytes it takes with its end;
-// 0 at the end of the file.
+// line returns the next line of the file, and its length n with its end. n is 0 at the end
+// of the file. It ignores the limits of the split, and the caller moves r.pos.
 func (r *Reader) line() (line []byte, n int, err error) {
-	scanned := 0 // bytes behind at that have no end of line
+	scanned := 0 // bytes of buf[at:] in which no line ends
 	for {
 		rest := r.buf[r.at:]
 		if end, skip, ok := r.findEnd(rest, scanned); ok {
@@ -161,8 +164,8 @@ func (r *Reader) line() (line []byte, n int, err error) {
 			r.at = len(r.buf)
 			return rest, len(rest), nil
 		}
-		// An end of several bytes may lie across two reads, so its length less one is searched
-		// again. For LF and CR it is one byte.
+		// A delimiter of several bytes may lie across two reads, so its length less one is searched
+		// again. For CR LF that is one byte.
 		scanned = max(0, len(rest)-max(1, len(r.o.Delimiter)-1))
 		if err := r.fill(); err != nil {
 			return nil, 0, err
@@ -170,15 +173,16 @@ func (r *Reader) line() (line []byte, n int, err error) {
 	}
 }
 
-// findEnd finds the first end of a line in p, at from or later. It is not found if
-// p may end within it.
+// findEnd finds the end of the first line in p, searching from index from on. The line is
+// p[:end], and its end has skip bytes. ok is false if p has no end of a line, or if p may
+// stop within one.
 func (r *Reader) findEnd(p []byte, from int) (end, skip int, ok bool) {
 	if d := r.o.Delimiter; d != nil {
 		n := bytes.Index(p[from:], d)
 		return from + n, len(d), n >= 0
 	}
 	lf := bytes.IndexByte(p[from:], '\n')
-	limit := len(p)
+	limit := len(p) // a CR behind the first LF does not matter
 	if lf >= 0 {
 		lf += from
 		limit = lf
@@ -195,8 +199,8 @@ func (r *Reader) findEnd(p []byte, from int) (end, skip int, ok bool) {
 	return from + cr, 1, true
 }
 
-// fill reads more. It moves what is left to the start of the buffer, which grows if
-// it is full.
+// fill reads more of the file into the buffer. It moves buf[at:] to the start of the
+// buffer, and doubles a full buffer. At the end of the file it sets r.ended.
 func (r *Reader) fill() error {
 	r.buf = r.buf[:copy(r.buf, r.buf[r.at:])]
 	r.at = 0
@@ -208,7 +212,7 @@ func (r *Reader) fill() error {
 		}
 		r.buf = append(make([]byte, 0, 2*cap(r.buf)), r.buf...)
 	}
-	// A reader may return nothing a few times (io.Reader), but not for ever.
+	// A Read may return nothing without an error (io.Reader), but not for ever.
 	for range 100 {
 		n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
 		r.buf = r.buf[:len(r.buf)+n]

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// write makes a file.
+// write writes a file in a temporary directory.
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -27,7 +27,7 @@ func write(t testing.TB, dir, name, text string) string {
 	return path
 }
 
-// lines reads a split by Next, or by Chunk where it can.
+// lines reads the lines of a split by Next, or also by Chunk where Chunk returns some.
 func lines(t testing.TB, s Split, chunks bool, o ReaderOptions) []string {
 	t.Helper()
 	r, err := Open(s, o)
@@ -197,7 +197,7 @@ func TestElementsLieBetweenTheirMarks(t *testing.T) {
 		}
 	}
 	if got := read(Split{Path: path, Length: int64(len(text))}); !slices.Equal(got, []string{"<p>1</p>", "<p>\n2</p>"}) {
-		t.Errorf("%q", got) // "<<p>" hides a mark
+		t.Errorf("%q", got) // the search does not find the mark in "<<p>"
 	}
 	if got := read(Split{Path: path, Start: 5, Length: 3}); got != nil {
 		t.Errorf("%q begins behind the split", got)

@@ -1,17 +1,17 @@
 // Package records divides the input of a streaming job into splits, and reads the
 // records of a split, as Hadoop's input formats do. One map reads one split.
 //
-// Splits are those of Hadoop, because they can be seen: a map-only job has a part
-// for each, numbered from the largest split on; a command may look at the name of
-// its file; and values of one key come in the order of the maps. A line belongs to
-// the split in which it begins. One that begins right behind a split still belongs
-// to that split (LineRecordReader).
+// The splits are those of Hadoop, because users can see them. A map-only job writes one
+// part for each split, and the largest split has number 0. A command may read the name of
+// its file. The values of a key come in the order of the maps.
 //
-// Memory: a Reader has one buffer, which grows to the longest record if Charge
-// allows. What it returns is borrowed until the next call.
+// A line belongs to the split in which it begins. A line that begins at the first byte
+// behind a split still belongs to that split (LineRecordReader).
 //
-// Neighbours: input/codec decodes compressed files; package streaming makes the
-// maps.
+// Memory: a Reader has one buffer, which grows to the longest record if
+// ReaderOptions.Charge allows. Slices that it returns are borrowed until the next call.
+//
+// Package input/codec decodes compressed files. Package streaming makes the maps.
 package records
 
 import (
@@ -25,38 +25,39 @@ import (
 	"strings"
 )
 
-// Split is what one map reads: Length bytes of a file, from Start on.
+// Split is the input of one map: Length bytes of a file, from byte Start on.
 type Split struct {
 	Path          string
-	Start, Length int64
-	Codec         string // the suffix of a compressed file, such as ".gz"; "": none
+	Start, Length int64  // in the file as it is stored, compressed or not
+	Codec         string // the suffix of a compressed file, such as ".gz"; "": it is not compressed
 }
 
-// Options say how files are divided.
+// Options say how files are divided into splits.
 type Options struct {
-	Maps       int64 // how many maps are wanted; below 1 counts as 1
-	LeastBytes int64 // of a split
-	BlockBytes int64 // most bytes of a split
-	Lines      int   // lines of a split (NLineInputFormat); 0: division by bytes
-	Recursive  bool  // read directories inside directories
-	Whole      bool  // do not divide files
+	Maps       int64 // number of splits to aim at; below 1 counts as 1
+	LeastBytes int64 // least length of a split
+	BlockBytes int64 // greatest length of a split, unless LeastBytes is greater
+	Lines      int   // lines of a split (NLineInputFormat); 0: files are divided by bytes
+	Recursive  bool  // read directories inside directories; false: they are an error
 }
 
-// MissingError says which inputs are not there, one line for each.
+// MissingError is the error for inputs that do not exist. Lines has one line for each, as
+// Hadoop prints it.
 type MissingError struct{ Lines []string }
 
-// Error returns a line for each input that is missing.
+// Error returns all lines, with newlines between them.
 func (e *MissingError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// file is an input, with its size at the time of planning.
+// file is an input file, with its length when Plan looked.
 type file struct {
 	path  string
 	bytes int64
 }
 
-// Plan finds the files of the inputs and divides them. Splits come with the largest
-// first, as Hadoop numbers maps. The error is a *MissingError where a path or
-// pattern finds nothing.
+// Plan finds the files of the inputs and divides them. inputs are paths, file: URIs and
+// patterns. It returns the longest split first, as Hadoop numbers maps; splits of equal
+// length keep the order of the inputs. The error is a *MissingError if a path or pattern
+// finds nothing.
 func Plan(inputs []string, o Options) ([]Split, error) {
 	files, err := find(inputs, o.Recursive)
 	if err != nil {
@@ -80,8 +81,8 @@ func Plan(inputs []string, o Options) ([]Split, error) {
 	return splits, nil
 }
 
-// find returns the files of all inputs, in order (FileInputFormat.listStatus). It names
-// all inputs that are missing, not the first alone.
+// find returns the files of all inputs, in order (FileInputFormat.listStatus). Its
+// MissingError names all inputs that are missing.
 func find(inputs []string, recursive bool) ([]file, error) {
 	var files []file
 	var missing []string
@@ -92,10 +93,10 @@ func find(inputs []string, recursive bool) ([]file, error) {
 		case err != nil:
 			return nil, err
 		case matches == nil && !isPattern(path):
-			missing = append(missing, "Input path does not exist: "+qualify(in))
+			missing = append(missing, "Input path does not exist: "+Qualify(in))
 			continue
 		case len(matches) == 0:
-			missing = append(missing, "Input Pattern "+qualify(in)+" matches 0 files")
+			missing = append(missing, "Input Pattern "+Qualify(in)+" matches 0 files")
 			continue
 		}
 		for _, m := range matches {
@@ -118,7 +119,8 @@ func find(inputs []string, recursive bool) ([]file, error) {
 	return files, nil
 }
 
-// glob returns the paths that match; nil: a plain path that does not exist.
+// glob returns path alone if it exists. Otherwise it returns the paths that match it as a
+// pattern, sorted, each once.
 func glob(path string) ([]string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return []string{path}, nil
@@ -138,11 +140,11 @@ func glob(path string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// isPattern reports whether path has characters of a glob.
+// isPattern reports whether path has characters with a meaning in patterns.
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[{\\") }
 
-// braces returns the patterns that "{a,b}" stands for. filepath.Glob has no braces, and
-// Hadoop's patterns do.
+// braces returns the patterns without braces that pattern stands for: "x{a,b}" gives "xa"
+// and "xb". Hadoop's patterns have braces, and those of filepath.Glob do not.
 func braces(pattern string) []string {
 	open := strings.IndexByte(pattern, '{')
 	if open < 0 {
@@ -167,13 +169,14 @@ func braces(pattern string) []string {
 			return all
 		}
 	}
-	return []string{pattern}
+	return []string{pattern} // the brace is not closed
 }
 
-// hidden reports whether a file of that name in a directory is no input.
+// hidden reports whether a file or directory of that name is left out of the input.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
-// list appends the files of a directory, in the order of their names.
+// list appends the files of a directory to files, in the order of their names. It fails if
+// dir holds a directory and recursive is false, as Hadoop does.
 func list(files []file, dir string, recursive bool) ([]file, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -192,7 +195,7 @@ func list(files []file, dir string, recursive bool) ([]file, error) {
 			files = append(files, file{path, info.Size()})
 		case !recursive:
 			//lint:ignore ST1005 as Hadoop words it
-			return nil, fmt.Errorf("Not a file: %s", qualify(path))
+			return nil, fmt.Errorf("Not a file: %s", Qualify(path))
 		default:
 			if files, err = list(files, path, true); err != nil {
 				return nil, err
@@ -202,7 +205,7 @@ func list(files []file, dir string, recursive bool) ([]file, error) {
 	return files, nil
 }
 
-// Local returns the path that a URI of the local file system names.
+// Local returns the path that a file: URI names. It returns any other text as it is.
 func Local(uri string) string {
 	rest, ok := strings.CutPrefix(uri, "file:")
 	if !ok {
@@ -211,8 +214,9 @@ func Local(uri string) string {
 	return "/" + strings.TrimLeft(rest, "/")
 }
 
-// qualify returns a path as Hadoop shows it: file:/absolute/path.
-func qualify(path string) string {
+// Qualify returns a path or file: URI as Hadoop shows it in messages and properties:
+// file:/absolute/path.
+func Qualify(path string) string {
 	abs, err := filepath.Abs(Local(path))
 	if err != nil {
 		return path
@@ -220,10 +224,7 @@ func qualify(path string) string {
 	return "file:" + abs
 }
 
-// Qualify returns the name of a file as Hadoop shows it, such as file:/tmp/in.txt.
-func Qualify(path string) string { return qualify(path) }
-
-// codecOf returns the suffix that says how a file is compressed.
+// codecOf returns the suffix of a file that Hadoop takes for compressed, or "".
 func codecOf(path string) string {
 	switch ext := filepath.Ext(path); ext {
 	case ".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4":
@@ -232,15 +233,16 @@ func codecOf(path string) string {
 	return ""
 }
 
-// divide appends the splits of a file (FileInputFormat.getSplits). The last split may
-// be a tenth longer than the others.
+// divide appends the splits of a file (FileInputFormat.getSplits). goal is the length of a
+// split, in bytes, at which there are as many splits as Options.Maps. The last split may be
+// 10 % longer than the others. Of the compressed formats only bzip2 is divided, as in
+// Hadoop.
 func (o *Options) divide(splits []Split, f file, goal int64) []Split {
 	codec := codecOf(f.path)
-	if f.bytes == 0 || o.Whole || codec != "" && codec != ".bz2" {
+	if f.bytes == 0 || codec != "" && codec != ".bz2" {
 		return append(splits, Split{Path: f.path, Length: f.bytes, Codec: codec})
 	}
-	// Hadoop's formula (FileInputFormat.computeSplitSize), of which the goal is the bytes of all
-	// files by the maps that are wanted.
+	// FileInputFormat.computeSplitSize
 	size := max(o.LeastBytes, 1, min(goal, o.BlockBytes))
 	left := f.bytes
 	for float64(left)/float64(size) > 1.1 {
@@ -250,18 +252,20 @@ func (o *Options) divide(splits []Split, f file, goal int64) []Split {
 	return append(splits, Split{f.path, f.bytes - left, left, codec})
 }
 
-// divideLines appends splits of n lines each (NLineInputFormat). It reads the whole file,
-// as Hadoop's client does.
+// divideLines appends the splits of a file, with n lines each (NLineInputFormat). It reads
+// the whole file, as Hadoop's client does.
 func divideLines(splits []Split, f file, n int) ([]Split, error) {
 	r, err := Open(Split{Path: f.path, Length: f.bytes, Codec: codecOf(f.path)}, ReaderOptions{})
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+	// These are the first byte of the next split, its bytes and its lines so far.
 	begin, length, lines := int64(0), int64(0), 0
 	add := func() {
 		s := Split{Path: f.path, Start: begin - 1, Length: length, Codec: codecOf(f.path)}
-		// A line that begins right behind a split belongs to it, so each split ends one byte early.
+		// A line that begins right behind a split still belongs to it. So each split ends, and the
+		// next one starts, a byte before the next line.
 		if begin == 0 {
 			s.Start, s.Length = 0, length-1
 		}

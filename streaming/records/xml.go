@@ -7,20 +7,20 @@ import (
 	"os"
 )
 
-// XML reads the elements between two marks (StreamXmlRecordReader). A record begins
-// with Begin and ends with End, both included. It belongs to the split in which it
-// begins. One goroutine uses it.
+// XML reads records between two marks (StreamXmlRecordReader). A record includes both
+// marks. It belongs to the split in which it begins. One goroutine uses it.
 type XML struct {
-	begin, end string
+	begin, end string // the marks
 	file       *os.File
 	in         *bufio.Reader
-	pos, limit int64
-	record     []byte
-	charge     func(bytes int64) error
+	pos        int64                   // place in the file of the next byte
+	limit      int64                   // place at which the split ends
+	record     []byte                  // reused by Next
+	charge     func(bytes int64) error // see ReaderOptions
 }
 
-// OpenXML begins to read at the start of the split. A record that begins before it
-// belongs to another split. The caller closes the XML.
+// OpenXML opens a split for reading, from its start on. begin and end are the marks around
+// a record, and must not be empty. The caller closes the XML. Only o.Charge is used.
 func OpenXML(s Split, begin, end string, o ReaderOptions) (*XML, error) {
 	if begin == "" || end == "" {
 		return nil, errors.New("StreamXmlRecordReader needs begin and end")
@@ -37,17 +37,17 @@ func OpenXML(s Split, begin, end string, o ReaderOptions) (*XML, error) {
 	return x, nil
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (x *XML) Close() { _ = x.file.Close() }
 
-// Done returns the place in the file behind the last byte read.
+// Done returns the place in the file of the next byte.
 func (x *XML) Done() int64 { return x.pos }
 
-// Next returns the next record, borrowed until the next call; ok is false behind the last
-// one. A record without its end mark is left out, as in Hadoop.
+// Next returns the next record, borrowed until the next call. ok is false behind the last
+// one. Next leaves out a record without its end mark, as Hadoop does.
 func (x *XML) Next() (record []byte, ok bool, err error) {
 	x.record = x.record[:0]
-	// What lies before the mark is no record. The mark itself stays for the record.
+	// Text before the mark is skipped. x.pos is then behind the mark.
 	if found, err := x.until(x.begin, false); err != nil || !found || x.pos-int64(len(x.begin)) >= x.limit {
 		return nil, false, err
 	}
@@ -59,11 +59,11 @@ func (x *XML) Next() (record []byte, ok bool, err error) {
 	return x.record, true, nil
 }
 
-// until reads behind the next mark. keep appends what it reads to the record. After a
-// byte that does not match, the search goes on with the byte behind it, as in Hadoop:
-// in "<<a>" it finds no "<a>".
+// until reads up to the end of the next mark. It returns false at the end of the file. keep
+// says that what it reads is appended to the record. After a byte that does not match, the
+// search goes on behind that byte, as in Hadoop: it finds no "<a>" in "<<a>".
 func (x *XML) until(mark string, keep bool) (bool, error) {
-	m := 0
+	m := 0 // bytes of mark that match so far
 	for {
 		c, err := x.in.ReadByte()
 		if err == io.EOF {

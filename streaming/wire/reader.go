@@ -7,16 +7,17 @@ import (
 	"io"
 )
 
-// Reader cuts the output of a command into records.
+// Reader cuts the output of a command into records. It keeps nothing between calls of Read.
 type Reader struct {
 	Format    Format
-	Separator []byte // between key and value of text
-	KeyFields int    // fields of a line that make the key; 1 if it is less
+	Separator []byte // between the fields of a line, with TextLines
+	KeyFields int    // number of fields that make the key, with TextLines; below 1 counts as 1
 }
 
-// Read calls emit with each whole record at the start of p, and returns how many
-// bytes they take. ended says that nothing follows p; what is left over is then an
-// error, or the last line. Keys and values lie in p and are borrowed.
+// Read calls emit with each whole record at the start of p. It returns the number of bytes
+// that these records take. The caller passes the rest again, with more behind it. ended says
+// that nothing follows p: the rest is then the last line, or with binary formats the error
+// io.ErrUnexpectedEOF. Keys and values are parts of p.
 func (r *Reader) Read(p []byte, ended bool, emit func(key, value []byte)) (n int, err error) {
 	switch r.Format {
 	case TextLines, KeyLines:
@@ -32,9 +33,10 @@ func (r *Reader) Read(p []byte, ended bool, emit func(key, value []byte)) (n int
 	return n, err
 }
 
-// lines cuts lines, which end with LF, CR or CR LF.
+// lines is Read for TextLines and KeyLines. Lines end with LF, CR or CR LF.
 func (r *Reader) lines(p []byte, ended bool, emit func(key, value []byte)) int {
 	at := 0
+	// The usual output takes the fast path. The loop below reads its last line.
 	if len(r.Separator) == 1 && r.KeyFields <= 1 && r.Format == TextLines && bytes.IndexByte(p, '\r') < 0 {
 		at = plainLines(p, r.Separator[0], emit)
 	}
@@ -47,7 +49,7 @@ func (r *Reader) lines(p []byte, ended bool, emit func(key, value []byte)) int {
 		}
 		skip := 1
 		if cr := bytes.IndexByte(rest[:end], '\r'); cr >= 0 {
-			// A CR at the end of what is there may be half of CR LF.
+			// A CR at the end of p may be the first half of CR LF, so it waits for more bytes.
 			if cr == len(rest)-1 && !ended {
 				return at
 			}
@@ -86,7 +88,7 @@ func plainLines(p []byte, separator byte, emit func(key, value []byte)) (n int) 
 	}
 }
 
-// line emits one line. Without enough separators all of it is the key.
+// line emits the record of a line, which lacks its end.
 func (r *Reader) line(line []byte, emit func(key, value []byte)) {
 	if r.Format == KeyLines {
 		emit(line, nil)
@@ -96,10 +98,10 @@ func (r *Reader) line(line []byte, emit func(key, value []byte)) {
 	emit(key, value)
 }
 
-// cut divides a line at its n-th separator (TextOutputReader.splitKeyVal); n below 1
-// counts as 1. Without it the line is the key, and the value is empty.
+// cut divides a line at its n-th separator (TextOutputReader.splitKeyVal). n below 1 counts
+// as 1. If the line has fewer separators, all of it is the key, and the value is empty.
 func cut(line, separator []byte, n int) (key, value []byte) {
-	at := bytes.Index(line, separator)
+	at := bytes.Index(line, separator) // of the k-th separator
 	for k := 1; k < n && at >= 0; k++ {
 		next := bytes.Index(line[at+len(separator):], separator)
 		if next < 0 {
@@ -114,11 +116,12 @@ func cut(line, separator []byte, n int) (key, value []byte) {
 	return line[:at], line[at+len(separator):]
 }
 
-// errShort says that a record goes on behind what is there.
+// errShort says that a key or value goes on behind the bytes that are there.
 var errShort = errors.New("a record is cut short")
 
-// records emits pairs of items. length returns the bytes of the item at the start
-// of its argument, or errShort.
+// records is Read for the binary formats. length returns the length of the key or value at
+// the start of its argument, with its head, or errShort. content returns the part of it that
+// is stored.
 func records(p []byte, length func([]byte) (int, error), content func([]byte) []byte, emit func(key, value []byte)) (int, error) {
 	at := 0
 	for at < len(p) {
@@ -139,7 +142,7 @@ func records(p []byte, length func([]byte) (int, error), content func([]byte) []
 	return at, nil
 }
 
-// rawLength is the length of raw bytes with the 4 bytes before them.
+// rawLength is the length function of RawBytes: 4 bytes for the length, and so many bytes.
 func rawLength(p []byte) (int, error) {
 	if len(p) < 4 {
 		return 0, errShort

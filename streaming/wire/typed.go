@@ -12,7 +12,8 @@ import (
 	"mrlocal/streaming/fields"
 )
 
-// Type codes of typed bytes.
+// These are the type codes of typed bytes (org.apache.hadoop.typedbytes.Type). A code is the
+// first byte of an item, such as a key or value. Numbers and lengths behind it are big-endian.
 const (
 	codeBytes  = 0
 	codeByte   = 1
@@ -27,24 +28,24 @@ const (
 	codeMap    = 10
 	codeMarker = 255 // ends a list
 
-	firstCustom, lastCustom = 50, 200 // as bytes
+	firstCustom, lastCustom = 50, 200 // of applications, in the form of codeBytes
 )
 
-// mostDepth bounds how deep vectors, lists and maps lie in one another.
+// mostDepth limits how deep vectors, lists and maps lie in one another.
 const mostDepth = 256
 
-// typedLength returns the bytes of the typed item at the start of p, or errShort.
+// typedLength returns the length of the item at the start of p, with its code. It fails with
+// errShort if p ends before the item.
 func typedLength(p []byte) (int, error) { return lengthAt(p, mostDepth) }
 
-// lengthAt is typedLength for an item in which depth more levels may lie. Codes are those of
-// org.apache.hadoop.typedbytes.Type; lengths are big-endian.
+// lengthAt is typedLength for an item that may hold depth-1 levels of items.
 func lengthAt(p []byte, depth int) (int, error) {
 	if len(p) == 0 {
 		return 0, errShort
 	}
 	switch code := p[0]; {
 	case depth == 0:
-		return 0, fmt.Errorf("typed bytes lie more than %d deep", mostDepth)
+		return 0, fmt.Errorf("typed bytes are nested more than %d levels deep", mostDepth)
 	case code == codeByte || code == codeBool:
 		return atLeast(p, 2)
 	case code == codeInt || code == codeFloat:
@@ -73,7 +74,7 @@ func lengthAt(p []byte, depth int) (int, error) {
 	}
 }
 
-// atLeast returns n if p has n bytes.
+// atLeast returns n, or errShort if p has fewer than n bytes.
 func atLeast(p []byte, n int) (int, error) {
 	if len(p) < n {
 		return 0, errShort
@@ -81,7 +82,7 @@ func atLeast(p []byte, n int) (int, error) {
 	return n, nil
 }
 
-// count reads the 4 bytes behind the type code.
+// count returns the number in the 4 bytes behind the type code.
 func count(p []byte) (int, error) {
 	if len(p) < 5 {
 		return 0, errShort
@@ -93,7 +94,7 @@ func count(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// several returns the length of n items behind a head of 5 bytes.
+// several returns the length of a vector or map with n items. Its head has 5 bytes.
 func several(p []byte, n, depth int) (int, error) {
 	at := 5
 	for range n {
@@ -106,7 +107,7 @@ func several(p []byte, n, depth int) (int, error) {
 	return at, nil
 }
 
-// listLength returns the length of a list, up to its marker.
+// listLength returns the length of a list, with the marker that ends it.
 func listLength(p []byte, depth int) (int, error) {
 	at := 1
 	for {
@@ -124,14 +125,14 @@ func listLength(p []byte, depth int) (int, error) {
 	}
 }
 
-// appendTyped appends the string of a typed item, which is whole.
+// appendTyped appends the item p as text. p must be whole.
 func appendTyped(dst, p []byte) []byte {
 	dst, _ = appendItem(dst, p)
 	return dst
 }
 
-// appendItem appends the string of the item at the start of p, as Java's toString
-// gives it, and returns what follows the item.
+// appendItem appends the item at the start of p as text, as Java's toString gives it. rest
+// is the part of p behind the item.
 func appendItem(dst, p []byte) (out, rest []byte) {
 	n, err := typedLength(p)
 	if err != nil {
@@ -147,11 +148,11 @@ func appendItem(dst, p []byte) (out, rest []byte) {
 		dst = strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(item[1:]))), 10)
 	case codeLong:
 		dst = strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(item[1:])), 10)
-	case codeFloat:
+	case codeFloat: // printed with the digits of a float, not of a double
 		dst = appendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(item[1:]))), 32)
 	case codeDouble:
 		dst = appendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(item[1:])), 64)
-	case codeString:
+	case codeString: // behind the code and 4 bytes of length
 		dst = append(dst, fields.ReplaceInvalid(item[5:])...)
 	case codeVector, codeList:
 		dst = appendItems(dst, item)
@@ -165,9 +166,9 @@ func appendItem(dst, p []byte) (out, rest []byte) {
 	return dst, rest
 }
 
-// appendItems appends "[a, b]".
+// appendItems appends a vector or list as text, such as "[a, b]".
 func appendItems(dst, list []byte) []byte {
-	rest := list[1 : len(list)-1]
+	rest := list[1 : len(list)-1] // without the code and the marker
 	if list[0] == codeVector {
 		rest = list[5:]
 	}
@@ -181,8 +182,8 @@ func appendItems(dst, list []byte) []byte {
 	return append(dst, ']')
 }
 
-// appendPairs appends "{a=1, b=2}" in the order of the keys: Hadoop reads maps into
-// a TreeMap. Keys are strings or numbers of one type.
+// appendPairs appends a map as text, such as "{a=1, b=2}", in the order of its keys, because
+// Hadoop reads maps into a TreeMap. Keys are strings or numbers of one type.
 func appendPairs(dst, pairs []byte) []byte {
 	type pair struct{ key, value []byte }
 	var all []pair
@@ -210,7 +211,7 @@ func appendPairs(dst, pairs []byte) []byte {
 	return append(dst, '}')
 }
 
-// compareItems compares keys of a map: numbers by value, others by their bytes.
+// compareItems compares two keys of a map: whole numbers by value, others by their text.
 func compareItems(a, b []byte) int {
 	number := func(p []byte) (int64, bool) {
 		switch p[0] {
@@ -236,8 +237,8 @@ func compareItems(a, b []byte) int {
 	return strings.Compare(string(appendTyped(nil, a)), string(appendTyped(nil, b)))
 }
 
-// appendFloat appends a number as Java prints a float or double: with a point, and
-// with an exponent below 0.001 and from 10,000,000 on.
+// appendFloat appends a number as Java prints a float (bits 32) or double (bits 64). The text
+// always has a point. It has an exponent if the number is below 0.001, or 10,000,000 or more.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -263,5 +264,5 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	return fmt.Appendf(dst, "%sE%d", mantissa, e)
 }
 
-// AppendDouble appends a number as Java prints a double.
+// AppendDouble appends f in decimal, as Java prints a double.
 func AppendDouble(dst []byte, f float64) []byte { return appendFloat(dst, f, 64) }

@@ -1,10 +1,10 @@
-// Package wire is the protocol between a streaming job and its commands: how a
-// record is written to a command's standard input, and how its standard output is
-// cut into records. There are four formats: text, keyonlytext, rawbytes and
-// typedbytes (Hadoop's IdentifierResolver).
+// Package wire is the protocol between a streaming job and its commands. It writes
+// records for the standard input of a command, and cuts the standard output of a command
+// into records. There are four formats: text, keyonlytext, rawbytes and typedbytes
+// (Hadoop's IdentifierResolver).
 //
-// Keys and values have kinds, as Hadoop's classes of Writable. The engine stores
-// them as bytes that compare as the kinds compare:
+// Keys and values have kinds, which stand for Hadoop's classes of Writable. The engine
+// stores each kind as bytes. Stored keys compare, byte by byte, as Hadoop compares them:
 //
 //	Text    the bytes                     Text
 //	Long    8 bytes, highest first        LongWritable; the sign bit is flipped
@@ -12,9 +12,9 @@
 //	Typed   type code and content         TypedBytesWritable
 //	Null    nothing                       NullWritable
 //
-// The package is pure. What it is given is borrowed until the call returns; what
-// it appends belongs to the caller. Neighbours: package child moves the bytes,
-// package streaming builds jobs.
+// The package is pure. It borrows its arguments until the call returns. Bytes that it
+// appends belong to the caller. Package child moves the bytes, and package streaming
+// makes the jobs.
 package wire
 
 import (
@@ -26,10 +26,10 @@ import (
 	"mrlocal/streaming/fields"
 )
 
-// Kind is the class of a key or value.
+// Kind is the kind of a key or value.
 type Kind uint8
 
-// The kinds.
+// The kinds, and how each is stored, are in the package comment.
 const (
 	Text Kind = iota
 	Long
@@ -38,24 +38,27 @@ const (
 	Null
 )
 
-// AppendLong appends n as it is stored.
+// AppendLong appends the stored form of n, a key of kind Long. The flipped sign bit puts
+// negative numbers first.
 func AppendLong(dst []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(n)^1<<63)
 }
 
-// toLong returns the number that AppendLong wrote.
+// toLong returns the number whose stored form is stored.
 func toLong(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored) ^ 1<<63) }
 
-// Partition is HashPartitioner for keys of kind k.
+// Partition returns the reduce of a stored key, from 0 to parts-1, as HashPartitioner does
+// for keys of kind k.
 func (k Kind) Partition(key []byte, parts int) int {
+	// LongWritable has a hash of its own. The other classes hash their bytes.
 	if k == Long {
 		return fields.ByLong(toLong(key), parts)
 	}
 	return fields.ByHash(key, parts)
 }
 
-// AppendString appends what toString gives of a stored key or value. Text output
-// has keys and values so.
+// AppendString appends a stored key or value as text, as toString of Hadoop's class gives
+// it. Text output has keys and values in this form.
 func (k Kind) AppendString(dst, stored []byte) []byte {
 	switch k {
 	case Long:
@@ -76,19 +79,18 @@ func (k Kind) AppendString(dst, stored []byte) []byte {
 	return append(dst, stored...)
 }
 
-// Format is how records are written to a command, and by a command.
+// Format is the form of records on their way to or from a command.
 type Format uint8
 
-// The formats. Text is the default.
 const (
-	TextLines Format = iota
-	KeyLines
-	RawBytes
-	TypedBytes
+	TextLines  Format = iota // text: a line with key, separator and value
+	KeyLines                 // keyonlytext: a line with the key alone
+	RawBytes                 // rawbytes: key and value, each behind its length in 4 bytes
+	TypedBytes               // typedbytes: key and value, each behind the code of its type
 )
 
-// FormatNamed returns the format of an identifier such as "typedbytes". Case does
-// not matter, and any unknown name means text, as in Hadoop.
+// FormatNamed returns the format of an identifier such as "typedbytes", in any case of
+// letters. An unknown name means text, as in Hadoop.
 func FormatNamed(name string) Format {
 	switch strings.ToLower(name) {
 	case "keyonlytext":
@@ -101,7 +103,7 @@ func FormatNamed(name string) Format {
 	return TextLines
 }
 
-// Kinds returns the kinds of the keys and values that a command tells.
+// Kinds returns the kinds of the keys and values that a Reader of this format emits.
 func (f Format) Kinds() (key, value Kind) {
 	switch f {
 	case KeyLines:
@@ -114,16 +116,16 @@ func (f Format) Kinds() (key, value Kind) {
 	return Text, Text
 }
 
-// Writer writes records as a command reads them.
+// Writer writes records in the form in which a command reads them.
 type Writer struct {
 	Format    Format
-	Separator []byte // between key and value of text
-	NoKey     bool   // leave the key out: text of TextInputFormat, whose key is an offset
-	Key       Kind
-	Value     Kind
+	Separator []byte // between key and value, with TextLines
+	NoKey     bool   // leave out the key, with TextLines; for TextInputFormat, whose keys are offsets
+	Key       Kind   // of the keys that Append gets
+	Value     Kind   // of the values that Append gets
 }
 
-// Append appends a record, whose key and value are stored, to dst.
+// Append appends a record to dst. key and value are in stored form.
 func (w *Writer) Append(dst, key, value []byte) []byte {
 	switch w.Format {
 	case TextLines:
@@ -139,7 +141,8 @@ func (w *Writer) Append(dst, key, value []byte) []byte {
 	return appendAsTyped(appendAsTyped(dst, w.Key, key), w.Value, value)
 }
 
-// appendPlain appends text: the bytes of Text and Bytes, the string of the others.
+// appendPlain appends a key or value to a line of text: the bytes of Text, Bytes and Typed,
+// and the string of the others.
 func appendPlain(dst []byte, k Kind, stored []byte) []byte {
 	if k == Text || k == Bytes || k == Typed {
 		return append(dst, stored...)
@@ -147,10 +150,11 @@ func appendPlain(dst []byte, k Kind, stored []byte) []byte {
 	return k.AppendString(dst, stored)
 }
 
-// appendRaw appends the length, in 4 bytes, and the serialized key or value.
+// appendRaw appends a length in 4 bytes, and so many bytes: the key or value as its class
+// writes itself (Writable.write).
 func appendRaw(dst []byte, k Kind, stored []byte) []byte {
 	switch k {
-	case Text: // whose own length comes first
+	case Text: // it writes a length of its own, then its bytes
 		length := appendVInt(nil, len(stored))
 		dst = binary.BigEndian.AppendUint32(dst, uint32(len(length)+len(stored)))
 		return append(append(dst, length...), stored...)
@@ -162,7 +166,8 @@ func appendRaw(dst []byte, k Kind, stored []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(stored))), stored...)
 }
 
-// appendVInt appends a length as WritableUtils.writeVInt does.
+// appendVInt appends a length as WritableUtils.writeVInt does. A length up to 127 takes one
+// byte. Others take a byte that says how many bytes follow, and these bytes, the highest first.
 func appendVInt(dst []byte, n int) []byte {
 	if n <= 127 {
 		return append(dst, byte(n))
@@ -178,7 +183,8 @@ func appendVInt(dst []byte, n int) []byte {
 	return dst
 }
 
-// appendAsTyped appends a key or value as typed bytes.
+// appendAsTyped appends a key or value as typed bytes. Invalid UTF-8 in Text is replaced, as
+// Hadoop's decoder does.
 func appendAsTyped(dst []byte, k Kind, stored []byte) []byte {
 	switch k {
 	case Typed:

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// readAll reads p in pieces that end at cuts.
+// readAll reads p in parts that end at cuts.
 func readAll(r *Reader, p []byte, cuts ...int) (pairs []string, err error) {
 	emit := func(k, v []byte) { pairs = append(pairs, fmt.Sprintf("%q=%q", k, v)) }
 	from := 0
@@ -74,7 +74,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-func TestRecordsAreToldInFourFormats(t *testing.T) {
+func TestRecordsAreWrittenInFourFormats(t *testing.T) {
 	key, value := []byte("k"), []byte("v")
 	for want, w := range map[string]Writer{
 		"k\tv\n":                                 {Separator: []byte("\t")},
@@ -147,7 +147,7 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// A text without CR is cut as one with CR is: record by record.
+// The fast path for text without CR must give the records of the other path.
 func TestPlainLinesAreCutAsAllLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(rapid.StringOf(rapid.RuneFrom([]rune("ab\t,\n"))).Draw(t, "text"))
@@ -156,7 +156,7 @@ func TestPlainLinesAreCutAsAllLines(t *testing.T) {
 		plain, general := Reader{Separator: []byte(separator)}, Reader{Separator: []byte(separator)}
 		var got, want []string
 		n, err := plain.Read(text, ended, func(k, v []byte) { got = append(got, fmt.Sprintf("%q=%q", k, v)) })
-		// A CR behind the text sends all of it the other way; its own line is left out.
+		// With a CR at its end the text takes the other path. The line of the CR is left out.
 		cr := append(append([]byte{}, text...), '\r')
 		general.lines(cr, false, func(k, v []byte) { want = append(want, fmt.Sprintf("%q=%q", k, v)) })
 		if tail := len(text) - n; ended && err == nil {

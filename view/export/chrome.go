@@ -1,7 +1,7 @@
 // Package export writes a run for other programs: a trace for Perfetto and chrome://tracing (Chrome),
 // the text format of Prometheus (Metrics), and CSV for spreadsheets, R and pandas (Tables).
 //
-// Neighbours: view has the model; the command writes the files, and the page serves the metrics.
+// Neighbours: view has the model. cmd/mrlocal writes the files, and package web serves the metrics.
 package export
 
 import (
@@ -16,17 +16,17 @@ import (
 	"mrlocal/view"
 )
 
-// mostFlows bounds the arrows of a job. Beyond it each map has one arrow only.
+// mostFlows bounds the arrows of a job. If a job has more pairs of map and reduce, each map has only
+// one arrow.
 const mostFlows = 5000
 
-// chromeSteps is how many values a counter has: about as many as a screen shows.
+// chromeSteps is the number of values of a counter. A screen shows about as many.
 const chromeSteps = 500
 
-// Chrome writes a model to w in the trace format of Chrome, "Trace Event Format" with an object of
-// traceEvents: one track a slot, slices for attempts and their phases, arrows from maps to the
-// reduces that copy them, and counters of each pool. Trackers are processes and slots are threads,
-// both numbered from 1. Times are in microseconds, with three decimals, so that no nanosecond is
-// lost. It fails if w does.
+// Chrome writes a model to w in Chrome's "Trace Event Format", as an object with traceEvents. Each slot
+// is a track. Attempts and their phases are slices. Arrows lead from maps to the reduces that copy
+// their output. Pools have counters. Trackers are processes and slots are threads, both numbered from
+// 1. Times are in microseconds with three decimals, which is exact. Chrome fails if w does.
 func Chrome(w io.Writer, m *view.Model) error {
 	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: make([]view.Lane, len(m.Lanes))}
 	for _, l := range m.Lanes {
@@ -45,15 +45,16 @@ func Chrome(w io.Writer, m *view.Model) error {
 	return nil
 }
 
-// chromeWriter writes events one after the other; its bufio.Writer keeps the first error until Flush.
+// chromeWriter writes events of the format. Its bufio.Writer keeps the first error until Flush.
 type chromeWriter struct {
 	w     *bufio.Writer
 	m     *view.Model
-	lane  []view.Lane // by slot
-	began bool
+	lane  []view.Lane // by slot number
+	began bool        // an event is written, so the next one needs a comma
 }
 
-// chromeEvent writes one object. fields are JSON, behind the first ones.
+// event writes one event. ph is its phase in the format, such as X for a slice. pid and tid are the
+// numbers of process and thread. fields are further fields as JSON, each with a comma before it.
 func (t *chromeWriter) event(ph, name string, pid, tid int32, at time.Duration, fields string) {
 	if t.began {
 		t.w.WriteByte(',')
@@ -67,10 +68,10 @@ func (t *chromeWriter) on(b *view.Bar, ph, name string, at time.Duration, fields
 	t.event(ph, name, t.lane[b.Slot].Tracker+1, b.Slot+1, at, fields)
 }
 
-// metadata names the tracks and orders them as rows of the gantt.
+// metadata writes the names of processes and tracks, and their order: that of rows in a picture.
 func (t *chromeWriter) metadata() {
 	for i, l := range t.m.Lanes {
-		if i == 0 || t.m.Lanes[i-1].Tracker != l.Tracker {
+		if i == 0 || t.m.Lanes[i-1].Tracker != l.Tracker { // the first slot of a tracker
 			t.event("M", "process_name", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"name":"tracker %d"}`, l.Tracker))
 			t.event("M", "process_sort_index", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"sort_index":%d}`, l.Tracker))
 		}
@@ -83,7 +84,7 @@ func (t *chromeWriter) metadata() {
 	}
 }
 
-// slices writes the attempts, and in each its phases.
+// slices writes the attempts, and their phases inside of them.
 func (t *chromeWriter) slices() {
 	for i := range t.m.Bars {
 		b := &t.m.Bars[i]
@@ -96,14 +97,15 @@ func (t *chromeWriter) slices() {
 			b.InBytes, b.OutBytes, strconv.FormatFloat(float64(b.CPU)/1e6, 'f', 3, 64), b.Seq)
 		t.on(b, "X", t.m.TaskName(b), b.From, args)
 	}
-	// A viewer needs an attempt before its phases where both start at one time, so phases follow.
+	// If an attempt and its phase start at the same time, a viewer needs the attempt first. So all
+	// phases come after all attempts.
 	t.m.EachSegment(func(bar int, s view.Segment) {
 		t.on(&t.m.Bars[bar], "X", s.Phase.String(), s.From, fmt.Sprintf(`,"dur":%s,"cat":"phase"`, micros(s.To-s.From)))
 	})
 }
 
-// spills writes spills as asynchronous slices, since one may go on into the next phase, and
-// the growth of kvbuffers as instants.
+// spills writes spills as asynchronous slices, because a spill may last into the next phase. It
+// writes changes of kvbuffers as instants.
 func (t *chromeWriter) spills() {
 	for i, s := range t.m.Spills {
 		b := &t.m.Bars[s.Bar]
@@ -118,8 +120,8 @@ func (t *chromeWriter) spills() {
 
 // flows writes an arrow from each committed map to the reduces that copy its output.
 func (t *chromeWriter) flows() {
-	reduces := make([][]int32, len(t.m.Jobs)) // committed or running, by job
-	maps := make([]int, len(t.m.Jobs))
+	reduces := make([][]int32, len(t.m.Jobs)) // by job: bars of reduces that run or have succeeded
+	maps := make([]int, len(t.m.Jobs))        // by job: number of bars of maps that have succeeded
 	counts := func(b *view.Bar) bool { return b.How == view.Succeeded || b.How == view.Running }
 	for i := range t.m.Bars {
 		b := &t.m.Bars[i]
@@ -138,35 +140,37 @@ func (t *chromeWriter) flows() {
 			continue
 		}
 		to := reduces[b.Job]
-		if maps[b.Job]*len(to) > mostFlows {
+		if maps[b.Job]*len(to) > mostFlows { // too many arrows: one for each map, spread over the reduces
 			at := int(b.Task) % len(to)
 			to = to[at : at+1]
 		}
 		for _, r := range to {
-			// The output leaves at the end of the map and comes when the reduce has started.
+			// The arrow leads from the end of the map to the reduce, but not to a time before the
+			// reduce has started.
 			reduce := &t.m.Bars[r]
 			at := max(b.To, reduce.From)
-			if at >= t.m.Until(reduce) {
+			if at >= t.m.Until(reduce) { // the reduce ended before this attempt of the map
 				continue
 			}
 			fields := fmt.Sprintf(`,"cat":"shuffle","id":%d`, id)
 			id++
-			// A viewer ties an arrow to the slice around its time, and the end of a slice is
-			// outside of it.
+			// A viewer attaches an arrow to the slice that contains its time. The end of a slice is
+			// not inside of it, so the arrow starts a nanosecond earlier.
 			t.on(b, "s", "shuffle", b.To-1, fields)
 			t.on(reduce, "f", "shuffle", at, fields+`,"bp":"e"`)
 		}
 	}
 }
 
-// counters writes the use and the fair share of each pool, lent slots, and what the process
-// uses. They belong to a process of their own.
+// counters writes use and fair share of each pool, lent slots, and the memory of the process. They
+// belong to process 0, which is not a tracker.
 func (t *chromeWriter) counters() {
 	t.event("M", "process_name", 0, 0, 0, `,"args":{"name":"pools and process"}`)
 	if t.m.Last <= 0 {
 		return
 	}
 	c := t.m.Curves(0, t.m.Last, chromeSteps)
+	// The last step may begin after the end of the run.
 	for i := range c.Steps {
 		at := c.From + time.Duration(i)*c.Step
 		if at > t.m.Last {
@@ -187,18 +191,18 @@ func (t *chromeWriter) counters() {
 	}
 }
 
-// micros formats a time in microseconds.
+// micros returns a time in microseconds with three decimals.
 func micros(d time.Duration) string {
 	return fmt.Sprintf("%d.%03d", d/1000, d%1000)
 }
 
-// decimal formats a number with three decimals.
+// decimal returns a number with three decimals.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
 // quoted returns text as a JSON string.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
-	if err != nil { // never: every string can be quoted
+	if err != nil { // this never happens: json.Marshal accepts every string
 		return `""`
 	}
 	return string(b)

@@ -40,9 +40,12 @@ type file struct {
 
 func nanos(us float64) int64 { return int64(us*1000 + 0.5) }
 
-// check says what is wrong with a trace. Events may lack fields that their sort must have,
-// and tracks may lack names. Slices may overlap without one containing the other. Arrows
-// may lack an end, or end outside of slices.
+// check returns the mistakes in a trace:
+//
+//	events without a field that they need
+//	tracks without a name
+//	slices that overlap without one containing the other
+//	arrows without an end, or with an end outside of slices
 func check(text []byte) error {
 	var trace struct {
 		TraceEvents []event `json:"traceEvents"`
@@ -184,7 +187,7 @@ func TestTracesPassTheChecker(t *testing.T) {
 	}
 }
 
-// TestTheCheckerFindsMistakes: a checker that accepts everything would be no test.
+// TestTheCheckerFindsMistakes checks that check finds each kind of mistake.
 func TestTheCheckerFindsMistakes(t *testing.T) {
 	const names = `{"ph":"M","name":"process_name","pid":1,"tid":0,"ts":0,"args":{"name":"p"}},{"ph":"M","name":"thread_name","pid":1,"tid":1,"ts":0,"args":{"name":"t"}}`
 	for name, text := range map[string]string{

@@ -7,19 +7,20 @@ import (
 	"mrlocal/view"
 )
 
-// hadoopAttempts counts attempts of one kind. Times are those of attempts that have ended.
+// hadoopAttempts has the counts of attempts of one kind. Attempts that run are not in the times.
 type hadoopAttempts struct {
 	launched, speculative, preScheduled, failed, killed int64
-	slots, lent                                         time.Duration
+	slots, lent                                         time.Duration // slot time of all attempts, and of the ones on lent slots
 }
 
-// hadoopColumn is one of Hadoop's counters of attempts.
+// hadoopColumn is a column with one of Hadoop's counters.
 type hadoopColumn struct {
 	name string
 	of   func(maps, reduces *hadoopAttempts) int64
 }
 
-// hadoopAttemptColumns returns Hadoop's counters of attempts, by the names of the report.
+// hadoopAttemptColumns returns the columns of Hadoop's counters of attempts. Their names are those in
+// the report. A borrowed map slot runs a reduce, so its time comes from the reduces.
 func hadoopAttemptColumns() []hadoopColumn {
 	return []hadoopColumn{
 		{"TOTAL_LAUNCHED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.launched }},
@@ -38,6 +39,7 @@ func hadoopAttemptColumns() []hadoopColumn {
 	}
 }
 
+// hadoopColumns returns the names of the columns.
 func hadoopColumns() (names []string) {
 	for _, c := range hadoopAttemptColumns() {
 		names = append(names, c.name)
@@ -45,19 +47,20 @@ func hadoopColumns() (names []string) {
 	return names
 }
 
-// hadoopCounters goes over the attempts of a model in the order of time.
+// hadoopCounters counts the attempts of a model in the order of time.
 type hadoopCounters struct {
 	m            *view.Model
-	begun, ended int // bars and ends that are counted
-	pools        [][trace.Kinds]hadoopAttempts
+	begun, ended int                           // bars and ends that are counted so far
+	pools        [][trace.Kinds]hadoopAttempts // as many as there are curves
 }
 
-// pool returns the counts of the attempt's pool and kind. Pools beyond the last share it.
+// pool returns the counts for the pool and kind of an attempt. All further pools share the last
+// element, as they share the last curve.
 func (h *hadoopCounters) pool(b *view.Bar) *hadoopAttempts {
 	return &h.pools[min(int(h.m.Jobs[b.Job].Pool), len(h.pools)-1)][b.Kind]
 }
 
-// until counts what happens before a time; all that is left, if the time is the last one.
+// until counts the starts and ends before a time. If last is set, it counts all that are left.
 func (h *hadoopCounters) until(at time.Duration, last bool) {
 	for ; h.begun < len(h.m.Bars) && (last || h.m.Bars[h.begun].From < at); h.begun++ {
 		b := &h.m.Bars[h.begun]
@@ -66,7 +69,7 @@ func (h *hadoopCounters) until(at time.Duration, last bool) {
 		if b.Speculative {
 			c.speculative++
 		}
-		if h.m.Rules[b.Rule] == "pre-scheduled" {
+		if h.m.Rules[b.Rule] == "pre-scheduled" { // the rule of Slot PreScheduling
 			c.preScheduled++
 		}
 	}

@@ -12,20 +12,21 @@ import (
 	"mrlocal/view"
 )
 
-// mostJobs is how many jobs have series of their own.
+// mostJobs is the most jobs that have metrics of their own. Each job makes several series, and too
+// many series overload a server of metrics.
 const mostJobs = 1000
 
 // metricsWriter writes metrics, one family after the other. Its bufio.Writer keeps the first error until
 // Flush.
 type metricsWriter struct{ *bufio.Writer }
 
-// family begins a metric of the given kind, gauge or counter. Its samples follow it, as the
-// format demands.
+// family begins a metric of the given kind, gauge or counter. All its samples must come next: the
+// format demands it.
 func (w metricsWriter) family(name, kind, help string) {
 	fmt.Fprintf(w, "# HELP mrlocal_%s %s\n# TYPE mrlocal_%s %s\n", name, help, name, kind)
 }
 
-// sample writes a value. labels are pairs of name and value.
+// sample writes a value of the metric name. labels are pairs of a label's name and its value.
 func (w metricsWriter) sample(name string, v float64, labels ...string) {
 	w.WriteString("mrlocal_" + name)
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -41,31 +42,32 @@ func (w metricsWriter) sample(name string, v float64, labels ...string) {
 	w.WriteString(" " + strconv.FormatFloat(v, 'g', -1, 64) + "\n")
 }
 
-// one writes a metric with one value.
+// one writes a metric that has only one value and no labels.
 func (w metricsWriter) one(name, kind, help string, v float64) {
 	w.family(name, kind, help)
 	w.sample(name, v)
 }
 
-// metricsEscapes are those of values of labels, which may have any characters but must be UTF-8.
+// metricsEscapes has the escapes that the format demands in the value of a label.
 var metricsEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
+// metricsText returns any text as the value of a label, in valid UTF-8.
 func metricsText(text string) string {
 	return metricsEscapes.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// poolKind are counts of a pool, by kind of task.
+// poolKind has the numbers of a pool's attempts, by kind of task.
 type poolKind [trace.Kinds]struct {
 	running float64
-	ended   [view.LostWithTracker + 1]float64
+	ended   [view.LostWithTracker + 1]float64 // by view.How
 }
 
-// Metrics writes a model to w in the text format of Prometheus, for its node exporter's text files
-// and for a server's /metrics. It fails if w does.
+// Metrics writes a model to out in the text format of Prometheus, for the text files of its node
+// exporter and for /metrics of a server. It fails if out does.
 //
 // Names follow the rules that promtool checks: a prefix, base units, _total for counters. Labels are
-// the pool, the kind of a task, and where they are few also the rule or phase. There is no label for
-// a task, because each would be a series of its own.
+// the pool, the kind of a task, the rule and the phase, and for the first 1000 jobs also the job.
+// There is no label for a task, because every task would make a series.
 func Metrics(out io.Writer, m *view.Model) error {
 	w := metricsWriter{bufio.NewWriterSize(out, 64<<10)}
 	w.family("run_info", "gauge", "The policy of the run; the value is 1.")
@@ -86,7 +88,8 @@ func Metrics(out io.Writer, m *view.Model) error {
 	return nil
 }
 
-// slots writes what slots did. Times of attempts that still run count up to the last event.
+// slots writes the metrics of slots and phases. The time of an attempt that still runs counts up to
+// the last event.
 func (w metricsWriter) slots(m *view.Model) {
 	t := m.Totals()
 	var homes [trace.Kinds]float64
@@ -124,8 +127,8 @@ func (w metricsWriter) slots(m *view.Model) {
 	}
 }
 
-// attempts counts by pool and kind. Combinations that did not occur have samples of 0: a series
-// that appears late would hide its first increase from a rate.
+// attempts writes the metrics of attempts by pool and kind. Combinations that did not occur have
+// samples of 0: if a series appears late, Prometheus cannot see its first increase.
 func (w metricsWriter) attempts(m *view.Model) {
 	pools := make([]poolKind, len(m.Pools))
 	rules := make([]float64, len(m.Rules))
@@ -162,15 +165,14 @@ func (w metricsWriter) attempts(m *view.Model) {
 	w.one("speculative_attempts_total", "counter", "Copies of running tasks.", copies)
 	w.family("decisions_total", "counter", "Decisions of the Ledger by rule.")
 	for i, n := range rules {
-		// Rule 0 is no rule.
+		// Rules[0] stands for no rule.
 		if i > 0 {
 			w.sample("decisions_total", n, "rule", m.Rules[i])
 		}
 	}
 }
 
-// jobs writes the progress of the first mostJobs jobs. More would make a series for each job of a
-// trace, too many for a server of metrics.
+// jobs writes the progress of the first mostJobs jobs.
 func (w metricsWriter) jobs(m *view.Model) {
 	jobs := m.Jobs[:min(len(m.Jobs), mostJobs)]
 	each := func(name, help string, value func(j *view.DrawnJob) [trace.Kinds]int32) {
@@ -178,7 +180,7 @@ func (w metricsWriter) jobs(m *view.Model) {
 		for i := range jobs {
 			j := &jobs[i]
 			for k, n := range value(j) {
-				// Names of jobs may repeat, numbers do not.
+				// The number is a label because two jobs may have the same name.
 				w.sample(name, float64(n), "job", strconv.Itoa(i), "name", j.Name, "pool", m.Pools[j.Pool].Name, "kind", trace.Kind(k).String())
 			}
 		}
@@ -189,8 +191,8 @@ func (w metricsWriter) jobs(m *view.Model) {
 	})
 }
 
-// data counts the bytes and CPU time of attempts that succeeded, and spills and kvbuffers of
-// all.
+// data writes the metrics of bytes and CPU time of the attempts that succeeded, of the spills and
+// kvbuffers of all attempts, and of the process.
 func (w metricsWriter) data(m *view.Model) {
 	var in, out, copied, spilled, cpu, growths, refusals float64
 	for i := range m.Ends {

@@ -23,7 +23,7 @@ func text(t *testing.T, m *view.Model) []byte {
 	return b.Bytes()
 }
 
-// TestPromtoolHasNothingToSay: promlint parses the text and has the rules of promtool check
+// TestPromtoolHasNothingToSay checks the text with promlint, which has the rules of promtool check
 // metrics.
 func TestPromtoolHasNothingToSay(t *testing.T) {
 	models := []*view.Model{viewtest.AllSigns(), view.New(view.Options{})}
@@ -39,7 +39,7 @@ func TestPromtoolHasNothingToSay(t *testing.T) {
 	testkit.Golden(t, "testdata/signs.prom", text(t, models[0]))
 }
 
-// TestNamesAreEscaped: a name of a pool is any text.
+// TestNamesAreEscaped uses a pool whose name has special characters.
 func TestNamesAreEscaped(t *testing.T) {
 	m := view.New(view.Options{})
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}}})

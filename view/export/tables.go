@@ -12,36 +12,36 @@ import (
 	"mrlocal/view"
 )
 
-// Table is one file.
+// Table is a CSV file and the function that writes its content.
 type Table struct {
-	Name  string // of the file
+	Name  string // name of the file
 	Write func(w io.Writer, m *view.Model) error
 }
 
 // Tables returns all tables: attempts, slots, decisions, and counters of each pool at each step of
-// time. Times are in seconds from the start of the run, with nine decimals at most. An empty field
-// is a value that there is none of. Later versions may add columns at the end.
+// time. Times are in seconds from the start of the run, with at most nine decimals. A field is empty
+// if it has no value. Later versions may add columns at the end.
 func Tables() []Table {
 	return []Table{{"tasks.csv", TaskTable}, {"slots.csv", SlotTable}, {"decisions.csv", DecisionTable}, {"counters.csv", CounterTable}}
 }
 
-// tableSteps is about how many steps CounterTable has. A step is a round time (view.Round), so there
-// may be a few less or more.
+// tableSteps is the most steps of CounterTable. A step is a round time (view.Round), so there may be
+// fewer.
 const tableSteps = 100
 
-// table writes rows and keeps the first error. Its methods add one cell each, in the order of the
-// columns; done ends the row.
+// table writes a table row by row. It keeps the first error until end. Most methods add one cell to
+// the current row, in the order of the columns.
 type table struct {
 	w    *csv.Writer
-	name string
-	row  []string
+	name string   // for the error
+	row  []string // the current row
 }
 
-// newTable begins a table with its heading. The caller adds cells in the order of columns, ends
-// each row with done, and calls end once: csv.Writer keeps the first error until then.
+// newTable writes the heading of a table. The caller then adds the cells of each row, ends each row
+// with done, and calls end once.
 func newTable(w io.Writer, name string, columns ...string) *table {
 	t := &table{w: csv.NewWriter(w), name: name}
-	_ = t.w.Write(columns) // the error comes again from end
+	_ = t.w.Write(columns) // end returns this error
 	return t
 }
 
@@ -50,9 +50,9 @@ func (t *table) number(n int64)          { t.text(strconv.FormatInt(n, 10)) }
 func (t *table) decimal(v float64)       { t.text(trimmedZeros(strconv.FormatFloat(v, 'f', 3, 64))) }
 func (t *table) seconds(d time.Duration) { t.text(seconds(d)) }
 func (t *table) flag(on bool)            { t.text(strconv.FormatBool(on)) }
-func (t *table) done()                   { _ = t.w.Write(t.row); t.row = t.row[:0] }
+func (t *table) done()                   { _ = t.w.Write(t.row); t.row = t.row[:0] } // ends the row
 
-// end writes what is buffered. It returns the first error of any row, with the name of the table.
+// end writes all buffered rows. It returns the first error of any row, with the name of the table.
 func (t *table) end() error {
 	t.w.Flush()
 	if err := t.w.Error(); err != nil {
@@ -61,7 +61,7 @@ func (t *table) end() error {
 	return nil
 }
 
-// seconds returns a time as 12.5, and nothing for a time that has not come.
+// seconds returns a time in seconds, such as 12.5; "" for view.Never.
 func seconds(d time.Duration) string {
 	if d < 0 {
 		return ""
@@ -69,12 +69,11 @@ func seconds(d time.Duration) string {
 	return trimmedZeros(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
 }
 
-// trimmedZeros removes the zeros at the end of a decimal fraction. The text must have a point, or zeros
-// of a whole number would go.
+// trimmedZeros removes the zeros at the end of a decimal fraction. text must have a decimal point.
 func trimmedZeros(text string) string { return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") }
 
-// TaskTable writes a row for each attempt, in the order of their starts. The phases of an attempt that
-// runs count up to the last event.
+// TaskTable writes a row for each attempt, in the order of their starts. If an attempt still runs, its
+// last phase counts up to the last event. TaskTable fails if w does.
 func TaskTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "tasks.csv", "seq", "job", "pool", "kind", "task", "attempt", "slot", "tracker", "home", "start_s", "end_s", "state", "lent", "speculative", "rule",
 		"in_bytes", "out_bytes", "copy_bytes", "cpu_s", "compute_s", "io_s", "copy_s", "held_s", "sort_s", "reduce_s", "spills", "spilled_bytes")
@@ -85,7 +84,6 @@ func TaskTable(w io.Writer, m *view.Model) error {
 		spills[s.Bar]++
 		spilled[s.Bar] += s.Bytes
 	}
-	// A bar has the number of its slot, and m.Lanes is in the order of rows.
 	lanes := bySlot(m)
 	for i := range m.Bars {
 		b := &m.Bars[i]
@@ -117,7 +115,7 @@ func TaskTable(w io.Writer, m *view.Model) error {
 	return t.end()
 }
 
-// bySlot returns the lanes by number of slot. m.Lanes is in the order of rows, which may differ.
+// bySlot returns the lanes by slot number. m.Lanes is in the order of rows in a picture.
 func bySlot(m *view.Model) []view.Lane {
 	lanes := make([]view.Lane, len(m.Lanes))
 	for _, l := range m.Lanes {
@@ -126,8 +124,8 @@ func bySlot(m *view.Model) []view.Lane {
 	return lanes
 }
 
-// SlotTable writes a row for each slot, in the order of the picture's rows. Core is -1 for a slot
-// whose thread is not bound.
+// SlotTable writes a row for each slot, in the order of rows in a picture. Column core is -1 if the
+// thread of a slot is not bound. SlotTable fails if w does.
 func SlotTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "slots.csv", "slot", "tracker", "core", "home", "extra", "attempts", "lent_attempts", "busy_s", "lent_s")
 	uses := m.SlotUses()
@@ -147,8 +145,8 @@ func SlotTable(w io.Writer, m *view.Model) error {
 	return t.end()
 }
 
-// DecisionTable writes a row for each decision, and for what follows from facts, such as the opening
-// of a gate. Cells of a decision that is about no slot, job or attempt are empty.
+// DecisionTable writes a row for each row of Model.Decisions. Cells for a slot, job or attempt are
+// empty if the decision is not about one. DecisionTable fails if w does.
 func DecisionTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "decisions.csv", "seq", "time_s", "decision", "rule", "slot", "job", "kind", "task", "attempt", "lent")
 	for i := range m.Decisions {
@@ -174,28 +172,29 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 			t.number(int64(b.N))
 			t.flag(b.Lent)
 		} else {
-			t.row = append(t.row, "", "", "", "")
+			t.row = append(t.row, "", "", "", "") // kind, task, attempt, lent
 		}
 		t.done()
 	}
 	return t.end()
 }
 
-// CounterTable writes a row for each pool and step: slots in use and fair share, in slots, as
-// averages over the step; then Hadoop's counters of attempts as they stand at its end. The
-// last rows of all pools together are those of the report.
+// CounterTable writes a row for each pool and step of time. A row begins with averages over the step,
+// in slots: use, fair share and demand. Then come Hadoop's counters of attempts at the end of the
+// step. The sums of the last rows of all pools equal the counters in the report. CounterTable fails
+// if w does.
 func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", append([]string{
 		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
 	}, hadoopColumns()...)...)
-	if m.Last > 0 {
+	if m.Last > 0 { // a run without events has only the heading
 		step := view.Round(m.Last, tableSteps)
 		steps := int((m.Last + step - 1) / step)
 		c := m.Curves(0, step*time.Duration(steps), steps)
 		h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}
 		for i := range c.Steps {
 			at := c.From + time.Duration(i)*c.Step
-			h.until(at+c.Step, i == c.Steps-1)
+			h.until(at+c.Step, i == c.Steps-1) // the last step also counts events exactly at its end
 			for n, p := range c.Pools {
 				t.seconds(at)
 				name := "(others)"

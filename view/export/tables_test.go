@@ -37,8 +37,8 @@ func TestAWriterThatFailsIsReported(t *testing.T) {
 	}
 }
 
-// placed is a workload whose maps have places, so that a tracker gets more of them than its
-// even load.
+// placed is a workload with a placement of input. One tracker holds the input of more maps than its
+// even share.
 const placed = `
 cluster: {trackers: 6, map_slots: 4, reduce_slots: 1}
 locality: {replicas: 1}

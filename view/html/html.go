@@ -1,12 +1,11 @@
-// Package html writes reports as one HTML file that opens from disk: pictures are static
-// SVG, there are no scripts, and nothing is loaded from elsewhere. The events of a run are
-// inside, compressed, behind a link.
+// Package html writes a report as one HTML file that a browser can open from disk. Pictures are
+// static SVG. The file has no scripts and loads nothing. It contains the compressed events of a
+// run as a download.
 //
-// A Document is written from its start to its end. Names of jobs and pools are text, never
-// markup, and a policy in the head forbids scripts in any case.
+// A Document is written from its start to its end. Names of jobs and pools are escaped, and a
+// security policy in the head forbids scripts as well.
 //
-// Neighbours: view has the model and view/svg the picture of the slots; slots/explain has the
-// reasons.
+// Neighbours: view has the model, view/svg the picture of the slots, and slots/explain the reasons.
 package html
 
 import (
@@ -26,9 +25,9 @@ import (
 	"mrlocal/view/svg"
 )
 
-// head is everything before a report's content; %s is the title, twice. The policy forbids
-// scripts and all loading, so a job's name can do no harm even if escaping has a gap. Colours of
-// the pictures are fixed, so their background stays white in a dark theme.
+// head is everything before a report's content. Both %s stand for the title. The security policy
+// forbids scripts and all loading. So a job's name does no harm even if escaping has a mistake.
+// Pictures have fixed colours, so their background stays white in a dark theme.
 const head = `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -60,20 +59,21 @@ svg { background: #ffffff; }
 <h1>%s</h1>
 `
 
-// Document is a report that is written. Close ends it.
+// Document is a report that is being written. Its methods keep the first error and write nothing
+// after it. Close returns that error.
 type Document struct {
 	w   io.Writer
-	err error // of the first write that failed
+	err error // the first error
 }
 
-// New begins a report.
+// New begins a report on w with that title. The caller must call Close, and closes w itself.
 func New(w io.Writer, title string) *Document {
 	d := &Document{w: w}
 	d.printf(head, svg.Escape(title), svg.Escape(title))
 	return d
 }
 
-// Close ends the report. It returns the first error of the writer.
+// Close ends the report. It returns the first error of any method.
 func (d *Document) Close() error {
 	d.printf("</body>\n</html>\n")
 	if d.err != nil {
@@ -82,20 +82,19 @@ func (d *Document) Close() error {
 	return nil
 }
 
-// printf writes to the document. After the first error it does nothing, so callers need not
-// check: Close returns that error.
+// printf writes to the document, unless there is an error already.
 func (d *Document) printf(format string, args ...any) {
 	if d.err == nil {
 		_, d.err = fmt.Fprintf(d.w, format, args...)
 	}
 }
 
-// text writes an element with text in it.
+// text writes an element that contains text. It escapes the text.
 func (d *Document) text(element, text string) {
 	d.printf("<%s>%s</%s>\n", element, svg.Escape(text), element)
 }
 
-// Picture writes a picture that draw writes as SVG.
+// Picture writes a section with that title and the SVG that draw writes.
 func (d *Document) Picture(title string, draw func(w io.Writer) error) {
 	var b bytes.Buffer
 	if err := draw(&b); err != nil && d.err == nil {
@@ -105,8 +104,9 @@ func (d *Document) Picture(title string, draw func(w io.Writer) error) {
 	d.printf("<figure>%s</figure>\n", b.Bytes())
 }
 
-// CSV writes a table of CSV text. Numbers are set to the right. verdicts adds a column to the
-// figures of mrlocal reproduce that draws the paper's figure against ours.
+// CSV writes a section with that title and a table. text is the table in CSV, with a heading. If
+// verdicts is set, the table must be one of figures of mrlocal reproduce. Then a further column has
+// a drawing that compares our figure with the paper's.
 func (d *Document) CSV(title string, text []byte, verdicts bool) {
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil && d.err == nil {
@@ -116,7 +116,7 @@ func (d *Document) CSV(title string, text []byte, verdicts bool) {
 	d.table(rows, verdicts)
 }
 
-// table writes rows, of which the first one is the head.
+// table writes a table. The first row is its heading. Numbers are aligned to the right.
 func (d *Document) table(rows [][]string, verdicts bool) {
 	if len(rows) == 0 {
 		return
@@ -148,13 +148,14 @@ func (d *Document) table(rows [][]string, verdicts bool) {
 	d.printf("</tbody>\n</table>\n")
 }
 
-// mostOnALine is how long the text of a cell may be that is not broken into lines.
+// mostOnALine is the most bytes of a cell's text that a browser keeps on one line.
 const mostOnALine = 36
 
-// readable returns a number with at most five significant digits, whole numbers with all; ok is
-// false for other text.
+// readable rounds a decimal number to at most five significant digits. It returns whole and very
+// small numbers, and text that is no number, as they are. ok reports whether cell is a number.
 func readable(cell string) (number string, ok bool) {
 	v, err := strconv.ParseFloat(cell, 64)
+	// A small number would lose its digits.
 	if err != nil || !strings.Contains(cell, ".") || math.Abs(v) < 0.001 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return cell, err == nil
 	}
@@ -166,10 +167,12 @@ func readable(cell string) (number string, ok bool) {
 	return short, true
 }
 
-// against draws one figure: the band as a box, the paper's figure as a line in the middle, ours as a dot,
-// its confidence interval as a whisker. The axis is the ratio to the paper, from 0 to 2.
+// against returns a drawing of one figure as SVG: the band as a box, the paper's figure as a line in
+// the middle, our figure as a dot, and its confidence interval as a whisker. The axis is the ratio to
+// the paper's figure, from 0 to 2. names are the headings of row. The result is empty for a figure
+// that is no number.
 func against(names, row []string) string {
-	// Columns are found by name, because the tables of mrlocal reproduce may gain some.
+	// field returns a number by the name of its column, because tables may get further columns.
 	field := func(name string) (float64, bool) {
 		for i, n := range names {
 			if n == name && i < len(row) {
@@ -179,8 +182,8 @@ func against(names, row []string) string {
 		}
 		return 0, false
 	}
-	// The paper's figure is a number or a range, with its unit: 44..68 %. A range counts by its
-	// middle.
+	// The paper's figure is a number or a range, with its unit: 44..68 %. The middle stands for a
+	// range.
 	var paper float64
 	ok := false
 	for i, n := range names {
@@ -199,11 +202,12 @@ func against(names, row []string) string {
 	if !ok || !too || paper == 0 {
 		return ""
 	}
-	// The axis has 160 pixels, so the paper's figure is at 80. Beyond twice the paper's figure a
-	// mark stands at the edge.
+	// x returns the place of a value on the axis of 160 pixels. The paper's figure is at 80. A value
+	// beyond the axis is at its end.
 	x := func(v float64) float64 { return 80 * max(0, min(2, v/paper)) }
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg width="164" height="18" viewBox="-2 0 164 18" role="img" aria-label="%s">`, svg.Escape(fmt.Sprintf("ours is %.2f times the paper's", ours/paper)))
+	// A comparison, or a figure whose band is withdrawn, has no band.
 	low, okLow := field("low")
 	high, okHigh := field("high")
 	if okLow && okHigh {
@@ -221,15 +225,15 @@ func against(names, row []string) string {
 	return b.String()
 }
 
-// Run is what a report says about one run.
+// Run is the content of a report's section about one run.
 type Run struct {
 	Model     *view.Model
-	Reasons   []*explain.Reason // of loans, in order; may be cut
+	Reasons   []*explain.Reason // the reasons of loans; loans without one have an empty cell
 	Events    []byte            // the event file, compressed by gzip; nil: too large, or not recorded
-	EventFile string            // its name for the reader who saves it
+	EventFile string            // the file name for the download of Events
 }
 
-// Run writes the section of a run.
+// Run writes the section of a run: the picture of its slots, tables, curves and, if given, its events.
 func (d *Document) Run(r Run) {
 	m := r.Model
 	d.text("h2", "Policy "+m.Policy)
@@ -260,19 +264,20 @@ func (d *Document) Run(r Run) {
 	d.printf("</details>\n")
 	if r.Events != nil {
 		name := svg.Escape(r.EventFile)
-		// A data URL keeps the report one file. Browsers open one only as a download, which the
-		// attribute asks for.
+		// The events are in a data URL, so that the report stays one file. A browser opens such a
+		// URL only as a download, which the attribute download asks for.
 		d.printf(`<p><a download="%s" href="data:application/gzip;base64,%s">%s</a>: the events of the run. mrlocal explain, replay and ui read this file.</p>`+"\n", name, base64.StdEncoding.EncodeToString(r.Events), name)
 	} else {
 		d.text("p", "The events of this run are not inside, because they are too large.")
 	}
 }
 
-// docWriter writes to a document.
+// docWriter is an io.Writer for the raw text of a document.
 type docWriter struct{ d *Document }
 
 func writerOf(d *Document) io.Writer { return docWriter{d} }
 
+// Write writes p, and keeps an error in the document.
 func (w docWriter) Write(p []byte) (int, error) {
 	if w.d.err != nil {
 		return 0, w.d.err
@@ -283,14 +288,14 @@ func (w docWriter) Write(p []byte) (int, error) {
 }
 
 const (
-	// Rows of tables. They keep the report of a large run small enough for a browser.
+	// These bounds on the rows of tables keep the report of a large run small enough for a browser.
 	mostJobRows  = 500
 	mostLoanRows = 200
 	mostSlotRows = 2000
 )
 
-// phases returns the slot time of each phase that occurs, and two sums. The sums equal those of
-// all other pictures (view.Totals).
+// phases returns the table of slot time by phase. Its last rows are the sums of all bars and of the
+// bars on lent slots. Phases without time have no row.
 func phases(m *view.Model) [][]string {
 	rows := [][]string{{"phase", "slot time"}}
 	t := m.Totals()
@@ -302,7 +307,7 @@ func phases(m *view.Model) [][]string {
 	return append(rows, []string{"all", svg.Seconds(t.Busy)}, []string{"on lent slots", svg.Seconds(t.LentTime)})
 }
 
-// when returns a time, or nothing for view.Never.
+// when returns a time in seconds; "" for view.Never.
 func when(d time.Duration) string {
 	if d < 0 {
 		return ""
@@ -323,16 +328,16 @@ func jobs(m *view.Model) [][]string {
 	return rows
 }
 
-// loans writes a row for each loan, with the sentences of its reason.
+// loans writes a table with a row for each loan and its reason, cut after mostLoanRows rows.
 func (d *Document) loans(r Run) {
 	m := r.Model
-	// A loan finds its reason by the number of its start event.
+	// A reason and the bar of a loan have the number of the same event.
 	reasons := map[uint64]string{}
 	for _, x := range r.Reasons {
 		reasons[x.Seq] = x.Text
 	}
 	rows, more := [][]string{{"at", "task", "slot", "home kind", "rule", "why"}}, 0
-	// By slot: lanes are in the order of the picture, which is not that of slot numbers.
+	// home is by slot number. m.Lanes has another order.
 	home := map[int32]trace.Kind{}
 	for _, l := range m.Lanes {
 		home[l.Slot] = l.Home
@@ -341,13 +346,13 @@ func (d *Document) loans(r Run) {
 		b := &m.Bars[i]
 		switch {
 		case !b.Lent:
-		case len(rows) > mostLoanRows:
+		case len(rows) > mostLoanRows: // one of the rows is the heading
 			more++
 		default:
 			rows = append(rows, []string{svg.Seconds(b.From), m.TaskName(b), strconv.Itoa(int(b.Slot)), home[b.Slot].String(), m.Rules[b.Rule], reasons[b.Seq]})
 		}
 	}
-	if len(rows) == 1 {
+	if len(rows) == 1 { // only the heading
 		d.text("p", "No slot was lent.")
 		return
 	}
@@ -355,14 +360,15 @@ func (d *Document) loans(r Run) {
 	d.more(more, "loans")
 }
 
-// more says how many rows a table leaves out, so that nobody takes it for the whole run.
+// more writes how many rows the table above leaves out. It writes nothing if n is not above 0. of is
+// the word for the rows.
 func (d *Document) more(n int, of string) {
 	if n > 0 {
 		d.text("p", fmt.Sprintf("Rows left out: %d. The events of the run have all %s.", n, of))
 	}
 }
 
-// buffers sums up all kvbuffers of the run. The largest size is the first or the grown one.
+// buffers returns a table of one row with sums over all kvbuffers and spills of the run.
 func buffers(m *view.Model) [][]string {
 	var counts [view.BufferEvict + 1]int
 	var largest, spilled int64
@@ -385,8 +391,8 @@ func buffers(m *view.Model) [][]string {
 	}
 }
 
-// slots returns the table of slots, without extra slots that ran nothing, and how many slots
-// mostSlotRows leaves out.
+// slots returns the table of slots, cut after mostSlotRows rows, and the number of slots that it leaves
+// out. The table has no extra slots that ran nothing.
 func slots(m *view.Model) (rows [][]string, left int) {
 	rows = [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
 	uses := m.SlotUses()
@@ -402,19 +408,20 @@ func slots(m *view.Model) (rows [][]string, left int) {
 	return rows, left
 }
 
-// Sizes of the curves in pixels.
+// These are sizes of the curves in pixels, except curveSteps.
 const (
-	curveSteps  = 240
+	curveSteps  = 240 // values of each curve
 	curveWidth  = 1020
-	curveHeight = 70
-	curveLeft   = 160
+	curveHeight = 70  // of one pool
+	curveLeft   = 160 // room left of the curves, for the name of the pool
 )
 
-// curves draws a panel for each pool: use as an area, fair share as a line of dashes.
+// curves returns a picture as SVG with a panel for each pool: use as an area, and fair share as a line
+// of dashes. All panels have the same scale.
 func curves(m *view.Model) []byte {
 	var b bytes.Buffer
 	c := m.Curves(0, max(1, m.Last), curveSteps)
-	most := 1.0
+	most := 1.0 // the largest value of all panels, which is the top of each
 	both := func(v [trace.Kinds][]float64, i int) float64 { return v[trace.Map][i] + v[trace.Reduce][i] }
 	for _, p := range c.Pools {
 		for i := range c.Steps {
@@ -432,7 +439,7 @@ func curves(m *view.Model) []byte {
 		var area, line bytes.Buffer
 		fmt.Fprintf(&area, "M%d %.1f", curveLeft, bottom)
 		for i := range c.Steps {
-			// A value holds for its whole step, so the curves are stairs.
+			// A value is for a whole step of time, so the curve has a horizontal line for it.
 			from, to := float64(curveLeft)+float64(i)*curveWidth/float64(c.Steps), float64(curveLeft)+float64(i+1)*curveWidth/float64(c.Steps)
 			use, share := bottom-curveHeight*both(p.Use, i)/most, bottom-curveHeight*both(p.Share, i)/most
 			fmt.Fprintf(&area, "L%.1f %.1fL%.1f %.1f", from, use, to, use)

@@ -29,8 +29,8 @@ func packed(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
-// TestAReportIsWhole: it has the bars of the model, a reason for each loan that it lists, and
-// the events as recorded. It has no script, and loads nothing from elsewhere.
+// TestAReportIsWhole checks that a report has the bars of the model, a reason for each loan in its
+// table, and the events as recorded. It has no script and loads nothing.
 func TestAReportIsWhole(t *testing.T) {
 	for _, run := range viewtest.Runs() {
 		t.Run(run.Name, func(t *testing.T) {

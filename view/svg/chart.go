@@ -11,36 +11,36 @@ import (
 	"unicode/utf8"
 )
 
-// Chart is the content of a line chart: axes with ticks and units, a line and a marker for each
+// Chart is the content of a line chart: axes with ticks and units, a line and markers for each
 // series, and a legend. Its colours follow the light or dark setting of the viewer.
 type Chart struct {
 	Title        string
 	XName, YName string // names of the axes with their units
-	Log          bool   // both axes are logarithmic; then every value is above 0
+	Log          bool   // both axes are logarithmic; every value must be above 0
 	Series       []Series
 }
 
-// Series is a line through points, in their order.
+// Series is a line through points in their order.
 type Series struct {
 	Name   string
 	Points []Point
-	Bands  []Band // in the order of X; nil: none
+	Bands  []Band // in ascending order of X; nil: none
 }
 
-// Point is one value.
+// Point is a point of a series.
 type Point struct{ X, Y float64 }
 
-// Band is the interval around a value.
+// Band is the interval from Low to High at a point of a series, such as a confidence interval.
 type Band struct{ X, Low, High float64 }
 
-// AddBand adds the interval of a point to the series of that name, which exists.
+// AddBand appends a band to the series of that name. It panics if there is no such series.
 func (c *Chart) AddBand(name string, b Band) {
 	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == name })
 	c.Series[i].Bands = append(c.Series[i].Bands, b)
 }
 
-// Add adds a point to the series of that name, and makes the series if there is none. It
-// replaces a point with the same X.
+// Add appends a point to the series of that name. It adds the series if there is none. If the series
+// has a point with the same X, Add replaces it.
 func (c *Chart) Add(name string, p Point) {
 	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == name })
 	if i < 0 {
@@ -48,7 +48,7 @@ func (c *Chart) Add(name string, p Point) {
 		i = len(c.Series) - 1
 	}
 	s := &c.Series[i]
-	// A configuration that was measured twice has its last value.
+	// Of two measurements of the same configuration, the last one counts.
 	if at := slices.IndexFunc(s.Points, func(q Point) bool { return q.X == p.X }); at >= 0 {
 		s.Points[at] = p
 		return
@@ -56,25 +56,25 @@ func (c *Chart) Add(name string, p Point) {
 	s.Points = append(s.Points, p)
 }
 
-// Sizes in pixels.
+// These are sizes in pixels.
 const (
 	plotWidth        = 560
 	plotHeight       = 320
-	chartLeft        = 76 // of the plot, for ticks and the name of the y axis
-	chartTop         = 48 // above the plot, for the title
-	chartBelow       = 56 // the plot, for ticks and the name of the x axis
-	legendGap        = 20
+	chartLeft        = 76 // room left of the plot, for ticks and the name of the y axis
+	chartTop         = 48 // room above the plot, for the title
+	chartBelow       = 56 // room below the plot, for ticks and the name of the x axis
+	legendGap        = 20 // room between plot and legend
 	chartLegendRow   = 22
-	chartLetterWidth = 7.2 // of 12 px text, roughly
-	markerSize       = 4
+	chartLetterWidth = 7.2 // approximate width of a letter in 12 px text
+	markerSize       = 4   // half the width of a marker
 )
 
-// WriteSVG writes the chart to w, and fails if w does. The x axis reaches from the least to the
-// greatest value, and has ticks at values. The y axis reaches from a round number below the
-// least value to one above the greatest. A logarithmic axis starts at a power of ten.
+// WriteSVG draws the chart to w. It fails if w does. The x axis reaches from the least to the
+// greatest value and has ticks at values. The y axis reaches from a round number at or below the
+// least value to one at or above the greatest. Logarithmic axes begin and end at powers of ten.
 //
-// Where several series have the same segment, each of them is drawn in every n-th dash of it.
-// Their markers stand side by side around the point.
+// If n series share a segment of a line, each of them draws every n-th dash of the segment. If they
+// share a point, their markers stand side by side around it.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	x, y := c.axes()
 	// The legend stands right of the plot, so the longest name decides the width of the picture.
@@ -86,16 +86,16 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	width := chartLeft + plotWidth + legendGap + 34 + int(float64(longest)*chartLetterWidth) + 12
 	// A chart of many series is as high as its legend.
 	height := max(chartTop+plotHeight+chartBelow, chartTop+chartLegendRow*len(c.Series)+chartBelow)
-	// The picture is small, so it is built in memory and written with one call.
+	// A chart is small, so one call writes all of it.
 	var b strings.Builder
-	// Screen readers read out the label; browsers show the title as a tooltip.
+	// Screen readers read out aria-label. Browsers show title as a tooltip.
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, width, height, chartText(c.Title))
 	b.WriteString(chartStyle)
 	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", chartText(c.Title), width, height)
 	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", chartLeft, chartText(c.Title))
 	c.grid(&b, x, y)
-	// All series are placed before the first is drawn, because a line has to know which others
-	// share its segments.
+	// All series get their pixels before the first one is drawn, because drawing a line needs the
+	// segments that it shares with others.
 	lines := c.place(x, y)
 	for i := range lines {
 		c.band(&b, i, x, y)
@@ -104,7 +104,7 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 		lines.line(&b, i)
 	}
 	c.legend(&b)
-	// A reader who sees dashes has to learn that they do not mean a gap in the data.
+	// This note explains that dashes are not gaps in the data.
 	if lines.share() {
 		fmt.Fprintf(&b, `<text x="%d" y="%d">dashes in turn: equal values</text>`+"\n", chartLeft, chartTop-6)
 	}
@@ -115,8 +115,8 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// chartStyle has all colours. Those of the series are from the palette of Okabe and Ito, which
-// colour-blind people can tell apart.
+// chartStyle is the style element. The colours of the series are from the palette of Okabe and Ito,
+// which colour-blind people can tell apart.
 const chartStyle = `<style>
 text { font: 12px sans-serif; fill: #222222; }
 .title { font-size: 15px; font-weight: bold; }
@@ -140,18 +140,18 @@ text { fill: #dddddd; }
 </style>
 `
 
-// chartColours is how many classes s0, s1, ... the style has.
+// chartColours is the number of classes s0, s1, ... in chartStyle.
 const chartColours = 6
 
 // chartAxis maps values to pixels. If log is set, low, high and step are decimal logarithms.
 type chartAxis struct {
-	low, high, step float64
-	pixels, pad     float64 // pad of the pixels lie free at both ends
+	low, high, step float64 // range, and distance of ticks
+	pixels, pad     float64 // length; the range leaves pad pixels free at each end
 	log             bool
-	values          []float64 // that have ticks, in order; nil: every step has one
+	values          []float64 // values with a tick, ascending; nil: a tick at every step
 }
 
-// axes chooses the ranges and ticks by all points and bands of all series.
+// axes returns axes that cover all points and bands of all series.
 func (c *Chart) axes() (x, y chartAxis) {
 	var xs, ys []float64
 	for _, s := range c.Series {
@@ -166,25 +166,26 @@ func (c *Chart) axes() (x, y chartAxis) {
 		return logAxisOf(xs, plotWidth), logAxisOf(ys, plotHeight)
 	}
 	x, y = dataAxisOf(xs, plotWidth), axisOf(ys, plotHeight)
-	if y.low != 0 { // a line near the end of the axis does not look like a line at 0
+	if y.low != 0 { // a line on the x axis would look like a line at 0
 		y.pad = yPad
 	}
 	return x, y
 }
 
-// logAxisOf returns an axis of whole decades that covers all values.
+// logAxisOf returns a logarithmic axis of whole decades that covers all values.
 func logAxisOf(values []float64, pixels float64) chartAxis {
 	a := chartAxis{low: 0, high: 1, step: 1, pixels: pixels, log: true}
 	if len(values) > 0 {
-		// The values are above 0 (Chart.Log), so their logarithms are finite. Equal values still
-		// get a decade.
+		// Chart.Log promises values above 0, so their logarithms are finite. The axis has at least
+		// one decade, even for equal values.
 		a.low = math.Floor(math.Log10(slices.Min(values)))
 		a.high = max(math.Ceil(math.Log10(slices.Max(values))), a.low+1)
 	}
 	return a
 }
 
-// xPad and yPad keep points off the ends of the axes, with markers that stand side by side.
+// xPad and yPad are pixels that stay free at both ends of an axis. They leave room for markers that
+// stand side by side.
 const (
 	xPad = 24
 	yPad = 14
@@ -195,8 +196,7 @@ func dataAxisOf(values []float64, pixels float64) chartAxis {
 	if len(values) == 0 {
 		return axisOf(nil, pixels)
 	}
-	// Series mostly share their X values, and each value gets one tick. The argument is not
-	// changed.
+	// Series mostly share their X values, and each value has one tick. Sorted makes a copy.
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	a := chartAxis{low: values[0], high: values[len(values)-1], pixels: pixels, pad: xPad, values: values}
 	if a.low == a.high { // the value stands in the middle
@@ -206,15 +206,14 @@ func dataAxisOf(values []float64, pixels float64) chartAxis {
 	return a
 }
 
-// axisOf returns an axis of at most about 8 round steps that covers all values. Values that are
-// all equal have no range of their own, and so the axis covers 0 too.
+// axisOf returns an axis that covers all values in at most about 8 round steps. If all values are
+// equal, it covers 0 as well.
 func axisOf(values []float64, pixels float64) chartAxis {
 	low, high := 0.0, 0.0
 	if len(values) > 0 {
 		low, high = slices.Min(values), slices.Max(values)
 	}
-	// The bound is relative, so that errors of rounding in large values do not become an axis of
-	// their own.
+	// The test is relative. So values that differ only by rounding errors count as equal.
 	if high-low <= 1e-9*max(math.Abs(low), math.Abs(high)) {
 		low, high = min(0, low), max(0, high)
 	}
@@ -222,8 +221,8 @@ func axisOf(values []float64, pixels float64) chartAxis {
 		high = low + 1
 	}
 	const steps = 8
-	// The step starts at the power of ten below the exact step. One of the factors reaches it: 10
-	// always does.
+	// The exact step lies between this power of ten and the next. So one of the factors below gives
+	// a step that is large enough, at the latest the factor 10.
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/steps)))
 	for _, m := range []float64{1, 2, 5, 10} {
 		if (high-low)/(step*m) <= steps {
@@ -231,27 +230,26 @@ func axisOf(values []float64, pixels float64) chartAxis {
 			break
 		}
 	}
-	const slack = 1e-9 // of a step, so that a value on a tick does not add another step
+	const slack = 1e-9 // in steps, so that a rounding error of a value on a tick adds no step
 	return chartAxis{low: math.Floor(low/step+slack) * step, high: math.Ceil(high/step-slack) * step, step: step, pixels: pixels}
 }
 
 // at returns the distance of a value from the start of the axis, in pixels.
 func (a chartAxis) at(v float64) float64 {
 	if a.log {
-		// low and high are logarithms already.
 		v = math.Log10(v)
 	}
 	return a.pad + (v-a.low)/(a.high-a.low)*(a.pixels-2*a.pad)
 }
 
-// labelGap is the least room between two labels of the x axis, in pixels.
+// labelGap is the least gap between two labels of the x axis, in pixels.
 const labelGap = 10
 
-// stride returns how many values of the axis share a label, so that labels keep apart: 1, 2, 5 or
-// ten times that.
+// stride returns the least n at which labels on every n-th value do not overlap. n is 1, 2 or 5
+// times a power of ten.
 func (a chartAxis) stride() int {
 	for unit := 1; ; unit *= 10 {
-		// A stride of all values ends the loop: a single label never touches another.
+		// The loop ends, because n = len(a.values) leaves a single label.
 		for _, n := range []int{unit, 2 * unit, 5 * unit} {
 			if n >= len(a.values) || a.apart(n) {
 				return n
@@ -260,9 +258,9 @@ func (a chartAxis) stride() int {
 	}
 }
 
-// apart reports whether the labels of every n-th value keep apart.
+// apart reports whether labels on every n-th value keep labelGap apart.
 func (a chartAxis) apart(n int) bool {
-	end := math.Inf(-1) // of the label before
+	end := math.Inf(-1) // right end of the label before
 	for i := 0; i < len(a.values); i += n {
 		// Labels are centred on their values.
 		half := chartLetterWidth * float64(len(a.word(a.values[i]))) / 2
@@ -275,7 +273,7 @@ func (a chartAxis) apart(n int) bool {
 	return true
 }
 
-// ticks returns the values that get a label.
+// ticks returns the values that have a label.
 func (a chartAxis) ticks() []float64 {
 	if a.values != nil {
 		var ticks []float64
@@ -284,33 +282,32 @@ func (a chartAxis) ticks() []float64 {
 		}
 		return ticks
 	}
-	// low and high are whole steps apart up to rounding, so the count is rounded and not cut off.
+	// low and high are a whole number of steps apart, except for rounding errors.
 	n := int(math.Round((a.high - a.low) / a.step))
 	ticks := make([]float64, n+1)
 	for i := range ticks {
 		ticks[i] = a.low + float64(i)*a.step
 		if a.log {
-			// Callers want values, not logarithms.
 			ticks[i] = math.Pow10(int(ticks[i]))
 		}
 	}
 	return ticks
 }
 
-// word returns the label of a tick, with as many decimals as the step has.
+// word returns the label of a tick. On an axis with steps it has as many decimals as the step.
 func (a chartAxis) word(v float64) string {
 	if a.log {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	if a.values != nil { // six digits are enough to tell values apart on an axis
+	if a.values != nil { // at most six significant digits
 		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 		return strconv.FormatFloat(rounded, 'f', -1, 64)
 	}
-	// A step of 0.05 needs two decimals. The small term keeps a step of 0.1, whose logarithm may
-	// lie just below -1, at one decimal.
+	// A step of 0.05 needs two decimals. The logarithm of 0.1 may be just below -1. The small term
+	// keeps such a step at one decimal.
 	decimals := max(0, int(-math.Floor(math.Log10(a.step)+1e-9)))
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
-	// A tick at 0 may be -0 after rounding, which would be written with its sign.
+	// A tick at 0 may be slightly negative by rounding. Its label has no sign.
 	if strings.Trim(text, "-0.") == "" {
 		return strings.TrimPrefix(text, "-")
 	}
@@ -319,7 +316,7 @@ func (a chartAxis) word(v float64) string {
 
 // grid draws the axes, their ticks and names, and the horizontal lines.
 func (c *Chart) grid(b *strings.Builder, x, y chartAxis) {
-	// SVG counts y from the top, values grow upwards.
+	// In SVG y grows downwards, so values count up from bottom.
 	bottom := chartTop + plotHeight
 	for _, v := range y.ticks() {
 		at := chartPixel(float64(bottom) - y.at(v))
@@ -331,7 +328,7 @@ func (c *Chart) grid(b *strings.Builder, x, y chartAxis) {
 		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+6)
 		fmt.Fprintf(b, `<text x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", at, bottom+20, x.word(v))
 	}
-	for _, v := range x.values { // those without a label are shorter
+	for _, v := range x.values { // short ticks for values without a label
 		at := chartPixel(chartLeft + x.at(v))
 		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+3)
 	}
@@ -341,11 +338,11 @@ func (c *Chart) grid(b *strings.Builder, x, y chartAxis) {
 	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", chartTop+plotHeight/2, chartText(c.YName))
 }
 
-// chartLines are the series in pixels of the picture.
+// chartLines has the points of each series in pixels of the picture.
 type chartLines [][]Point
 
-// place returns the lines of all series. Points are rounded as they are written, so that equal
-// points are those that look equal.
+// place returns the lines of all series. It rounds coordinates to the decimals that are written, so
+// that points are equal if they look equal.
 func (c *Chart) place(x, y chartAxis) chartLines {
 	placed := make(chartLines, len(c.Series))
 	for i, s := range c.Series {
@@ -356,8 +353,8 @@ func (c *Chart) place(x, y chartAxis) chartLines {
 	return placed
 }
 
-// band draws the band of series i: an area, and at each point a bar from its low to its high
-// end, so that a single point shows it as well.
+// band draws the bands of series i: one area, and a vertical line from Low to High at each point. The
+// line also shows the band of a single point.
 func (c *Chart) band(b *strings.Builder, i int, x, y chartAxis) {
 	var upper, lower []string
 	bands := c.Series[i].Bands
@@ -372,8 +369,8 @@ func (c *Chart) band(b *strings.Builder, i int, x, y chartAxis) {
 	}
 }
 
-// sharing returns which place series i has among those for which has is true, and how many
-// those are.
+// sharing returns the number of series for which has is true, and the rank of series i among them,
+// from 0. Series i always counts.
 func (l chartLines) sharing(i int, has func([]Point) bool) (rank, count int) {
 	for n := range l {
 		if n == i {
@@ -387,12 +384,11 @@ func (l chartLines) sharing(i int, has func([]Point) bool) (rank, count int) {
 	return rank, count
 }
 
-// segment returns the place of series i among those with the segment from a to b.
+// segment returns the number of series with a segment from a to b, and the rank of series i among
+// them. A segment in the opposite direction is a different one.
 func (l chartLines) segment(i int, a, b Point) (rank, count int) {
 	return l.sharing(i, func(points []Point) bool {
 		for n := 1; n < len(points); n++ {
-			// Rounded coordinates compare exactly. A segment in the opposite direction counts as
-			// another one.
 			if points[n-1] == a && points[n] == b {
 				return true
 			}
@@ -401,7 +397,7 @@ func (l chartLines) segment(i int, a, b Point) (rank, count int) {
 	})
 }
 
-// share reports whether a segment belongs to several series.
+// share reports whether any segment belongs to several series.
 func (l chartLines) share() bool {
 	for i, points := range l {
 		for n := 1; n < len(points); n++ {
@@ -413,17 +409,16 @@ func (l chartLines) share() bool {
 	return false
 }
 
-// line draws series i: the segments that it has alone as one path, each shared one by itself.
+// line draws series i: its own segments as one path, each shared segment as a path, and the markers.
 func (l chartLines) line(b *strings.Builder, i int) {
 	points := l[i]
 	var path strings.Builder
-	move := true // the next segment of path needs its start
+	move := true // the next segment does not continue path, so its start must be written
 	for n := 1; n < len(points); n++ {
 		from, to := points[n-1], points[n]
 		rank, count := l.segment(i, from, to)
 		if count > 1 {
 			l.shared(b, i, from, to, rank, count)
-			// The shared segment is a path of its own, so the common path is interrupted here.
 			move = true
 			continue
 		}
@@ -436,28 +431,28 @@ func (l chartLines) line(b *strings.Builder, i int) {
 	if path.Len() > 0 {
 		fmt.Fprintf(b, `<path class="s s%d"%s d="%s"/>`+"\n", i%chartColours, chartDashes(i), path.String())
 	}
-	// Markers come after the lines, so that they lie on top. Equal points spread around their X.
+	// Markers come after the lines, so that they lie on top.
 	for n, p := range points {
 		rank, count := l.sharing(i, func(points []Point) bool { return slices.Contains(points, p) })
 		chartMarker(b, i, p.X+(float64(rank)-float64(count-1)/2)*l.besides(i, n, count), p.Y)
 	}
 }
 
-// mostDash is the length of a dash of a shared segment, in pixels, if there is room for it.
+// mostDash is the longest dash of a shared segment, in pixels.
 const mostDash = 9
 
-// shared draws every count-th dash of a segment, beginning with that of the given rank.
+// shared draws every count-th dash of a segment, beginning with dash number rank.
 func (l chartLines) shared(b *strings.Builder, i int, from, to Point, rank, count int) {
-	// A short segment has shorter dashes, so that each of its series is seen at least once.
+	// On a short segment the dashes are shorter, so that each of its series has at least one.
 	dash := min(mostDash, math.Hypot(to.X-from.X, to.Y-from.Y)/float64(count))
 	fmt.Fprintf(b, `<path class="s s%d" stroke-dasharray="%s %s" stroke-dashoffset="%s" d="M%s %sL%s %s"/>`+"\n", i%chartColours,
 		chartPixel(dash), chartPixel(dash*float64(count-1)), chartPixel(-dash*float64(rank)), chartPixel(from.X), chartPixel(from.Y), chartPixel(to.X), chartPixel(to.Y))
 }
 
-// besides returns the distance between the markers of count series at point n of series i. They
-// take at most two thirds of the room between points.
+// besides returns the distance in pixels between the markers of count series at point n of series i.
+// All these markers take at most two thirds of the distance to the next point.
 func (l chartLines) besides(i, n, count int) float64 {
-	// The bound for a point that has no neighbours: the pads at both ends and one pad more.
+	// A point without neighbours has at least this room, because of the pads at both ends.
 	room := 3.0 * xPad
 	for _, other := range []int{n - 1, n + 1} {
 		if other >= 0 && other < len(l[i]) && l[i][other].X != l[i][n].X {
@@ -467,20 +462,19 @@ func (l chartLines) besides(i, n, count int) float64 {
 	return min(2*markerSize, room*2/3/float64(count))
 }
 
-// chartDashes returns the dashes of series i, which differ between series of one colour.
+// chartDashes returns the attribute for the dashes of series i. The first six series have full lines.
+// The next six repeat the colours with long dashes, and six more with dots.
 func chartDashes(i int) string {
-	// The first six series have full lines. The next six repeat the colours with long dashes, then
-	// dots.
 	patterns := [...]string{"", ` stroke-dasharray="7 4"`, ` stroke-dasharray="2 3"`}
 	return patterns[i/chartColours%len(patterns)]
 }
 
-// chartMarker draws the shape of series i around a point.
+// chartMarker draws the marker of series i around a point.
 func chartMarker(b *strings.Builder, i int, x, y float64) {
 	const r = markerSize
 	class := fmt.Sprintf("m%d", i%chartColours)
-	// Four shapes and six colours: two series share both only if they are twelve apart, and then
-	// their dashes differ.
+	// There are four shapes and six colours. So two series have the same marker only if their
+	// numbers differ by a multiple of twelve, and then their dashes differ.
 	switch i % 4 {
 	case 0:
 		fmt.Fprintf(b, `<circle class="%s" cx="%s" cy="%s" r="%d"/>`+"\n", class, chartPixel(x), chartPixel(y), r)
@@ -493,7 +487,7 @@ func chartMarker(b *strings.Builder, i int, x, y float64) {
 	}
 }
 
-// legend draws a line, a marker and the name of each series.
+// legend draws a piece of line, a marker and the name for each series.
 func (c *Chart) legend(b *strings.Builder) {
 	x := chartLeft + plotWidth + legendGap
 	for i, s := range c.Series {
@@ -504,14 +498,15 @@ func (c *Chart) legend(b *strings.Builder) {
 	}
 }
 
-// chartPixel returns a coordinate with one decimal.
+// chartPixel returns a coordinate with at most one decimal.
 func chartPixel(v float64) string {
-	// A tenth of a pixel is finer than screens show. It keeps files small, and equal on machines
-	// whose last digits differ.
+	// A tenth of a pixel is finer than screens show. It also keeps files equal on machines whose
+	// floating-point results differ in the last digits.
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
-// chartText returns text for use in XML, without control characters, which XML forbids.
+// chartText returns text with all markup escaped for XML. It removes control characters, because XML
+// forbids them.
 func chartText(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r == '\ufffe' || r == '\uffff' {

@@ -67,8 +67,8 @@ func TestAxesCoverTheValuesInRoundSteps(t *testing.T) {
 	}
 }
 
-// TestTheXAxisReachesFromTheFirstValueToTheLast: it has a tick at each value, and labels at evenly
-// spaced ones that keep apart.
+// TestTheXAxisReachesFromTheFirstValueToTheLast checks that the axis has a tick at each value.
+// Every n-th value has a label, and labels do not overlap.
 func TestTheXAxisReachesFromTheFirstValueToTheLast(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -114,8 +114,8 @@ func TestTheXAxisReachesFromTheFirstValueToTheLast(t *testing.T) {
 	})
 }
 
-// TestNoSeriesCoversAnother draws series that are equal in places. Each has dashes of its own on a
-// segment that others have too, and a marker of its own at each point.
+// TestNoSeriesCoversAnother draws series that are partly equal. On a shared segment each series has its
+// own dashes, and at a shared point its own marker.
 func TestNoSeriesCoversAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &Chart{}

@@ -9,7 +9,8 @@ import (
 	"mrlocal/view"
 )
 
-// tones say how much of its hue each phase has; the rest is white, and black above 1.
+// tones has, for each phase, its class, its word in the legend, and the share of the hue in its
+// colour, as in mix.
 var tones = [...]struct {
 	class, word string
 	share       float64
@@ -18,7 +19,7 @@ var tones = [...]struct {
 	trace.PhaseSort: {"s", "sort", 0.65}, trace.PhaseReduce: {"r", "reduce", 1.3}, trace.PhaseHeld: {"h", "held back", 0.15},
 }
 
-// style returns the style sheet: one class for each hue in each tone.
+// style returns the style element, with a class for each hue in each tone.
 func style() string {
 	var b strings.Builder
 	b.WriteString(`<style>
@@ -48,12 +49,12 @@ text { font: 12px sans-serif; fill: #222222; }
 	return b.String()
 }
 
-// mix returns a colour with that share of hue and the rest white. A share of 1.3 is the hue
-// with as much black as 0.7 has white.
+// mix returns a colour, as #rrggbb, with the given share of hue; the rest is white. If share is above
+// 1, what exceeds 1 is the share of black.
 func mix(hue string, share float64) string {
 	out := "#"
 	for i := 1; i < 7; i += 2 {
-		v, _ := strconv.ParseUint(hue[i:i+2], 16, 8) // a constant of package view
+		v, _ := strconv.ParseUint(hue[i:i+2], 16, 8) // never fails: hue is a constant of package view
 		c := 255 - share*(255-float64(v))
 		if share > 1 {
 			c = float64(v) * (2 - share)
@@ -63,8 +64,8 @@ func mix(hue string, share float64) string {
 	return out
 }
 
-// patterns are the hatches of loans at 45 degrees: up to the right for a map, down for a
-// reduce. Dots are for a reduce that is held back.
+// patterns are the hatches of lent slots at 45 degrees: / for a map and \ for a reduce. Dots are for
+// a reduce that is held back.
 const patterns = `<defs>
 <pattern id="lentmap" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M-2 2L2 -2M0 8L8 0M6 10L10 6" stroke="#ffffff" stroke-width="3.2"/><path d="M-2 2L2 -2M0 8L8 0M6 10L10 6" stroke="#000000" stroke-width="1.6"/></pattern>
 <pattern id="lentreduce" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M-2 6L2 10M0 0L8 8M6 -2L10 2" stroke="#ffffff" stroke-width="3.2"/><path d="M-2 6L2 10M0 0L8 8M6 -2L10 2" stroke="#000000" stroke-width="1.6"/></pattern>
@@ -72,10 +73,10 @@ const patterns = `<defs>
 </defs>
 `
 
-// sign is one entry of the legend: a drawing of 26 by 14 pixels as SVG, and its words.
+// sign is an entry of the legend: a drawing in SVG, 26 by 14 pixels, and its words.
 type sign struct{ drawing, words string }
 
-// legend returns the lines of the legend: jobs or pools first, then the signs.
+// legend returns the lines of the legend as SVG: jobs or pools first, then the signs.
 func (p *picture) legend() []string {
 	box := func(classes ...string) string {
 		var b strings.Builder
@@ -103,10 +104,10 @@ func (p *picture) legend() []string {
 	return append(p.wrap(p.names()), p.wrap(signs)...)
 }
 
-// mostNames is how many jobs or pools the legend names.
+// mostNames is the most jobs or pools that the legend names.
 const mostNames = 36
 
-// names returns the entries of jobs or pools.
+// names returns the entries for jobs or pools.
 func (p *picture) names() (signs []sign) {
 	n := len(p.m.Jobs)
 	if p.byPool {
@@ -119,7 +120,7 @@ func (p *picture) names() (signs []sign) {
 		} else {
 			name = p.m.Jobs[i].Name
 		}
-		// Names are cut between characters, so that no entry is wider than the picture.
+		// A longer name could be wider than the picture. It is cut between two characters.
 		if runes := []rune(name); len(runes) > 30 {
 			name = string(runes[:29]) + "…"
 		}
@@ -132,12 +133,12 @@ func (p *picture) names() (signs []sign) {
 	return signs
 }
 
-// wrap puts entries into lines of the width of the picture.
+// wrap puts entries into lines that are at most as wide as the picture. It returns their SVG.
 func (p *picture) wrap(signs []sign) (lines []string) {
 	var line strings.Builder
 	x := 0.0
 	for _, s := range signs {
-		// SVG does not measure text, so a width is estimated by the number of letters.
+		// The width of a text is not known before a viewer draws it, so this is an estimate.
 		width := 32 + letterWidth*float64(len([]rune(s.words))) + 16
 		if x > 0 && x+width > p.left+p.plot {
 			lines = append(lines, line.String())

@@ -1,14 +1,23 @@
-// Package svg draws as SVG: the slots of a run (Write), one row a slot, time from left to right; and
-// line charts (Chart), for the tables of `mrlocal sweep` and `mrlocal reproduce`.
+// Package svg draws SVG pictures. Write draws the slots of a run: one row for each slot, and time
+// from left to right. Chart is a line chart, for the tables of `mrlocal sweep` and `mrlocal
+// reproduce`.
 //
-// Hue and letter are the job, or the pool where there are more jobs than letters. Tone is
-// the phase. A hatch is a loan, and its direction says to which kind. A dashed outline is
-// a copy. A hollow bar with a cross was killed, and a notch is a failure. Dots are a
-// reduce that is held back. A blank is idle. Nothing is said by colour alone, so that a
-// black-and-white print says the same. The series of a chart differ by marker and dashes, too.
+// A picture of slots has these signs:
 //
-// The same model gives the same bytes. Bars narrower than a pixel are drawn together, so
-// the size of a picture is bounded by its pixels and not by the run.
+//	hue and letter       the job; the pool, if there are more jobs than letters
+//	tone                 the phase
+//	hatch                a lent slot; its direction shows the kind of the task
+//	dashed outline       a copy
+//	hollow bar, cross    killed
+//	notch                failed
+//	dots                 a reduce that is held back
+//	blank                idle
+//
+// Every sign has a shape besides its colour, so that a black-and-white print shows the same. The
+// series of a chart differ by marker and dashes, too.
+//
+// The same model gives the same bytes. Bars narrower than a pixel are drawn together, so that
+// the size of a picture depends on its pixels and not on the length of the run.
 //
 // Neighbours: view has the model; view/html puts the picture into a report.
 package svg
@@ -28,50 +37,50 @@ import (
 	"mrlocal/view"
 )
 
-// Options say how to draw.
+// Options are the options of Write.
 type Options struct {
-	Title string // above the picture; "": the policy
-	Width int    // in pixels; 0: 1200
+	Title string // title above the picture; "": the name of the policy
+	Width int    // width of the picture in pixels, at least 400; 0: 1200
 }
 
-// Sizes in pixels.
+// These are sizes in pixels, except fewLanes.
 const (
 	defaultWidth = 1200
 	leastWidth   = 400
-	right        = 16
-	head         = 64 // title, line below it, axis
-	fewLanes     = 200
+	right        = 16  // margin right of the plot
+	head         = 64  // room for title, summary and axis
+	fewLanes     = 200 // most rows that are high enough for letters and labels
 	legendRow    = 20
-	groupGap     = 18
-	letterWidth  = 7.0 // of 12 px text, roughly
+	groupGap     = 18  // height of the heading of a tracker
+	letterWidth  = 7.0 // approximate width of a letter in 12 px text
 )
 
-// picture is a drawing under way.
+// picture is a picture of slots while Write draws it. Lengths are in pixels.
 type picture struct {
-	w      *bufio.Writer
+	w      *bufio.Writer // keeps its first error until Flush
 	m      *view.Model
-	byPool bool
-	left   float64        // of the plot, for labels
-	plot   float64        // width
-	row    float64        // height of a lane
+	byPool bool           // letters and hues stand for pools
+	left   float64        // room left of the plot, for labels
+	plot   float64        // width of the plot
+	row    float64        // height of a lane with its margin
 	bar    float64        // height of a bar
-	bars   [][]int32      // by slot
+	bars   [][]int32      // by slot: indexes of its bars, in order
 	parts  []part         // by bar, in order
-	first  []int32        // by bar: where its parts begin
+	first  []int32        // by bar: index of its first part
 	spills [][]view.Spill // by slot
 }
 
-// part is a segment of a bar. A bar has one for each phase that its attempt was in.
+// part is a segment of the bar with that index.
 type part struct {
 	bar int32
 	view.Segment
 }
 
-// Write draws a model to w. It fails if w does.
+// Write draws the slots of a model to w. It fails if w does.
 func Write(w io.Writer, m *view.Model, o Options) error {
 	p := newPicture(w, m, cmp.Or(o.Width, defaultWidth))
 	lanes := shown(m)
-	if len(lanes) > fewLanes { // a cluster: rows are lines
+	if len(lanes) > fewLanes { // low rows, so that the picture of a cluster fits on a screen
 		p.row, p.bar = 6, 5
 	}
 	legend := p.legend()
@@ -95,12 +104,13 @@ func Write(w io.Writer, m *view.Model, o Options) error {
 	return nil
 }
 
-// newPicture sorts what the model has in the order of time by slot, once, because each row is
-// then drawn in one pass. first has one more entry than there are bars: the parts of bar i are
-// parts[first[i]:first[i+1]].
+// newPicture returns a picture of m of that width. It sorts bars, phases and spills by slot once.
+// Write then draws each row in one pass. first has one more entry than there are bars: the parts
+// of bar i are parts[first[i]:first[i+1]].
 func newPicture(w io.Writer, m *view.Model, width int) *picture {
 	p := &picture{w: bufio.NewWriterSize(w, 64<<10), m: m, byPool: m.ByPool(), left: 150, row: 24, bar: 20, bars: make([][]int32, len(m.Lanes)), spills: make([][]view.Spill, len(m.Lanes))}
 	p.plot = float64(max(leastWidth, width)) - p.left - right
+	// Bars and spills are in the order of their events, so each list by slot is, too.
 	for i := range m.Bars {
 		slot := m.Bars[i].Slot
 		p.bars[slot] = append(p.bars[slot], int32(i))
@@ -122,8 +132,8 @@ func newPicture(w io.Writer, m *view.Model, width int) *picture {
 	return p
 }
 
-// Summary says in one line what the picture shows: attempts, slots, length of the run, loans, and
-// how attempts ended. Slots are those that are drawn.
+// Summary describes a run in one line: numbers of attempts and of drawn slots, length of the run,
+// loans, and how attempts ended.
 func Summary(m *view.Model) string {
 	t := m.Totals()
 	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(shown(m)), Seconds(m.Last), t.Lent, Seconds(t.LentTime), Seconds(t.Busy))
@@ -141,7 +151,7 @@ func Summary(m *view.Model) string {
 	return text
 }
 
-// shown returns the rows: all slots but extra ones that were never used.
+// shown returns the slots that have rows: all except extra slots that ran nothing.
 func shown(m *view.Model) (rows []view.Lane) {
 	used := make([]bool, len(m.Lanes))
 	for i := range m.Bars {
@@ -155,13 +165,13 @@ func shown(m *view.Model) (rows []view.Lane) {
 	return rows
 }
 
-// several reports whether rows have headings of their trackers.
+// several reports whether the lanes are of several trackers. Only then trackers have headings.
 func several(lanes []view.Lane) bool {
 	return len(lanes) > 0 && lanes[0].Tracker != lanes[len(lanes)-1].Tracker
 }
 
-// height returns the height of all rows, in pixels, with a heading for each tracker if there are
-// several. rows steps by the same sizes.
+// height returns the height in pixels of all rows and of the headings of trackers. rows uses the
+// same sizes.
 func (p *picture) height(lanes []view.Lane) float64 {
 	h := float64(len(lanes)) * p.row
 	if several(lanes) {
@@ -176,22 +186,23 @@ func (p *picture) height(lanes []view.Lane) float64 {
 	return h
 }
 
-// x returns the place of a time, in pixels from the left edge. The plot ends at the last event.
+// x returns the place of a time, in pixels from the left edge of the picture. The right end of the
+// plot is the time of the last event.
 func (p *picture) x(at time.Duration) float64 {
 	return p.left + p.plot*float64(at)/float64(max(1, p.m.Last))
 }
 
-// axis draws a vertical line and a time at round times, about ten of them.
+// axis draws about ten vertical lines, down to bottom, with a round time above each.
 func (p *picture) axis(bottom float64) {
 	step := view.Round(p.m.Last, 10)
-	for at := time.Duration(0); 0 <= at && at <= p.m.Last; at += step { // a hostile file may end at the last moment there is
+	for at := time.Duration(0); 0 <= at && at <= p.m.Last; at += step { // 0 <= at: a hostile file may make at overflow
 		x := num(p.x(at))
 		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%d" x2="%s" y2="%.0f"/><text class="small" x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", x, head-8, x, bottom, x, head-12, Seconds(at))
 	}
 }
 
-// rows draws the lanes from top to bottom. Lanes are sorted by tracker, so a heading stands where
-// the tracker changes.
+// rows draws the lanes from top to bottom. They are sorted by tracker, and the first lane of each
+// tracker comes after a heading.
 func (p *picture) rows(lanes []view.Lane) {
 	y := float64(head)
 	for i, l := range lanes {
@@ -205,7 +216,7 @@ func (p *picture) rows(lanes []view.Lane) {
 	}
 }
 
-// lost says in the heading of a tracker when it was lost.
+// lost returns the end of the heading of a tracker: when it was lost, or "".
 func (p *picture) lost(tracker int32) string {
 	for _, l := range p.m.Losses {
 		if l.Tracker == tracker {
@@ -215,8 +226,8 @@ func (p *picture) lost(tracker int32) string {
 	return ""
 }
 
-// label writes the number of a slot behind the badge of its home kind. Rows that are too low
-// have a label only where the kind changes.
+// label writes the badge of a slot's home kind and the number of the slot. If rows are too low for
+// text, only the first row of consecutive slots of one kind has a label. first marks that row.
 func (p *picture) label(l view.Lane, y float64, first bool) {
 	fmt.Fprintf(p.w, `<line class="row" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", num(p.left), num(y+p.row-1), num(p.left+p.plot), num(y+p.row-1))
 	if p.row < 12 {
@@ -245,10 +256,10 @@ func badge(k trace.Kind, x, y float64) string {
 	return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="15" height="14"/><text class="badge %s-text" x="%s" y="%s" text-anchor="middle">%s</text>`, class, num(x), num(y), class, num(x+7.5), num(y+11), letter)
 }
 
-// lane draws the bars of a slot. Bars that follow one another and are narrower than a pixel
-// are drawn as one.
+// lane draws the bars and spills of a slot. Consecutive bars that are narrower than a pixel become
+// one shape. y is the top edge of the row.
 func (p *picture) lane(l view.Lane, y float64) {
-	var few []int32 // narrow bars that have not been drawn
+	var few []int32 // narrow bars that are not drawn yet
 	flush := func() {
 		if len(few) > 0 {
 			p.many(l, few, y)
@@ -258,8 +269,8 @@ func (p *picture) lane(l view.Lane, y float64) {
 	for _, i := range p.bars[l.Slot] {
 		b := &p.m.Bars[i]
 		from, to := p.x(b.From), p.x(p.m.Until(b))
-		// The bars of a group begin within 1.5 px. So the width bounds the number of groups in a
-		// row, however many attempts there are.
+		// The bars of a group begin within 1.5 px. So the number of groups in a row depends on the
+		// width of the plot and not on the number of attempts.
 		if len(few) > 0 && from-p.x(p.m.Bars[few[0]].From) >= 1.5 {
 			flush()
 		}
@@ -277,8 +288,8 @@ func (p *picture) lane(l view.Lane, y float64) {
 	}
 }
 
-// many draws narrow bars as one, from the start of the first to the end of the last. The first
-// one gives the hue.
+// many draws narrow bars as one shape, from the start of the first bar to the end of the last one.
+// The shape has the hue of the first bar.
 func (p *picture) many(l view.Lane, bars []int32, y float64) {
 	if len(bars) == 1 {
 		p.one(l, int(bars[0]), y)
@@ -295,26 +306,26 @@ func (p *picture) many(l view.Lane, bars []int32, y float64) {
 	fmt.Fprintf(p.w, `<g class="many" data-bars="%d" data-lent="%d"><title>%s</title>`, len(bars), lent,
 		Escape(fmt.Sprintf("%d attempts from %s to %s, %d of them on a lent slot", len(bars), Seconds(b.From), Seconds(p.m.Until(last)), lent)))
 	p.rect(fill(p.hue(b), b.Kind.FirstPhase()), x, y+1, width)
-	// One shape cannot show a share. It is hatched if at least half of its bars are lent; the
-	// title has both numbers.
+	// The shape has a hatch if at least half of its bars are on a lent slot. The title has the
+	// exact numbers.
 	if 2*lent >= len(bars) {
 		p.rect(hatch(b.Kind), x, y+1, width)
 	}
 	p.w.WriteString("</g>\n")
 }
 
-// rect draws a rectangle of the height of a bar, in pixels.
+// rect draws a rectangle with the height of a bar. x, y and width are in pixels.
 func (p *picture) rect(class string, x, y, width float64) {
 	fmt.Fprintf(p.w, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, num(x), num(y), num(width), num(p.bar))
 }
 
-// hue is that of the job or pool of a bar.
+// hue returns the number of the colour of a bar's job or pool.
 func (p *picture) hue(b *view.Bar) int { return view.HueIndex(p.m.Group(b.Job, p.byPool)) }
 
-// fill returns the class of the style sheet for a hue in the tone of a phase.
+// fill returns the class in the style sheet for a hue in the tone of a phase.
 func fill(hue int, phase trace.Phase) string { return fmt.Sprintf("h%d%s", hue, tones[phase].class) }
 
-// hatch is the class of a slot that is lent to a task of kind k.
+// hatch returns the class in the style sheet for a slot that is lent to a task of kind k.
 func hatch(k trace.Kind) string {
 	if k == trace.Map {
 		return "lentmap"
@@ -322,8 +333,9 @@ func hatch(k trace.Kind) string {
 	return "lentreduce"
 }
 
-// one draws a bar at the top edge y of its row. What lies above is drawn later: phases, then the
-// hatch of a loan, outline, sign of its end, and letter.
+// one draws bar i of lane l. y is the top edge of the row. Later shapes cover earlier ones. So it
+// draws the phases first, and then the hatch of a loan, the outline, the sign of its end and the
+// letter.
 func (p *picture) one(l view.Lane, i int, y float64) {
 	b := &p.m.Bars[i]
 	class := "bar"
@@ -367,13 +379,14 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 	p.w.WriteString("</g>\n")
 }
 
-// notch cuts a corner out of the right end of a bar.
+// notch draws a white triangle that cuts into the right end of a bar. x is that end.
 func (p *picture) notch(x, y, width float64) {
 	deep := min(width, 7)
 	fmt.Fprintf(p.w, `<path class="notch" d="M%s %sL%s %sL%s %sZ"/>`, num(x+0.5), num(y-0.5), num(x-deep), num(y+p.bar/2), num(x+0.5), num(y+p.bar+0.5))
 }
 
-// Describe says in one line what a bar is.
+// Describe describes a bar in one line: its task, slot and times, its rule, and how it ended. l is the
+// lane of the bar's slot.
 func Describe(m *view.Model, b *view.Bar, l view.Lane) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, Seconds(b.From), Seconds(m.Until(b)))
@@ -402,24 +415,26 @@ func Describe(m *view.Model, b *view.Bar, l view.Lane) string {
 	return t.String()
 }
 
-// Seconds returns a time as 12.5s, to the millisecond, and to the microsecond below that.
+// Seconds returns a time in seconds, such as 12.5s. It rounds to milliseconds, and a time below one
+// millisecond to microseconds.
 func Seconds(d time.Duration) string {
 	digits := 3
 	if d < time.Millisecond {
 		digits = 6
 	}
-	// Zeros at the end go, so a whole second is 12s.
+	// A whole number of seconds has no decimals: 12s.
 	text := strconv.FormatFloat(d.Seconds(), 'f', digits, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "s"
 }
 
-// num formats a place with at most two decimals.
+// num returns a coordinate with at most two decimals.
 func num(v float64) string {
 	text := strconv.FormatFloat(v, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Escape returns text for XML and HTML. Characters that XML does not allow become U+FFFD.
+// Escape returns text with all markup escaped, for XML and HTML. Characters that XML does not allow,
+// and invalid UTF-8, become U+FFFD.
 func Escape(text string) string {
 	return html.EscapeString(strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' || r == 0xFFFE || r == 0xFFFF {

@@ -26,7 +26,7 @@ func draw(t *testing.T, m *view.Model, width int) string {
 	return b.String()
 }
 
-// counts are bars as the picture has them.
+// counts has the numbers of bars in a picture.
 func counts(t *testing.T, text string) (bars, lent int) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -60,7 +60,7 @@ func counts(t *testing.T, text string) (bars, lent int) {
 	}
 }
 
-// TestThePictureHasEachBarOnce at any width, also where bars are narrower than a pixel.
+// TestThePictureHasEachBarOnce draws at several widths, also with bars narrower than a pixel.
 func TestThePictureHasEachBarOnce(t *testing.T) {
 	for _, run := range viewtest.Runs() {
 		t.Run(run.Name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAllSigns(t *testing.T) {
 	}
 }
 
-// TestTheSummaryCountsTheSlotsThatAreDrawn: not those that a policy could have opened.
+// TestTheSummaryCountsTheSlotsThatAreDrawn checks that unused extra slots do not count.
 func TestTheSummaryCountsTheSlotsThatAreDrawn(t *testing.T) {
 	m := view.New(view.Options{})
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}, {ID: 1, Core: -1, Extra: true}}})
@@ -102,7 +102,8 @@ func TestTheSummaryCountsTheSlotsThatAreDrawn(t *testing.T) {
 	}
 }
 
-// TestNamesAreText: a name cannot become markup, and bytes that XML forbids are replaced.
+// TestNamesAreText checks that a name cannot become markup, and that bytes that XML forbids are
+// replaced.
 func TestNamesAreText(t *testing.T) {
 	m := view.New(view.Options{})
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}}})

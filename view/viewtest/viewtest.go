@@ -1,8 +1,9 @@
-// Package viewtest has the runs with which all renderers of package view are tested, so
-// that a test can compare what they draw: number of bars, of lent bars, time per phase.
+// Package viewtest has simulated runs for the tests of all renderers of package view. With the
+// same runs a test can compare what renderers draw: the number of bars, the number of bars on lent
+// slots, and the time in each phase.
 //
-// The runs are simulated, so each call gives the same bytes. It is for tests only.
-// Neighbours: sim makes the runs, view the models.
+// A simulation gives the same bytes each time. The package is for tests only.
+// Neighbours: sim makes the runs, and view the models.
 package viewtest
 
 import (
@@ -21,19 +22,20 @@ import (
 	"mrlocal/workload"
 )
 
-// Run is a workload under a policy. Cost is a cost model of the simulator, Workload the
-// text of a file.
+// Run is a workload under a policy. Cost is a cost level of the simulator, and Workload the text
+// of a workload file.
 type Run struct{ Name, Policy, Cost, Workload string }
 
-// Result is a simulated run with everything that reads its events.
+// Result is a simulated run, with its model, timeline and report.
 type Result struct {
 	Model    *view.Model
 	Timeline *trace.Timeline // with phases
 	Report   *report.Report
-	Events   []byte
+	Events   []byte // the event file
 }
 
-// Faulty is a workload with copies of slow tasks, failures and a lost tracker.
+// Faulty is the text of a workload with a slow tracker, which gets copies, with a task that fails
+// and with a lost tracker.
 const Faulty = `
 cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
 pools: [{name: prod, weight: 2, min_maps: 2}, {name: adhoc}]
@@ -44,7 +46,7 @@ jobs:
   - {name: b, pool: adhoc, submit: 10s, maps: 9, reduces: 2, map_time: 15s, reduce_time: 20s}
 `
 
-// shuffling has reduces that copy while maps run, and more jobs than letters.
+// shuffling is a workload of two jobs whose reduces copy while maps run.
 const shuffling = `
 cluster: {trackers: 2, map_slots: 3, reduce_slots: 2, net: 10MB}
 defaults: {slowstart: 0.2, map_time: {uniform: [5s, 9s]}, reduce_time: 6s}
@@ -52,14 +54,14 @@ pools: [{name: one, weight: 2}, {name: two}]
 jobs:
 ` + "  - {name: first, pool: one, maps: 30, reduces: 6, map_output: 20MiB}\n  - {name: second, pool: two, maps: 20, reduces: 4, map_output: 10MiB}\n"
 
-// crowd has thousands of short attempts, narrower than a pixel.
+// crowd is a workload with thousands of attempts that are narrower than a pixel in a picture.
 const crowd = `
 cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}
 jobs: [{name: crowd, maps: 5000, reduces: 20, map_time: {uniform: [1s, 2s]}, reduce_time: 9s}]
 `
 
-// Runs returns the runs. Together they have every sign: loans, copies, kills, failures,
-// lost trackers, slots that change their kind, reduces that are held back, and bars
+// Runs returns the runs. Together they need every sign of a picture: loans, copies, kills,
+// failures, lost trackers, slots that change their home kind, reduces that are held back, and bars
 // narrower than a pixel.
 func Runs() []Run {
 	return []Run{
@@ -68,17 +70,16 @@ func Runs() []Run {
 	}
 }
 
-// Model simulates the run and returns its model. A test that needs the events too calls
-// Simulate.
+// Model simulates the run and returns its model. It ends the test if that fails.
 func (r Run) Model(t testing.TB) *view.Model { return r.Simulate(t).Model }
 
-// Simulate simulates the run.
+// Simulate simulates the run. It ends the test if that fails.
 func (r Run) Simulate(t testing.TB) Result {
 	t.Helper()
 	return Simulate(t, Parse(t, r.Workload), r.Policy, r.Cost)
 }
 
-// Load reads a workload file. The test ends if that fails.
+// Load reads a workload file. It ends the test if that fails.
 func Load(t testing.TB, path string) *workload.File {
 	t.Helper()
 	f, err := workload.Load(path)
@@ -88,7 +89,7 @@ func Load(t testing.TB, path string) *workload.File {
 	return f
 }
 
-// Parse reads the text of a workload file, as Load reads a file.
+// Parse reads the text of a workload file. It ends the test if that fails.
 func Parse(t testing.TB, text string) *workload.File {
 	t.Helper()
 	f, err := workload.Read("test", strings.NewReader(text))
@@ -98,7 +99,8 @@ func Parse(t testing.TB, text string) *workload.File {
 	return f
 }
 
-// Simulate simulates a workload under a policy.
+// Simulate simulates a workload under the policy and cost level of these names. It ends the test if
+// that fails.
 func Simulate(t testing.TB, f *workload.File, policyName, cost string) Result {
 	t.Helper()
 	p, err := registry.New(policyName, policy.DefaultOptions())
@@ -118,8 +120,8 @@ func Simulate(t testing.TB, f *workload.File, policyName, cost string) Result {
 	return out
 }
 
-// AllSigns returns a model that has every sign of a picture once. Its events are made by
-// hand, so no change of a policy changes the picture.
+// AllSigns returns a model that needs every sign of a picture. Its events are written by hand, so
+// that no change of a policy changes the picture.
 func AllSigns() *view.Model {
 	m := view.New(view.Options{})
 	_ = m.Open(&trace.Header{Policy: "signs", Slots: []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Core: 1, Home: trace.Reduce}, {ID: 2, Core: 2, Home: trace.Map}}}) // never fails

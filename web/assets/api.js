@@ -1,11 +1,12 @@
-// What the page asks: the server, or without one the simulator in the browser. Every answer is JSON.
+// This module asks questions. It asks the server, or on a page without a server the simulator in the
+// browser. Every answer is JSON.
 
-/** offline is true on a page without a server. */
+/** offline is whether the page has no server. */
 export const offline = document.documentElement.dataset.site !== undefined;
 
 const simulator = offline ? import('./offline.js').then((m) => new m.Offline()) : null;
 
-/** Mistake is an answer that says what is wrong, with its place in a workload file if it has one. */
+/** Mistake is an answer with an error. line and column are a place in a workload file; 0: none. */
 export class Mistake extends Error {
   constructor(status, answer) {
     super(answer.error || 'the server answered with status ' + status);
@@ -29,7 +30,7 @@ function read({ status, text }, signal) {
 
 const answerOf = async (response) => ({ status: response.status, text: await response.text() });
 
-/** ask asks a question, such as model or why. params that are undefined are left out. */
+/** ask asks a question, such as model or why, and returns the answer. It leaves out params that are undefined. */
 export async function ask(question, params = {}, signal) {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) if (value !== undefined) q.set(name, value);
@@ -37,7 +38,7 @@ export async function ask(question, params = {}, signal) {
   return read(await answerOf(await fetch('api/' + question + '?' + q, { signal, cache: 'no-store' })), signal);
 }
 
-/** simulate sends a draft of the playground. */
+/** simulate simulates a draft of the playground, and returns the answer. */
 export async function simulate(draft, signal) {
   if (offline) return read(await (await simulator).simulate(draft, signal), signal);
   const headers = { 'Content-Type': 'application/json' };

@@ -1,4 +1,4 @@
-// The list of decisions, and the inspector: why a slot went to a task, or why it was idle.
+// Decisions is the list of decisions. Inspector shows why a slot went to a task, or why it was idle.
 
 import { ask } from './api.js';
 import { phaseWords } from './draw.js';
@@ -7,7 +7,7 @@ import { MAP, firstAfter, size, span } from './model.js';
 
 const ROW = 22; // the height of a line of the list, in CSS pixels
 
-/** Decisions shows the decisions of one run. Only the lines on the screen are elements. */
+/** Decisions lists the decisions of one run. Only the visible lines have elements. */
 export class Decisions {
   constructor(page) {
     this.page = page;
@@ -24,7 +24,7 @@ export class Decisions {
     new ResizeObserver(() => this.paint()).observe(this.list);
   }
 
-  /** refresh takes in new decisions; with again, another run or another filter. */
+  /** refresh adds new decisions to the list. It makes the list anew for another run, or if again is set. */
   refresh(again) {
     const { run } = this.page;
     if (!run) return;
@@ -56,7 +56,7 @@ export class Decisions {
     const last = Math.min(this.shown.length, first + Math.ceil(this.list.clientHeight / ROW) + 4);
     const chosen = page.selected?.run === run ? page.selected.decision : -1;
     const key = [run.id, this.which.value, this.shown.length, first, last, page.time.now, chosen].join();
-    if (this.painted === key) return; // only the window has moved
+    if (this.painted === key) return; // nothing in the list has changed
     this.painted = key;
     const lines = [];
     for (let i = first; i < last; i++) lines.push(this.line(this.shown[i], i));
@@ -81,7 +81,10 @@ export class Decisions {
     return e;
   }
 
-  /** step returns the decision of the list before (-1) or after (+1) the one that is selected, or that is shown. */
+  /**
+   * step returns the decision of the list before (by = -1) or after (by = 1) the selected one. If none
+   * is selected, it starts from the moment that is shown. It returns -1 at the end of the list.
+   */
   step(by) {
     const { run, page } = this;
     if (!run || !this.shown.length) return -1;
@@ -97,7 +100,7 @@ export class Decisions {
     return i >= 0 && i < this.shown.length ? this.shown[i] : -1;
   }
 
-  /** reveal scrolls a decision into the list. */
+  /** reveal scrolls so that a decision is visible. */
   reveal(row) {
     const i = firstAfter(this.shown, (r) => r >= row);
     const top = i * ROW, height = this.list.clientHeight;
@@ -107,26 +110,26 @@ export class Decisions {
   }
 }
 
-// what says what a decision is about.
+// what returns the task, slot or job that a decision is about.
 function what(run, row) {
   const d = run.decisions;
   if (d.bar[row] >= 0) {
     const task = run.taskName(d.bar[row]), name = run.jobName(d.job[row]);
-    const short = name.length > 8 ? name.slice(0, 6) + '…' + task.slice(name.length) : task; // the number must be seen
+    const short = name.length > 8 ? name.slice(0, 6) + '…' + task.slice(name.length) : task; // keeps the number visible
     return `${short} · s${d.slot[row]}`;
   }
   if (d.slot[row] >= 0) return 'slot ' + d.slot[row];
   return d.job[row] >= 0 ? run.jobName(d.job[row]) : '';
 }
 
-/** Inspector shows what is selected. */
+/** Inspector shows the selected attempt, decision or idle slot with its reason. */
 export class Inspector {
   constructor(page) {
     this.page = page;
     this.box = document.getElementById('inspector');
   }
 
-  /** show shows the selection of the page, with its reasons as soon as they are there. */
+  /** show shows the selection of the page, and its reasons as soon as the answer comes. */
   async show() {
     const s = this.page.selected;
     this.request?.abort();
@@ -148,7 +151,7 @@ export class Inspector {
     }
   }
 
-  // seqOf returns the number of the decision whose reasons are asked for; -1: an idle slot; null: none.
+  // seqOf returns the event number of the decision of a selection; -1: an idle slot; null: it has no reasons.
   seqOf(s) {
     const d = s.run.decisions;
     let row = s.decision ?? -1;
@@ -188,7 +191,7 @@ export class Inspector {
     const job = run.jobs[b.job[bar]];
     if (run.pools[job.pool]?.name !== job.name) facts.push(['pool', run.pools[job.pool]?.name ?? '']);
     const phases = [];
-    let before = null; // a map goes back and forth between computing and I/O: add up what follows itself
+    let before = null; // the last entry of phases; consecutive segments of one phase make one entry
     run.segments(bar, (phase, from, to) => {
       if (before?.phase === phase) before.took += to - from;
       else phases.push((before = { phase, took: to - from }));
@@ -241,7 +244,7 @@ export class Inspector {
     if (reason.rule && reason.rule !== 'none') {
       parts.push(element('p', {}, 'rule ', element('span', { className: 'rule', textContent: reason.rule }), ' of ' + s.run.policy));
     }
-    // The sentences repeat the numbers and the candidates, which have lists of their own.
+    // The text repeats the numbers and candidates, which have their own lists here.
     let text = reason.text;
     if (reason.beaten?.length) text = text.split(' It was chosen before ')[0];
     if (reason.numbers?.length) text = text.split(' Numbers: ')[0];

@@ -1,8 +1,8 @@
-// Colours, hatches and shapes of bars. The legend uses the same functions as the lanes.
+// Paint draws bars. The lanes and the legend use the same functions.
 //
 // Hue: the job or pool (Okabe and Ito's colours), with its letter on the bar. Tone and height: the
 // phase. Hatch: lent, "/" to a map, "\" to a reduce. Dashed outline: a copy. Hollow with a cross:
-// killed. Notch: failed. Dots: held back. So nothing depends on colour alone.
+// killed. Notch: failed. Dots: held back. So every sign has a shape besides its colour.
 
 const hues = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#F0E442'];
 const eighth = { light: '#000000', dark: '#BBBBBB' };
@@ -11,17 +11,17 @@ const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 const hex = (c) => '#' + c.map((x) => Math.round(x).toString(16).padStart(2, '0')).join('');
 const mix = (a, b, share) => a.map((x, i) => x + (b[i] - x) * share);
 
-/** luminance is that of WCAG. */
+/** luminance returns the relative luminance of a colour, as WCAG defines it. */
 const luminance = (c) => c.map((x) => x / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
   .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
 
-/** contrast is the ratio of two colours. */
+/** contrast returns the contrast ratio of two colours, as WCAG defines it: from 1 to 21. */
 const contrast = (a, b) => {
   const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p);
   return (x + 0.05) / (y + 0.05);
 };
 
-/** toward mixes a colour with another one until it has the contrast with its ground. */
+/** toward mixes a colour with as much of another one as it needs for that contrast ratio to ground. */
 function toward(colour, other, ground, ratio) {
   for (let share = 0; share <= 1; share += 0.05) {
     const c = mix(colour, other, share);
@@ -33,10 +33,10 @@ function toward(colour, other, ground, ratio) {
 /** LEAST_NAMED is the least width and height of a bar with a letter, in CSS pixels. */
 export const LEAST_NAMED = 10;
 
-// The share of the row that a phase fills: phases differ in height as well as in tone.
+// heights has the share of a bar's height that a phase fills. So phases differ not only in tone.
 const heights = { compute: 1, io: 1, copy: 0.5, held: 0.5, sort: 0.75, reduce: 1 };
 
-/** phaseWords are the names of phases for people. */
+/** phaseWords has the words that readers see for phases. */
 export const phaseWords = { compute: 'map', io: 'map, I/O', copy: 'shuffle', held: 'held back', sort: 'sort', reduce: 'reduce' };
 
 export class Paint {
@@ -87,7 +87,7 @@ export class Paint {
       t.arc((3 * s) / 4, (3 * s) / 4, s / 8, 0, 7);
       t.fill();
     } else {
-      for (const shift of [-s, 0, s]) { // the neighbours' corners too, so that lines go through
+      for (const shift of [-s, 0, s]) { // also lines of the neighbouring tiles, which cross the corners of this one
         t.moveTo(shift - s, kind === 'up' ? s * 2 : -s);
         t.lineTo(shift + s * 2, kind === 'up' ? -s : s * 2);
       }
@@ -100,8 +100,8 @@ export class Paint {
   }
 
   /**
-   * bar draws an attempt. b has x, y, w, h; hue, letter; segments [[phase, x0, x1]]; spills
-   * [[x0, x1]]; lent: '', 'up' or 'down'; copy, killed, failed, running, selected.
+   * bar draws an attempt. b has x, y, w, h; hue, letter, task; segments [[phase, x0, x1]]; spills
+   * [[x0, x1]]; lent: '', 'up' or 'down'; copy, killed, failed, selected. Places are in CSS pixels.
    */
   bar(ctx, b) {
     const hue = this.hue(b.hue), { x, y, w, h } = b;
@@ -116,7 +116,7 @@ export class Paint {
           ctx.fillStyle = this.pattern(ctx, 'dots', hue.line);
           ctx.fillRect(x0, y, x1 - x0, h);
         }
-        if (phase === 'io' && x1 - x0 > 2 && h > 6) { // a step at the top
+        if (phase === 'io' && x1 - x0 > 2 && h > 6) { // a gap at the top
           ctx.fillStyle = this.ground;
           ctx.fillRect(x0, y, x1 - x0, Math.max(1, h * 0.14));
         }
@@ -167,8 +167,8 @@ export class Paint {
     ctx.restore();
   }
 
-  // small draws a bar that has no room for more than its parts, its hatch and its edge. A run of
-  // 100,000 bars has thousands of them in a picture.
+  // small draws a bar that has only room for its phases, its hatch and its right edge. It is fast,
+  // because a picture of a run of 100,000 bars has thousands of small ones.
   small(ctx, b, hue) {
     const { x, y, w, h } = b;
     for (const [phase, x0, x1] of b.segments) {
@@ -184,7 +184,7 @@ export class Paint {
     ctx.fillRect(x + w - 1, y, 1, h);
   }
 
-  /** label writes the letter on a bar, and the task where there is room; over: across several bars. */
+  /** label writes the letter on a bar, and the task if there is room. b.over: the letter stands for several bars. */
   label(ctx, b, hue) {
     const { x, y, w, h } = b;
     if (h < LEAST_NAMED || w < LEAST_NAMED) return;
@@ -196,7 +196,7 @@ export class Paint {
     if (b.task && ctx.measureText(whole).width < w - 8) text = whole;
     const phase = b.segments[0]?.[0] ?? 'compute', width = ctx.measureText(text).width;
     const plain = b.killed || b.over || (heights[phase] ?? 1) < 1;
-    if (b.lent || plain) { // a ground on which the letter can be read
+    if (b.lent || plain) { // a plain ground, so that the letter is readable
       ctx.fillStyle = plain ? this.ground : hue.tones[phase];
       ctx.fillRect(x + 2, y + h / 2 - px * 0.55, width + 3, px * 1.1);
     }
@@ -205,7 +205,7 @@ export class Paint {
   }
 }
 
-/** fit gives a canvas the size of its box on the screen and returns its context, in CSS pixels. */
+/** fit sets the resolution of a canvas of that size in CSS pixels. It returns the context, which takes CSS pixels. */
 export function fit(canvas, width, height, ratio) {
   const w = Math.max(1, Math.round(width * ratio)), h = Math.max(1, Math.round(height * ratio));
   if (canvas.width !== w || canvas.height !== h) {
@@ -217,7 +217,7 @@ export function fit(canvas, width, height, ratio) {
   return ctx;
 }
 
-/** ticks returns round times between two, at most about n, with the words for them. */
+/** ticks returns about n round times, at most, from t0 to t1, with their texts. */
 export function ticks(t0, t1, n) {
   const raw = Math.max(1, (t1 - t0) / Math.max(1, n));
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -229,7 +229,7 @@ export function ticks(t0, t1, n) {
   return all;
 }
 
-/** legend returns the parts of the legend: a word, and what bar() draws for it. */
+/** legend returns the entries of the legend: words, and the argument of bar() for the drawing. */
 export function legend(by) {
   const one = (phase) => [[phase, 1, 25]];
   const base = { x: 1, y: 1, w: 24, h: 11, hue: 5, letter: '', task: '', segments: one('compute'), spills: [], lent: '' };

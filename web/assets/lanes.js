@@ -1,5 +1,5 @@
-// Lanes draws one run: a row a slot, time from left to right. Overview draws the whole run in a
-// strip, on which a window of time is chosen.
+// Lanes draws one run: a row for each slot, and time from left to right. Overview draws the whole run
+// as a strip, on which the reader chooses a window of time.
 
 import { fit, LEAST_NAMED, ticks } from './draw.js';
 import { firstAfter, letter, MAP, span } from './model.js';
@@ -7,7 +7,7 @@ import { firstAfter, letter, MAP, span } from './model.js';
 export const GUTTER = 84; // the width of the labels, in CSS pixels
 const AXIS = 20, LEAST_ROW = 7, MOST_ROW = 40, GAP = 4;
 
-/** element makes an element with properties and children; text is never markup. */
+/** element returns an element with properties and children. A child that is a text never becomes markup. */
 export function element(name, properties = {}, ...children) {
   const e = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -34,7 +34,7 @@ export class Lanes {
     new ResizeObserver(() => page.draw()).observe(this.scroll);
   }
 
-  // rows are the slots that are shown: extra ones only once something ran there.
+  // layout sets the rows and their places. Extra slots have a row once something has run there.
   layout() {
     const { run } = this;
     this.rows = run.lanes.filter((l) => !l.extra || run.bySlot.has(l.slot));
@@ -80,7 +80,7 @@ export class Lanes {
     ctx.beginPath();
     ctx.rect(0, AXIS, this.width, this.height - AXIS);
     ctx.clip();
-    for (let i = 0; i < this.rows.length; i++) { // before the labels, which are higher than a narrow row
+    for (let i = 0; i < this.rows.length; i++) { // before the labels, which may extend into the next row
       if (this.rows[i].tracker % 2 === 0) continue;
       ctx.fillStyle = paint.band;
       ctx.fillRect(0, this.tops[i] - scrolled, this.width, this.row);
@@ -109,7 +109,7 @@ export class Lanes {
     const { run, page } = this;
     this.title.classList.toggle('focused', page.run === run);
     const key = [run.seq, run.ended, run.over, page.hides, page.time.at, this.rows.length].join();
-    if (this.headed === key) return; // only the window has moved
+    if (this.headed === key) return; // nothing in the heading has changed
     this.headed = key;
     const words = [run.policy];
     if (run.name && run.name !== run.policy) words.push(run.name);
@@ -120,7 +120,7 @@ export class Lanes {
     else words.push('ended early');
     if (m) words.push(`mean ${+m.mean_job_s.toFixed(1)} s`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
     if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
-    this.title.textContent = words.join(' · '); // the title may be cut; the tab Differences has all of it
+    this.title.textContent = words.join(' · '); // it may be cut on the screen; the tab Differences shows all
     this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table beside it lists those near the moment that is shown.`);
     this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
   }
@@ -158,7 +158,7 @@ export class Lanes {
     ctx.beginPath();
     ctx.rect(GUTTER, y - 2, this.width - GUTTER, row + 4);
     ctx.clip();
-    // What comes later is drawn pale; while time is played, it is not drawn.
+    // Bars after the moment are drawn pale. While time is played, or in a lesson, they are not drawn.
     const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(ctx, paint, top, h), letters = new Letters();
     for (let k = firstAfter(bars, (bar) => run.until(bar) >= time.from); k < bars.length; k++) {
       const bar = bars[k], from = run.bars.from[bar];
@@ -182,10 +182,10 @@ export class Lanes {
     ctx.restore();
   }
 
-  /** shape returns what Paint.bar draws for a bar. The part behind now is not drawn. */
+  /** shape returns the argument of Paint.bar for a bar, without its part after now. */
   shape(bar, x0, x1, y, h, group, now) {
     const { run } = this, b = run.bars, segments = [], spills = [];
-    const left = GUTTER - 3, right = this.width + 3; // long bars are cut at the edges
+    const left = GUTTER - 3, right = this.width + 3; // bars are cut just outside of the canvas
     const cut = (x) => Math.min(Math.max(x, left), right);
     run.segments(bar, (phase, from, to) => {
       if (from <= now) segments.push([phase, cut(this.x(from)), cut(this.x(Math.min(to, now)))]);
@@ -205,7 +205,7 @@ export class Lanes {
     };
   }
 
-  // label writes tracker, core, slot and the badge of the home kind.
+  // label draws the label of row i: tracker, core, slot and the badge of the home kind.
   label(ctx, lane, i, y) {
     const { paint } = this.page, { row } = this;
     const first = i === 0 || this.rows[i - 1].tracker !== lane.tracker;
@@ -223,7 +223,7 @@ export class Lanes {
     ctx.fillRect(x, top, side, side);
     ctx.strokeRect(x + 0.5, top + 0.5, side - 1, side - 1);
     ctx.setLineDash([]);
-    if (row < 11) { // narrow rows: a name where there is room for one
+    if (row < 11) { // in narrow rows, only some rows have room for a name
       if (i % Math.ceil(13 / row) === 0) this.name(ctx, lane, x, mid);
       return;
     }
@@ -265,7 +265,7 @@ export class Lanes {
     }
   }
 
-  // moment draws the line of the moment that is shown, and the part of a window that is dragged.
+  // moment draws the line of the moment that is shown, and the window that the reader is dragging.
   moment(ctx) {
     const { paint, time, brush } = this.page;
     if (time.at !== null) {
@@ -285,7 +285,7 @@ export class Lanes {
     }
   }
 
-  /** hit returns what lies under a point of the canvas: slot, time, and the bar or -1. */
+  /** hit returns the run, slot, time and bar (-1: none) under a point of the canvas; null: no slot. */
   hit(x, y) {
     if (!this.tops || x < GUTTER || y < AXIS) return null;
     y += this.scroll.scrollTop;
@@ -296,7 +296,7 @@ export class Lanes {
     return { run: this.run, slot, at, bar: this.run.barAt(slot, at, slack) };
   }
 
-  /** reveal scrolls a slot into the box. */
+  /** reveal scrolls so that a slot is visible. */
   reveal(slot) {
     if (!this.rows) return;
     const i = this.rows.findIndex((l) => l.slot === slot);
@@ -335,7 +335,7 @@ export class Lanes {
     canvas.addEventListener('wheel', (e) => wheel(page, e, this.time(e.offsetX)), { passive: false });
   }
 
-  /** describe fills the table for screen readers: the attempts near the moment that is shown. */
+  /** describe fills the table for screen readers with the last attempts that had started by now. */
   describe() {
     const { run, page } = this, most = 60;
     const bars = run.bars.from, at = page.time.now;
@@ -350,7 +350,7 @@ export class Lanes {
   }
 }
 
-/** wheel zooms with Ctrl and moves with Shift, around a moment. */
+/** wheel handles a wheel event: with Ctrl it zooms around a moment, and with Shift it moves the window. */
 export function wheel(page, e, at) {
   if (e.ctrlKey || e.metaKey) page.time.zoom(e.deltaY > 0 ? 1.25 : 0.8, at);
   else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) page.time.pan((e.deltaX || e.deltaY) / 800);
@@ -358,7 +358,7 @@ export function wheel(page, e, at) {
   e.preventDefault();
 }
 
-/** table makes a table of texts. Columns whose name ends in # hold numbers. */
+/** table returns a table of texts. If the name of a column ends in #, its cells are aligned as numbers. */
 export function table(caption, head, rows) {
   const cell = (name, text, i) => element(name, { textContent: text, className: head[i].endsWith('#') ? 'n' : '' });
   return element('table', {},
@@ -367,7 +367,7 @@ export function table(caption, head, rows) {
     element('tbody', {}, ...rows.map((r) => element('tr', {}, ...r.map((text, i) => cell('td', text, i))))));
 }
 
-// Letters finds neighbours of the same job that are too narrow for letters of their own. They get one
+// Letters joins neighbouring bars of the same job that are too narrow for a letter. They get one letter
 // together.
 class Letters {
   constructor() { this.runs = []; }
@@ -381,12 +381,12 @@ class Letters {
 }
 
 // Density merges bars that are narrower than two pixels into columns of one pixel. The height of a
-// column is the share of the pixel that is busy; its hue is that of the busiest job; the mark below
-// it says that most of the time was lent.
+// column is the share of the pixel's time that is busy, in quarters. Its hue is that of the longest
+// bar. A mark at its foot means that the slot was lent for most of the busy time.
 class Density {
   constructor(ctx, paint, y, h) {
     Object.assign(this, { ctx, paint, y, h, pixel: -1, busy: 0, lent: 0, group: 0, most: 0 });
-    this.run = null; // columns side by side that look the same are one rectangle
+    this.run = null; // neighbouring columns that look the same, which become one rectangle
   }
 
   add(x0, x1, group, lent) {
@@ -433,7 +433,7 @@ class Density {
   }
 }
 
-/** Overview is the strip with the whole of the runs. */
+/** Overview is the strip that shows whole runs: busy and lent slots over time. */
 export class Overview {
   constructor(page, canvas) {
     this.page = page;
@@ -461,7 +461,7 @@ export class Overview {
     canvas.addEventListener('wheel', (e) => wheel(page, e, at(e)), { passive: false });
   }
 
-  /** count adds up busy and lent slots, once for each state of the runs. */
+  /** count returns the busy and lent slots of a run by pixel. It computes them again only after a change. */
   count(run) {
     const n = Math.max(50, Math.floor(this.width)), end = this.page.time.end, key = [run.seq, end, n].join();
     if (this.counted?.get(run)?.key === key) return this.counted.get(run);

@@ -1,5 +1,5 @@
-// A lesson: notes at the moments that matter, and questions before a decision is shown. Until the
-// reader has answered, what comes later is not drawn: the page asks `hides`.
+// Lesson shows a lesson: notes at important moments, and questions before some decisions. While
+// `hides` is true, the page draws nothing after the moment that is shown.
 
 import { ask } from './api.js';
 import { element } from './lanes.js';
@@ -10,7 +10,7 @@ const byID = (id) => document.getElementById(id);
 export class Lesson {
   constructor(page) {
     this.page = page;
-    this.next = 0; // of items
+    this.next = 0; // index of the next item
     this.right = this.asked = 0;
     this.hides = true;
     this.box = byID('lesson');
@@ -22,7 +22,7 @@ export class Lesson {
     const { time } = this.page;
     document.title = 'mrlocal: ' + this.title;
     document.body.classList.add('predicting');
-    byID('below').append(this.box); // the curves there would show what comes
+    byID('below').append(this.box); // it takes the place of the curves, which would show the future
     this.box.hidden = false;
     this.log = element('div', { className: 'log' });
     this.log.setAttribute('aria-live', 'polite');
@@ -46,11 +46,11 @@ export class Lesson {
     if (!this.waits) this.page.time.play(true);
   }
 
-  // tick shows the notes whose moments have come. It stops time just before a question.
+  // tick shows the notes of all moments up to now. It stops time just before a question.
   tick() {
     const { time } = this.page;
     if (!this.hides || this.busy) return;
-    this.busy = true; // showing a moment changes time
+    this.busy = true; // time.show below would call tick again
     while (this.next < this.items.length && time.now >= this.items[this.next].at) {
       const item = this.items[this.next];
       if (item.ask) {
@@ -66,7 +66,7 @@ export class Lesson {
     this.busy = false;
   }
 
-  // ask asks a question. The reader clicks a row of the run or a button.
+  // ask asks the question of an item. The reader answers by a click on a row of the run or on a button.
   ask(item) {
     if (this.waits === item) return;
     this.waits = item;
@@ -74,7 +74,7 @@ export class Lesson {
     const run = this.run(item);
     this.page.focus(run);
     this.question.hidden = false;
-    this.aim.hidden = true; // all of the question has to be seen
+    this.aim.hidden = true; // makes room, so that the whole question is visible
     const rows = run.lanes.filter((l) => !l.extra || run.bySlot.has(l.slot));
     const buttons = rows.map((l) => {
       const b = element('button', { textContent: `slot ${l.slot} (${l.home})` });
@@ -86,7 +86,7 @@ export class Lesson {
     buttons[0].focus();
   }
 
-  /** answer takes the slot that the reader has picked; it returns whether a question was open. */
+  /** answer takes the slot that the reader has picked. It returns whether a question was open. */
   answer(slot, run) {
     const item = this.waits;
     if (!item || (run && run !== this.run(item))) return false;
@@ -115,7 +115,7 @@ export class Lesson {
     this.log.prepend(element('p', { className: 'said' }, element('time', { textContent: span(item.at) }), ` ${verdict}${item.text}`));
   }
 
-  /** finish shows all of the runs, the notes that are left, and which claims held. */
+  /** finish shows the runs completely, the remaining notes, and which claims hold. */
   finish() {
     if (!this.hides) return;
     this.hides = false;

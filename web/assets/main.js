@@ -1,4 +1,4 @@
-// The page: it loads the runs, keeps what is selected, and draws.
+// Page is the page: it loads the runs, keeps the selection, and draws.
 
 import { ask, offline } from './api.js';
 import { Decisions, Inspector } from './decisions.js';
@@ -10,19 +10,19 @@ import { Playground } from './play.js';
 import { Timeline } from './timeline.js';
 
 const byID = (id) => document.getElementById(id);
-const POLL = 500; // milliseconds between two looks at a run that goes on
+const POLL = 500; // milliseconds between two questions about a live run
 const MOST_SHOWN = 6;
 
-// stored reads and writes a choice of the reader; a browser may forbid it.
+// stored reads and writes a choice of the reader in the browser's storage, which may be forbidden.
 const stored = {
   get(name) { try { return localStorage.getItem('mrlocal.' + name); } catch { return null; } },
-  set(name, value) { try { localStorage.setItem('mrlocal.' + name, value); } catch { /* it holds until the page is closed */ } },
+  set(name, value) { try { localStorage.setItem('mrlocal.' + name, value); } catch { /* the choice ends with the page */ } },
 };
 
 class Page {
   constructor() {
     this.runs = [];
-    this.on = new Set(); // ids of runs on the screen
+    this.on = new Set(); // ids of the runs that are shown
     this.metrics = new Map();
     this.selected = null; // {run, slot, bar, decision, at}
     this.hue = 'job';
@@ -45,7 +45,7 @@ class Page {
     const loading = setTimeout(() => this.notice(offline ? 'Loading the simulator…' : 'Loading…'), 300);
     const { runs, lesson } = await ask('runs').finally(() => clearTimeout(loading));
     const play = location.hash.startsWith('#play');
-    addEventListener('hashchange', () => location.reload()); // a link to another state, in this tab
+    addEventListener('hashchange', () => location.reload()); // the reader has opened a link to another state
     this.other(play, runs);
     if (!runs.length || play) {
       document.title = 'mrlocal: playground';
@@ -56,14 +56,14 @@ class Page {
     for (const r of runs) this.add(new Run(r.id, r.name));
     await this.load();
     if (lesson) {
-      const { Lesson } = await import('./lesson.js'); // few pages are one
+      const { Lesson } = await import('./lesson.js'); // most pages do not need it
       await (this.lesson = new Lesson(this)).open();
     }
     this.restore();
     setTimeout(() => this.poll(), POLL);
   }
 
-  // other offers the playground beside recorded runs, and the way back.
+  // other shows a link from the runs to the playground, or back.
   other(play, runs) {
     if (!runs.length) return;
     const link = byID('other');
@@ -78,7 +78,7 @@ class Page {
     this.arrange();
   }
 
-  // load asks for what is new in the runs that still go on.
+  // load asks for the new rows of all live runs.
   async load() {
     for (const run of this.runs) {
       if (run.over) continue;
@@ -106,7 +106,8 @@ class Page {
     this.draw();
   }
 
-  // poll looks at the runs that go on. A run that has ended early shows in the list of runs.
+  // poll loads the new rows of live runs, again and again. Only the list of runs says if the events of a
+  // run have ended early.
   async poll() {
     try {
       const { runs, lesson } = await ask('runs');
@@ -128,7 +129,7 @@ class Page {
     if (this.runs.some((r) => !r.over) || this.away) setTimeout(() => this.poll(), this.away ? 4 * POLL : POLL);
   }
 
-  /** drafts replaces the runs by those of the playground. */
+  /** drafts replaces the runs by those of an answer of the playground. */
   async drafts(results, signal) {
     const runs = [];
     for (const r of results) {
@@ -146,7 +147,7 @@ class Page {
     this.lanes.clear();
     this.focused = runs.find((r) => r.policy === focus)?.id;
     this.selected = null;
-    this.inspected = null; // what it offers belongs to the runs before
+    this.inspected = null; // the inspector still offers a loan of the old runs
     this.time.grow(Math.max(1, ...runs.map((r) => r.last)));
     this.refreshed();
     this.decisions.refresh(true);
@@ -154,7 +155,7 @@ class Page {
 
   shown() { return this.runs.filter((r) => this.on.has(r.id)).slice(0, MOST_SHOWN); }
 
-  /** run is the run whose jobs and decisions are listed. */
+  /** run is the shown run whose jobs and decisions are listed. */
   get run() {
     const shown = this.shown();
     return shown.find((r) => r.id === this.focused) ?? shown[0];
@@ -169,7 +170,7 @@ class Page {
     this.draw();
   }
 
-  // arrange makes a box for each run that is shown, and the choice of runs.
+  // arrange makes the boxes of the shown runs, and the choice of runs.
   arrange() {
     const shown = this.shown(), stack = byID('stack');
     for (const [id, l] of this.lanes) {
@@ -206,7 +207,7 @@ class Page {
     return element('label', { title: run.name }, box, ' ' + (several || !run.policy ? run.name : run.policy));
   }
 
-  /** draw draws everything with the next frame. */
+  /** draw draws everything at the next frame of the browser. */
   draw() {
     if (this.waits) return;
     this.waits = true;
@@ -226,7 +227,7 @@ class Page {
 
   head() {
     const { time } = this, key = [time.at, time.end, time.playing, time.following, this.runs.map((r) => r.over)].join();
-    if (this.headed === key) return; // only the window has moved
+    if (this.headed === key) return; // nothing in the head has changed
     this.headed = key;
     byID('at').textContent = time.at === null ? (this.runs.every((r) => r.over) ? 'end ' : 'now ') + span(time.end) : span(Math.round(time.at));
     byID('follow').setAttribute('aria-pressed', time.at === null && time.following);
@@ -234,7 +235,7 @@ class Page {
     byID('play').setAttribute('aria-label', time.playing ? 'Pause' : 'Play');
   }
 
-  /** select selects something, or nothing. */
+  /** select selects an attempt, a decision or an idle moment of a slot; null: nothing. */
   select(s) {
     this.selected = s;
     this.inspector.show();
@@ -243,10 +244,10 @@ class Page {
     this.draw();
   }
 
-  /** hides says that what comes after the moment is not to be seen. */
+  /** hides is whether a lesson hides everything after the moment that is shown. */
   get hides() { return !!this.lesson?.hides; }
 
-  /** pick selects what was clicked: a bar with its decision, or an idle stretch. */
+  /** pick selects the clicked bar with its decision, or the idle moment. hit is a result of Lanes.hit. */
   pick(hit) {
     if (hit && this.lesson?.answer(hit.slot, hit.run)) return;
     if (!hit || hit.at < 0 || hit.at > this.time.end) return this.select(null);
@@ -258,7 +259,7 @@ class Page {
     this.select({ ...hit, bar: -1, decision: -1 });
   }
 
-  /** choose selects a decision of the list, and moves to its moment. */
+  /** choose selects the decision of a row, and shows its moment. */
   choose(row) {
     if (row < 0) return;
     const { run } = this, d = run.decisions;
@@ -272,7 +273,7 @@ class Page {
     if (!this.lesson?.waits) this.choose(this.decisions.step(by));
   }
 
-  /** tip shows what lies under the pointer. */
+  /** tip shows a tooltip for a result of Lanes.hit; null hides it. */
   tip(hit, x, y) {
     const box = byID('tip');
     box.hidden = !hit || hit.at < 0 || hit.at > hit.run.last;
@@ -318,7 +319,7 @@ class Page {
     this.draw();
   }
 
-  // save keeps the selection of a recorded run in the address.
+  // save puts the selected decision of a run into the address.
   save() {
     if (this.playground) return;
     const s = this.selected;

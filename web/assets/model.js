@@ -1,5 +1,5 @@
-// Run keeps the model of one run in columns, as the server sends it (package view). Each answer
-// holds the rows that are new, so it is appended. Times are nanoseconds from the start of the run.
+// Run is the model of one run, in columns as the server sends them (package view). Each answer has
+// only the new rows, and apply appends them. Times are in nanoseconds from the start of the run.
 
 const columns = {
   bars: ['seq', 'slot', 'job', 'kind', 'task', 'n', 'from', 'lent', 'speculative', 'rule'],
@@ -29,7 +29,7 @@ export class Run {
     this.seq = 0;
     this.last = 0;
     this.ended = false;
-    this.over = false; // no more events come, whether or not the run has ended
+    this.over = false; // no more events follow, even if the run has not ended
     this.lost = this.dropped = 0;
     this.lanes = [];
     this.pools = [];
@@ -38,22 +38,21 @@ export class Run {
     for (const [table, names] of Object.entries(columns)) {
       this[table] = Object.fromEntries(names.map((n) => [n, []]));
     }
-    // Of a bar: its end (-1: it runs), how it ended, its row in ends, and its phases and spills as
-    // chains of rows: the first one, the last one, and the next one of each.
-    this.to = [];
-    this.how = [];
-    this.end = [];
+    // These lists are by bar. The chains link the rows of each bar in a table.
+    this.to = []; // time of the end; -1: the bar runs
+    this.how = []; // index into howNames
+    this.end = []; // row in ends; -1: the bar runs
     this.phase = chain();
     this.spill = chain();
     this.buffer = chain();
     this.fetch = chain();
     this.status = chain();
-    this.startOf = []; // of a bar: its decision
-    this.bySlot = new Map(); // bars of a slot, in the order of time
-    this.progress = []; // of a job: times at which maps were done, reduces had copied, and reduces were done
+    this.startOf = []; // row in decisions of the start; -1: none
+    this.bySlot = new Map(); // by slot: its bars in the order of time
+    this.progress = []; // by job: times at which maps were done, reduces had copied, and reduces were done
   }
 
-  /** apply appends an answer to the question model. It returns whether anything is new. */
+  /** apply appends d, an answer to the question model. It returns whether anything is new. */
   apply(d) {
     const fresh = d.seq > this.seq || d.ended !== this.ended || this.lanes.length === 0;
     Object.assign(this, {
@@ -75,7 +74,7 @@ export class Run {
     return fresh;
   }
 
-  /** link indexes the rows that apply has appended. bars is the number of bars before. */
+  /** link updates the lists by bar for the rows that apply has appended. bars is the number of bars before that. */
   link(bars, d) {
     const b = this.bars;
     for (let i = bars; i < b.seq.length; i++) {
@@ -97,7 +96,7 @@ export class Run {
       if (!lane) this.bySlot.set(b.slot[i], (lane = []));
       lane.push(i);
     }
-    const left = this.phaseNames.map((p) => p === 'sort' || p === 'reduce' || p === 'held');
+    const left = this.phaseNames.map((p) => p === 'sort' || p === 'reduce' || p === 'held'); // by phase: the copy phase is over
     this.phase.grow(this.phase_starts.bar, (row, bar) => {
       const p = this.progress[b.job[bar]];
       if (b.kind[bar] === REDUCE && p && left[this.phase_starts.phase[row]] && !p['c' + bar]) {
@@ -123,15 +122,15 @@ export class Run {
     }
   }
 
-  /** until returns the end of a bar, or the last event's time while it runs. */
+  /** until returns the end of a bar. While the bar runs, it returns the time of the last event. */
   until(bar) {
     return this.to[bar] < 0 ? Math.max(this.last, this.bars.from[bar]) : this.to[bar];
   }
 
-  /** howName returns running, ok, failed, killed or lost. */
+  /** howName returns how a bar ended: running, ok, failed, killed or lost. */
   howName(bar) { return this.howNames[this.how[bar]]; }
 
-  /** segments calls f(phase, from, to) for each phase of a bar; phase is a name. */
+  /** segments calls f(phase, from, to) for each phase of a bar in order. phase is a name. */
   segments(bar, f) {
     const end = this.until(bar);
     let name = this.bars.kind[bar] === MAP ? 'compute' : 'copy', from = this.bars.from[bar];
@@ -144,7 +143,7 @@ export class Run {
     if (end > from || end === this.bars.from[bar]) f(name, from, end);
   }
 
-  /** barAt returns the bar of a slot at a time, or -1. slack widens short bars. */
+  /** barAt returns the bar of a slot at time t, or the nearest one within slack; -1: none. */
   barAt(slot, t, slack = 0) {
     const lane = this.bySlot.get(slot);
     if (!lane) return -1;
@@ -165,12 +164,12 @@ export class Run {
     return { maps: countUpTo(p.maps, t), copied: countUpTo(p.copied, t), reduces: countUpTo(p.reduces, t) };
   }
 
-  /** hueOf returns the number that chooses the hue and the letter of a job. */
+  /** hueOf returns the number that decides hue and letter of a job: that of its pool or its own. */
   hueOf(job, by) { return by === 'pool' ? this.jobs[job].pool : job; }
 
   jobName(job) { return this.jobs[job]?.name || 'job ' + job; }
 
-  /** taskName returns J01/m/7, as mrlocal explain --task has it. */
+  /** taskName returns the name of a bar's task, such as J01/m/7. mrlocal explain --task takes it. */
   taskName(bar) {
     const b = this.bars;
     return `${this.jobName(b.job[bar])}/${b.kind[bar] === MAP ? 'm' : 'r'}/${b.task[bar]}`;
@@ -178,7 +177,7 @@ export class Run {
 
   lane(slot) { return this.lanes.find((l) => l.slot === slot); }
 
-  /** figures returns what the table of differences compares. */
+  /** figures returns the numbers of the run for the table of differences. */
   figures() {
     const b = this.bars, ok = this.howNames?.indexOf('ok'), killed = this.howNames?.indexOf('killed');
     let busy = 0, lentTime = 0, lent = 0, copies = 0, kills = 0;
@@ -202,7 +201,8 @@ export class Run {
   }
 }
 
-// chain returns lists of rows by bar: the first and the last row of a bar, and the next row.
+// chain returns linked lists of the rows of a table, one for each bar: first and last are by bar, and
+// next is by row; -1: none. grow adds the new rows; bars is the column of bars of the table.
 function chain() {
   return {
     first: [], last: [], next: [],
@@ -223,7 +223,7 @@ function append(to, from) {
   for (let i = 0; i < from.length; i++) to.push(from[i]);
 }
 
-/** firstAfter returns the index of the first element for which is holds, in a list that is sorted by it. */
+/** firstAfter returns the index of the first element for which is() is true. After it, is() must be true for all. */
 export function firstAfter(list, is) {
   let low = 0, high = list.length;
   while (low < high) {
@@ -234,17 +234,18 @@ export function firstAfter(list, is) {
   return low;
 }
 
-// countUpTo counts the times up to t. Times come in order, except of copying, which is near enough.
+// countUpTo counts the times up to t. The times of copying are not exactly in order, so their count is
+// approximate.
 const countUpTo = (times, t) => firstAfter(times, (x) => x > t);
 
 const units = [['s', 1e9], ['ms', 1e6], ['µs', 1e3]];
 
-/** span returns a time with its unit and about four digits. */
+/** span returns a time in ns with a unit and about four digits. */
 export function span(ns) {
   if (ns < 0) return '–';
   if (ns === 0) return '0 s';
   for (const [unit, size] of units) {
-    if (ns >= size * 0.99995) { // not 1000 of the smaller unit
+    if (ns >= size * 0.99995) { // a smaller time rounds to at most 999.9 of the next unit
       const x = ns / size;
       return (x >= 1000 ? x.toFixed(0) : x >= 100 ? x.toFixed(1) : x.toFixed(x >= 10 ? 2 : 3)).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') + ' ' + unit;
     }

@@ -1,9 +1,9 @@
-// The answers of a page without a server: the simulator runs in a worker, compiled to WebAssembly.
-// A simulation that is not wanted any more ends with its worker, and another worker starts.
+// Offline answers the questions of a page without a server. The simulator runs in a worker, compiled
+// to WebAssembly. To cancel a simulation, Offline ends the worker and starts another one.
 
 import { unpacked } from './unpack.js';
 
-const MOST_SECONDS = 10; // of one simulation
+const MOST_SECONDS = 10; // real time of one simulation
 
 export class Offline {
   constructor() {
@@ -11,12 +11,12 @@ export class Offline {
     this.loaded.catch((e) => this.end(e, true));
     this.waiting = new Map(); // questions without an answer, by number
     this.asked = this.drafts = this.workers = 0;
-    this.draft = null; // the last one that was simulated: {number, text, runs, worker}
-    this.broken = null; // why nothing can be answered
+    this.draft = null; // the last draft that was simulated: {number, text, runs, worker}
+    this.broken = null; // the error after which no question can be answered
     this.begin();
   }
 
-  // begin starts a worker. The module is loaded and compiled once.
+  // begin starts a worker. All workers share the module, which is loaded and compiled once.
   begin() {
     this.workers++;
     const worker = (this.worker = new Worker('worker.js', { type: 'module' }));
@@ -31,7 +31,7 @@ export class Offline {
     this.loaded.then(([module, site]) => worker.postMessage({ module, runs: location.hash.startsWith('#play') ? [] : site.runs }), () => {});
   }
 
-  // end ends the worker and the questions that it has, and starts the next one.
+  // end ends the worker, and rejects its questions with reason. Then it starts another worker, unless forever is set.
   end(reason, forever) {
     this.worker?.terminate();
     for (const call of this.waiting.values()) call.reject(reason);
@@ -48,7 +48,7 @@ export class Offline {
     });
   }
 
-  /** simulate simulates a draft. If signal is aborted before the answer, the worker ends. */
+  /** simulate simulates a draft. If signal is aborted before the answer, it ends the worker. */
   async simulate(draft, signal) {
     const text = JSON.stringify(draft), answer = await this.run(text, signal);
     if (answer.status !== 200) return answer;
@@ -88,7 +88,7 @@ export class Offline {
     return this.call(question, q.toString());
   }
 
-  // again simulates a draft whose worker has ended.
+  // again simulates a draft once more, because the worker that had its runs has ended.
   async again(draft) {
     try {
       const answer = await this.run(draft.text), { results } = JSON.parse(answer.text);

@@ -1,12 +1,12 @@
-// The panels beside the slots: jobs with their bars, curves of pools, kvbuffers, the shuffle matrix,
-// and the differences between runs.
+// This module has the panels below and beside the slots: jobs with their progress, curves of pools,
+// kvbuffers, the shuffle matrix, and the differences between runs.
 
 import { ask } from './api.js';
 import { fit, ticks } from './draw.js';
 import { element, GUTTER, table, wheel } from './lanes.js';
 import { letter, MAP, size, span } from './model.js';
 
-/** Jobs lists the jobs of a run with three bars each, at the moment that is shown. */
+/** Jobs lists the jobs of a run. Each has three bars with its progress at the moment that is shown. */
 export class Jobs {
   constructor(page) {
     this.page = page;
@@ -17,7 +17,7 @@ export class Jobs {
   draw() {
     const { page } = this, { run, time } = page;
     if (!run) return;
-    const most = 200; // a long list is cut; the tables of mrlocal have them all
+    const most = 200; // a longer list is slow; the tables of mrlocal have all jobs
     const jobs = run.jobs.slice(0, most), key = run.id + ':' + jobs.length + page.hue + page.paint.theme;
     if (this.key !== key) {
       this.key = key;
@@ -26,7 +26,7 @@ export class Jobs {
       if (run.jobs.length > most) this.box.append(element('p', { className: 'note', textContent: `and ${run.jobs.length - most} more jobs` }));
     }
     const moment = [key, run.seq, time.at, time.end].join();
-    if (this.moment === moment) return; // only the window has moved
+    if (this.moment === moment) return; // no number has changed
     this.moment = moment;
     jobs.forEach((j, i) => this.update(run, j, this.cards[i], time.now));
   }
@@ -50,7 +50,7 @@ export class Jobs {
 
   update(run, job, card, now) {
     const done = run.doneAt(job.job, now);
-    // The newest counts know of maps that were restored or lost, too.
+    // The counts of the newest moment also include maps that were restored or lost.
     if (this.page.time.at === null) [done.maps, done.reduces] = [job.maps_finished, job.reduces_finished];
     const copied = job.reduces ? this.copied(run, job, now, done) : 0;
     const set = (i, value, of, text) => {
@@ -68,7 +68,8 @@ export class Jobs {
     card.root.style.opacity = now < job.submit ? 0.55 : 1;
   }
 
-  // copied returns the share of the shuffle that is done: measured by fetches, else by copy phases.
+  // copied returns the share of the shuffle that is done: by recorded copies, or without them by the
+  // copy phases that have ended.
   copied(run, job, now, done) {
     if (!run.fetches.seq.length) return done.copied / job.reduces;
     if (this.fetchesOf?.run !== run || this.fetchesOf.n !== run.fetches.seq.length) {
@@ -87,8 +88,8 @@ export class Jobs {
   }
 }
 
-// Panel is a canvas with a table beside it, and a question to the server that is asked again when
-// the window or the run has changed.
+// Panel is a canvas with a table for screen readers. Its data is the answer to a question, which later
+// asks again after the window or the run has changed.
 class Panel {
   constructor(page) {
     this.page = page;
@@ -129,8 +130,9 @@ class Panel {
     this.note.textContent = text ?? '';
   }
 
-  // later asks after a short rest, so that dragging asks once, and once a second while the run goes on:
-  // the answer takes time of the cores that the run needs.
+  // later asks a question if key has changed, and calls done with the answer. It waits 120 ms, so that
+  // dragging asks only once. During a live run it asks at most once a second, because the answer takes
+  // core time from the run.
   later(key, question, params, done) {
     if (this.key === key) return;
     this.key = key;
@@ -187,7 +189,7 @@ export class Shares extends Panel {
     this.say();
     const ctx = this.begin(), c = this.answer, { paint } = page;
     const sum = (p, a, b) => (i) => (this.kind.value === 'maps' ? p[a][i] : this.kind.value === 'reduces' ? p[b][i] : p[a][i] + p[b][i]);
-    if (this.highest?.of !== c || this.highest.kind !== this.kind.value) { // looked for once, and not with each frame
+    if (this.highest?.of !== c || this.highest.kind !== this.kind.value) { // once for each answer, not for each frame
       let most = Math.max(1, c.slots.map + c.slots.reduce);
       for (const p of c.pools.slice(0, 12)) {
         for (const f of [sum(p, 'maps', 'reduces'), sum(p, 'share_maps', 'share_reduces')]) {
@@ -199,8 +201,8 @@ export class Shares extends Panel {
     const { most } = this.highest;
     const bottom = this.height - 4, top = 6;
     const y = (v) => bottom - (Math.min(v, most) / most) * (bottom - top);
-    // While the window moves, the curves are those of another window. What lies outside is not drawn: the
-    // dashes of a line that is 200 screens long take 100 ms.
+    // While the window moves, the answer is still for an older window. The part outside of the canvas is
+    // not drawn, because the dashes of a line that is 200 screens long take 100 ms.
     const x = (i) => Math.min(Math.max(GUTTER, this.x(c.from + i * c.step)), this.width);
     const first = Math.max(0, Math.floor((time.from - c.from) / c.step)), last = Math.min(c.steps, Math.ceil((time.to - c.from) / c.step));
     ctx.strokeStyle = paint.soft;
@@ -254,14 +256,14 @@ export class Shares extends Panel {
     this.moment(ctx);
   }
 
-  // place returns the first step of the highest stretch of a curve, for its name.
+  // place returns the first step at which a curve is highest. The name of the pool is written there.
   place(f, steps) {
     let best = 0;
     for (let i = 1; i < steps; i++) if (f(i) > f(best) + 1e-6) best = i;
     return best;
   }
 
-  // hueOf returns the hue of a pool: that of its first job, where jobs have the hues.
+  // hueOf returns the number of a pool's hue. If hues stand for jobs, it is that of the pool's first job.
   hueOf(run, pool) {
     if (this.page.hue === 'pool') return pool;
     const job = run.jobs.findIndex((j) => j.pool === pool);
@@ -394,7 +396,7 @@ export class Shuffle extends Panel {
     ctx.fillText('maps →', GUTTER, 8);
     ctx.fillText('reduces ↓', 4, 22);
     const hue = paint.hue(run.hueOf(m.job, page.hue));
-    for (let row = 0; row < m.rows; row++) { // maps from left to right, reduces downwards
+    for (let row = 0; row < m.rows; row++) { // a row of the matrix is a column on the screen
       for (let col = 0; col < m.columns; col++) {
         const cell = m.cells[row * m.columns + col], x = GUTTER + row * side, y = 16 + col * side, w = Math.max(1, side - 1);
         ctx.strokeStyle = paint.soft;
@@ -433,7 +435,7 @@ export class Differences {
   }
 
   draw() {
-    const { page } = this, runs = page.shown().filter((r) => r.opNames), key = runs.map((r) => r.id + ':' + r.seq).join(); // that are loaded
+    const { page } = this, runs = page.shown().filter((r) => r.opNames), key = runs.map((r) => r.id + ':' + r.seq).join(); // only loaded runs
     if (key === this.key) return;
     this.key = key;
     const all = runs.map((r) => ({ run: r, f: r.figures(), metrics: page.metrics?.get(r.id) }));

@@ -1,5 +1,5 @@
-// The playground: an editor of workload files, policies to tick and sliders. Each edit cancels the
-// simulation before it. The address bar holds the state, so that a link shows the same.
+// Playground is the playground: an editor of workload files, policies to tick, and sliders. Each edit
+// cancels the simulation before it. The address bar holds the state, so that a link shows the same.
 
 import { ask, simulate } from './api.js';
 import { element } from './lanes.js';
@@ -12,9 +12,9 @@ export class Playground {
     this.text = byID('text');
     this.numbers = byID('numbers');
     this.client = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join('');
-    this.settings = {}; // of sliders that were moved
+    this.settings = {}; // values of the sliders that were moved
     this.weights = {};
-    this.line = 0;
+    this.line = 0; // line of the mistake; 0: none
   }
 
   /** open fills the editor from the address, or with the first example. */
@@ -64,7 +64,7 @@ export class Playground {
     return Array.from(byID('ticks').querySelectorAll('input:checked'), (box) => box.value);
   }
 
-  // count writes the numbers of the lines; that of a mistake is marked.
+  // count writes the line numbers, and marks the line of a mistake.
   count() {
     const n = this.text.value.split('\n').length;
     this.numbers.replaceChildren(...Array.from({ length: n }, (_, i) => (i + 1 === this.line ? [element('b', { textContent: i + 1 }), '\n'] : [i + 1 + '\n'])).flat());
@@ -78,7 +78,7 @@ export class Playground {
     return draft;
   }
 
-  /** run simulates what the editor has. */
+  /** run simulates the text in the editor with the settings, and shows the runs or the mistake. */
   async run() {
     this.request?.abort();
     const request = (this.request = new AbortController());
@@ -109,7 +109,7 @@ export class Playground {
     box.classList.toggle('good', !!good);
   }
 
-  // sliders shows a slider for each setting, with the value that was simulated.
+  // sliders shows a slider for each setting, with the value in the answer of the simulation.
   sliders(answer) {
     const key = answer.pools.slice(0, 8).map((p) => p.name).join('\n');
     const values = { map_slots: answer.slots.map_slots, reduce_slots: answer.slots.reduce_slots, trackers: answer.slots.trackers, borrow_map: this.settings.borrow_map ?? 1, borrow_reduce: this.settings.borrow_reduce ?? 1, seed: this.settings.seed ?? 1 };
@@ -128,7 +128,7 @@ export class Playground {
     for (const p of answer.pools.slice(0, 8)) this.set('w:' + p.name, p.weight);
   }
 
-  // costs is the choice of the cost model.
+  // costs returns the choice of the cost level.
   costs() {
     const models = [['l0', 'l0: copies take no time'], ['l1', 'l1: copies take time'], ['l2', 'l2: CPU, disk and network are shared']];
     this.cost = element('select', { id: 's-cost' }, ...models.map(([value, textContent]) => element('option', { value, textContent })));
@@ -157,7 +157,7 @@ export class Playground {
     out.textContent = +Number(value).toFixed(3);
   }
 
-  // save puts the draft into the address: JSON, deflated, in base64 for addresses.
+  // save puts the draft into the address: as JSON, compressed by deflate, in URL-safe base64.
   async save(draft) {
     const { client, ...state } = draft;
     const turn = (this.saving = (this.saving ?? 0) + 1);
@@ -168,7 +168,7 @@ export class Playground {
     history.replaceState(null, '', '#play=' + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, ''));
   }
 
-  // restore takes the state from the address. It returns whether there was one.
+  // restore takes the state from the address. It returns whether the address has a valid one.
   async restore() {
     const at = /^#play=([\w-]+)$/.exec(location.hash);
     if (!at) return false;
@@ -192,7 +192,8 @@ export class Playground {
   }
 }
 
-// through sends bytes through a stream that packs or unpacks them. What unpacks to more than 1 MiB is refused.
+// through returns bytes after a stream has compressed or decompressed them. It fails if the result is
+// longer than 1 MiB.
 async function through(bytes, stream) {
   const writer = stream.writable.getWriter();
   writer.write(bytes).catch(() => {});

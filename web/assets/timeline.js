@@ -1,15 +1,15 @@
-// Timeline is the window of time and the moment that all drawings share, and the playing of time.
+// Timeline is the window of time, and the moment, that all drawings show. It also plays time.
 
 export class Timeline extends EventTarget {
   constructor() {
     super();
     this.from = 0;
     this.to = 1;
-    this.end = 1; // of the longest run
+    this.end = 1; // end of the longest run
     this.at = null; // the moment that is shown; null: the newest
-    this.following = true; // the window grows with the run
+    this.following = true; // the window moves with the end of a live run
     this.playing = false;
-    this.speed = 0; // times faster than the run; 0: the whole run in 30 s
+    this.speed = 0; // time of the run by real time; 0: the whole run in 30 s
     this.calm = matchMedia('(prefers-reduced-motion: reduce)');
   }
 
@@ -30,7 +30,7 @@ export class Timeline extends EventTarget {
     this.changed();
   }
 
-  /** window shows the time between two moments. */
+  /** window shows the time between two moments. It keeps the window inside the run and not too narrow. */
   window(from, to) {
     const least = Math.max(10, this.end / 1e7);
     const width = Math.min(Math.max(to - from, least), this.end);
@@ -41,7 +41,7 @@ export class Timeline extends EventTarget {
 
   whole() { this.window(0, this.end); }
 
-  /** zoom makes the window so many times as wide, around a moment. */
+  /** zoom multiplies the width of the window by factor, around a moment. */
   zoom(factor, around = (this.from + this.to) / 2) {
     this.window(around - (around - this.from) * factor, around + (this.to - around) * factor);
   }
@@ -52,7 +52,7 @@ export class Timeline extends EventTarget {
     this.window(this.from + by, this.to + by);
   }
 
-  /** show moves to a moment and keeps it inside the window. */
+  /** show moves to a moment. If the moment is outside of the window, the window moves too. */
   show(at) {
     this.at = Math.min(Math.max(0, at), this.end);
     this.following = false;
@@ -88,7 +88,7 @@ export class Timeline extends EventTarget {
           this.at = this.end;
           this.playing = false;
         }
-        // With reduced motion the picture changes twice a second, not with each frame.
+        // For readers who want reduced motion, the picture changes only twice a second.
         if (!this.calm.matches || now - drawn >= 500 || !this.playing) {
           drawn = now;
           if (this.at > this.to) this.window(this.at, this.at + (this.to - this.from));

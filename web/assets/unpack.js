@@ -1,4 +1,4 @@
-/** unpacked loads a file that is packed by gzip, and returns its bytes. Some hosts unpack it on the way. */
+/** unpacked loads a file that is compressed by gzip, and returns its text in bytes. Some hosts decompress it already. */
 export async function unpacked(file) {
   const response = await fetch(file);
   if (!response.ok) throw new Error(`${file}: status ${response.status}`);

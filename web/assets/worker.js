@@ -1,7 +1,7 @@
-// The worker of a page without a server: it runs the simulator, compiled to WebAssembly, and answers
-// one question after the other. offline.js starts it, and ends it to cancel a simulation.
+// This is the worker of a page without a server. It runs the simulator, compiled to WebAssembly, and
+// answers one question after the other. offline.js starts it, and ends it to cancel a simulation.
 
-import './wasm_exec.js'; // of the Go distribution
+import './wasm_exec.js'; // a file of the Go distribution
 import { unpacked } from './unpack.js';
 
 let start;

@@ -26,7 +26,7 @@ import (
 	"mrlocal/workload"
 )
 
-// Limits of a draft: what one request may cost. A file that needs more is for mrlocal sim.
+// These limits bound the cost of one request. A larger file needs mrlocal sim.
 const (
 	mostTextBytes = 256 << 10
 	mostTasks     = 50_000
@@ -35,12 +35,13 @@ const (
 	mostTrackers  = 2000
 	mostPolicies  = 6
 	mostAtOnce    = 2               // simulations at the same time
-	mostTime      = 5 * time.Second // of all policies of one request together
+	mostTime      = 5 * time.Second // real time for all policies of one request together
 )
 
-// Draft is what the playground simulates. Fields that are 0 or nil leave what the file says.
+// Draft is a simulation that the playground asks for. A field that is 0 or nil stands for the value
+// in the workload file.
 type Draft struct {
-	Client       string             `json:"client"` // a new draft of a client cancels the one before
+	Client       string             `json:"client"` // names the page: a new draft of a client cancels the one before
 	Workload     string             `json:"workload"`
 	Policies     []string           `json:"policies"`
 	Trackers     int                `json:"trackers"`
@@ -50,13 +51,13 @@ type Draft struct {
 	BorrowReduce *float64           `json:"borrow_reduce"`
 	Seed         uint64             `json:"seed"`
 	Cost         string             `json:"cost"`
-	Weights      map[string]float64 `json:"weights"` // of pools, by name
+	Weights      map[string]float64 `json:"weights"` // weights of pools, by name
 }
 
-// Result is what a draft gave under one policy: the figures of its report. Times are in
-// seconds of virtual time.
+// Result has numbers of the report of a draft under one policy. Times are in seconds of virtual
+// time.
 type Result struct {
-	Run             string   `json:"run"` // its id; "" with Error
+	Run             string   `json:"run"` // the id of the run
 	Policy          string   `json:"policy"`
 	MakespanSeconds float64  `json:"makespan_s"`
 	MeanJobSeconds  float64  `json:"mean_job_s"`
@@ -64,15 +65,15 @@ type Result struct {
 	Utilisation     float64  `json:"utilisation"`
 	Moves           int64    `json:"moves"`
 	LentSeconds     float64  `json:"lent_slot_s"`
-	Error           string   `json:"error,omitempty"` // of a run that stalled
-	Notes           []string `json:"notes,omitempty"`
+	Error           string   `json:"error,omitempty"` // why the simulation stopped early; the numbers are those until then
+	Notes           []string `json:"notes,omitempty"` // notes of the simulator
 }
 
-// Simulated is the answer to a draft. Millis is real time, of all policies together.
+// Simulated is the answer to a draft.
 type Simulated struct {
-	Results []Result   `json:"results"`
-	Pools   []poolInfo `json:"pools"` // of the file, for sliders
-	Millis  float64    `json:"simulated_ms"`
+	Results []Result   `json:"results"`      // in the order of Draft.Policies
+	Pools   []poolInfo `json:"pools"`        // pools of jobs, for the sliders of weights
+	Millis  float64    `json:"simulated_ms"` // real time for all policies together
 	Tasks   int        `json:"tasks"`
 	Slots   slotsInfo  `json:"slots"`
 }
@@ -90,18 +91,20 @@ type slotsInfo struct {
 	ReduceSlots int `json:"reduce_slots"`
 }
 
-// Simulate simulates a draft once for each policy. body is the JSON of a Draft; the answer
-// is that of a Simulated. A mistake in the draft is an error of kind errs.BadInput or
-// errs.BadOptions; Problem has its line.
+// Simulate simulates a draft once for each of its policies. body is the JSON of a Draft, and the
+// answer is the JSON of a Simulated. A mistake in the draft is an error of kind errs.BadInput or
+// errs.BadOptions. Simulate also fails with errs.BadOptions after 5 s, and with errs.Interrupted if
+// the same client sends another draft.
 func (l *Lab) Simulate(ctx context.Context, body []byte) ([]byte, error) {
 	d, err := readDraft(body)
 	if err != nil {
 		return nil, err
 	}
-	// Cancelling comes before waiting, so an old draft of this client gives up its turn.
+	// This cancels an older draft of the client before it waits for a turn: the older draft may
+	// hold one.
 	ctx, done := l.begin(ctx, d.Client)
 	defer done()
-	release, err := l.taken(ctx)
+	release, err := l.awaitTurn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,15 +125,16 @@ func (l *Lab) Simulate(ctx context.Context, body []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// readDraft reads the JSON of a draft and checks what does not need the file.
+// readDraft reads the JSON of a draft. It checks everything except the workload file.
 func readDraft(body []byte) (*Draft, error) {
 	var d Draft
 	in := json.NewDecoder(bytes.NewReader(body))
-	// A field that is misspelt would leave its setting at the default, without a word.
+	// Without this, a misspelt field would be ignored silently.
 	in.DisallowUnknownFields()
 	if err := in.Decode(&d); err != nil {
 		return nil, errs.Inputf("request", "%v", err)
 	}
+	// From here on, the checks bound what a hostile page can ask for.
 	known := registry.Names()
 	for _, name := range d.Policies {
 		if !slices.Contains(known, name) {
@@ -150,7 +154,7 @@ func readDraft(body []byte) (*Draft, error) {
 		return nil, errs.Optionf("slots", "from 1 to %d slots on 1 to %d trackers", mostSlots, mostTrackers)
 	}
 	for _, share := range []*float64{d.BorrowMap, d.BorrowReduce} {
-		// The negation also refuses NaN.
+		// Written with a negation, the test also refuses NaN.
 		if share != nil && !(*share >= 0 && *share <= 1) {
 			return nil, errs.Optionf("borrow", "a share from 0 to 1")
 		}
@@ -163,8 +167,8 @@ func readDraft(body []byte) (*Draft, error) {
 	return &d, nil
 }
 
-// file parses the workload of a draft and sets the weights. It refuses a file that is too
-// large for a draft.
+// file parses the workload file of a draft and sets the weights of pools in it. It fails if the file
+// has more jobs or tasks than a draft may have.
 func (d *Draft) file() (*workload.File, error) {
 	f, err := workload.Parse(fileName, []byte(d.Workload))
 	if err != nil {
@@ -175,7 +179,7 @@ func (d *Draft) file() (*workload.File, error) {
 	}
 	tasks := 0
 	for i := range f.Jobs {
-		// Each job is cut, so that the sum of hostile numbers does not overflow.
+		// The minimum keeps the sum from overflowing in a hostile file.
 		tasks += min(f.Jobs[i].Maps, mostTasks+1) + min(f.Jobs[i].Reduces, mostTasks+1)
 		if tasks > mostTasks {
 			return nil, errs.Optionf("workload", "more than %d tasks; use mrlocal sim", mostTasks)
@@ -184,7 +188,7 @@ func (d *Draft) file() (*workload.File, error) {
 	for _, name := range slices.Sorted(maps.Keys(d.Weights)) {
 		weight := ppm.Near(d.Weights[name])
 		at := slices.IndexFunc(f.Pools, func(p slots.Pool) bool { return p.Name == name })
-		if at < 0 { // the pool of a job that is not listed
+		if at < 0 { // a pool that only jobs name
 			f.Pools = append(f.Pools, slots.Pool{Name: name})
 			at = len(f.Pools) - 1
 		}
@@ -193,17 +197,16 @@ func (d *Draft) file() (*workload.File, error) {
 	return f, nil
 }
 
-// fileName stands for the file of a draft in messages.
+// fileName is the name of a draft's workload file in messages. place finds it there.
 const fileName = "workload"
 
-// options returns the options of a simulation of f under a policy. Fields of the draft go
-// before those of the file. It refuses a cluster that is too large for a draft, whether the
-// draft or the file asks for it.
+// options returns the options for simulating f under the policy of that name. Fields of the draft
+// replace those of the file. options fails if the cluster is too large for a draft.
 func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
 	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots, Seed: d.Seed}
-	whole := c.Or(f.Config).WithDefaults(2, 1)
+	whole := c.Or(f.Config).WithDefaults(2, 1) // map and reduce slots of a tracker, as in mrlocal sim
 	if n := whole.Trackers * whole.MaxSlots; whole.Trackers > mostTrackers || whole.MaxSlots > mostSlots || n > mostSlots {
-		return sim.Options{}, errs.Optionf("slots", "%d slots, the extra ones with them; at most %d here, use mrlocal sim", n, mostSlots)
+		return sim.Options{}, errs.Optionf("slots", "%d slots with extra ones; at most %d here, use mrlocal sim", n, mostSlots)
 	}
 	o := policy.DefaultOptions()
 	if d.BorrowMap != nil {
@@ -217,9 +220,8 @@ func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
 	return sim.Options{Config: c, Policy: p, Cost: d.Cost}, err
 }
 
-// simulate runs a draft under one policy and keeps its model as a Run of the Lab. The file
-// is parsed anew for each policy, because a simulation may not share it. An error after ctx
-// has ended is that of ctx.
+// simulate simulates a draft under one policy. It adds the run to the Lab, and returns its result
+// and the parsed file. Each policy parses the file anew, because simulations may not share a File.
 func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *workload.File, error) {
 	f, err := d.file()
 	if err != nil {
@@ -234,10 +236,11 @@ func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *wo
 	o.Watch = func(s *trace.Stream) { s.Attach(m) }
 	o.Note = func(text string) { result.Notes = append(result.Notes, text) }
 	done, err := sim.Run(ctx, f, o)
+	// A stalled simulation has both a report and an error. A cancelled one must not become a run.
 	if done == nil || ctx.Err() != nil {
 		return nil, nil, err
 	}
-	if err != nil { // it stalled: what was done until then is shown
+	if err != nil { // the simulation stalled; the page shows the run until then
 		result.Error = err.Error()
 	}
 	result.fill(done)
@@ -251,9 +254,8 @@ func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *wo
 	return result, f, nil
 }
 
-// events simulates once more and returns the events as a file has them. The limits of a
-// draft bound their size. It has a context of its own, because the request that made the
-// draft has ended.
+// events simulates the draft again under the policy of that name, and returns its event file. The
+// limits of a draft bound the size of that file.
 func (d *Draft) events(name string) (io.ReadCloser, error) {
 	f, err := d.file()
 	if err != nil {
@@ -265,6 +267,8 @@ func (d *Draft) events(name string) (io.ReadCloser, error) {
 	}
 	var text bytes.Buffer
 	o.Events = &text
+	// The context of the request that made the draft has ended, so this one is new.
+	// It may take longer than before, because the simulator now writes all events.
 	ctx, stop := context.WithTimeout(context.Background(), 2*mostTime)
 	defer stop()
 	if done, err := sim.Run(ctx, f, o); done == nil || ctx.Err() != nil {
@@ -273,15 +277,15 @@ func (d *Draft) events(name string) (io.ReadCloser, error) {
 	return io.NopCloser(&text), nil
 }
 
-// fill takes the figures of a report.
+// fill sets the numbers of r to those of a report.
 func (r *Result) fill(done *report.Report) {
 	r.MakespanSeconds, r.MeanJobSeconds = done.MakespanSeconds, done.MeanJobSeconds()
 	r.Jain, r.Utilisation = done.Jain, done.Utilisation
 	r.Moves, r.LentSeconds = done.Moves, done.LentSlotSeconds
 }
 
-// describe adds what is the same for every policy. Each call replaces what the one before
-// added.
+// describe sets the fields of s that are the same for every policy: cluster, pools and number of
+// tasks.
 func (s *Simulated) describe(f *workload.File, d *Draft) {
 	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots}.Or(f.Config).WithDefaults(2, 1)
 	s.Slots = slotsInfo{c.Trackers, c.MapSlots, c.ReduceSlots}
@@ -309,8 +313,8 @@ func (s *Simulated) describe(f *workload.File, d *Draft) {
 	}
 }
 
-// place finds the line and the column of an error in the file of a draft; 0: it has none.
-// text is the error without its place.
+// place returns the line and column of an error in the file of a draft; 0: the error has no place.
+// text is the message without the place.
 func place(err error) (line, column int, text string) {
 	text = err.Error()
 	at := placeOf.FindStringSubmatch(text)
@@ -322,4 +326,5 @@ func place(err error) (line, column int, text string) {
 	return line, column, at[3]
 }
 
+// placeOf matches a message of package workload about a draft's file.
 var placeOf = regexp.MustCompile(`(?s)^` + fileName + `:(\d+):(\d+): (.*)$`)

@@ -53,7 +53,7 @@ func TestEveryExampleSimulates(t *testing.T) {
 	}
 }
 
-// TestTheExampleOfADeadline: what the playground says about it is true.
+// TestTheExampleOfADeadline checks that the text of this example is true.
 func TestTheExampleOfADeadline(t *testing.T) {
 	var l lab.Lab
 	var list struct{ Examples []lab.Example }

@@ -7,15 +7,15 @@ var exampleFiles embed.FS
 
 // Example is a workload file that the playground offers.
 type Example struct {
-	Name     string   `json:"name"`
+	Name     string   `json:"name"` // also the name of the embedded file
 	Title    string   `json:"title"`
-	About    string   `json:"about"` // what to look at
+	About    string   `json:"about"` // a hint what to look at
 	Policies []string `json:"policies"`
-	Cost     string   `json:"cost,omitempty"` // cost model; "": l0
-	Workload string   `json:"workload"`
+	Cost     string   `json:"cost,omitempty"` // cost level; "": l0
+	Workload string   `json:"workload"`       // the text of the file
 }
 
-// examples returns the examples, the smallest first. Each simulates in milliseconds.
+// examples returns the examples, the smallest first. A simulation of one takes milliseconds.
 func examples() ([]Example, error) {
 	all := []Example{
 		{"borrow", "One job, an idle slot",

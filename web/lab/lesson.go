@@ -7,14 +7,15 @@ import (
 	"mrlocal/view"
 )
 
-// Teach makes the runs that were added the runs of a lesson. It is called once, after Add.
+// Teach sets the lesson of the runs. Run i of x must be the i-th run that was added, and all runs
+// must have ended. Teach is called once, after Add.
 func (l *Lab) Teach(x *lesson.Lesson) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.lesson = x
 }
 
-// lesson returns what Teach has set, or nil.
+// lesson returns the lesson that Teach has set, or nil.
 func (l *Lab) lesson() *lesson.Lesson {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +39,8 @@ type lessonRun struct {
 	Title string `json:"title"`
 }
 
-// lessonJSON answers with the notes of the lesson, each with its event, and with its claims.
+// lessonJSON answers with the notes of the lesson, each with its event, and with the outcomes of its
+// claims. It fails with Gone if there is no lesson.
 func (l *Lab) lessonJSON() ([]byte, error) {
 	x := l.lesson()
 	if x == nil {
@@ -49,7 +51,7 @@ func (l *Lab) lessonJSON() ([]byte, error) {
 	var models []*view.Model
 	for i, r := range runs {
 		info.Runs = append(info.Runs, lessonRun{r.ID, x.Runs[i].Title()})
-		// The runs are over, so that their models do not change.
+		// The runs have ended, so their models do not change without the lock.
 		_ = r.with(func(m *view.Model) error { models = append(models, m); return nil })
 	}
 	info.Items = x.Items(models)

@@ -11,7 +11,7 @@ import (
 	"mrlocal/web/lab"
 )
 
-// The answer ties each note to an event of its run, by number.
+// Each note in the answer has the number of an event in its run.
 func TestALessonTiesItsNotesToEvents(t *testing.T) {
 	x, err := lesson.Load("borrow")
 	if err != nil {

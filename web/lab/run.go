@@ -16,36 +16,36 @@ import (
 	"mrlocal/view"
 )
 
-// Opener opens the events of a run from their first line. If wait is nil, reading ends with
-// the last event so far. Otherwise reading waits for more, until the run has ended or wait
-// is closed. The caller closes the reader.
+// Opener opens the events of a run from their first line. If wait is nil, the reader ends after
+// the last event so far. Otherwise the reader waits for more events, until the run has ended or
+// wait is closed. The caller closes the reader.
 type Opener func(wait <-chan struct{}) (io.ReadCloser, error)
 
-// Run is a run that the page shows.
+// Run is a run that the page shows. It may be used from any goroutine.
 type Run struct {
-	ID    string // set by Lab.Add
-	Name  string // for people
+	ID    string // set when the run is added to a Lab
+	Name  string // shown to users
 	open  Opener
-	tasks int // of a draft
+	tasks int // of a draft: its number of tasks; 0 for other runs
 
 	mu struct {
 		sync.Mutex
 		model *view.Model
-		over  bool   // no more events come
-		note  string // why the events ended early; "": they did not
+		over  bool   // no more events follow
+		note  string // the error that ended the events early; "": none
 	}
 }
 
-// NewRun returns a run without events. Follow reads its events.
+// NewRun returns a run without events. open opens its events for Follow and for questions.
 func NewRun(name string, open Opener) *Run {
 	r := &Run{Name: name, open: open}
 	r.mu.model = view.New(view.Options{})
 	return r
 }
 
-// Load reads an event file to its end. It fails with an error of kind errs.BadInput if the
-// file cannot be read, is cut short, was changed, or is no event file. The file is read
-// again for each question about reasons, so it must stay where it is.
+// Load returns the run of an event file. It fails with errs.BadInput if the file cannot be read, is
+// cut short, was changed, is no event file, or is no regular file. Each question about reasons reads
+// the file again, so the file must not move or change.
 func Load(path string) (*Run, error) {
 	open := func(<-chan struct{}) (io.ReadCloser, error) {
 		f, err := os.Open(path)
@@ -54,15 +54,16 @@ func Load(path string) (*Run, error) {
 		}
 		return f, nil
 	}
-	// A pipe could be read once only.
+	// A pipe cannot be read again.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errs.Inputf(path, "is not a regular file; name an event file")
 	}
 	return Recorded(path, open)
 }
 
-// Recorded reads the events of a run to their end. It fails as Load does. open is called
-// again for each question about reasons.
+// Recorded returns the run of the events that open opens. name is shown to users and stands in
+// errors. Recorded reads all events. It fails as Load does. It calls open again for each question
+// about reasons.
 func Recorded(name string, open Opener) (*Run, error) {
 	in, err := open(nil)
 	if err != nil {
@@ -71,6 +72,7 @@ func Recorded(name string, open Opener) (*Run, error) {
 	defer in.Close()
 	m, err := view.Load(in, view.Options{})
 	if err != nil {
+		// The message names the file already, so the prefix of the decoder adds nothing.
 		return nil, errs.Inputf(name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
 	}
 	r := &Run{Name: name, open: open}
@@ -78,12 +80,12 @@ func Recorded(name string, open Opener) (*Run, error) {
 	return r, nil
 }
 
-// Open opens the events of the run, for readers that want them as they are recorded. See
-// Opener.
+// Open opens the events of the run as its event file has them. Opener describes wait and the
+// result.
 func (r *Run) Open(wait <-chan struct{}) (io.ReadCloser, error) { return r.open(wait) }
 
-// Follow reads events into the model until they end, or until done is closed. An error ends
-// it too, and becomes a note on the page: a page that fails must not fail the run.
+// Follow reads events into the model until they end, done is closed, or an error happens. The page
+// shows the error as a note. Follow does not return the error, because a page must not fail a run.
 func (r *Run) Follow(done <-chan struct{}) {
 	err := r.follow(done)
 	r.mu.Lock()
@@ -94,8 +96,8 @@ func (r *Run) Follow(done <-chan struct{}) {
 	}
 }
 
-// follow reads events into the model, and takes the lock anew for each of them, so that questions
-// come in between.
+// follow reads events into the model. It takes the lock for one event at a time, so that questions
+// can be answered in between.
 func (r *Run) follow(done <-chan struct{}) error {
 	in, err := r.open(done)
 	if err != nil {
@@ -124,14 +126,14 @@ func (r *Run) follow(done <-chan struct{}) error {
 	}
 }
 
-// with calls f with the model and the lock. f must not keep the model.
+// with calls f with the model while it holds the lock. f must not keep the model.
 func (r *Run) with(f func(m *view.Model) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return f(r.mu.model)
 }
 
-// info returns the run as the list of runs has it.
+// info returns the run for the answer to the question runs.
 func (r *Run) info() runInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +141,7 @@ func (r *Run) info() runInfo {
 	return runInfo{ID: r.ID, Name: r.Name, Policy: m.Policy, Ended: r.mu.over, Seq: m.Seq, Note: r.mu.note}
 }
 
-// why answers with the reasons of the decision with a number.
+// why answers with the reasons for the decision with event number seq.
 func why(ctx context.Context, r *Run, p *params) ([]byte, error) {
 	seq := p.number("seq", 1, 1<<62, 0)
 	if p.err != nil {
@@ -160,7 +162,7 @@ func why(ctx context.Context, r *Run, p *params) ([]byte, error) {
 	return json.Marshal(reason)
 }
 
-// idle answers why nothing ran on a slot at a time.
+// idle answers with the reason why nothing ran on a slot at a time.
 func idle(ctx context.Context, r *Run, p *params) ([]byte, error) {
 	slot := p.number("slot", 0, 1<<31-1, 0)
 	at := p.instant("at", time.Duration(0))
@@ -179,12 +181,13 @@ func idle(ctx context.Context, r *Run, p *params) ([]byte, error) {
 	return json.Marshal(map[string]any{"slot": slot, "at": at, "text": text})
 }
 
-// stopping reads until ctx ends, so that a request that was given up costs nothing more.
+// stopping is a reader that fails once ctx ends. So a cancelled request stops reading events.
 type stopping struct {
 	ctx context.Context
 	in  io.Reader
 }
 
+// Read reads from in, or returns the cause of ctx.
 func (s stopping) Read(p []byte) (int, error) {
 	if s.ctx.Err() != nil {
 		return 0, context.Cause(s.ctx)

@@ -19,12 +19,12 @@ import (
 	"mrlocal/errs"
 )
 
-// module is the simulator for browsers, and what belongs to it.
+// module is the simulator for browsers, with the files of Go that it needs.
 type module struct {
-	Wasm    []byte // compressed by gzip
-	Exec    []byte // wasm_exec.js of the Go that has compiled it
-	License []byte // of that Go
-	Sources string // hash of what it was compiled from
+	Wasm    []byte // the compiled simulator, compressed by gzip
+	Exec    []byte // wasm_exec.js of the Go version that has compiled it
+	License []byte // the licence of that Go version
+	Sources string // hash of the sources, from sourcesOf
 }
 
 // files returns the files of a module by their names on a site.
@@ -35,11 +35,11 @@ func (m *module) files() map[string][]byte {
 //go:embed module
 var generated embed.FS
 
-// ours returns the module that was in the program when it was built. It returns nil if go
-// generate had not run: the embedded directory then holds a note alone.
+// ours returns the module that is embedded in this program. It returns nil if go generate ./web was
+// not called before the build. The embedded directory then has only a note.
 func ours() *module {
 	read := func(name string) []byte {
-		// A missing file gives nil, which ours takes for no module.
+		// For a missing file the result is nil, and then ours returns nil.
 		text, _ := generated.ReadFile("module/" + name)
 		return text
 	}
@@ -50,9 +50,10 @@ func ours() *module {
 	return m
 }
 
-// moduleFor returns the module of this program, if it has one that is not stale, or
-// compiles one. Without sources, or without Go, nothing tells whether a module is stale, so
-// it is taken as it is.
+// moduleFor returns the module of this program if it is there and not stale. Otherwise it compiles
+// one. Without the sources or without Go it cannot find out whether the module is stale, and returns
+// it. note gets a sentence if the module is stale. moduleFor fails with errs.BadOptions if there is no
+// module and the sources or Go are missing.
 func moduleFor(ctx context.Context, note func(string)) (*module, error) {
 	mine, root := ours(), root()
 	_, missing := exec.LookPath("go")
@@ -79,8 +80,8 @@ func moduleFor(ctx context.Context, note func(string)) (*module, error) {
 	return compile(ctx, root)
 }
 
-// compile compiles the simulator from the sources in root. The first time takes a minute or
-// two, since Go compiles its own packages for browsers too; later ones take seconds.
+// compile compiles the simulator from the sources in root. The first call takes a minute or two,
+// because Go also compiles its own packages for browsers. Later calls take seconds.
 func compile(ctx context.Context, root string) (*module, error) {
 	m := &module{}
 	var err error
@@ -93,6 +94,7 @@ func compile(ctx context.Context, root string) (*module, error) {
 	}
 	defer os.RemoveAll(dir)
 	wasm := filepath.Join(dir, "lab.wasm")
+	// -trimpath and no VCS data make the module the same on each machine. -s -w make it smaller.
 	if _, err := goTool(ctx, root, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", wasm, "./web/wasm"); err != nil {
 		return nil, err
 	}
@@ -112,14 +114,13 @@ func compile(ctx context.Context, root string) (*module, error) {
 		return nil, err
 	}
 	if m.License, err = os.ReadFile(filepath.Join(at, "LICENSE")); err != nil {
-		m.License, err = m.Exec[:bytes.IndexByte(m.Exec, '"')], nil // distributions keep it elsewhere; its head names it
+		m.License, err = m.Exec[:bytes.IndexByte(m.Exec, '"')], nil // a distribution may keep it elsewhere; the head of wasm_exec.js names it
 	}
 	return m, err
 }
 
-// goTool runs the command go in root, for browsers, and returns what it prints. Its error
-// has the first line that go wrote to standard error. If ctx ends, the error is the cause
-// of ctx.
+// goTool runs the command go in root with browsers as its target, and returns its standard output.
+// Its error has the first line of standard error. If ctx ends, the error is the cause of ctx.
 func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = root
@@ -137,11 +138,11 @@ func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
 	return text, nil
 }
 
-// root returns the directory of the sources that this program was built from, or of those
-// around the working directory; "": neither is there.
+// root returns the directory of the sources of mrlocal; "": there is none. The program was built from
+// this directory, or it contains the working directory.
 func root() string {
-	// This file is web/site/module.go, so the sources are three levels up. The path is that of
-	// the build machine, or not a path at all with -trimpath.
+	// This file is web/site/module.go, so the sources are three levels up. The path may not exist
+	// here: it is from the build machine, and with -trimpath it is no path at all.
 	_, file, _, _ := runtime.Caller(0)
 	candidates := []string{filepath.Dir(filepath.Dir(filepath.Dir(file)))}
 	if here, err := os.Getwd(); err == nil {
@@ -157,7 +158,7 @@ func root() string {
 		if err != nil || !strings.HasPrefix(string(text), "module mrlocal\n") {
 			continue
 		}
-		// A module of another project may have the same name.
+		// Another module may have the same name, so one file is checked as well.
 		if _, err := os.Stat(filepath.Join(dir, "web", "wasm", "wasm.go")); err == nil {
 			return dir
 		}
@@ -165,9 +166,9 @@ func root() string {
 	return ""
 }
 
-// sourcesOf returns a hash of the sources of the simulator: its packages of this module,
-// and the versions of all others. Names are relative to root and sorted, so that each
-// checkout has the same hash.
+// sourcesOf returns a hash of the sources of the simulator: its packages of this module, and the
+// versions of other modules. File names are relative to root and sorted, so that every checkout of
+// the same commit has the same hash.
 func sourcesOf(ctx context.Context, root string) (string, error) {
 	list, err := goTool(ctx, root, "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}`, "./web/wasm")
 	if err != nil {
@@ -190,15 +191,15 @@ func sourcesOf(ctx context.Context, root string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// Length and name stand before each text, so no text can pass for the end of another.
+		// The name and length before each text mark where a text begins and ends.
 		fmt.Fprintf(sum, "%s %d\n", filepath.ToSlash(at), len(text))
 		sum.Write(text)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Generate compiles the simulator into the sources, from where the next build takes it into
-// the program.
+// Generate compiles the simulator and writes the module to web/site/module in the sources. The next
+// build of mrlocal embeds it. Generate fails if the sources or Go are missing.
 func Generate(ctx context.Context) error {
 	at := root()
 	if at == "" {

@@ -1,12 +1,12 @@
-// Package site writes the page as a static site, which any web host can serve. The
-// simulator and all answers of the page run in the browser: package web/wasm, compiled to
-// WebAssembly.
+// Package site writes the page as a static site, which any web host can serve. On such a site the
+// browser simulates and answers the questions of the page. It runs package web/wasm, compiled to
+// WebAssembly: the module.
 //
-// Write takes the module that go generate ./web has put into the program, or compiles one
-// with Go from the sources of the program. The site is written beside its directory and
-// renamed, so that a half-written one is never seen.
+// Write uses the module that go generate ./web has put into the program, or compiles one from the
+// sources. It writes the site into a temporary directory and renames that. So there is never a
+// directory with half a site.
 //
-// Neighbours: web has the files of the page, web/lab checks recorded runs.
+// Neighbours: web has the files of the page, and web/lab checks recorded runs.
 package site
 
 import (
@@ -28,15 +28,15 @@ import (
 	"mrlocal/web/lab"
 )
 
-// Options say what a site has. The zero value is the playground alone.
+// Options are the options of Write. The zero value gives a site with only the playground.
 type Options struct {
 	Runs []string          // event files, as `mrlocal ui` takes them
-	Note func(text string) // gets what may surprise; may be nil
-	// Notices are those of everything in the program that others wrote; nil: left out.
+	Note func(text string) // gets each note to the user, one sentence; may be nil
+	// Notices is the text with the licences of third-party code, for a file of the site; nil: no file.
 	Notices []byte
 }
 
-// contents is site.json: what the page reads first, and what marks a directory as ours.
+// contents is the content of site.json. The page reads it first. usable recognises a site by it.
 type contents struct {
 	Kind    string     `json:"kind"`
 	Schema  int        `json:"schema"`
@@ -44,7 +44,7 @@ type contents struct {
 	Runs    []runOfDir `json:"runs"`
 }
 
-// runOfDir is a run that the page offers: Name is shown, File is its path below the site.
+// runOfDir is a recorded run of a site. The page shows Name. File is the path inside the site.
 type runOfDir struct {
 	Name string `json:"name"`
 	File string `json:"file"`
@@ -55,9 +55,9 @@ const (
 	nameFile = "site.json"
 )
 
-// Write writes a site to dir, which must be missing, empty, or a site that Write has made.
-// It fails with an error of kind errs.BadOptions or errs.BadInput if dir or a run cannot be
-// used. It also fails if there is neither a module nor Go with the sources.
+// Write writes a site to dir, which must be missing, empty, or a site of Write. It replaces an older
+// site. It fails with errs.BadOptions if dir cannot be used, or if there is no module and the sources
+// or Go are missing. It fails with errs.BadInput if a run cannot be read.
 func Write(ctx context.Context, dir string, o Options) error {
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -66,17 +66,17 @@ func Write(ctx context.Context, dir string, o Options) error {
 	if err != nil {
 		return err
 	}
-	for _, run := range o.Runs { // before anything is written
+	for _, run := range o.Runs { // checks all runs before it writes anything
 		if _, err := lab.Load(run); err != nil {
 			return err
 		}
 	}
-	m, err := moduleFor(ctx, o.Note)
+	m, err := moduleFor(ctx, o.Note) // may compile for minutes
 	if err != nil {
 		return err
 	}
-	// Rename works within one file system alone, so the new site is made in the parent of dir.
-	// The old site moves into the same temporary directory and is removed with it.
+	// Rename only works within one file system, so the new site is made in the parent of dir. The
+	// old site moves into the same temporary directory, and is removed with it.
 	beside, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), ".mrlocal-site-*")
 	if err != nil {
 		return errs.Optionf(dir, "%v", errs.Cause(err))
@@ -93,7 +93,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		if exists {
-			// The old site goes back, so a failure leaves what was there.
+			// The old site moves back.
 			err = errors.Join(err, os.Rename(filepath.Join(beside, "old"), dir))
 		}
 		return fmt.Errorf("write %s: %w", dir, err)
@@ -101,9 +101,9 @@ func Write(ctx context.Context, dir string, o Options) error {
 	return nil
 }
 
-// usable checks that dir can become a site, and reports whether it is there.
+// usable checks that Write may write to dir. It reports whether dir exists.
 func usable(dir string) (exists bool, err error) {
-	// A missing parent is more likely a typing error than a wish.
+	// If the parent is missing, dir is probably misspelt.
 	if info, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil || !info.IsDir() {
 		return false, errs.Optionf(dir, "the directory that it would be in does not exist")
 	}
@@ -117,7 +117,7 @@ func usable(dir string) (exists bool, err error) {
 		return true, nil
 	}
 	var c contents
-	// Only a directory with our own site.json may be replaced: everything in it will be removed.
+	// Write removes everything in the directory, so the directory must have a site.json of ours.
 	text, err := os.ReadFile(filepath.Join(dir, nameFile))
 	if err != nil || json.Unmarshal(text, &c) != nil || c.Kind != kind {
 		return false, errs.Optionf(dir, "it has files and is no site of mrlocal; name another directory")
@@ -125,8 +125,8 @@ func usable(dir string) (exists bool, err error) {
 	return true, nil
 }
 
-// fill makes the directory dir and writes all files of a site. Runs are packed one by one,
-// so memory does not grow with their size.
+// fill creates the directory dir and writes all files of a site to it. It compresses runs as streams,
+// so that memory does not grow with their size.
 func fill(dir string, m *module, o *Options) error {
 	if err := os.MkdirAll(filepath.Join(dir, "runs"), 0o755); err != nil {
 		return err
@@ -145,7 +145,7 @@ func fill(dir string, m *module, o *Options) error {
 		}
 		c.Runs = append(c.Runs, runOfDir{filepath.Base(run), at})
 	}
-	files[nameFile], _ = json.MarshalIndent(c, "", "  ") // a struct of texts
+	files[nameFile], _ = json.MarshalIndent(c, "", "  ") // never fails: a struct of texts
 	files[nameFile] = append(files[nameFile], '\n')
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), text, 0o644); err != nil {
@@ -155,7 +155,7 @@ func fill(dir string, m *module, o *Options) error {
 	return nil
 }
 
-// pack compresses the event file from into the new file to. Hosts serve it as it is, and
+// pack compresses the event file from into the new file to. A host serves the file as it is, and
 // the page decompresses it.
 func pack(to, from string) (err error) {
 	in, err := os.Open(from)
@@ -163,6 +163,7 @@ func pack(to, from string) (err error) {
 		return err
 	}
 	defer in.Close()
+	// O_EXCL: the directory is new, so the file cannot exist.
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -175,8 +176,7 @@ func pack(to, from string) (err error) {
 	return z.Close()
 }
 
-// packed returns text compressed as far as gzip can. The module is compressed once and
-// loaded by each visitor.
+// packed returns text compressed by gzip at its best level, because every visitor loads the module.
 func packed(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -10,8 +10,8 @@ import (
 	"mrlocal/web/site"
 )
 
-// main, outside of browsers, compiles this package for them into web/site/module, from where
-// the next build takes it into mrlocal. go generate ./web runs it.
+// main is what `go generate ./web` runs. It compiles this package for browsers into web/site/module.
+// The next build of mrlocal embeds the result.
 func main() {
 	if err := site.Generate(context.Background()); err != nil {
 		fmt.Fprintf(os.Stderr, "wasm: %v\n", err)

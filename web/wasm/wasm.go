@@ -1,12 +1,12 @@
 //go:build js && wasm
 
-// Command wasm is package web/lab compiled for a page without a server. It puts an object
-// mrlocal into the scope of a worker: ask and simulate answer the questions that the page
-// otherwise asks by HTTP, and add adds a recorded run. Each returns a list of a status as
-// HTTP has them and the bytes of a JSON text.
+// Command wasm is package web/lab, compiled for a page without a server. It adds an object mrlocal
+// to the scope of a worker. Its functions ask and simulate answer the questions that the page would
+// otherwise send by HTTP. add adds a recorded run. Each function returns a list: a status code of
+// HTTP, and the bytes of a JSON text.
 //
-// The worker is the only caller, so one question is answered at a time. A simulation cannot
-// be interrupted in here: the page ends the worker, and starts another one.
+// Only the worker calls these functions, one at a time. They cannot interrupt a simulation. To do
+// that, the page ends the worker and starts another one.
 //
 // Neighbours: web/assets/offline.js and worker.js call it; package web/site compiles it.
 package main
@@ -21,9 +21,9 @@ import (
 	"mrlocal/web/lab"
 )
 
-// main offers three functions to the worker as the object mrlocal: ask, simulate and add. Each
-// takes texts or bytes and returns what answer makes of them. A worker has one thread, so calls
-// come one after the other.
+// main sets the object mrlocal with the functions ask(name, query), simulate(draft) and add(name,
+// events). All arguments are texts, except that events is a Uint8Array. A worker has one thread, so
+// calls come one after the other.
 func main() {
 	var l lab.Lab
 	api := js.Global().Get("Object").New()
@@ -55,10 +55,10 @@ func main() {
 		return []byte("{}"), nil
 	})
 	js.Global().Set("mrlocal", api)
-	select {} // the worker calls from here on
+	select {} // the worker can only call functions while main runs
 }
 
-// answer returns the status and the text for the worker.
+// answer returns the list of status code and bytes that a function returns to the worker.
 func answer(text []byte, err error) any {
 	status := 200
 	if err != nil {

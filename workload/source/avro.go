@@ -13,14 +13,15 @@ import (
 	"mrlocal/errs"
 )
 
-// avroBinary is the first line of such a history.
+// avroBinary is the first line of a history in Avro's binary form.
 const avroBinary = "Avro-Binary\n"
 
-// binaryHistory gives take each event of a history in Avro's binary form, as Hadoop 3 writes it by
-// default: the word Avro-Binary, the schema, and then one event after the other without anything
-// between them. take gets an event as it stands in Avro's JSON form.
+// binaryHistory calls take with each event of a history in Avro's binary form, as Hadoop 3 writes
+// it by default. Such a file has a line Avro-Binary, a line with the schema, and then the events
+// with nothing between them. binaryHistory translates each event into Avro's JSON form. It fails at
+// the first error of r, of the format or of take. name stands in messages.
 func binaryHistory(name string, r *bufio.Reader, take func(event string) error) error {
-	// The first line is known.
+	// The caller has checked the first line.
 	if _, err := r.ReadString('\n'); err != nil {
 		return errs.Inputf(name, "%w", err)
 	}
@@ -38,12 +39,12 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 		if _, err := r.Peek(1); err == io.EOF {
 			return nil
 		}
-		// A new decoder for each event: the bound on values is one for each event.
+		// The bound on values is for one event, so each event has its own decoder.
 		d := avroDecoder{in: r, named: schemas}
 		value := d.value(root, 0)
-		// An event without a byte would come again and again until memory is full.
+		// An event of 0 bytes would come again without end and fill the memory.
 		if !d.moved {
-			d.fail("has nothing in it")
+			d.fail("is empty")
 		}
 		switch {
 		case errors.Is(d.err, io.EOF) || errors.Is(d.err, io.ErrUnexpectedEOF):
@@ -61,23 +62,22 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 	}
 }
 
-// avroSchema is a type of Avro 1.x. Only the fields that its kind has are set.
+// avroSchema is a type of Avro 1.x. Only the fields that belong to its kind are set.
 type avroSchema struct {
 	kind    string        // record, enum, array, map, fixed, union, a primitive type, or the full name of a type
-	name    string        // full, of a record, an enum or a fixed
-	fields  []string      // of a record: names
-	of      []*avroSchema // of fields, of branches of a union, or one of items and values
-	symbols []string      // of an enum
-	size    int64         // of a fixed
+	name    string        // the full name of a record, an enum or a fixed
+	fields  []string      // the names of a record's fields
+	of      []*avroSchema // the types of fields, of a union's branches, or the one type of items or values
+	symbols []string      // the values of an enum
+	size    int64         // the bytes of a fixed
 }
 
-// avroSchemas are the types that have a name, by their full name. A schema uses such a type again
-// by its name.
+// avroSchemas has the named types by their full name. A schema can refer to them by this name.
 type avroSchemas map[string]*avroSchema
 
-// add reads a schema and keeps the types in it that have names. Names without a dot are those of the
-// namespace around them. A schema is a word, a list (a union) or an object. A record may
-// have itself as a field, so names are looked up only when a value is read.
+// add reads a schema: a word, a list (a union) or an object. It puts the named types inside of it
+// into s. A name without a dot belongs to namespace. A record may be the type of its own field.
+// So add leaves names as they are, and avroDecoder.value looks them up.
 func (s avroSchemas) add(text json.RawMessage, namespace string) (*avroSchema, error) {
 	var branches []json.RawMessage
 	var t struct {
@@ -107,7 +107,7 @@ func (s avroSchemas) add(text json.RawMessage, namespace string) (*avroSchema, e
 	if err := json.Unmarshal(text, &t); err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(t.Type, &word) != nil || t.Type == nil { // a type within a type
+	if json.Unmarshal(t.Type, &word) != nil || t.Type == nil { // the type is a schema itself
 		return s.add(t.Type, namespace)
 	}
 	one := &avroSchema{kind: word, symbols: t.Symbols, size: t.Size}
@@ -132,7 +132,7 @@ func (s avroSchemas) add(text json.RawMessage, namespace string) (*avroSchema, e
 	return s.add(t.Type, namespace)
 }
 
-// addAll reads schemas into to.of, in order.
+// addAll reads schemas as add does and appends them to to.of in order.
 func (s avroSchemas) addAll(to *avroSchema, texts []json.RawMessage, namespace string) error {
 	for _, text := range texts {
 		one, err := s.add(text, namespace)
@@ -144,8 +144,8 @@ func (s avroSchemas) addAll(to *avroSchema, texts []json.RawMessage, namespace s
 	return nil
 }
 
-// avroName returns the full name of a type: a name without a dot belongs to the namespace around
-// it.
+// avroName returns the full name of a type. A name without a dot belongs to namespace, unless that
+// is empty.
 func avroName(name, namespace string) string {
 	if namespace == "" || strings.Contains(name, ".") {
 		return name
@@ -153,24 +153,25 @@ func avroName(name, namespace string) string {
 	return namespace + "." + name
 }
 
-// Bounds on hostile files, which libraries do not have (docs/adr/0031).
+// These bounds stop hostile files. Avro libraries have no such bounds (docs/adr/0031).
 const (
-	mostAvroValues = 1 << 16 // of an event, which has some hundred
-	mostAvroDepth  = 64
+	mostAvroValues = 1 << 16 // values of an event; a real event has some hundred
+	mostAvroDepth  = 64      // types around a value
 )
 
-// avroDecoder reads one event. It keeps the first error, and then reads nothing more and returns
-// zero values.
+// avroDecoder reads one event. It keeps its first error. After the error it reads nothing more and
+// returns zero values.
 type avroDecoder struct {
 	in    *bufio.Reader
 	named avroSchemas
-	count int  // values so far: those of no size could be endless in few bytes
-	moved bool // something was read
+	count int  // values so far, because a few bytes can stand for endless values of no size
+	moved bool // the event has at least one byte
 	err   error
 }
 
-// value returns a value of a type as encoding/json would, in Avro's JSON form. depth counts the types
-// around it. A schema may be endless, as a record within itself, and the two bounds end it.
+// value reads a value of type s. It returns the value as encoding/json would read it from Avro's
+// JSON form. depth is the number of types around the value. A record that contains itself has no
+// end. The bounds on depth and on the number of values end it.
 func (d *avroDecoder) value(s *avroSchema, depth int) any {
 	if d.count++; d.count > mostAvroValues || depth > mostAvroDepth {
 		d.fail("has more than %d values, or is more than %d deep", mostAvroValues, mostAvroDepth)
@@ -228,7 +229,8 @@ func (d *avroDecoder) value(s *avroSchema, depth int) any {
 	return nil
 }
 
-// branch returns a value of a union, which names its type unless it is null.
+// branch reads a value of a union, whose branch of type s was chosen. In Avro's JSON form such a
+// value is an object with the name of its type as the only key, or null.
 func (d *avroDecoder) branch(s *avroSchema, depth int) any {
 	value, name := d.value(s, depth+1), s.name
 	if name == "" {
@@ -240,11 +242,12 @@ func (d *avroDecoder) branch(s *avroSchema, depth int) any {
 	return map[string]any{name: value}
 }
 
-// blocks calls each once for every item of an array or a map. Items come in blocks: a count, which
-// is negative where the length of the block in bytes follows, and a count of 0 at the end.
+// blocks calls each for every item of an array or a map. Items come in blocks. A block begins with
+// its number of items, and a block of 0 items is the end. After a negative number comes the length
+// of the block in bytes.
 func (d *avroDecoder) blocks(each func()) {
 	for n := d.long(); n != 0 && d.err == nil; n = d.long() {
-		// The length in bytes would allow to skip the block; every item is read here.
+		// The length is for readers that skip a block, which this one never does.
 		if n < 0 {
 			n = -n
 			d.long()
@@ -255,16 +258,16 @@ func (d *avroDecoder) blocks(each func()) {
 	}
 }
 
-// index reads which of n symbols or branches comes, from 0. It returns false after any error.
+// index reads the index of one of n symbols or branches. It returns false after any error.
 func (d *avroDecoder) index(n int) (int64, bool) {
 	i := d.long()
 	if d.err == nil && (i < 0 || i >= int64(n)) {
-		d.fail("has a value that is none of its type")
+		d.fail("has an index out of range")
 	}
 	return i, d.err == nil
 }
 
-// long reads an int or a long, which Avro writes alike.
+// long reads an int or a long. Avro writes both in the same form.
 func (d *avroDecoder) long() int64 {
 	if d.err != nil {
 		return 0
@@ -274,7 +277,8 @@ func (d *avroDecoder) long() int64 {
 	return n
 }
 
-// bytes returns the next n bytes; if there are not as many, zeros, so that callers need no check.
+// bytes returns the next n bytes. After an error it returns at least 8 zero bytes, so that callers
+// that decode a number need no check.
 func (d *avroDecoder) bytes(n int64) string {
 	if d.err == nil && (n < 0 || n > mostLineBytes) {
 		d.fail("has a text of %d bytes", n)
@@ -283,7 +287,7 @@ func (d *avroDecoder) bytes(n int64) string {
 		return string(make([]byte, 8))
 	}
 	d.moved = d.moved || n > 0
-	var b strings.Builder // it grows with what is there, not with what the length promises
+	var b strings.Builder // grows with the bytes that come, because n may be a lie
 	if got, err := io.CopyN(&b, d.in, n); err != nil {
 		d.err = err
 		return string(make([]byte, max(8, got)))
@@ -291,7 +295,8 @@ func (d *avroDecoder) bytes(n int64) string {
 	return b.String()
 }
 
-// finite returns 0 for what JSON has no number for. No time or counter is such a value.
+// finite returns x, or 0 if x is infinite or not a number: JSON has no such numbers. No time or
+// counter of a history is one.
 func (d *avroDecoder) finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -299,7 +304,7 @@ func (d *avroDecoder) finite(x float64) float64 {
 	return x
 }
 
-// fail keeps an error if it is the first.
+// fail keeps an error, unless the decoder has one already.
 func (d *avroDecoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf(format, args...)

@@ -11,51 +11,52 @@ import (
 	"mrlocal/internal/stats"
 )
 
-// Options say what Generate draws. A zero field stands for the value that its comment names.
+// Options are the options of Generate. A zero field stands for the default that its comment names
+// after the colon.
 type Options struct {
-	Jobs int    // 100
-	Seed uint64 // 1
+	Jobs int    // number of jobs: 100
+	Seed uint64 // seed of all draws: 1
 
-	Arrivals string        // "poisson" (default), "fixed" or "bursts"
+	Arrivals string        // "poisson" (the default), "fixed" or "bursts"
 	Every    time.Duration // mean time between two jobs: 10 s
 	Burst    int           // jobs of a burst: 10
 
 	Sizes   Sizes
 	Bytes   ppm.Share // factor of all bytes, and of the work of a class: 1
-	Shuffle ppm.Share // bytes of map output for each byte of input: 0.5; negative: none. Not of the classes of FB-2009
+	Shuffle ppm.Share // bytes of map output for each byte of input: 0.5; negative: none; not used for fb-2009
 
-	Pools     []TracePool // that jobs are drawn from evenly; nil: a pool for each job
-	Deadlines ppm.Share   // of the jobs have a deadline
-	Slack     ppm.Share   // the time that a job has, as a multiple of its time alone on the cluster: 2
-	Cluster   Cluster     // of the times alone
-	Tasks     Tasks       // of the times alone
+	Pools     []TracePool // each job draws one of these, all with the same chance; nil: no job names a pool
+	Deadlines ppm.Share   // the share of jobs that have a deadline: 0
+	Slack     ppm.Share   // time from submission to deadline, divided by the job's time alone on Cluster: 2
+	Cluster   Cluster     // for a job's time alone
+	Tasks     Tasks       // for a job's time alone
 }
 
-// Sizes is the distribution of the bytes of input. The zero value is lognormal with a
-// median of 1 GiB and sigma 1.5. Of fb-2009 only Law matters: its classes have sizes of their own.
+// Sizes is the distribution of the bytes of input. The zero value stands for lognormal with a
+// median of 1 GiB and sigma 1.5. The classes of fb-2009 have their own sizes, so it uses only Law.
 type Sizes struct {
 	Law   string  // "lognormal", "pareto" or "fb-2009"
 	Bytes int64   // the median of lognormal, the least of pareto
 	Shape float64 // sigma of lognormal, alpha of pareto
-	Most  int64   // larger sizes are cut to it; 0: 1 TiB
+	Most  int64   // the most bytes of a job, before Options.Bytes: 1 TiB
 }
 
-// Class is a class of jobs: how many the trace has, and the medians of a job of the class.
+// Class is a class of jobs in a trace. The medians of its jobs stand for every job of the class.
 type Class struct {
 	Name                                  string
-	Jobs                                  int // of the trace
-	InputBytes, ShuffleBytes, OutputBytes int64
-	MapWork, ReduceWork                   time.Duration // task-seconds
+	Jobs                                  int           // number of jobs in the trace
+	InputBytes, ShuffleBytes, OutputBytes int64         // medians
+	MapWork, ReduceWork                   time.Duration // medians of the time of all maps, and of all reduces
 }
 
 // FB2009 returns the ten classes of the 1,129,193 jobs that Facebook ran on 600 machines from
-// May to October 2009. They were found by k-means (Chen, Alspaugh, Katz: Interactive
+// May to October 2009. K-means found these classes (Chen, Alspaugh, Katz: Interactive
 // Analytical Processing in Big Data Systems, VLDB 2012, Table 2; Chen, Ganapathi, Griffith,
 // Katz: The Case for Evaluating MapReduce Performance Using Workload Suites, MASCOTS 2011).
-// SWIM's traces are samples of these jobs. The numbers were written down from memory and not
-// compared with the table; docs/workloads.md compares them with SWIM's sample of the trace.
+// SWIM's traces are samples of these jobs. The numbers are not verified against the table.
+// docs/workloads.md compares them with SWIM's sample of the trace.
 func FB2009() []Class {
-	// Units of the paper are powers of ten.
+	// The paper's units are powers of ten.
 	const kb, mb, gb, tb = 1e3, 1e6, 1e9, 1e12
 	c := func(name string, jobs int, input, shuffle, output float64, mapSeconds, reduceSeconds int64) Class {
 		return Class{name, jobs, int64(input), int64(shuffle), int64(output), time.Duration(mapSeconds) * time.Second, time.Duration(reduceSeconds) * time.Second}
@@ -74,8 +75,8 @@ func FB2009() []Class {
 	}
 }
 
-// What a number is drawn for. A draw is a hash of the seed, the number of the job and one of these.
-// So no two draws are alike, and a further kind of draw changes no earlier one.
+// These constants are the purposes of draws. A draw is a hash of the seed, the index of the job and
+// the purpose. So draws are independent, and a new purpose changes none of the others.
 const (
 	drawGap = iota + 1
 	drawSize
@@ -83,22 +84,23 @@ const (
 	drawDeadline
 )
 
-// Generate draws a workload. The same options give the same jobs on every machine. Jobs come in the
-// order of submission, the first at 0, and have bytes but no tasks. The error is of kind
-// errs.BadOptions.
+// Generate draws a workload. The same options give the same jobs on every machine. Jobs are in the
+// order of submission, and the first one arrives at 0. They have bytes but no tasks. Generate fails
+// with errs.BadOptions if Arrivals or Sizes.Law is unknown, or if the last job arrives after
+// 100,000 hours. The result uses o.Pools itself.
 func Generate(o Options) (*Set, error) {
 	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
 	o.Arrivals, o.Shuffle, o.Slack = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Shuffle, ppm.One/2), cmp.Or(o.Slack, 2*ppm.One)
-	// Most may be given without a law.
+	// Sizes.Most applies to the default law too.
 	if o.Sizes.Law == "" {
 		o.Sizes = Sizes{Law: "lognormal", Bytes: 1 << 30, Shape: 1.5, Most: o.Sizes.Most}
 	}
 	o.Sizes.Most = cmp.Or(o.Sizes.Most, 1<<40)
 	if o.Arrivals != "poisson" && o.Arrivals != "fixed" && o.Arrivals != "bursts" {
-		return nil, errs.Optionf("arrivals "+o.Arrivals, "unknown; poisson, fixed or bursts")
+		return nil, errs.Optionf("Options.Arrivals", "%s: unknown; poisson, fixed or bursts", o.Arrivals)
 	}
 	if o.Sizes.Law != "lognormal" && o.Sizes.Law != "pareto" && o.Sizes.Law != "fb-2009" {
-		return nil, errs.Optionf("sizes "+o.Sizes.Law, "unknown; lognormal, pareto or fb-2009")
+		return nil, errs.Optionf("Options.Sizes", "%s: unknown; lognormal, pareto or fb-2009", o.Sizes.Law)
 	}
 	s := &Set{Pools: o.Pools, Notes: o.notes()}
 	at := time.Duration(0)
@@ -106,12 +108,12 @@ func Generate(o Options) (*Set, error) {
 		if i > 0 {
 			at += o.gap(i)
 		}
-		// Later times would overflow once they are scaled.
+		// Package workload refuses later times.
 		if at > 1e5*time.Hour {
-			return nil, errs.Optionf("every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
+			return nil, errs.Optionf("Options.Every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
 		}
 		j := o.job(i)
-		// Only the copy is rounded, so errors do not add up from job to job.
+		// at itself is not rounded, so that rounding errors do not add up.
 		j.Submit = at.Round(time.Millisecond)
 		if len(o.Pools) > 0 {
 			j.Pool = o.Pools[stats.Bits(o.Seed, uint64(i), drawPool)%uint64(len(o.Pools))].Name
@@ -124,8 +126,8 @@ func Generate(o Options) (*Set, error) {
 	return s, nil
 }
 
-// notes says in words what is drawn, for the head of the file. The words name all options
-// that matter, so that the file can be made again.
+// notes describes the options in words, for the head of the file. A user can make the same file
+// again from them.
 func (o *Options) notes() []string {
 	arrivals := map[string]string{
 		"poisson": fmt.Sprintf("a Poisson process, %v between two jobs on average", o.Every),
@@ -150,15 +152,16 @@ func (o *Options) notes() []string {
 	return n
 }
 
-// unit returns a number between 0 and 1 for a job and a purpose (drawGap and the others).
+// unit returns a uniform number between 0 and 1 for a job and a purpose, such as drawGap.
 func (o *Options) unit(job int, what uint64) float64 {
 	return stats.Unit(stats.Bits(o.Seed, uint64(job), what))
 }
 
-// gap returns the time between job i and the one before. In bursts only the first job of a
-// burst has one; it is longer by the size of a burst, so that the mean stays.
+// gap returns the time between job i and the one before. In bursts, only the first job of a burst
+// has a gap above 0. This gap is Burst times as long on average, so that the mean over all jobs is
+// Every.
 func (o *Options) gap(i int) time.Duration {
-	// Ln of package stats gives the same bits on every machine; math.Log may not.
+	// Ln of package stats has the same result on every machine. math.Log may not.
 	exponential := func(mean time.Duration) time.Duration {
 		return time.Duration(-float64(mean) * stats.Ln(o.unit(i, drawGap)))
 	}
@@ -173,7 +176,7 @@ func (o *Options) gap(i int) time.Duration {
 	return exponential(o.Every * time.Duration(o.Burst))
 }
 
-// job returns job i, with its bytes.
+// job draws job i: its name, its bytes, and in fb-2009 its work.
 func (o *Options) job(i int) TraceJob {
 	j := TraceJob{Name: fmt.Sprintf("J%0*d", len(fmt.Sprint(o.Jobs-1)), i)}
 	if o.Sizes.Law == "fb-2009" {
@@ -183,7 +186,7 @@ func (o *Options) job(i int) TraceJob {
 		j.scale(o.Bytes)
 		return j
 	}
-	// Both laws are inverse distribution functions of one number, so a job has one draw.
+	// Both laws apply an inverse distribution function to one uniform number.
 	u := o.unit(i, drawSize)
 	x := stats.Exp(float64(o.Sizes.Shape * stats.Normal(u)))
 	if o.Sizes.Law == "pareto" {
@@ -197,7 +200,7 @@ func (o *Options) job(i int) TraceJob {
 	return j
 }
 
-// class draws the class of job i. A class with n of the jobs of the trace has n chances.
+// class draws the class of job i. The chance of a class is its share of the jobs in the trace.
 func (o *Options) class(i int) Class {
 	all, jobs := FB2009(), 0
 	for _, c := range all {
@@ -212,8 +215,8 @@ func (o *Options) class(i int) Class {
 	return all[0]
 }
 
-// alone returns about how long a job takes if it has the cluster to itself: its waves of
-// maps, then those of reduces. It works on a copy of the job, which it divides into tasks.
+// alone returns the approximate time of a job that has the cluster to itself: the waves of its maps,
+// and then the waves of its reduces. j is a copy, so the job of the caller gets no tasks.
 func (o *Options) alone(j TraceJob) time.Duration {
 	j.divide(o.Tasks)
 	c := Cluster{cmp.Or(o.Cluster.Trackers, 10), cmp.Or(o.Cluster.MapSlots, 4), cmp.Or(o.Cluster.ReduceSlots, 2)}

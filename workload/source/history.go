@@ -13,9 +13,9 @@ import (
 	"mrlocal/errs"
 )
 
-// event holds the fields of the events of a history that are read (Hadoop, Events.avpr:
-// JobSubmitted, JobQueueChange, TaskAttemptStarted, MapAttemptFinished,
-// ReduceAttemptFinished). Times are in milliseconds since 1970.
+// event holds the fields that History reads of events (Hadoop, Events.avpr: JobSubmitted,
+// JobQueueChange, TaskAttemptStarted, MapAttemptFinished, ReduceAttemptFinished). Times are in
+// milliseconds since 1970.
 type event struct {
 	JobID     string `json:"jobid"`
 	UserName  string `json:"userName"`
@@ -38,7 +38,7 @@ type event struct {
 	} `json:"counters"`
 }
 
-// counter returns a counter of any group; 0 if there is none.
+// counter returns the counter of that name from any group; 0: there is none.
 func (e *event) counter(name string) int64 {
 	for _, g := range e.Counters.Groups {
 		for _, c := range g.Counts {
@@ -50,33 +50,35 @@ func (e *event) counter(name string) int64 {
 	return 0
 }
 
-// past is a job of a history while it is read. Its maps have an entry for each attempt that started
-// and for each task that succeeded; keys are the IDs of Hadoop.
+// past is the job of a history while the history is read. The keys are Hadoop's IDs.
 type past struct {
 	job      TraceJob
-	started  map[string]int64         // by attempt
-	maps     map[string]time.Duration // by task
-	reduces  map[string]time.Duration // by task, from the end of the shuffle
-	outputs  int64                    // of all maps, in bytes
-	attempts int                      // that were started
+	started  map[string]int64         // the start of each attempt, in milliseconds since 1970
+	maps     map[string]time.Duration // the time of each map that succeeded
+	reduces  map[string]time.Duration // the time of each reduce that succeeded, after its shuffle
+	outputs  int64                    // bytes of map output of all maps
+	attempts int                      // number of attempts that started
 }
 
-// History reads the history of a job that Hadoop has written, a .jhist file: the word
-// Avro-Json, the schema, and then an event in JSON on each line (Hadoop, EventWriter,
-// EventReader); or the same in Avro's binary form. The tasks of the job are those that
-// succeeded. A map lasts from its start to its end, and a reduce from the end of its shuffle.
-// map_output is the mean of what the maps left. Failed attempts are not in the workload.
+// History reads the history of one job, a .jhist file of Hadoop (Hadoop, EventWriter, EventReader).
+// Its first line is Avro-Json, and then come a line with the schema and a line of JSON for each
+// event. Or the file is in Avro's binary form. name is the file, for messages and notes.
+//
+// The job gets the tasks that succeeded; failed attempts are not in the workload. A map lasts from
+// its start to its end, and a reduce from the end of its shuffle to its end. MapOutputBytes is the
+// mean over all maps. History fails with errs.BadInput if r fails, the file is not valid, or no map
+// succeeded.
 func History(name string, r io.Reader) (*Set, error) {
 	p := past{started: map[string]int64{}, maps: map[string]time.Duration{}, reduces: map[string]time.Duration{}}
 	in := bufio.NewReader(r)
-	// Peek fails for a shorter file, which the reader of lines then refuses.
+	// Peek fails for a shorter file, which eachLine below then refuses.
 	if first, _ := in.Peek(len(avroBinary)); string(first) == avroBinary {
 		if err := binaryHistory(name, in, p.take); err != nil {
 			return nil, err
 		}
 		return p.set(name)
 	}
-	n := 0 // lines with something on them
+	n := 0 // lines that are not empty
 	err := eachLine(name, in, func(at, line string) error {
 		line = strings.TrimSpace(line)
 		if line == "" {
@@ -100,7 +102,7 @@ func History(name string, r io.Reader) (*Set, error) {
 	return p.set(name)
 }
 
-// take adds an event, as it stands in Avro's JSON form. Events of other types are skipped.
+// take adds an event in Avro's JSON form. It skips events of a type that History does not read.
 func (p *past) take(line string) error {
 	var of struct {
 		Type  string                     `json:"type"`
@@ -109,7 +111,7 @@ func (p *past) take(line string) error {
 	if err := json.Unmarshal([]byte(line), &of); err != nil {
 		return err
 	}
-	// The event is a union of Avro, so the only field is called by the record's full name.
+	// An event is a union in Avro, so the name of its only field is the full name of the record.
 	for union, body := range of.Event {
 		var e event
 		kind := union[strings.LastIndexByte(union, '.')+1:]
@@ -122,7 +124,7 @@ func (p *past) take(line string) error {
 		switch kind {
 		case "JobSubmitted":
 			p.job.Name, p.job.User, p.job.Pool = e.JobID, e.UserName, e.Queue
-			// Bounded before it becomes nanoseconds, which a hostile number would overflow.
+			// The bound keeps a hostile number from overflowing when it becomes nanoseconds.
 			p.job.Submit = time.Duration(min(max(e.Submitted, 0), mostSeconds*1000)) * time.Millisecond
 		case "JobQueueChange":
 			p.job.Pool = e.Queue
@@ -136,15 +138,15 @@ func (p *past) take(line string) error {
 	return nil
 }
 
-// finish takes in an attempt that has succeeded. A map whose output was lost has several;
-// the last one counts.
+// finish adds an attempt that succeeded. A map has several of them if its output was lost. The last
+// one counts.
 func (p *past) finish(e *event, kind string) error {
 	start, ok := p.started[e.AttemptID]
 	if !ok {
-		return fmt.Errorf("%s: attempt %s ends and has not started", kind, short(e.AttemptID))
+		return fmt.Errorf("%s: attempt %s ends, but has not started", kind, short(e.AttemptID))
 	}
-	// A reduce waits in its shuffle for maps, and that wait belongs to the cluster that ran it.
-	// So the time of a reduce begins at the end of its shuffle.
+	// In its shuffle a reduce waits for maps. This wait depends on the cluster and not on the
+	// reduce. So the time of a reduce begins at the end of its shuffle.
 	to := p.maps
 	if kind == "ReduceAttemptFinished" {
 		to, start = p.reduces, max(start, e.Shuffled)
@@ -155,8 +157,8 @@ func (p *past) finish(e *event, kind string) error {
 	}
 	// A map that ran again leaves the same output, so its bytes count once.
 	if _, again := to[e.TaskID]; !again && kind == "MapAttemptFinished" {
-		// Materialized bytes are those after compression, which a reduce copies. Local runs have
-		// only the others.
+		// The reduces copy the materialized bytes: those after compression. A run of Hadoop's local
+		// mode has only the bytes before compression.
 		bytes := e.counter("MAP_OUTPUT_MATERIALIZED_BYTES")
 		if bytes == 0 {
 			bytes = e.counter("MAP_OUTPUT_BYTES")
@@ -167,8 +169,8 @@ func (p *past) finish(e *event, kind string) error {
 	return nil
 }
 
-// set makes the one job of the history. It fails if the history has no submission or no map that
-// succeeded, as after a failure or in a file that is cut short. name is the file, for errors.
+// set returns the job of the history as a Set. It fails if no job was submitted or no map succeeded,
+// as in a history that is cut short. name is the file, for messages and notes.
 func (p *past) set(name string) (*Set, error) {
 	j := p.job
 	j.At = name
@@ -178,7 +180,7 @@ func (p *past) set(name string) (*Set, error) {
 	case len(p.maps) == 0:
 		return nil, errs.Inputf(name, "no map of job %s has succeeded", j.Name)
 	}
-	// By id, so that the same history gives the same file.
+	// inOrder sorts by ID, so that the same history always gives the same file.
 	inOrder := func(tasks map[string]time.Duration) (all []time.Duration) {
 		for _, id := range slices.Sorted(maps.Keys(tasks)) {
 			all = append(all, tasks[id])
@@ -192,9 +194,9 @@ func (p *past) set(name string) (*Set, error) {
 	return s, s.names()
 }
 
-// Join puts the notes, pools and jobs of several sets together, in the order of sets. Submissions
-// stay as they are; Scale sorts them. The result shares the lists of task durations with sets. Join
-// fails with an error of kind errs.BadInput if two jobs have one name.
+// Join returns a Set with the notes, pools and jobs of all sets, in the order of sets. Times of
+// submission do not change, and the jobs are not sorted by them. The result shares the lists of task
+// durations with sets. Join fails with errs.BadInput if two jobs have the same name.
 func Join(sets []*Set) (*Set, error) {
 	all := &Set{}
 	for _, s := range sets {

@@ -13,8 +13,8 @@ import (
 	"mrlocal/errs"
 )
 
-// slsJob is a document of a load (Hadoop, SLSConfiguration: JOB_* and TASK_*). Hadoop reads
-// all values as text, so that numbers may stand in quotes.
+// slsJob is a JSON document of a load (Hadoop, SLSConfiguration: JOB_* and TASK_*). Hadoop reads
+// all values as text, so numbers may have quotes.
 type slsJob struct {
 	ID     text      `json:"job.id"`
 	Start  text      `json:"job.start.ms"`
@@ -25,7 +25,7 @@ type slsJob struct {
 	Tasks  []slsTask `json:"job.tasks"`
 }
 
-// slsTask is an entry of job.tasks: Count tasks that are alike. Times are in milliseconds.
+// slsTask is an entry of job.tasks: Count equal tasks. Times are in milliseconds.
 type slsTask struct {
 	Type     text `json:"container.type"`
 	Start    text `json:"container.start.ms"`
@@ -35,12 +35,11 @@ type slsTask struct {
 	Count    text `json:"count"`
 }
 
-// text is a single JSON value without its quotes. It is empty for null and for a field that is not
-// there.
+// text is a single JSON value without its quotes. It is empty for null and for a missing field.
 type text string
 
-// UnmarshalJSON implements json.Unmarshaler: it takes a text, a number or null, but no object or
-// list.
+// UnmarshalJSON implements json.Unmarshaler. It accepts a text, a number, a boolean or null. It
+// refuses an object and a list.
 func (t *text) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		var s string
@@ -57,28 +56,32 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// number reads a whole number from 0 to 2^50. For an empty text it returns otherwise.
+// number returns a whole number from 0 to 2^50. For an empty text it returns otherwise. It fails for
+// any other text.
 func (t text) number(otherwise int64) (int64, error) {
 	if t == "" {
 		return otherwise, nil
 	}
 	n, err := strconv.ParseInt(string(t), 10, 64)
 	if err != nil || n < 0 || n > 1<<50 {
-		return 0, fmt.Errorf("%q is no whole number from 0", short(string(t)))
+		return 0, fmt.Errorf("%q is not a whole number of at least 0", short(string(t)))
 	}
 	return n, nil
 }
 
-// SLS reads a load of YARN's Scheduler Load Simulator: a file of several JSON documents, one
-// a job (Hadoop, hadoop-sls, AMRunner.startAMFromSLSTrace, AMDefinitionSLS).
-// A task lasts for its duration, or from its start to its end. SLS reads the whole load into memory,
-// because a message names a line and the decoder knows only offsets in bytes.
+// SLS reads a load of YARN's Scheduler Load Simulator: a file with a JSON document for each job
+// (Hadoop, hadoop-sls, AMRunner.startAMFromSLSTrace, AMDefinitionSLS). A task lasts for its duration,
+// or from its start to its end. name is the file, for messages and notes.
+//
+// SLS fails with errs.BadInput if r fails, or if the load is not valid or has no jobs. It reads the
+// whole load into memory: messages name a line, and the JSON decoder knows only offsets in bytes.
 func SLS(name string, r io.Reader) (*Set, error) {
 	whole, err := io.ReadAll(r)
 	if err != nil {
 		return nil, errs.Inputf(name, "%w", errs.Cause(err))
 	}
-	// line returns the place of an offset. White space before a document is no part of it.
+	// line returns the place of an offset: "NAME:LINE". It skips white space, because the decoder
+	// reports a document's offset before that.
 	line := func(offset int64) string {
 		offset = min(max(offset, 0), int64(len(whole)))
 		for offset < int64(len(whole)) && strings.IndexByte(" \t\r\n", whole[offset]) >= 0 {
@@ -93,7 +96,7 @@ func SLS(name string, r io.Reader) (*Set, error) {
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			// A syntax error knows its own offset; of other errors only the document is known.
+			// A syntax error has its own offset. Other errors are reported at the document's start.
 			at := start
 			if x := (*json.SyntaxError)(nil); errors.As(err, &x) {
 				at = x.Offset - 1
@@ -111,8 +114,8 @@ func SLS(name string, r io.Reader) (*Set, error) {
 	return s, s.names()
 }
 
-// addSLS adds the jobs of a document: one, or job.count of them. Jobs without an id are
-// called by the number of the document.
+// addSLS adds the jobs of a document: one, or job.count of them. A job without an id gets its name
+// from number, the number of the document. at is the place of the document, for messages.
 func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 	j := TraceJob{Name: string(doc.ID), Pool: string(doc.Queue), User: string(doc.User), At: at}
 	if j.Name == "" {
@@ -125,7 +128,7 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 	j.Submit = time.Duration(min(start, mostSeconds*1000)) * time.Millisecond
 	count, err := doc.Count.number(1)
 	if err != nil || count > 100_000 {
-		return fmt.Errorf("job.count: %q is no number from 0 to 100000", short(string(doc.Count)))
+		return fmt.Errorf("job.count: %q is not a whole number from 0 to 100000", short(string(doc.Count)))
 	}
 	if len(doc.Tasks) == 0 {
 		return fmt.Errorf("job %s has no job.tasks", j.Name)
@@ -143,10 +146,10 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 	if j.Maps, j.Reduces = len(j.MapTimes), len(j.ReduceTimes); j.Maps == 0 {
 		return fmt.Errorf("job %s has reduces and no map", j.Name)
 	}
-	// The jobs of one document share the lists of durations. Nothing changes an element later.
+	// The jobs of one document share the lists of durations. So no function changes their elements.
 	for n := range max(count, 1) {
 		one := j
-		if count > 1 { // as in SLS, such jobs have no name of their own
+		if count > 1 { // the document's id cannot be the name of several jobs
 			one.Name = fmt.Sprintf("%s-%d", j.Name, n)
 		}
 		s.Jobs = append(s.Jobs, one)
@@ -154,9 +157,9 @@ func (s *Set) addSLS(doc *slsJob, number int, at string) error {
 	return nil
 }
 
-// addTask adds the tasks of one entry, count of them alike, and returns how many. A duration
-// goes before start and end, and container.duration.ms before the older duration.ms. If
-// there are more than mostTasks it adds none, and the caller refuses the load.
+// addTask adds the tasks of one entry to j and returns their number n. It prefers a duration to
+// start and end, and container.duration.ms to the older duration.ms. If n is over mostTasks it adds
+// none and returns no error; the caller must check n.
 func (j *TraceJob) addTask(t *slsTask) (n int64, err error) {
 	// The four times in milliseconds, in the order of the loop; -1: not given.
 	took := [4]int64{}

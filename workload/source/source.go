@@ -1,12 +1,11 @@
-// Package source makes workload files from elsewhere: from traces of real clusters, and at
-// random.
+// Package source makes workload files from traces of real clusters, and from random numbers.
 //
-// SWIM, SLS and History read a trace; Generate draws jobs. Each returns a Set: jobs whose
-// tasks are known, or only their bytes. Set.Scale changes its size, Set.File writes the
-// text of a workload file, with comments that say how it was made.
+// SWIM, SLS and History read a trace. Generate draws jobs. Each returns a Set of jobs. A job
+// has tasks, or only bytes. Set.Scale changes the size of a Set. Set.File returns the text of
+// a workload file, with comments that say how it was made.
 //
-// A reader refuses a trace as a whole: its errors are of kind errs.BadInput and name file
-// and line. It takes memory for all jobs and the durations of their tasks.
+// A reader returns no part of a trace with a mistake. Its errors are of kind errs.BadInput and
+// name file and line. A Set takes memory for all its jobs and the durations of their tasks.
 //
 // Neighbours: package workload reads the text; mrlocal workload is the command.
 package source
@@ -24,47 +23,48 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Set is a workload before it is written. A Set owns its jobs: Scale and File change them. It is not
+// Set is a workload that can be written as a file. Scale and File change its jobs. It is not
 // safe for use by several goroutines at once.
 type Set struct {
-	Notes []string    // how it was made, one line each
-	Pools []TracePool // with their weights; jobs may name others
+	Notes []string    // how the Set was made, one line each
+	Pools []TracePool // pools with their weights; jobs may name other pools
 	Jobs  []TraceJob
 }
 
-// TracePool is a pool and its weight in the file that is written.
+// TracePool is a pool and its weight in the workload file.
 type TracePool struct {
 	Name   string
 	Weight ppm.Share
 }
 
-// TraceJob is a job of a trace. If it has no tasks (Maps is 0), File makes them of its bytes, by the
-// rules of Tasks.
+// TraceJob is a job of a trace, or a drawn one. If it has no tasks (Maps is 0), File computes
+// them from its bytes, by the rules of Tasks.
 type TraceJob struct {
 	Name, Pool, User string
-	Submit           time.Duration
-	Deadline         time.Duration // 0: none
-	At               string        // where it stands, for messages: "trace.tsv:7"; "": nowhere
+	Submit           time.Duration // from the start of the workload, or from 1970 before Scale
+	Deadline         time.Duration // a moment like Submit; 0: none
+	At               string        // place in the trace, for messages: "trace.tsv:7"; "": a drawn job
 
-	// Bytes that all maps read, that all maps emit for reduces, and that the job writes.
+	// InputBytes is what all maps read, ShuffleBytes what all reduces copy, and OutputBytes
+	// what the job writes.
 	InputBytes, ShuffleBytes, OutputBytes int64
-	// MapWork and ReduceWork are the time of all maps and of all reduces; 0: it follows from
-	// the bytes.
+	// MapWork and ReduceWork are the durations of all maps and of all reduces together; 0: they
+	// follow from the bytes.
 	MapWork, ReduceWork time.Duration
 
-	// Numbers of tasks. Without reduces the maps write the output.
+	// Maps and Reduces are numbers of tasks. In a job without reduces the maps write the output.
 	Maps, Reduces         int
-	MapTimes, ReduceTimes []time.Duration // by task; repeated if there are more tasks
+	MapTimes, ReduceTimes []time.Duration // by task; the list repeats if there are more tasks
 	MapOutputBytes        int64           // of each map
 }
 
-// Tasks says how the bytes of a job become tasks. Zero fields have the values that are
-// named.
+// Tasks has the rules by which the bytes of a job become tasks. A zero field stands for the
+// default that its comment names.
 type Tasks struct {
-	BlockBytes  int64         // that a map reads, or writes if it writes more: 64 MiB
-	ReduceBytes int64         // that a reduce copies and writes: 64 MiB, as in SWIM's GenerateReplayScript
-	Rate        int64         // bytes that a task works through in a second: 10 MB
-	Startup     time.Duration // of each task: 1 s
+	BlockBytes  int64         // bytes that a map reads, or writes if that is more: 64 MiB
+	ReduceBytes int64         // bytes that a reduce copies and writes: 64 MiB, as in SWIM's GenerateReplayScript
+	Rate        int64         // bytes that a task processes in a second: 10 MB
+	Startup     time.Duration // additional time of each task: 1 s
 }
 
 // withDefaults returns t with the default for each zero field.
@@ -72,23 +72,23 @@ func (t Tasks) withDefaults() Tasks {
 	return Tasks{cmp.Or(t.BlockBytes, 64<<20), cmp.Or(t.ReduceBytes, 64<<20), cmp.Or(t.Rate, 10_000_000), cmp.Or(t.Startup, time.Second)}
 }
 
-// Note says in words how bytes become tasks.
+// Note returns the rules in words, for Set.Notes. It is one line.
 func (t Tasks) Note() string {
 	t = t.withDefaults()
 	return fmt.Sprintf("tasks: a map for each %d bytes of input, or of its output if that is more; a reduce for each %d bytes of shuffle and output; "+
 		"a task takes %v and a second for each %d bytes, unless the trace gives times", t.BlockBytes, t.ReduceBytes, t.Startup, t.Rate)
 }
 
-// Scaling changes a workload. The zero value changes nothing.
+// Scaling says how Set.Scale changes a workload. The zero value changes no sizes.
 type Scaling struct {
-	Bytes ppm.Share // factor of all bytes; where a trace has tasks instead, of their number; 0: 1
-	Time  ppm.Share // factor of the moments of submission; 0: 1
-	Jobs  int       // keep the first jobs by submission; 0: all
+	Bytes ppm.Share // factor of all bytes, or of the number of tasks if a trace has tasks; 0: 1
+	Time  ppm.Share // factor of the times of submission; 0: 1
+	Jobs  int       // number of jobs to keep, the first ones by submission; 0: all
 }
 
-// Scale sorts the jobs by submission, and lets the first one arrive at 0. Then it multiplies times of
-// submission and bytes. The durations of tasks stay; a job of more bytes has more tasks instead. A
-// note says what was changed.
+// Scale sorts the jobs by submission, and moves the first one to time 0. Then it multiplies the
+// times of submission and the bytes. The durations of tasks stay. A job with more bytes gets more
+// tasks instead. Scale adds a note about each change.
 func (s *Set) Scale(by Scaling) {
 	slices.SortStableFunc(s.Jobs, func(a, b TraceJob) int { return cmp.Compare(a.Submit, b.Submit) })
 	if by.Jobs > 0 && by.Jobs < len(s.Jobs) {
@@ -101,7 +101,7 @@ func (s *Set) Scale(by Scaling) {
 	first, moments, bytes := s.Jobs[0].Submit, cmp.Or(by.Time, ppm.One), cmp.Or(by.Bytes, ppm.One)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		// A deadline moves with its job: the time that the job has stays the same.
+		// A deadline moves with its job, so that the time between them stays the same.
 		left := j.Deadline - j.Submit
 		j.Submit = time.Duration(times(int64(j.Submit-first), moments))
 		if j.Deadline > 0 {
@@ -117,8 +117,8 @@ func (s *Set) Scale(by Scaling) {
 	}
 }
 
-// scale multiplies the bytes of a job and what follows from them; 0 stands for 1. For a job of known
-// tasks it multiplies their number. times rounds up, so each kind that had a task keeps one.
+// scale multiplies the bytes of a job, its work and its numbers of tasks; 0 stands for 1. It
+// rounds up, so a job with reduces keeps at least one.
 func (j *TraceJob) scale(by ppm.Share) {
 	if by == 0 || by == ppm.One {
 		return
@@ -131,7 +131,7 @@ func (j *TraceJob) scale(by ppm.Share) {
 	}
 }
 
-// times returns n·p, rounded up and at most the largest number.
+// times returns n·p, rounded up, and at most math.MaxInt64.
 func times(n int64, p ppm.Share) int64 {
 	if f := math.Ceil(float64(float64(n)*float64(p)) / float64(ppm.One)); f < math.MaxInt64 {
 		return int64(f)
@@ -139,19 +139,19 @@ func times(n int64, p ppm.Share) int64 {
 	return math.MaxInt64
 }
 
-// divide gives a job without tasks those that its bytes need. A job without shuffle has
-// maps alone. All tasks of a kind last the same time. divide does nothing for a job that has tasks,
-// so a second call is harmless.
+// divide gives a job without tasks the tasks that its bytes need. All tasks of a kind take the
+// same time. A job without shuffle gets only maps. divide does nothing for a job with tasks.
 func (j *TraceJob) divide(t Tasks) {
 	if j.Maps > 0 {
 		return
 	}
 	t = t.withDefaults()
-	// At least one task, even for no bytes at all; at most what an int holds everywhere.
+	// parts returns a number of tasks: at least 1, even for 0 bytes, and at most what an int
+	// holds on every platform.
 	parts := func(bytes, of int64) int { return int(max(1, min((bytes-1)/of+1, math.MaxInt32))) }
 	// takes returns the time of one of n tasks: its part of the work if the trace has it, else
-	// the start of a task and its bytes at the rate. Times are whole milliseconds, because
-	// workload files are read by people.
+	// the startup and its bytes at the rate. Times are whole milliseconds, because people read
+	// workload files.
 	takes := func(work time.Duration, bytes int64, n int) time.Duration {
 		if work > 0 {
 			return max(work/time.Duration(n), time.Millisecond).Round(time.Millisecond)
@@ -164,29 +164,29 @@ func (j *TraceJob) divide(t Tasks) {
 	if j.ShuffleBytes == 0 {
 		emits = j.OutputBytes
 	}
-	// A map that writes more than it reads is as long as what it writes.
+	// A map takes as long as the larger of its input and its output.
 	bytes := max(j.InputBytes, emits)
 	j.Maps = parts(bytes, t.BlockBytes)
 	j.MapTimes = []time.Duration{takes(j.MapWork, bytes, j.Maps)}
 	j.MapOutputBytes = emits / int64(j.Maps)
 	if j.ShuffleBytes > 0 {
-		moved := max(j.ShuffleBytes, j.ShuffleBytes+j.OutputBytes) // the sum may be too large
-		// SWIM rounds the number of reduces to the nearest one.
+		moved := max(j.ShuffleBytes, j.ShuffleBytes+j.OutputBytes) // max undoes an overflow of the sum
+		// SWIM rounds the number of reduces to the nearest whole number.
 		j.Reduces = int(max(1, min((moved+t.ReduceBytes/2)/t.ReduceBytes, math.MaxInt32)))
 		j.ReduceTimes = []time.Duration{takes(j.ReduceWork, moved, j.Reduces)}
 	}
 }
 
-// Cluster is the cluster of the file. MapSlots and ReduceSlots are those of each tracker. Zero fields
-// stand for 10 trackers, 4 map slots and 2 reduce slots.
+// Cluster is the cluster of the file. MapSlots and ReduceSlots are the slots of each tracker. Zero
+// fields stand for 10 trackers, 4 map slots and 2 reduce slots.
 type Cluster struct{ Trackers, MapSlots, ReduceSlots int }
 
-// mostTasks bounds the tasks of a workload that is made.
+// mostTasks bounds the tasks of a Set, so that a trace or its file cannot fill the memory.
 const mostTasks = 10_000_000
 
-// File returns the text of the workload file, with the notes as comments at its head. It gives tasks
-// to the jobs that have none. It fails with errs.BadInput if there are no jobs, or more than mostTasks
-// tasks. Names are checked when a trace is read.
+// File returns the text of the workload file, with the notes as comments at its head. It first gives
+// tasks to the jobs of s that have none. It fails with errs.BadInput if there are no jobs, or more
+// than 10 million tasks. The caller owns the text.
 func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	if len(s.Jobs) == 0 {
 		return nil, errs.Inputf("", "no jobs")
@@ -194,7 +194,7 @@ func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	c = Cluster{cmp.Or(c.Trackers, 10), cmp.Or(c.MapSlots, 4), cmp.Or(c.ReduceSlots, 2)}
 	var b strings.Builder
 	for _, n := range s.Notes {
-		// A note may have the name of a file, and such a name may have any byte but 0.
+		// A note may contain the name of a file, which may have line ends and invalid UTF-8.
 		b.WriteString("# " + strings.ReplaceAll(strings.ToValidUTF8(n, "\ufffd"), "\n", " ") + "\n")
 	}
 	fmt.Fprintf(&b, "cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: 125MB}\n", c.Trackers, c.MapSlots, c.ReduceSlots)
@@ -204,8 +204,7 @@ func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		j.divide(t)
-		// Tasks are counted before they are written, so a huge trace cannot fill the memory with
-		// text.
+		// The check comes before the text of the job, which may be long.
 		if tasks += j.Maps + j.Reduces; tasks > mostTasks {
 			return nil, errs.Inputf(j.At, "with job %s there are %d tasks, more than %d; take fewer jobs, or a smaller share of the bytes", j.Name, tasks, mostTasks)
 		}
@@ -214,8 +213,8 @@ func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// head writes users and pools. A file that lists pools must list all of them, so pools
-// that only jobs name come after the others, with weight 1.
+// head writes the sections users and pools. A file with the section pools must list all pools.
+// So pools that only jobs name come after those of the Set, with weight 1.
 func (s *Set) head(b *strings.Builder) {
 	var users, pools []string
 	weights := map[string]ppm.Share{}
@@ -229,7 +228,7 @@ func (s *Set) head(b *strings.Builder) {
 			seen[j.User] = true
 			users = append(users, j.User)
 		}
-		// A pool of the set has a weight above 0, so 0 means that it is new.
+		// Every listed pool has a weight above 0, so 0 means that the pool is not listed yet.
 		if j.Pool != "" && weights[j.Pool] == 0 {
 			pools, weights[j.Pool] = append(pools, j.Pool), ppm.One
 		}
@@ -248,7 +247,7 @@ func (s *Set) head(b *strings.Builder) {
 	}
 }
 
-// write writes the job as one line of YAML. Fields with their default are left out.
+// write writes the job as one line of YAML. It leaves out fields with their default.
 func (j *TraceJob) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  - {name: %s", word(j.Name))
 	if j.Pool != "" {
@@ -273,11 +272,11 @@ func (j *TraceJob) write(b *strings.Builder) {
 	b.WriteString("}\n")
 }
 
-// durations writes the times of n tasks: one if all are alike, else a list. A list that is shorter
-// than n stays so, because the reader of the file repeats it. all must not be empty.
+// durations returns the times of n tasks in YAML: one time if all are equal, else a list. A list
+// shorter than n needs no more items, because package workload repeats it. all must not be empty.
 func durations(all []time.Duration, n int) string {
 	all = all[:min(len(all), n)]
-	// A copy, because Compact moves elements and jobs may share a list.
+	// Compact moves elements and jobs may share a list, so it gets a copy.
 	if len(slices.Compact(slices.Clone(all))) == 1 {
 		return all[0].String()
 	}
@@ -288,22 +287,23 @@ func durations(all []time.Duration, n int) string {
 	return "{list: [" + strings.Join(words, ", ") + "]}"
 }
 
-// word returns a name as it must stand in YAML, with quotes if YAML could take it for
-// something else.
+// word returns a name in YAML. The name gets quotes if a YAML parser could read it as anything
+// but text.
 func word(name string) string {
-	// A plain name begins with a letter, so YAML cannot take it for a number or a date.
+	// A name without quotes begins with a letter. So it is no number and no date.
 	plain := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
 	for _, r := range name {
 		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
 	}
-	// Words such as true, null, y and no are no text for YAML.
+	// YAML 1.1 reads these words as booleans or null.
 	if plain && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(name)) {
 		return name
 	}
 	return strconv.Quote(name)
 }
 
-// checkName returns what is wrong with a name of a trace, as the end of a sentence, or "".
+// checkName returns the problem of a name in a trace, as the end of a sentence; "": none. Its
+// rules are those of package workload.
 func checkName(name string) string {
 	switch {
 	case name == "":
@@ -316,9 +316,9 @@ func checkName(name string) string {
 	return ""
 }
 
-// names refuses names that cannot stand in a workload file, and jobs with the same name.
+// names fails if a name cannot stand in a workload file, or if two jobs have the same name.
 func (s *Set) names() error {
-	first := map[string]string{} // where a job stands, by its name
+	first := map[string]string{} // the place of a job by its name
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		// A job may lack a pool or a user; "none" is then only a name that passes the check.

@@ -55,8 +55,8 @@ func TestTracesBecomeWorkloads(t *testing.T) {
 		read reader
 		want []string
 	}{
-		// 200 MB are three blocks of 64 MiB, and 6.67 s at 10 MB/s. 150 MB are two and a bit of
-		// 64 MiB, which SWIM rounds to two reduces, 75 MB each.
+		// 200 MB are three blocks of 64 MiB, which take 6.67 s each at 10 MB/s. 150 MB are a bit more
+		// than two times 64 MiB, which SWIM rounds to two reduces of 75 MB each.
 		{"swim.tsv", source.SWIM, []string{
 			"{name: a, maps: 1, map_time: 1s, map_output: 500B}",
 			"{name: b, submit: 1m1s, maps: 3, map_time: 7.667s, reduces: 2, reduce_time: 8.5s, map_output: 33333333B}",
@@ -97,7 +97,7 @@ func TestScalingChangesWhatItNames(t *testing.T) {
 	if !strings.Contains(got, "{name: b, submit: 30.5s, maps: 30, map_time: 7.667s, reduces: 22, reduce_time: 7.818s, map_output: 33333333B}") || strings.Contains(got, "name: c") {
 		t.Error(got)
 	}
-	// Known tasks become more of them, and last as long.
+	// A job with known tasks gets more tasks, and each takes as long as before.
 	s, err = open(t, "job.jhist", source.History)
 	s.Scale(source.Scaling{Bytes: 2 * ppm.One})
 	if got := text(t, s, err); !strings.Contains(got, "maps: 4, map_time: {list: [4s, 2.5s]}, reduces: 2, reduce_time: 2.25s, map_output: 2000B}") {
@@ -115,9 +115,9 @@ func TestBadTracesNameFileLineAndCause(t *testing.T) {
 	}{
 		{source.SWIM, "", "t: no jobs"},
 		{source.SWIM, "a\t0\t0\t1\t1\n", "t:1: 5 fields"},
-		{source.SWIM, "a\t0\t0\t1\t1\t1\nb\t-1\t0\t1\t1\t1\n", `t:2: field 2: "-1" is no time`},
+		{source.SWIM, "a\t0\t0\t1\t1\t1\nb\t-1\t0\t1\t1\t1\n", `t:2: field 2: "-1" is not a time`},
 		{source.SWIM, "a\tNaN\t0\t1\t1\t1\n", `t:1: field 2: "NaN"`},
-		{source.SWIM, "a\t1\t0\t1\t1\t1.5\n", `t:1: field 6: "1.5" is no number of bytes`},
+		{source.SWIM, "a\t1\t0\t1\t1\t1.5\n", `t:1: field 6: "1.5" is not a number of bytes`},
 		{source.SWIM, "a\t1\t0\t99999999999999999999\t1\t1\n", "t:1: field 4"},
 		{source.SWIM, "a\t1\t0\t1\t1\t1\na\t1\t0\t1\t1\t1\n", "t:2: job a stands at t:1 already"},
 		{source.SWIM, "\x01\t1\t0\t1\t1\t1\n", "t:1: the name of its job has characters"},
@@ -133,19 +133,19 @@ func TestBadTracesNameFileLineAndCause(t *testing.T) {
 		{source.History, "Avro-Binary\n{\n", "t:2: schema: unexpected end"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n", "t: no job was submitted"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x04j", "t: event 1: is cut short"},
-		{source.History, "Avro-Binary\n" + avroEvent + "\n\x04", "t: event 1: has a value that is none of its type"},
+		{source.History, "Avro-Binary\n" + avroEvent + "\n\x04", "t: event 1: has an index out of range"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x01", "t: event 1: has a text of -1 bytes"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x04j1", "t: no map of job j1 has succeeded"},
 		{source.History, "Avro-Binary\n" + `{"type":"record","name":"E","namespace":"a","fields":[{"name":"event","type":[{"type":"record","name":"JobSubmitted","fields":[{"name":"jobid","type":"string"}]}]},{"name":"again","type":"a.JobSubmitted"}]}` + "\n\x00\x04j1\x04j2", "t: no map of job j1 has succeeded"},
 		{source.History, "Avro-Binary\n" + `{"type":"array","items":"int"}` + "\n\x01\x02\x02\x00", "t: event 1: cannot unmarshal array"},
-		{source.History, "Avro-Binary\n\"null\"\n\x02", "t: event 1: has nothing in it"},
+		{source.History, "Avro-Binary\n\"null\"\n\x02", "t: event 1: is empty"},
 		{source.History, "Avro-Binary\n\"x\"\n\x02", "t: event 1: has the type \"x\", which the schema lacks"},
 		{source.History, "Avro-Binary\n" + `{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}` + "\n\x02", "t: event 1: has more than"},
 		{source.History, "Avro-Binary\n" + `{"type":"array","items":"null"}` + "\n\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", "t: event 1: has more than"},
 		{source.History, "hello\n", `t:1: "hello" is no history`},
 		{source.History, "Avro-Json\n{}\n", "t: no job was submitted"},
 		{source.History, "Avro-Json\n{}\n\n{\"type\":", "t:4: unexpected end"},
-		{source.History, "Avro-Json\n{}\n{\"event\":{\"x.MapAttemptFinished\":{\"attemptId\":\"m1\"}}}\n", "t:3: MapAttemptFinished: attempt m1 ends and has not started"},
+		{source.History, "Avro-Json\n{}\n{\"event\":{\"x.MapAttemptFinished\":{\"attemptId\":\"m1\"}}}\n", "t:3: MapAttemptFinished: attempt m1 ends, but has not started"},
 		{source.History, "Avro-Json\n{}\n{\"event\":{\"x.JobSubmitted\":{\"jobid\":\"j1\"}}}\n", "t: no map of job j1 has succeeded"},
 	} {
 		if _, err := c.read("t", strings.NewReader(c.text)); err == nil || !errors.Is(err, errs.BadInput) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -219,7 +219,7 @@ func TestDrawsFollowTheirLaws(t *testing.T) {
 	near("deadlines", share(jobs, func(j source.TraceJob) bool { return j.Deadline > 0 }), 0.25, 0.05)
 }
 
-// The classes add up to the jobs of the trace, as the paper counts them.
+// The sum of the classes is the number of jobs in the trace, as the paper counts them.
 func TestTheClassesOfFB2009AreWhole(t *testing.T) {
 	jobs := 0
 	for _, c := range source.FB2009() {
@@ -240,8 +240,7 @@ func TestTooManyTasksAreRefused(t *testing.T) {
 	}
 }
 
-// No text makes a reader fail otherwise than with an error that names the file, and what it
-// accepts is a workload.
+// A reader returns for any text. Its errors name the file, and what it accepts is a workload.
 func FuzzTraces(f *testing.F) {
 	f.Add([]byte("Avro-Binary\n" + avroEvent + "\n\x02\x04j1")) // shorter than a whole schema
 	for _, name := range []string{"swim.tsv", "load.json", "job.jhist"} {

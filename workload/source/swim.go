@@ -12,16 +12,16 @@ import (
 	"mrlocal/errs"
 )
 
-// mostLineBytes bounds a line of a trace. A task of a history has all its counters on one.
+// mostLineBytes bounds a line of a trace, and a text in an Avro file. The event of a finished task
+// has all its counters on one line.
 const mostLineBytes = 64 << 20
 
-// eachLine calls f with each line of r, without its end, and with the place of the line for messages:
-// "NAME:LINE", from line 1. It ends with the first error of f, or of the reader.
+// eachLine calls f with each line of r, without its line end. at is the place of the line for
+// messages: "NAME:LINE", with lines counted from 1. eachLine returns the first error of f or of r.
 func eachLine(name string, r io.Reader, f func(at, line string) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 64<<10), mostLineBytes)
-	// The number of the last line that was read; a read error belongs to the line behind it.
-	n := 0
+	n := 0 // lines that were read; an error of r belongs to the next one
 	for s.Scan() {
 		n++
 		if err := f(fmt.Sprintf("%s:%d", name, n), s.Text()); err != nil {
@@ -35,10 +35,12 @@ func eachLine(name string, r io.Reader, f func(at, line string) error) error {
 }
 
 // SWIM reads a trace of SWIM, the Statistical Workload Injector for MapReduce
-// (github.com/SWIMProjectUCB/SWIM, workloadSuite/README, 1.1). Each line is a job, in
-// fields that tabs separate: name, submission in seconds, gap to the job before in seconds,
-// and the bytes of map input, shuffle and reduce output. Some traces have up to three
-// fields more, paths of inputs and outputs, which are not used. Submission counts; the gap is only read.
+// (github.com/SWIMProjectUCB/SWIM, workloadSuite/README, 1.1). Each line is a job. Its fields are
+// separated by tabs: name, submission in seconds, gap to the job before in seconds, and the bytes
+// of map input, shuffle and reduce output. Some traces have up to three more fields with paths.
+// SWIM checks the gap, but uses neither gap nor paths. name is the file, for messages and notes.
+//
+// SWIM fails with errs.BadInput if r fails, or if the trace is not valid or has no jobs.
 func SWIM(name string, r io.Reader) (*Set, error) {
 	s := &Set{}
 	err := eachLine(name, r, func(at, line string) error {
@@ -46,8 +48,6 @@ func SWIM(name string, r io.Reader) (*Set, error) {
 			return nil
 		}
 		fields := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
-		// A file with other fields is no trace of SWIM, and a guess at its form would give wrong
-		// jobs.
 		if len(fields) < 6 || len(fields) > 9 {
 			return errs.Inputf(at, "%d fields between tabs; a job of SWIM has 6 (name, submission, gap, map input, shuffle and reduce output) and up to 3 paths", len(fields))
 		}
@@ -55,14 +55,14 @@ func SWIM(name string, r io.Reader) (*Set, error) {
 		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} { // the gap is checked and dropped
 			seconds, err := strconv.ParseFloat(fields[1+i], 64)
 			if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {
-				return errs.Inputf(at, "field %d: %q is no time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
+				return errs.Inputf(at, "field %d: %q is not a time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
 			}
 			*to = time.Duration(math.Round(seconds * 1e9))
 		}
 		for i, to := range []*int64{&j.InputBytes, &j.ShuffleBytes, &j.OutputBytes} {
 			n, err := strconv.ParseInt(fields[3+i], 10, 64)
 			if err != nil || n < 0 || n > mostBytes {
-				return errs.Inputf(at, "field %d: %q is no number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
+				return errs.Inputf(at, "field %d: %q is not a number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
 			}
 			*to = n
 		}
@@ -79,13 +79,13 @@ func SWIM(name string, r io.Reader) (*Set, error) {
 	return s, s.names()
 }
 
-// Bounds of numbers in traces. Sums and products of them stay within 64 bits.
+// These bounds keep sums and products of numbers in traces within 64 bits.
 const (
-	mostSeconds = 5e9     // epochs are times as well
-	mostBytes   = 1 << 56 // of a job
+	mostSeconds = 5e9     // a time; large enough for seconds since 1970
+	mostBytes   = 1 << 56 // the bytes of a job
 )
 
-// short returns a word of a trace as a message shows it: at most 40 characters.
+// short returns a word of a trace for a message, cut after 40 characters.
 func short(word string) string {
 	if r := []rune(word); len(r) > 40 {
 		return string(r[:40]) + "…"

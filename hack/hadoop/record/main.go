@@ -1,15 +1,22 @@
-// Command record runs the golden cases of package streaming on a real Hadoop, and writes down what Hadoop did.
+// Command record runs the golden cases of package streaming on a real Hadoop, and records the results.
 //
 //	go run ./hack/hadoop/record [-check] HADOOP_HOME DIR [NAME...]
 //
-// DIR holds the cases as NAME.txtar; without names all of them run. A case has a comment that says
-// what it shows. The section args has one argument of hadoop-streaming a line. Inputs are in/…, and
-// files of the working directory are work/…. $IN, $OUT and $WORK stand for directories. What
-// follows is recorded: exit, out/…, counters, message. A section whose name ends in .b64 holds
-// base64; an output that ends in .gz, .bz2 or .deflate stands there decompressed.
+// DIR holds the cases as NAME.txtar. Without names all of them run. The comment of a case says what
+// the case shows. Its sections are:
 //
-// With -check no case is written: the command names those that Hadoop does not repeat, and ends with 1. Each case runs
-// on Hadoop's local runner in a process of its own, which takes some seconds. hack/hadoop/get fills HADOOP_HOME.
+//	args                      arguments of hadoop-streaming, one a line
+//	in/…, work/…              inputs, and files of the working directory
+//	exit                      recorded: the exit code
+//	out/…                     recorded: the output; a .gz, .bz2 or .deflate is decompressed
+//	counters, message         recorded: counters of a job that succeeded, messages of one that failed
+//
+// $IN, $OUT and $WORK stand for the directories in, out and work. A section whose name ends in .b64
+// holds base64.
+//
+// With -check the command writes no file. It names the cases in which Hadoop does not repeat what is
+// recorded, and exits with 1 if there are some. Each case runs on Hadoop's local runner in a process
+// of its own, for some seconds. hack/hadoop/get makes HADOOP_HOME.
 package main
 
 import (
@@ -34,7 +41,8 @@ func main() {
 	}
 }
 
-// record runs the cases that args name, and reports each to w.
+// record runs the cases that args name, and writes a line about each to w. With -check it fails if
+// a case differs.
 func record(args []string, w io.Writer) error {
 	check := len(args) > 0 && args[0] == "-check"
 	if check {
@@ -77,8 +85,8 @@ func record(args []string, w io.Writer) error {
 	return nil
 }
 
-// recordCase runs the case of one file in a temporary directory of its own, and reports whether the
-// file already holds what came out. It rewrites the file unless check is set.
+// recordCase runs the case in file, in a temporary directory of its own. It reports whether the file
+// already holds the results. It rewrites the file unless check is set.
 func recordCase(home, file string, check bool) (same bool, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -107,17 +115,16 @@ func recordCase(home, file string, check bool) (same bool, err error) {
 	return false, os.WriteFile(file, got, 0o644)
 }
 
-// golden is one case, laid out below tmp: inputs in in/, the working directory of the job in work/,
+// golden is a case, unpacked below tmp: inputs in in/, the working directory of the job in work/,
 // Hadoop's configuration in conf/. Hadoop makes out/.
 type golden struct {
 	tmp   string
-	given []txtar.File // the comment's sections that are not recorded
-	about []byte
-	args  []string
+	given []txtar.File // the sections that are not recorded
+	about []byte       // the comment of the case
+	args  []string     // with the directories of this run
 }
 
-// unpack writes the inputs of a case below tmp. Sections that were recorded earlier are left out,
-// because the run records them anew.
+// unpack writes the inputs of a case below tmp. It leaves out recorded sections.
 func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 	c := &golden{tmp: tmp, about: a.Comment}
 	for _, dir := range []string{"in", "work", "conf"} {
@@ -130,7 +137,7 @@ func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 		switch top {
 		case "args":
 			for line := range strings.SplitSeq(strings.TrimSuffix(string(f.Data), "\n"), "\n") {
-				c.args = append(c.args, c.places().Replace(line))
+				c.args = append(c.args, c.withDirs().Replace(line))
 			}
 		case "in", "work":
 			name, data, err := decode(f)
@@ -149,7 +156,7 @@ func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 		}
 		c.given = append(c.given, f)
 	}
-	// An empty section stands for no arguments, which is a case of its own.
+	// An empty section args means no arguments.
 	if len(c.args) == 1 && c.args[0] == "" {
 		c.args = nil
 	}
@@ -159,18 +166,19 @@ func unpack(a *txtar.Archive, tmp string) (*golden, error) {
 	return c, nil
 }
 
-// places replaces $IN, $OUT and $WORK by the directories of this run.
-func (c *golden) places() *strings.Replacer {
+// withDirs returns a replacer of $IN, $OUT and $WORK by the directories of this run.
+func (c *golden) withDirs() *strings.Replacer {
 	return strings.NewReplacer("$IN", filepath.Join(c.tmp, "in"), "$OUT", filepath.Join(c.tmp, "out"), "$WORK", filepath.Join(c.tmp, "work"))
 }
 
-// placeless is the reverse of places: the directories of this run have other names in the next.
-func (c *golden) placeless(text string) string {
+// withoutDirs returns text with $IN, $OUT and $WORK in place of the directories of this run, whose
+// names differ in each run.
+func (c *golden) withoutDirs(text string) string {
 	return strings.NewReplacer(filepath.Join(c.tmp, "in"), "$IN", filepath.Join(c.tmp, "out"), "$OUT", filepath.Join(c.tmp, "work"), "$WORK").Replace(text)
 }
 
-// settings keep Hadoop's files below tmp, and let it ask often whether a job is
-// done: by default it asks each second.
+// settings is the configuration of Hadoop. It keeps all files below tmp. Hadoop asks every 20 ms
+// whether a job has ended; the default of a second would make each case slower.
 const settings = `<configuration>
 <property><name>hadoop.tmp.dir</name><value>%s</value></property>
 <property><name>mapreduce.client.progressmonitor.pollinterval</name><value>20</value></property>
@@ -190,10 +198,10 @@ func (c *golden) run(home string) (code int, stderr string, err error) {
 		return 0, "", errors.Join(err, fmt.Errorf("%s holds %d hadoop-streaming jars, not one", home, len(jars)))
 	}
 	args := slices.Concat([]string{"120", filepath.Join(home, "bin/hadoop"), "jar", jars[0]}, c.args)
-	cmd := exec.Command("timeout", args...) // children that hang are ended with their group
+	cmd := exec.Command("timeout", args...) // it also ends the children of a job that hangs
 	cmd.Dir = filepath.Join(c.tmp, "work")
-	// Nothing else of the environment, so that a case gives the same on each machine. A small
-	// heap and the first compiler of Java start faster.
+	// No other variables are passed on, so that a case gives the same results on each machine. Java
+	// starts faster with a small heap and its first compiler.
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "TZ=UTC",
 		"HADOOP_HOME=" + home, "HADOOP_CONF_DIR=" + conf, "HADOOP_OPTS=-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=" + conf,
@@ -205,7 +213,7 @@ func (c *golden) run(home string) (code int, stderr string, err error) {
 	if errors.As(err, &exit) {
 		err = nil
 	}
-	// timeout exits with 124 if the time was up.
+	// timeout exits with 124 if it has ended the job.
 	if code = cmd.ProcessState.ExitCode(); code == 124 {
 		err = fmt.Errorf("the job hangs:\n%s", text.String())
 	}

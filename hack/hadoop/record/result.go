@@ -19,8 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// result returns the text of the case with what came out. Counters are recorded for jobs
-// that succeed, and messages for jobs that fail.
+// result returns the text of the case file, with the results of a run: its exit code, its standard
+// error, and the files in out/.
 func (c *golden) result(code int, stderr string) ([]byte, error) {
 	a := &txtar.Archive{Comment: c.about, Files: slices.Clone(c.given)}
 	a.Files = append(a.Files, txtar.File{Name: "exit", Data: fmt.Appendf(nil, "%d\n", code)})
@@ -30,7 +30,7 @@ func (c *golden) result(code int, stderr string) ([]byte, error) {
 		if errors.Is(err, fs.ErrNotExist) && path == out {
 			return nil
 		}
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") { // checksums of the local file system
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") { // Hadoop's checksum files
 			return err
 		}
 		data, err := content(path)
@@ -38,23 +38,23 @@ func (c *golden) result(code int, stderr string) ([]byte, error) {
 			return fmt.Errorf("%s: %w", d.Name(), err)
 		}
 		below, err := filepath.Rel(c.tmp, path)
-		a.Files = append(a.Files, encode(filepath.ToSlash(below), c.placeless(string(data))))
+		a.Files = append(a.Files, encode(filepath.ToSlash(below), c.withoutDirs(string(data))))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if lines := counters(stderr); code == 0 && lines != "" { // of failed tasks Hadoop counts what it happened to see
+	if lines := counters(stderr); code == 0 && lines != "" { // the counters of a failed job depend on chance
 		a.Files = append(a.Files, txtar.File{Name: "counters", Data: []byte(lines)})
 	}
-	if lines := c.placeless(message(stderr)); code != 0 && lines != "" {
+	if lines := c.withoutDirs(message(stderr)); code != 0 && lines != "" {
 		a.Files = append(a.Files, txtar.File{Name: "message", Data: []byte(lines)})
 	}
 	return txtar.Format(a), nil
 }
 
-// content returns an output, decompressed by its suffix. Compressed bytes depend on the
-// version of a codec, so they are no golden result.
+// content returns the bytes of an output file, decompressed by its suffix. Compressed bytes depend
+// on the version of a codec, so they are not recorded.
 func content(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,12 +77,14 @@ func content(path string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// plain is text that a txtar file keeps as it is, in an editor too.
+// plain reports whether a section of a txtar file can hold text unchanged. It must be valid UTF-8
+// with a newline at its end, and have no control characters that an editor may change.
 func plain(text string) bool {
 	return text == "" || utf8.ValidString(text) && strings.HasSuffix(text, "\n") && !strings.Contains("\n"+text, "\n-- ") &&
 		!strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r == '\ufeff' })
 }
 
+// encode returns a section with text, in base64 if it is not plain.
 func encode(name, text string) txtar.File {
 	if plain(text) {
 		return txtar.File{Name: name, Data: []byte(text)}
@@ -90,7 +92,7 @@ func encode(name, text string) txtar.File {
 	return txtar.File{Name: name + ".b64", Data: []byte(base64.StdEncoding.EncodeToString([]byte(text)) + "\n")}
 }
 
-// decode is the reverse of encode: it returns the name of a section without .b64, and its bytes.
+// decode is the reverse of encode. It returns the name of a section without .b64, and its bytes.
 func decode(f txtar.File) (string, []byte, error) {
 	name, ok := strings.CutSuffix(f.Name, ".b64")
 	if !ok {
@@ -103,7 +105,7 @@ func decode(f txtar.File) (string, []byte, error) {
 	return name, data, err
 }
 
-// stable reports whether a counter of Hadoop's own depends on the job alone. Others count
+// stable reports whether a counter of Hadoop depends on the job and its input alone. Others count
 // time, memory, spills or bytes of files.
 func stable(name string) bool {
 	switch name {
@@ -114,8 +116,8 @@ func stable(name string) bool {
 	return false
 }
 
-// counters are the lines GROUP<TAB>NAME=VALUE of what the job printed when it
-// ended, sorted: those of the framework that are stable, and the user's.
+// counters returns lines GROUP<TAB>NAME=VALUE, sorted, from the counters in Hadoop's standard
+// error. They are the stable counters of the framework, and those of the commands.
 func counters(stderr string) string {
 	_, text, _ := strings.Cut(stderr, "mapreduce.Job: Counters: ")
 	var lines []string
@@ -141,20 +143,21 @@ func counters(stderr string) string {
 	return strings.Join(lines, "")
 }
 
-// message returns the lines that say why a job failed. They are those that
-// hadoop-streaming logs as an error or prints without a log's prefix. Of the exception
-// that ended a job of the local runner they are its first line and that of its root
-// cause.
+// message returns the lines of Hadoop's standard error that say why a job failed. These are lines
+// that hadoop-streaming logs as an error, or prints without the prefix of its log. Of the exception
+// that ended the job they are the first line and the line of the root cause.
 func message(stderr string) string {
 	// A line of Hadoop's log: time, level, class, text.
 	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
 	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)
-	// Names of attempts have a random part, and whether a child's exit or its closed pipe is seen
-	// first is chance. Both are replaced.
+	// Two texts depend on chance and are replaced. One is the random part in names of attempts. The
+	// other tells whether Hadoop sees a child's exit or its closed pipe first.
 	attempt := regexp.MustCompile(`attempt_local\d+_|job_local\d+_`)
-	race := regexp.MustCompile(`subprocess (exited successfully|still running|exited with error code \d+)$`) // who was first
+	race := regexp.MustCompile(`subprocess (exited successfully|still running|exited with error code \d+)$`)
 	var lines []string
-	failed, first, cause := false, "", "" // inside the job's exception: its first line, its root's
+	// failed says that the lines are those of the job's exception. first is its first line, and
+	// cause the line of its root cause so far.
+	failed, first, cause := false, "", ""
 	for line := range strings.Lines(stderr + "\n") {
 		line = strings.TrimRight(line, "\n")
 		m := logged.FindStringSubmatch(line)
@@ -180,8 +183,8 @@ func message(stderr string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// appendNew appends an exception's first line, its root cause, and a line. It leaves out
-// empty ones, and a cause that says what the exception's first line said.
+// appendNew appends the first line of an exception, its cause, and a line. It leaves out empty
+// lines, and a cause that repeats the end of the first line.
 func appendNew(lines []string, first, cause, line string) []string {
 	if strings.HasSuffix(first, strings.TrimPrefix(cause, "Caused by: ")) {
 		cause = ""

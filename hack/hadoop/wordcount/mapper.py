@@ -1,4 +1,4 @@
-"""Writes a line word<TAB>1 for each word of standard input: a mapper of Hadoop Streaming."""
+"""A mapper for Hadoop Streaming. It writes a line word<TAB>1 for each word of standard input."""
 import sys
 
 for line in sys.stdin.buffer:

@@ -1,4 +1,4 @@
-"""Adds the counts of equal words, which come one after the other: combiner and reducer of Hadoop Streaming."""
+"""A combiner and reducer for Hadoop Streaming. It adds up the counts of each word. Equal words come in a row."""
 import sys
 from itertools import groupby
 
