@@ -3,6 +3,7 @@ package sim
 import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
+	"mrlocal/sim/work"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -80,7 +81,7 @@ func (d *driver) start(s *slots.Start) {
 	if r.Kind == slots.Map {
 		d.times(r)
 		if j.placed && s.Locality < slots.LevelTracker {
-			r.Took = cost.Scaled(int64(r.Took), int64(d.o.RemotePenalty), int64(slots.One))
+			r.Took = work.Scaled(int64(r.Took), int64(d.o.RemotePenalty), int64(slots.One))
 		}
 		d.work(r)
 		return
@@ -106,7 +107,7 @@ func (d *driver) times(r *simAttempt) {
 	r.Base = max(0, times.At(d.o.Seed, int(r.Job)+d.o.first, r.Kind == slots.Reduce, int(r.id.Task)))
 	r.Took = r.Base
 	if speed := d.trackers[r.Tracker].speed; speed != slots.One {
-		r.Took = cost.Scaled(int64(r.Base), int64(slots.One), int64(speed))
+		r.Took = work.Scaled(int64(r.Base), int64(slots.One), int64(speed))
 	}
 }
 
@@ -221,25 +222,17 @@ func (d *driver) reportEnd(id slots.SlotID) {
 		d.bounds.progress()
 	}
 	d.ledger.Finish(d.now, a, d.outcome(r, i))
-	j := &d.jobs[i]
-	if done, total := d.ledger.JobTasks(a.Job, slots.Map); a.Kind == slots.Map && done == total {
-		d.accounts.MapsDone(d.now)
-	}
-	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.Complete() {
-		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.There {
-			// The Ledger has committed the output.
-			j.flow.Add(d.now, a.Task, r.Tracker)
-			d.finishCopies(j)
+	if a.Kind == slots.Map {
+		done, total := d.ledger.JobTasks(a.Job, slots.Map)
+		if d.model.MapEnded(d.now, &r.Task, a.Task, done, total) {
+			d.finishCopies(&d.jobs[i])
 		}
 	}
 	d.afterFact(i)
 }
 
-// finishCopies lets all reduces that copy finish, if the last map output of a job is available.
+// finishCopies lets all reduces of a job that copy finish. The last map output is available.
 func (d *driver) finishCopies(j *simJob) {
-	if !j.flow.Complete() {
-		return
-	}
 	for id := j.copying.first; id != none; {
 		next := d.slots[id].next // finishCopy may take id out
 		d.finishCopy(id)
@@ -265,7 +258,7 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 		o.OutBytes = d.file.Jobs[i].MapOutputBytes
 		return o
 	}
-	f := j.flow
+	f := *j.flow
 	f.MapBytes = d.file.Jobs[i].MapOutputBytes // without a network the flow has none
 	o.InBytes = f.Bytes(f.Maps)
 	o.CopyBytes, o.CopyTime = o.InBytes, r.CopyTime

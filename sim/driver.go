@@ -6,6 +6,8 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
+	"mrlocal/sim/events"
+	"mrlocal/sim/work"
 	"mrlocal/slots"
 	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
@@ -21,18 +23,17 @@ type driver struct {
 	claimed *claim.Claim
 	ledger  *slots.Ledger
 	stream  *trace.Stream // nil: nothing is recorded
-	queue   cost.Queue
+	queue   events.Queue
 	now     time.Duration // virtual time
 
 	slots    []simAttempt                     // by slot id
 	where    map[slots.AttemptID]slots.SlotID // of running attempts; never iterated
 	trackers []tracker                        // by id
-	model    costModel
-	accounts accounts                                    // of the same model
-	on       [cost.EventKinds]func(id int32, gen uint32) // handlers of queued events
-	holds    bool                                        // a reduce leaves its copy phase only when the policy orders it
-	byPhase  bool                                        // the policy is a slots.PhaseGate, which decides by phases
-	jobs     []simJob                                    // by index in the file
+	model    model
+	on       events.Handlers // handlers of queued events
+	holds    bool            // a reduce leaves its copy phase only when the policy orders it
+	byPhase  bool            // the policy is a slots.PhaseGate, which decides by phases
+	jobs     []simJob        // by index in the file
 	release  *setup.Release
 	fileJob  []int32           // by JobID: index in the file
 	failing  map[taskKey]int32 // number of first attempts that a fault makes fail
@@ -63,7 +64,7 @@ type simJob struct {
 	ended   bool        // it has ended, or is never submitted
 	faulty  bool        // a fault makes attempts of some task fail
 	placed  bool        // its maps' input has a place
-	flow    cost.Flow   // its map outputs on their way
+	flow    *cost.Flow  // its map outputs on their way; the model's
 	copying list        // its reduces that copy
 }
 
@@ -99,11 +100,11 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 	for _, s := range o.Slow {
 		d.trackers[s.Tracker].speed = s.Factor
 	}
+	d.model = d.newModel(&c)
 	for i := range f.Jobs {
 		d.jobs[i] = d.newJob(i, &jobs[i], &c)
 	}
 	d.release = setup.NewRelease(len(jobs), func(i int) *setup.Submission { return &jobs[i] })
-	d.setModel(c.Capacities)
 	d.setHandlers()
 	return d
 }
@@ -112,13 +113,9 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 // reduces are known.
 func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	w := &d.file.Jobs[i]
-	j := simJob{spec: s.Spec(), id: -1, blame: -1, copying: list{none, none}}
+	j := simJob{spec: s.Spec(), id: -1, blame: -1, flow: d.model.Flow(int32(i)), copying: list{none, none}}
 	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
-	j.flow = cost.Flow{Maps: j.spec.Maps, Reduces: int64(j.spec.Reduces)}
-	if d.o.network() {
-		j.flow.MapBytes, j.flow.PerSecond = w.MapOutputBytes, d.o.ShuffleBytesPerSecond
-	}
 	return j
 }
 
@@ -126,7 +123,7 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 // fail go into d.failing.
 func (d *driver) plan() {
 	for i := range d.jobs {
-		d.queue.Push(d.file.Jobs[i].Submit, cost.SubmitJob, int32(i), 0)
+		d.queue.Push(d.file.Jobs[i].Submit, events.SubmitJob, int32(i), 0)
 	}
 	for i, x := range d.o.Faults {
 		if x.Tracker < 0 && !x.Lost {
@@ -140,7 +137,7 @@ func (d *driver) plan() {
 			continue
 		}
 		d.faultsLeft++
-		d.queue.Push(x.At, cost.InjectFault, int32(i), 0)
+		d.queue.Push(x.At, events.InjectFault, int32(i), 0)
 	}
 }
 
@@ -334,14 +331,14 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 	d.quiet--
 	// Tracker i of n has its heartbeats at i·T/n + k·T.
 	every := d.o.Heartbeat
-	at := cost.Scaled(int64(every), int64(id), int64(len(d.trackers)))
+	at := work.Scaled(int64(every), int64(id), int64(len(d.trackers)))
 	if d.now > at {
 		at += (d.now - at + every - 1) / every * every
 	}
 	if after && at == d.now {
 		at += every
 	}
-	d.queue.Push(at, cost.Beat, int32(id), 0)
+	d.queue.Push(at, events.Beat, int32(id), 0)
 }
 
 // startBeats starts the heartbeats of the trackers that have none, if there is a job.

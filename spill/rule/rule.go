@@ -3,10 +3,10 @@
 // merge takes, and when a reduce merges the segments that it has copied.
 //
 // The engine applies the rules to real data (spill, spill/runs), and the simulator to the sizes
-// in a workload file (sim/cost). So each rule has one implementation. The package has no state
+// in a workload file (sim/shared). So each rule has one implementation. The package has no state
 // and owns no memory.
 //
-// Neighbours: spill and spill/runs hold the data; sim/cost says how long it takes.
+// Neighbours: spill and spill/runs hold the data; sim/shared says how long it takes.
 package rule
 
 import "cmp"
