@@ -74,11 +74,11 @@ func (d *driver) setHandlers() {
 	d.on[events.SubmitJob] = func(time.Duration, int32, uint32) { d.submitDue() }
 	d.on[events.EndAttempt] = func(_ time.Duration, id int32, gen uint32) {
 		if d.slots[id].Gen == gen {
-			d.end(slots.SlotID(id))
+			d.End(slots.SlotID(id))
 		}
 	}
 	d.on[events.EndCopy] = func(_ time.Duration, id int32, gen uint32) {
-		if r := &d.slots[id]; r.Gen == gen && r.stage == copying {
+		if r := &d.slots[id]; r.Gen == gen && r.state == attemptCopying {
 			d.copied(slots.SlotID(id))
 		}
 	}

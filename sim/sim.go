@@ -165,7 +165,7 @@ func (d *driver) report() *report.Report {
 		}
 	}
 	for i := range d.jobs {
-		if j := &d.jobs[i]; j.blame >= 0 {
+		if j := &d.jobs[i]; j.state == jobDropped {
 			r.Jobs = append(r.Jobs, report.JobReport{
 				State: slots.Killed.String(), Maps: int(j.spec.Maps), Reduces: int(j.spec.Reduces),
 				SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1, Error: d.blamed(j),
@@ -329,7 +329,7 @@ func (d *driver) endless(bound error) error {
 // running job.
 func (d *driver) waitsFor() string {
 	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
-		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running
+		return j.state == jobRunning && d.ledger.JobState(j.id) == slots.Running
 	})
 	if id < 0 {
 		return fmt.Sprintf(" with %d jobs to come", d.left)
