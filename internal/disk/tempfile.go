@@ -34,10 +34,10 @@ type TempFile struct {
 // stays is the index of a directory that its files do not leave.
 const stays = -1
 
-// LimitError says that the temporary files of a run would take more than the bound.
-type LimitError struct{ MaxBytes int64 }
+// limitError says that the temporary files of a run would take more than the bound.
+type limitError struct{ MaxBytes int64 }
 
-func (e *LimitError) Error() string {
+func (e *limitError) Error() string {
 	return fmt.Sprintf("temporary files would take more than the %d bytes of Options.MaxTempBytes", e.MaxBytes)
 }
 
@@ -56,7 +56,7 @@ func (t *TempFile) Name() string {
 	return t.mu.name
 }
 
-// Write writes behind what was written before. It fails with a *LimitError if the file would
+// Write writes behind what was written before. It fails with a *limitError if the file would
 // exceed the bound of the TempRoot. A directory that is full is left for another one.
 func (t *TempFile) Write(p []byte) (n int, err error) {
 	t.mu.Lock()
@@ -187,7 +187,7 @@ func (r *TempRoot) take(bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.maxBytes > 0 && r.mu.used+bytes > r.maxBytes {
-		return &LimitError{MaxBytes: r.maxBytes}
+		return &limitError{MaxBytes: r.maxBytes}
 	}
 	r.mu.used += bytes
 	return nil
