@@ -34,7 +34,7 @@ func count(letter []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// A job of your own: which letters occur how often.
+// A job of your own: it counts how often each letter occurs.
 func ExampleRun() {
 	dir, _ := os.MkdirTemp("", "letters")
 	defer os.RemoveAll(dir)
@@ -94,7 +94,7 @@ func ExampleRunBatch() {
 	// second: succeeded: "one\t1\ntwo\t2\n"
 }
 
-// The kind of an error says what to do next.
+// By the kind of an error the caller decides what to do next.
 func ExampleError() {
 	_, err := mrlocal.Run(context.Background(), jobs.Job{Name: "nothing"}, mrlocal.Options{})
 	var wrong *mrlocal.Error

@@ -34,7 +34,7 @@ var (
 	sweepNth   = flag.Int64("nth", 0, "let only the `n`-th call fail, to look at one run")
 )
 
-// faultJobs are the three jobs; each makes its chain anew, because a releaser has a state.
+// faultJobs are three jobs. Each function makes a new chain, because a Releaser has a state.
 func faultJobs(t *testing.T) map[string]func() jobs.Chain {
 	chain := func(c jobs.Chain, err error) jobs.Chain {
 		if err != nil {
@@ -81,7 +81,7 @@ func newFaultBench(t *testing.T, parts bool, chain func() jobs.Chain) *faultBenc
 	return b
 }
 
-// options spill all but the last run of each map to the disk.
+// options returns options with which all but the last sorted run of each map go to disk.
 func (b *faultBench) options(place string) mrlocal.Options {
 	o := mrlocal.Options{
 		JobOptions:  mrlocal.JobOptions{Inputs: []string{b.input}, BlockBytes: 128 << 10, Reducers: 2},
@@ -95,7 +95,7 @@ func (b *faultBench) options(place string) mrlocal.Options {
 	return o
 }
 
-// run runs the job while a call fails.
+// run runs the job with the injected fault.
 func (b *faultBench) run(t *testing.T, f disk.Fault, watch func(disk.Event)) error {
 	t.Helper()
 	disk.Inject(f, watch)
@@ -103,7 +103,7 @@ func (b *faultBench) run(t *testing.T, f disk.Fault, watch func(disk.Event)) err
 	return err
 }
 
-// result returns the whole result in place; ok is false if there is none.
+// result returns the result in place; ok is false if there is none.
 func (b *faultBench) result(place string) (text []byte, ok bool) {
 	path := filepath.Join(place, "result")
 	if !b.parts {
@@ -124,7 +124,7 @@ func (b *faultBench) result(place string) (text []byte, ok bool) {
 	return text, true
 }
 
-// left lists what lies in temp and place, without the result.
+// left returns the files in temp and place, except the result.
 func (b *faultBench) left(t *testing.T) (names []string) {
 	t.Helper()
 	for _, dir := range []string{b.temp, b.place} {
@@ -146,7 +146,7 @@ func openDescriptors() int {
 	return len(entries)
 }
 
-// settled waits until no more goroutines run than before.
+// settled waits until at most as many goroutines run as before the test.
 func settled(before int) bool {
 	for range 200 {
 		if runtime.NumGoroutine() <= before {
@@ -157,8 +157,8 @@ func settled(before int) bool {
 	return false
 }
 
-// Each call of the file system fails once, and from then on: the result is right, or the run
-// fails cleanly and leaves nothing.
+// Each call of the file system fails, once or from then on. The result is right, or the run fails
+// and leaves no files.
 func TestEachCallThatFailsLeavesARightResultOrNone(t *testing.T) {
 	for name, chain := range faultJobs(t) {
 		for _, parts := range []bool{false, true} {
@@ -189,7 +189,7 @@ func TestEachCallThatFailsLeavesARightResultOrNone(t *testing.T) {
 	}
 }
 
-// sample returns which of so many calls fail: all of them, or a few that are spread.
+// sample returns the numbers of the calls that fail: all, or a few that are evenly spaced.
 func sample(calls int64) (ns []int64) {
 	const most = 5
 	switch {
@@ -208,7 +208,7 @@ func sample(calls int64) (ns []int64) {
 	return ns
 }
 
-// failing runs with a fault and checks what is there afterwards.
+// failing runs the job with a fault, and then checks the result and the files.
 func (b *faultBench) failing(t *testing.T, f disk.Fault, want []byte) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(b.place, "result")); err != nil {
@@ -229,7 +229,7 @@ func (b *faultBench) failing(t *testing.T, f disk.Fault, want []byte) {
 		t.Errorf("%v: the error does not name the cause: %v", f, err)
 	}
 	left := b.left(t)
-	if (f.Op == disk.Unlink || f.Op == disk.Read && !f.Once) && len(left) > 0 { // what cannot be listed or removed is something that clean knows
+	if (f.Op == disk.Unlink || f.Op == disk.Read && !f.Once) && len(left) > 0 { // CleanTemp finds the files that could not be listed or removed
 		disk.CleanTemp([]string{b.temp}, false)
 		for _, dir := range []string{b.place, filepath.Join(b.place, "result")} {
 			_, _ = output.Clean(dir, false, true)
@@ -250,7 +250,7 @@ func (b *faultBench) failing(t *testing.T, f disk.Fault, want []byte) {
 	}
 }
 
-// isCause reports whether an error names a fault.
+// isCause reports whether an error is due to a fault.
 func isCause(err error) bool {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC, syscall.EMFILE} {
 		if errors.Is(err, cause) || strings.Contains(err.Error(), cause.Error()) {
@@ -260,12 +260,12 @@ func isCause(err error) bool {
 	return false
 }
 
-// Each call fails once, and from then on, while a journal is kept: the result is right or there is
-// none, and the same command then goes on to the right result and leaves nothing.
+// Each call fails, once or from then on, while a run keeps a journal. The result is right or there
+// is none. The same command then goes on to the right result, and leaves no files.
 func TestAFaultLeavesAJournalThatGoesOn(t *testing.T) {
 	for name, chain := range faultJobs(t) {
 		if chain()[0].NewReducer == nil || name != "sort" && !*sweepWhole {
-			continue // it has no journal; or it takes the same calls
+			continue // it has no journal, or makes the same calls as another job
 		}
 		for op := disk.Open; op <= disk.Mkdir; op++ {
 			t.Run(fmt.Sprintf("%s/%v", name, op), func(t *testing.T) {
@@ -291,8 +291,8 @@ func TestAFaultLeavesAJournalThatGoesOn(t *testing.T) {
 	}
 }
 
-// goesOn runs with a fault, checks what is there, and runs again without it. It returns how many
-// maps the second run has taken over.
+// goesOn runs the job with a fault, checks the result and the files, and runs the job again without
+// the fault. It returns how many maps the second run has restored.
 func (b *faultBench) goesOn(t *testing.T, f disk.Fault, want []byte) (restored int64) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(b.place, "result")); err != nil {
@@ -322,7 +322,7 @@ func (b *faultBench) goesOn(t *testing.T, f disk.Fault, want []byte) (restored i
 		restored += j.Counters.ResumedMaps
 	}
 	left := b.left(t)
-	// The directory above may stay, empty, if its removal is what fails.
+	// The directory above stays, empty, if its removal fails.
 	if entries, err := os.ReadDir(b.kept); err == nil && (f.Op != disk.Unlink || len(entries) > 0) {
 		left = append(left, fmt.Sprintf("kept with %d files", len(entries)))
 	}
@@ -338,8 +338,8 @@ func (b *faultBench) goesOn(t *testing.T, f disk.Fault, want []byte) (restored i
 	return restored
 }
 
-// After a power cut there is the whole result or none, whatever part of the data that was not
-// synced has reached the disk; and the same command then does its work.
+// After a power cut there is the whole result or none, whatever share of the data without a sync is
+// on the disk. The same command then succeeds.
 func TestAPowerCutLeavesTheWholeResultOrNone(t *testing.T) {
 	for name, chain := range faultJobs(t) {
 		for _, parts := range []bool{false, true} {
@@ -389,8 +389,8 @@ func TestAPowerCutLeavesTheWholeResultOrNone(t *testing.T) {
 	}
 }
 
-// crashes copies a place as power cuts would leave it. Names are there at once, data only as
-// far as it was synced, and a share of the rest.
+// crashes copies a place as power cuts would leave it. All names are there. Of the data all synced
+// bytes are there, and a share of the rest.
 type crashes struct {
 	b      *faultBench
 	synced map[uint64]int64 // bytes by inode
@@ -400,7 +400,7 @@ type crashes struct {
 	err    error
 }
 
-// existing takes what is there for synced.
+// existing notes all files that exist as synced.
 func (c *crashes) existing(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(c.b.place, func(path string, d fs.DirEntry, err error) error {

@@ -46,7 +46,7 @@ func chainOf(t *testing.T, chain jobs.Chain, err error) jobs.Chain {
 }
 
 // TestARunOnHDFSGivesTheBytesOfALocalOne reads blocks of 64 KiB, a compressed file and
-// directories, and writes parts, in both ways of writing them.
+// directories. It writes parts in both ways in which they can be written.
 func TestARunOnHDFSGivesTheBytesOfALocalOne(t *testing.T) {
 	dir := t.TempDir()
 	c := &hdfstest.Cluster{BlockBytes: 64 << 10}
@@ -109,8 +109,8 @@ func TestARunOnHDFSGivesTheBytesOfALocalOne(t *testing.T) {
 	}
 }
 
-// TestMapsRunWhereTheirBlocksAre has blocks on three hosts in turn. A policy that waits for the
-// right tracker finds it for each map, and a replay decides the same.
+// TestMapsRunWhereTheirBlocksAre has blocks on three hosts in turn. A policy that waits for local
+// slots runs each map on the tracker with its block. A replay decides the same.
 func TestMapsRunWhereTheirBlocksAre(t *testing.T) {
 	c := &hdfstest.Cluster{BlockBytes: 64 << 10, Hosts: []string{"h3", "h1", "h2"}}
 	const blocks = 9

@@ -70,7 +70,7 @@ func readmeCommands(t *testing.T) string {
 	return commands.String()
 }
 
-// prefaceOfGo has what the documents leave to the reader, and the imports of all their lines of Go.
+// prefaceOfGo has the declarations that the blocks in the documents lack, and all their imports.
 const prefaceOfGo = `package main
 
 import (

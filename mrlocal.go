@@ -18,15 +18,16 @@
 //	}
 //
 // The packages mrlocal/jobs/wordcount, mrlocal/jobs/sort and
-// mrlocal/jobs/grep hold jobs that are ready to run. The package
-// mrlocal/slots/policy/registry makes slot policies by name; a run without one
-// lends slots (DefaultPolicy). A policy may serve runs one after the other, but
-// runs that take place at once need a policy each: the second one is refused.
+// mrlocal/jobs/grep have jobs that are ready to run. The package
+// mrlocal/slots/policy/registry makes slot policies by name. A run whose Options
+// have no policy gets DefaultPolicy. A policy may serve several runs, one after the
+// other. Two runs at the same time need two policies: with the same one, the second
+// run fails with ErrBadOptions.
 //
 // # Memory and the process
 //
-// Options.MemoryBytes bounds all buffers of a run. What does not fit is written
-// to temporary files. A run changes nothing of its process. A program that does
+// Options.MemoryBytes bounds all buffers of a run. Data that does not fit is written
+// to temporary files. A run changes no setting of its process. A program that does
 // one run and nothing else is faster if it sets the values that
 // Options.ProcessLimits returns, as the command mrlocal does:
 //
@@ -36,11 +37,11 @@
 //
 // # Where to read on
 //
-// The packages in the order in which the data passes through them: input, jobs,
-// spill, engine/task, output. Beside them slots decides which task runs where, and
-// slots/policy holds the policies. engine drives them for real, and sim in
-// virtual time. trace records every fact and decision, and report sums up.
-// ARCHITECTURE.md has the figures; cmd/mrlocal is the command.
+// The data passes through these packages, in this order: input, jobs, spill,
+// engine/task, output. Package slots decides which task runs on which slot, by a policy
+// of slots/policy. Package engine runs tasks for real, and package sim in virtual time.
+// Package trace records every fact and decision, and package report has the summary.
+// ARCHITECTURE.md has figures. cmd/mrlocal is the command.
 package mrlocal
 
 import (
@@ -48,49 +49,84 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/engine/source"
+	"mrlocal/engine/task"
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/output/compress"
 	"mrlocal/report"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
+	"mrlocal/spill/runs"
 )
 
-// Version is the release that this code is, or that it follows. CHANGELOG.md
-// says what each release brought.
+// Version is the version of this release or, between two releases, of the last one.
+// CHANGELOG.md lists the changes of each release.
 const Version = "0.5.0"
 
-// DefaultPolicy is the slot policy of a run whose Options name none: it lends
-// idle slots of one kind to tasks of the other kind ([DHFS13, Alg. 1]).
+// DefaultPolicy is the name of the slot policy of a run whose Options have none. The policy
+// lends idle slots of one kind to tasks of the other kind ([DHFS13, Alg. 1]).
 const DefaultPolicy = "pi-dhfs"
 
 type (
-	// Options say how a run is done; the zero value of every field works. Only
-	// JobOptions.Inputs is required, and RunBatch does not need that either.
+	// Options are the options of a run. The zero value of every field works, except that Run and
+	// RunChain require JobOptions.Inputs of a job that reads files.
 	Options = engine.Options
 
-	// JobOptions say what one job reads and writes, and how its input is split.
+	// JobOptions are the options of one job: what it reads and writes, and how its input is
+	// divided.
 	JobOptions = engine.JobOptions
 
-	// Config is the part of Options that says on what cluster a run takes place
-	// and who shares it: slots, pools, users, faults.
+	// Config is the part of Options that describes the cluster: slots, pools, users and faults.
 	Config = setup.Config
+
+	// Slow is a tracker that is slower than the others, for Config.Slow.
+	Slow = setup.Slow
+
+	// Fault is an injected fault, for Config.Faults.
+	Fault = setup.Fault
+
+	// Copiers bound what a reduce copies at a time, for Options.Copiers.
+	Copiers = task.Copiers
+
+	// Codec is how spills are compressed, for Options.Codec. The zero value is CodecAuto.
+	Codec = runs.Codec
+
+	// Format is how results are compressed, for JobOptions.CompressOutput. The zero value
+	// leaves it to the suffix of OutputFile.
+	Format = compress.Format
 
 	// BatchJob is one job of a batch: a chain, its Submission and its JobOptions.
 	BatchJob = engine.BatchJob
 
-	// Submission is a job's name, pool and user, and when it is submitted.
+	// Submission has the name, pool and user of a job, and the time at which it is submitted.
 	Submission = setup.Submission
 
-	// Report says what a run did: times, slots, jobs and counters.
+	// Report is the report of a run: times, slots, jobs and counters.
 	Report = report.Report
 
 	// Error is the type of every error of a run. Its Kind is one of the
-	// constants below, and errors.Is finds it. Its Object names the field of
-	// Options, the job or the path that is wrong.
+	// constants below, and errors.Is finds it. Its Object is the field of
+	// Options, the job or the path that is wrong. It is empty if the
+	// run as a whole has failed or was interrupted.
 	Error = errs.Error
+)
+
+// The codecs of spills.
+const (
+	CodecAuto = runs.Auto
+	CodecNone = runs.None
+	CodecS2   = runs.S2
+	CodecZstd = runs.Zstd
+)
+
+// The formats of compressed results.
+const (
+	FormatNone = compress.None
+	FormatGzip = compress.Gzip
+	FormatZstd = compress.Zstd
 )
 
 // The kinds of errors, for errors.Is.
@@ -101,22 +137,22 @@ const (
 	ErrInterrupted = errs.Interrupted // the context ended before the job did
 )
 
-// Run runs one job. It returns when the result is complete and durable, or when
-// the job has failed and all of its partial output is removed. See RunChain.
+// Run runs one job. It returns when the result is complete and durable, or when the job has failed
+// and its partial output is removed. Errors and reports are as for RunChain.
 func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 	return RunChain(ctx, jobs.Chain{job}, o)
 }
 
-// RunChain runs the jobs of a chain one after the other. Each job reads what
-// the job before it wrote, and the output of the last job is the result.
+// RunChain runs the jobs of a chain one after the other. Each job reads the output
+// of the job before, and the output of the last job is the result.
 //
-// If ctx ends, the run stops and the error is of kind ErrInterrupted; it wraps
-// the cause of ctx. The report is nil if nothing was started, and is there
-// beside an error otherwise.
+// Every error is an *Error. If ctx ends, the run stops, and the error is of kind
+// ErrInterrupted and wraps the cause of ctx. If no work was started, the report is nil.
+// Otherwise RunChain returns a report, even with an error.
 //
-// A run changes nothing of the process: not GOMAXPROCS, not the memory limit,
-// not signals. Several runs may follow one another or take place at once; each
-// uses up to its own Options.MemoryBytes.
+// A run does not change GOMAXPROCS, the memory limit or signals of the process.
+// Several runs may take place one after the other or at once. Each uses up to its own
+// Options.MemoryBytes.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
 	if err := choosePolicy(&o); err != nil {
 		return nil, err
@@ -124,11 +160,11 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 	return engine.RunChain(ctx, chain, o)
 }
 
-// RunBatch runs many jobs at once, which share slots and memory. A job starts
-// at its BatchJob.Submit and after the jobs that its After lists. The failure
-// of one job does not stop the others; the error then names those that failed,
-// and the report has the outcome of each. The batch is borrowed until RunBatch
-// returns. Otherwise RunBatch does as RunChain.
+// RunBatch runs many jobs at once, which share slots and memory. A job is submitted at
+// its time (Submission), and after the jobs that its After lists. If a job fails, the
+// others go on. The error is then of kind ErrJobFailed and wraps an Error for each job that
+// failed, and the report has the outcome of each. RunBatch reads batch until it returns. In all
+// else it is as RunChain.
 func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
 	if err := choosePolicy(&o); err != nil {
 		return nil, err
@@ -136,7 +172,7 @@ func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error)
 	return engine.RunBatch(ctx, batch, o)
 }
 
-// choosePolicy sets DefaultPolicy if o names no policy. The engine itself may not
+// choosePolicy sets the policy to DefaultPolicy if o has none. The engine cannot do that: it may not
 // import policies, and uses FIFO.
 func choosePolicy(o *Options) (err error) {
 	if o.Policy == nil {
@@ -145,10 +181,12 @@ func choosePolicy(o *Options) (err error) {
 	return err
 }
 
-// Cuts samples the inputs and returns parts-1 ascending keys of job. They divide the records
-// into about equal ranges. A key that equals a cut belongs to the range behind it. Run does this
-// for itself. Cuts is for a job that runs elsewhere, such as under package stream. Of o it reads
-// Inputs, Stdin, All, NoDecode and HDFS. Inputs must be files, not streams.
+// Cuts samples the inputs and returns parts-1 ascending keys of job, which divide the records into
+// about equal ranges. A key that equals a cut belongs to the range behind the cut. The caller owns
+// the keys. Cuts fails if the inputs cannot be read, or the mapper fails on the sample.
+//
+// Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. Of o
+// it reads Inputs, Stdin, All, NoDecode and HDFS. Inputs must be files, not streams.
 func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
 	plan, err := input.NewPlan(o.Inputs, input.Options{
 		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,

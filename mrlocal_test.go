@@ -32,7 +32,7 @@ func input(t *testing.T, text string) mrlocal.JobOptions {
 	return mrlocal.JobOptions{Inputs: []string{path}}
 }
 
-// TestTheVersionIsTheNewestOfTheChangelog: above it there is Unreleased at most.
+// TestTheVersionIsTheNewestOfTheChangelog: only Unreleased may be above the version.
 func TestTheVersionIsTheNewestOfTheChangelog(t *testing.T) {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
@@ -86,11 +86,11 @@ func TestAnErrorHasItsKind(t *testing.T) {
 	}{
 		"a job without a mapper":      {job: jobs.Job{}, kind: mrlocal.ErrBadOptions, text: "job: has no mapper"},
 		"no input":                    {job: emits, kind: mrlocal.ErrBadOptions, text: "Options.Inputs: name files, directories, globs, or - for standard input"},
-		"a negative block size":       {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes -1: must be at least 0"},
-		"too little memory":           {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes 1: too little for 2 slots: at least 16MiB"},
-		"a time limit below 0":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), TaskTimeout: -time.Second}, kind: mrlocal.ErrBadOptions, text: "Options.TaskTimeout -1000000000: must be at least 0"},
-		"a codec that is none":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Codec: 99}, kind: mrlocal.ErrBadOptions, text: "Options.Codec 99: is none"},
-		"a slowstart above 1":         {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Slowstart: new(2 * slots.One)}}, kind: mrlocal.ErrBadOptions, text: "Options.Slowstart 2: is not between 0 and 1"},
+		"a negative block size":       {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes: -1: must be at least 0"},
+		"too little memory":           {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes: 1: too little for 2 slots: at least 16MiB"},
+		"a time limit below 0":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), TaskTimeout: -time.Second}, kind: mrlocal.ErrBadOptions, text: "Options.TaskTimeout: -1000000000: must be at least 0"},
+		"a codec that is none":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Codec: 99}, kind: mrlocal.ErrBadOptions, text: "Options.Codec: 99: no such codec"},
+		"a slowstart above 1":         {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Slowstart: new(2 * slots.One)}}, kind: mrlocal.ErrBadOptions, text: "Options.Slowstart: 2: is not between 0 and 1"},
 		"a pool that is there twice":  {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Pools: []slots.Pool{{Name: "a"}, {Name: "a"}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Pools: pool "a": is there twice, or has a negative number`},
 		"a user with a limit below 0": {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{Name: "a", MaxRunning: -1}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Users: user "a": is there twice, or has a negative limit`},
 		"an input that is not there":  {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, cause: fs.ErrNotExist, text: "/no/such: no such file or directory"},
@@ -107,6 +107,14 @@ func TestAnErrorHasItsKind(t *testing.T) {
 			var typed *mrlocal.Error
 			if !errors.As(err, &typed) {
 				t.Fatalf("%T: %v", err, err)
+			}
+			// The object is the field, the job or the path alone.
+			object, _, _ := strings.Cut(c.text, ":")
+			if c.kind == mrlocal.ErrJobFailed || c.kind == mrlocal.ErrInterrupted {
+				object = ""
+			}
+			if typed.Object != object {
+				t.Errorf("the object is %q, want %q", typed.Object, object)
 			}
 			for _, kind := range []error{mrlocal.ErrBadOptions, mrlocal.ErrBadInput, mrlocal.ErrJobFailed, mrlocal.ErrInterrupted} {
 				if errors.Is(err, kind) != (kind == c.kind) {
@@ -142,8 +150,8 @@ func TestTheZeroOptionsLendSlots(t *testing.T) {
 	}
 }
 
-// Runs follow one another and take place at once; each has its own result, and
-// the process stays as it was, during the runs too.
+// Runs take place one after the other and at once. Each has its own result. The settings
+// of the process do not change, during the runs either.
 func TestRunsInOneProcessDoNotDisturbOneAnother(t *testing.T) {
 	procs, limit := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
 	run := func(n int) error {
@@ -245,8 +253,8 @@ func TestASecondRunDoesNotWriteToTheDirectoryOfTheFirst(t *testing.T) {
 	}
 }
 
-// TestUserCodeThatPanicsFailsItsJob: wherever it panics, the error names the user's code, the
-// process lives on, and it is no defect of mrlocal.
+// TestUserCodeThatPanicsFailsItsJob: wherever user code panics, the process goes on, and the error
+// names the function and is no internal error.
 func TestUserCodeThatPanicsFailsItsJob(t *testing.T) {
 	mapper := func() jobs.Mapper {
 		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {

@@ -15,7 +15,7 @@ import (
 	"mrlocal/workload"
 )
 
-// atOnce runs a job until during has returned, which runs beside it.
+// atOnce runs a job, and during at the same time. The job goes on until during has returned.
 func atOnce(t *testing.T, o mrlocal.Options, during func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -43,7 +43,7 @@ func atOnce(t *testing.T, o mrlocal.Options, during func()) {
 	}
 }
 
-// TestAPolicyServesOneRunAtATime: each run would change what the other one decides.
+// TestAPolicyServesOneRunAtATime: otherwise each run would change the decisions of the other one.
 func TestAPolicyServesOneRunAtATime(t *testing.T) {
 	for _, name := range registry.Names() {
 		p, err := registry.New(name, policy.DefaultOptions())
@@ -87,8 +87,8 @@ func TestAPolicyServesOneRunAtATime(t *testing.T) {
 	}
 }
 
-// TestAnOutputBelongsToOneRunAtATime: the second run is refused, and what the first one
-// writes stays whole.
+// TestAnOutputBelongsToOneRunAtATime: the second run is refused, and the result of the first one
+// stays whole.
 func TestAnOutputBelongsToOneRunAtATime(t *testing.T) {
 	dir := t.TempDir()
 	for name, o := range map[string]mrlocal.JobOptions{

@@ -17,6 +17,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -349,7 +350,7 @@ func TestContainersOfResourcesForReal(t *testing.T) {
 		f := only(t, "omo-yarn.yaml", job)
 		for _, sched := range []string{"yarn", "omo"} {
 			o := policy.DefaultOptions()
-			o.Containers = policy.ContainersOfResources
+			o.Containers = yarn.OfResources
 			var real, model mostOnTracker
 			simulated(t, f, sched, o, &model)
 			synctest.Test(t, func(t *testing.T) { forReal(t, f, 1, sched, o, &real) })

@@ -11,20 +11,18 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// This file is about how chains come and go. A chain whose time has come is opened,
-// submitted, and in the end settled. Opening and settling may take long: a large
-// directory is walked, or a result is made durable. So goroutines of their own do
-// them, and post the outcome to the inbox.
+// This file opens, submits and settles chains. Opening and settling may take long: opening
+// may walk a large directory, and settling makes a result durable. So they run on goroutines
+// of their own, which post the outcome to the inbox.
 
-// openWithin is how long opened chains may wait for others that were due at the same
-// time. They are submitted together, before anything is assigned.
+// openWithin is how long opened chains may wait for others that were due at the same time.
+// The chains that were opened by then are submitted together, before slots are assigned.
 const openWithin = 20 * time.Millisecond
 
 // openDue opens the chains whose time has come, in the order of their times.
 func (c *coordinator) openDue() {
 	now := c.run.now()
-	// Without capacity nothing runs any more, so that chains that come later need not wait
-	// for their time: they fail at once.
+	// In an exhausted run no attempt can run any more, so chains that are due later fail at once.
 	for i, at, ok := c.release.Next(); ok && (at <= now || c.state == runExhausted); i, at, ok = c.release.Next() {
 		c.release.Take()
 		ch := c.run.chains[i]
@@ -33,25 +31,28 @@ func (c *coordinator) openDue() {
 			c.end(ch)
 			continue
 		}
-		if ch.inMemory() && !c.opening && len(c.toOpen) == 0 { // it must not overtake a chain that is still being opened
+		// The coordinator opens a chain without files itself. Such a chain must not overtake
+		// one that is still being opened.
+		if ch.inMemory() && !c.opening && len(c.toOpen) == 0 {
 			j, err := ch.open()
 			c.opened(ch, j, err)
 			continue
 		}
 		c.toOpen = append(c.toOpen, ch)
 	}
-	// One opener at a time, so that chains are submitted in the order of their times. What
-	// comes due meanwhile is opened by the next one.
+	// There is one opener at a time, so that chains are submitted in the order of their times.
+	// The next opener opens the chains that become due meanwhile.
 	if len(c.toOpen) == 0 || c.opening {
 		return
 	}
 	c.opening = true
-	c.run.visitors.Add(1)
+	c.run.memoryUsers.Add(1)
 	go c.openAll(c.toOpen)
 	c.toOpen = nil
 }
 
-// openAll is the opener. It opens chains one after the other.
+// openAll is the opener, a goroutine. It opens chains one after the other and posts the outcomes.
+// It stops early if the run ends.
 func (c *coordinator) openAll(chains []*chain) {
 	defer c.run.leaveMemory()
 	type result struct {
@@ -77,12 +78,12 @@ func (c *coordinator) openAll(chains []*chain) {
 			break
 		}
 		var j *runningJob
-		err := task.Whole(func() (err error) {
+		err := task.CatchPanic(func() (err error) {
 			j, err = ch.open()
 			return err
 		})
 		ready = append(ready, result{ch, j, err})
-		// Chains that are ready need not wait for a large directory of a later one.
+		// A large directory of the next chain must not delay the chains that are ready.
 		if time.Since(posted) > openWithin {
 			flush(false)
 		}
@@ -90,7 +91,8 @@ func (c *coordinator) openAll(chains []*chain) {
 	flush(true)
 }
 
-// opened submits a chain, or ends it if it could not be opened.
+// opened submits j, the first job of a chain that was opened. If err is not nil, the chain could
+// not be opened, and opened ends it.
 func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 	// fail may have set ch.err while the chain was opened. The first cause counts.
 	if ch.err == nil && err != nil {
@@ -110,19 +112,18 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 	c.submit(j)
 }
 
-// feedAdmitted starts the feeders of jobs that the limits on running jobs let
-// run. The pieces of other jobs would keep memory from jobs that may run.
+// feedAdmitted starts the feeders of jobs that may run under the limits on running jobs. The
+// feeders of other jobs wait, because their pieces would take memory from the jobs that run.
 func (c *coordinator) feedAdmitted() {
 	c.unfed = slices.DeleteFunc(c.unfed, func(j *runningJob) bool {
-		// It failed before its feeder could start.
-		if j.state >= jobEnded {
+		if j.state >= jobEnded { // it failed before its feeder could start
 			return true
 		}
 		if !c.ledger.View().Job(j.id).Runnable() {
 			return false
 		}
-		// The feeder may hang in a read when the run ends.
-		c.run.visitors.Add(1)
+		// The run does not wait for the feeder, which may hang in a read when the run ends.
+		c.run.memoryUsers.Add(1)
 		go c.serveFeeder(j)
 		return true
 	})
@@ -131,7 +132,7 @@ func (c *coordinator) feedAdmitted() {
 // serveFeeder is the feeder of a job: it announces the job's map tasks.
 func (c *coordinator) serveFeeder(j *runningJob) {
 	defer c.run.leaveMemory()
-	// A walk through directories is no decoder: it goes where there is time.
+	// A feeder that walks directories stays unbound: the system places it on any idle core.
 	if j.feeder.Found == nil {
 		c.run.bindFeeder()
 	}
@@ -140,34 +141,35 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 	})
 	if err != nil {
 		c.inbox.Post(func() {
-			if j.state < jobSealed { // it wants all of its input
+			// A sealed job needs no more of its input, so the error does not matter to it.
+			if j.state < jobSealed {
 				c.fail(j.chain, err)
 			}
 		})
 	}
 }
 
-// end settles a chain whose jobs are done.
+// end settles a chain whose jobs are done, or which has failed.
 func (c *coordinator) end(ch *chain) {
 	invariant.Move(&ch.state, chainSettling)
-	// There is nothing to make durable or to remove, so that no goroutine is needed.
+	// Without an output there is nothing to make durable or to remove.
 	if ch.discards() || ch.err != nil && ch.target() == nil {
 		c.ended(ch)
 		return
 	}
 	c.settling++
-	c.run.visitors.Add(1)
+	c.run.memoryUsers.Add(1)
 	go c.settle(ch, ch.err)
 }
 
-// settle makes the result of a chain durable, or removes it, on a goroutine of
-// its own.
+// settle is a goroutine that makes the result of a chain durable, or removes it if cause is not
+// nil. It posts the outcome.
 func (c *coordinator) settle(ch *chain, cause error) {
 	defer c.run.leaveMemory()
 	var err error
 	var readerGone bool
 	// A panic in settle fails the chain, not the process.
-	if fault := task.Whole(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
+	if fault := task.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
 		err = errors.Join(cause, fault)
 	}
 	c.inbox.Post(func() {
@@ -177,7 +179,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	})
 }
 
-// ended books the end of a chain, and of the chains that wait for it if it failed.
+// ended books the end of a chain. If the chain has failed, the chains that wait for it end too.
 func (c *coordinator) ended(ch *chain) {
 	invariant.Move(&ch.state, chainEnded)
 	if ch.current != nil {
@@ -187,7 +189,8 @@ func (c *coordinator) ended(ch *chain) {
 	ch.plan, ch.current = nil, nil
 	ch.forget()
 	c.left--
-	// Each drop names the chain because of which it happens; both may be dropped in this loop.
+	// Each drop names the chain that it waits for (Because). That chain may itself be dropped in
+	// this loop.
 	for _, drop := range c.release.Ended(c.run.now(), ch.index, ch.err == nil) {
 		after := c.run.chains[drop.Job]
 		invariant.Move(&after.state, chainEnded)

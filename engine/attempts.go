@@ -17,17 +17,17 @@ import (
 	"mrlocal/trace"
 )
 
-// runningAttempt is an attempt with what the coordinator knows of it.
+// runningAttempt is an attempt, and the coordinator's state of it.
 type runningAttempt struct {
 	*task.SlotAttempt
 	job        *runningJob
 	state      attemptState
-	lastBeat   int64              // of Attempt.Beat
-	lastBeatAt time.Time          // when it last rose
-	shown      slots.PPM          // its progress, as the events have it
+	lastBeat   int64              // SlotAttempt.Beat at the last tick
+	lastBeatAt time.Time          // when Beat last rose, or the attempt last waited
+	shown      slots.PPM          // progress in the last event of it
 	usage      []report.Usage     // by phase; set before its thread reports its end
-	stopBy     time.Time          // when it is given up, because its job has failed; zero: it has not
-	source     chan source.Source // brings the source to an attempt that waits; nil: it does not
+	stopBy     time.Time          // when it is abandoned, because its job has failed; zero: never
+	source     chan source.Source // brings the source to an attempt that waits for one; nil: it does not wait
 }
 
 // sameTask reports whether b is another attempt of the task of a.
@@ -35,19 +35,22 @@ func (a *runningAttempt) sameTask(b *runningAttempt) bool {
 	return a != b && a.job == b.job && a.ID.Kind == b.ID.Kind && a.ID.Task == b.ID.Task
 }
 
-// writes reports whether the attempt writes a part of its job's output.
+// writes reports whether the attempt writes a part of its job's output: it is a reduce, or a map
+// of a map-only job.
 func (a *runningAttempt) writes() bool { return a.ID.Kind == slots.Reduce || a.Job.MapOnly() }
 
-// Phase implements task.Listener.
+// Phase implements task.Listener: it reports the phase to the Ledger.
 func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
 	c.inbox.Post(func() {
+		// The attempt may have ended, or been abandoned, meanwhile.
 		if b := c.running[a.ID]; b != nil && b.SlotAttempt == a {
 			c.ledger.Phase(c.run.now(), a.ID, p)
 		}
 	})
 }
 
-// Detail implements task.Listener: events that the Ledger does not get.
+// Detail implements task.Listener: it appends events that are no facts of the Ledger to the
+// stream.
 func (c *coordinator) Detail(e trace.Event, texts ...string) {
 	c.inbox.Post(func() {
 		e.At = c.run.now()
@@ -62,9 +65,9 @@ func (c *coordinator) Detail(e trace.Event, texts ...string) {
 func (c *coordinator) start(s slots.Start) {
 	j := c.jobs[s.Attempt.Job]
 	a := &runningAttempt{SlotAttempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
-	// All of this is set before the slot's thread sees the attempt.
+	// These fields must be set before the slot's thread gets the attempt.
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
-	a.Faulty = c.run.failsFirst(a)
+	a.Faulty = c.run.isFaulty(a)
 	a.Stretch = c.run.stretch(a, s.Locality)
 	if a.ID.Kind == slots.Reduce && c.ledger.HoldsCopy() {
 		a.Gate = make(task.Gate)
@@ -76,15 +79,14 @@ func (c *coordinator) start(s slots.Start) {
 		invariant.Move(&a.state, attemptRunning)
 		c.run.pool.Run(a.Slot, func() { c.runReduceOn(a) })
 	}
-	// Kills, progress and time-outs go through this list, in the order of the starts.
 	c.order = append(c.order, a)
 }
 
-// startMap runs a map attempt on its slot's thread, or has it wait there for its
-// source.
+// startMap runs a map attempt on its slot's thread. If another attempt still reads its source,
+// the attempt waits there for it.
 func (c *coordinator) startMap(a *runningAttempt) {
 	c.run.runningMaps.Add(1)
-	// Only the coordinator may read maps; the thread gets the source handed over.
+	// Only the coordinator may read a.job.maps, so it passes the source to the thread.
 	src := a.job.maps[a.ID.Task].source
 	if c.sourceInUse(a) {
 		a.source = make(chan source.Source, 1)
@@ -94,12 +96,12 @@ func (c *coordinator) startMap(a *runningAttempt) {
 	c.run.pool.Run(a.Slot, func() { c.runMapOn(a, src) })
 }
 
-// runMapOn maps src, or what comes through a.source where the attempt waits
-// for that. It runs on the slot's thread.
+// runMapOn runs a map attempt on the calling thread, and posts its end. It reads src or, if
+// a.source is not nil, the source that a.source brings.
 func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 	cpu := machine.ThreadCPU()
 	var out *runs.MapOutput
-	err := task.Whole(func() (err error) {
+	err := task.CatchPanic(func() (err error) {
 		if a.source != nil {
 			if src, err = a.Await(a.source); err != nil {
 				return err
@@ -115,20 +117,23 @@ func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 	c.inbox.Post(func() { c.mapEnded(a, src, out, err, spent) })
 }
 
-// runReduceOn runs a reduce on the slot's thread.
+// runReduceOn runs a reduce attempt on the calling thread, and posts its end.
 func (c *coordinator) runReduceOn(a *runningAttempt) {
 	cpu := machine.ThreadCPU()
-	err := task.Whole(func() error { return a.Profiled(a.Reduce) })
+	err := task.CatchPanic(func() error { return a.Profiled(a.Reduce) })
 	a.usage = a.Usage()
 	spent := machine.ThreadCPU() - cpu
 	c.inbox.Post(func() { c.reduceEnded(a, err, spent) })
 }
 
-// mapEnded books the end of a map attempt. The coordinator owns out.
+// mapEnded books the end of a map attempt. src is the source that it has read, and cpu the
+// processor time of its thread. The coordinator owns out, which is nil if the attempt has failed
+// or the job is map-only.
 func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.MapOutput, err error, cpu time.Duration) {
 	j := a.job
 	// An attempt and its copy may both end before the Ledger's order to kill one is carried out.
-	late := out != nil && j.state < jobEnded && j.maps[a.ID.Task].output != nil // another attempt has left its output
+	// The output of the second one is dropped.
+	late := out != nil && j.state < jobEnded && j.maps[a.ID.Task].output != nil
 	if a.state == attemptAbandoned || err != nil || late || !c.counts(a) {
 		if out != nil {
 			a.Job.Drop(out)
@@ -138,7 +143,7 @@ func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.M
 	}
 	c.remove(a, attemptEnded)
 	if out != nil {
-		out.Register(c.run.budget) // from here on memory pressure may evict it
+		out.Register(c.run.budget) // from here on the budget may evict it when memory is short
 		t := &j.maps[a.ID.Task]
 		t.output, t.ranOn, t.counters = out, a.Tracker, &a.Counters
 		j.Shuffle.Commit(int(a.ID.Task), out)
@@ -159,7 +164,8 @@ func (c *coordinator) reduceEnded(a *runningAttempt, err error, cpu time.Duratio
 	c.book(a, cpu)
 }
 
-// counts reports whether what an attempt has done is of use.
+// counts reports whether the result of an attempt counts: its job has not ended, and its tracker
+// is not lost.
 func (c *coordinator) counts(a *runningAttempt) bool {
 	return a.job.state < jobEnded && !c.onLostTracker(a)
 }
@@ -183,7 +189,7 @@ func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
 	}
 }
 
-// remove forgets a running attempt, which has ended or is abandoned.
+// remove takes an attempt out of the running ones. s is its last state: ended or abandoned.
 func (c *coordinator) remove(a *runningAttempt, s attemptState) {
 	invariant.Move(&a.state, s)
 	a.End()
@@ -195,17 +201,17 @@ func (c *coordinator) remove(a *runningAttempt, s attemptState) {
 	c.order = slices.Delete(c.order, i, i+1)
 }
 
-// attemptFailed books the end of an attempt that has failed or does not count;
-// err is nil where it would have succeeded.
+// attemptFailed books the end of an attempt that has failed with err, or whose result does not
+// count. In the second case err is nil.
 func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	if a.state == attemptAbandoned {
 		return
 	}
 	j, hasSource := a.job, a.state == attemptRunning
 	c.remove(a, attemptEnded)
-	// A part that an attempt has committed stays in the output, even if its tracker
-	// is lost at that moment. The Ledger does not know of the part and starts another
-	// attempt, which then finds the part written.
+	// A part that an attempt has committed stays in the output, even if its tracker is lost at
+	// that moment. The Ledger does not know of the part and starts another attempt. That attempt
+	// fails, because the part is written, and is booked as a success.
 	switch writes := a.writes() && j.state < jobEnded; {
 	case writes && err == nil && c.onLostTracker(a):
 		j.noteWritten(a)
@@ -216,15 +222,16 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	if err == nil {
 		err = task.ErrKilled
 	}
-	// A reduce that meets a damaged map output has done nothing wrong.
+	// A damaged map output is no failure of the reduce that has read it, so the reduce counts as
+	// killed.
 	lost := c.outputLost(j, err)
 	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || c.lostRace(a, err)
 	c.mayBeDone(j)
 	if !c.onLostTracker(a) { // the Ledger has forgotten attempts on lost trackers
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})
 	}
-	// The attempt may have used its source up. Get that ready for the next attempt,
-	// before an attempt that waits gets it.
+	// The attempt may have used its source up. So the source is renewed before another attempt
+	// gets it.
 	if a.ID.Kind == slots.Map && j.state < jobEnded && hasSource {
 		c.renewSource(a)
 	}
@@ -233,14 +240,13 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 		return
 	}
 	a.ReportFailure(err)
-	// If the output itself cannot be written, no other attempt will do better.
+	// If the output cannot be written, another attempt would fail too.
 	target := j.chain.target()
 	c.failJob(j, fmt.Errorf("%s: %w", a.Name(), err), task.Permanent(err) || target != nil && target.Err() != nil)
 }
 
-// bookWritten books the success of an attempt that found its part written by an
-// attempt on a lost tracker. The counters are those of the attempt that has done
-// the work.
+// bookWritten books the success of an attempt whose part had been written by an attempt on a
+// lost tracker. It books the counters of that other attempt, which has done the work.
 func (c *coordinator) bookWritten(a *runningAttempt) {
 	j := a.job
 	a.Counters = j.written[a.ID.Task].Counters
@@ -254,15 +260,15 @@ func (c *coordinator) bookWritten(a *runningAttempt) {
 	c.book(a, 0)
 }
 
-// lostRace reports whether err only says that another attempt of the task has
-// committed. The first of several attempts to commit wins, whatever the Ledger
-// knows by then. An attempt that ends by itself before the Ledger's order to
-// kill it counts as killed too. Without another attempt err is a failure: the
-// task could be tried for ever.
+// lostRace reports whether err only means that another attempt of the task has committed before.
+// Such an attempt counts as killed, not as failed, even if the Ledger has not ordered its kill.
+// If there is no other attempt, err is a failure: as a kill it would let the task be tried for
+// ever.
 func (c *coordinator) lostRace(a *runningAttempt, err error) bool {
 	if !errors.Is(err, output.ErrLost) && !errors.Is(err, output.ErrAborted) {
 		return false
 	}
+	// The other attempt may have ended already. The Ledger has then ordered the kill of this one.
 	slot := c.ledger.View().Slot(slots.SlotID(a.Slot))
 	return slot.Killing && slot.Attempt == a.ID || slices.ContainsFunc(c.order, a.sameTask)
 }

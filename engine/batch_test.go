@@ -131,7 +131,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 		}, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // time passes when all of them wait
+			synctest.Test(t, func(t *testing.T) { // time passes when all goroutines wait
 				temp, out := t.TempDir(), t.TempDir()
 				batch, outs := batchOf(t, []string{dir}, "sort", "sort", "grep", "sort")
 				bad.Name, bad.Inputs = "BAD", []string{dir}
@@ -162,7 +162,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 				if states["J00"] != "succeeded" || states["BAD"] != "failed" || states["J02"] != "succeeded" || states["J03"] != "killed" {
 					t.Errorf("states %v", states)
 				}
-				time.Sleep(2 * time.Hour) // until what hung is over, too
+				time.Sleep(2 * time.Hour) // until threads that hung have ended too
 				empty(t, temp)
 				empty(t, out)
 			})
@@ -218,13 +218,13 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 		"an output inside another one":        {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", to(in(dir), out+"/o/p"))}, "job B: output " + out + "/o/p: lies inside the output of job A"},
 		"an output inside another's input":    {[]engine.BatchJob{job("A", in(dir)), job("B", to(in(dir+"/a"), dir+"/o"))}, "job B: output " + dir + "/o: lies inside " + dir + ", which job A reads"},
 		"an input that another job makes":     {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", in(out+"/o/part-r-00000"))}, "job B: " + out + "/o/part-r-00000: is written by job A; list that job under after"},
-		"a circle":                            {[]engine.BatchJob{job("A", in(dir), 1), job("B", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
-		"itself":                              {[]engine.BatchJob{job("A", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
-		"a job that is not there":             {[]engine.BatchJob{job("A", in(dir), 7)}, "job A: after: there is no job 7"},
+		"a circle":                            {[]engine.BatchJob{job("A", in(dir), 1), job("B", in(dir), 0)}, "job A: Submission.After: jobs wait for each other in a circle"},
+		"itself":                              {[]engine.BatchJob{job("A", in(dir), 0)}, "job A: Submission.After: jobs wait for each other in a circle"},
+		"a job that is not there":             {[]engine.BatchJob{job("A", in(dir), 7)}, "job A: Submission.After: there is no job 7"},
 		"no input":                            {[]engine.BatchJob{job("A", in())}, "job A: Options.Inputs: name files"},
 		"standard input twice":                {[]engine.BatchJob{{Submission: setup.Submission{Name: "A"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Submission: setup.Submission{Name: "B"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
-		"a submission before the run's start": {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: -1}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: submit: "},
-		"a deadline before the submission":    {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: 5, Deadline: 4}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: deadline: "},
+		"a submission before the run's start": {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: -1}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Submit: "},
+		"a deadline before the submission":    {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: 5, Deadline: 4}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Deadline: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := engine.RunBatch(t.Context(), c.batch, engine.Options{MemoryBytes: 64 << 20})
@@ -314,8 +314,8 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 	}
 }
 
-// A job without input needs no opening. It is not submitted before a job that was due
-// earlier and needs it. A limit of one job at a time shows the order.
+// The coordinator opens a job without input itself. Such a job is not submitted before a job that
+// was due earlier and that the opener opens. A limit of one job at a time shows the order.
 func TestAJobThatNeedsNoOpeningOvertakesNobody(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(7, 50_000)}})
 	batch := []engine.BatchJob{

@@ -14,23 +14,23 @@ import (
 	"mrlocal/slots"
 )
 
-// chain is one job of a run as its user submits it: one or more jobs of the
-// Ledger, one after the other. It belongs to the coordinator, but for mu, and
-// for what open and settle do on goroutines of their own: meanwhile nobody else
-// looks at it.
+// chain is one job of a run as its user submits it. It becomes one or more jobs of the
+// Ledger, one after the other. A chain belongs to the coordinator. The opener and the
+// goroutine that settles it have it for as long as they run. Only mu may be used from any
+// goroutine.
 type chain struct {
 	run        *run
 	index      int // in the batch
 	job        *BatchJob
 	state      chainState
-	current    *runningJob // that was submitted last; nil: none yet, or the chain has ended
+	current    *runningJob // the job that was submitted last; nil: none yet, or the chain has ended
 	lastID     slots.JobID // of the job that was submitted last; -1: none
 	plan       *input.Plan
 	side       []byte // side data that the options name; nil: none
-	noted      bool   // the user knows what the plan leaves out
-	err        error
-	cancelled  bool // err is not the chain's own failure
-	readerGone bool // the reader of the result has closed its end
+	noted      bool   // noteLeftOut was called
+	err        error  // why it has failed; the first cause counts
+	cancelled  bool   // err is not its own failure: the run was interrupted, or a chain that it waits for failed
+	readerGone bool   // the reader of the result has closed its end of the pipe
 
 	mu struct {
 		sync.Mutex
@@ -39,7 +39,7 @@ type chain struct {
 	}
 }
 
-// name returns the name of the job in messages.
+// name returns the name of the chain in messages: that of its first job if it has none.
 func (ch *chain) name() string {
 	if ch.job.Name == "" {
 		return ch.job.Chain[0].Name
@@ -47,9 +47,10 @@ func (ch *chain) name() string {
 	return ch.job.Name
 }
 
-// spec returns the job of a step as the Ledger sees it. before jobs of the chain came before
-// it: those of earlier steps, and its own earlier rounds.
-// A single run names its jobs as they are. In a batch the jobs of a chain are J, J.2, J.3.
+// spec returns the job at index step of the chain for the Ledger. before is the number of jobs of
+// the chain that came before it: earlier steps, and earlier rounds. reduces is the number of its
+// reduce tasks. In a single run the job keeps its name. In a batch the jobs of a chain J are named
+// J, J.2, J.3 and so on.
 func (ch *chain) spec(step, before, reduces int) slots.JobSpec {
 	b := ch.job
 	s := b.Spec()
@@ -60,7 +61,7 @@ func (ch *chain) spec(step, before, reduces int) slots.JobSpec {
 	case before > 0:
 		s.Name = fmt.Sprintf("%s.%d", s.Name, before+1)
 	}
-	// In a batch the jobs of a chain share a pool, so that they get one share together.
+	// In a batch the jobs of a chain share a pool, so that they get one fair share together.
 	if s.Pool == "" {
 		s.Pool = s.Name
 		if !ch.run.single() {
@@ -78,17 +79,17 @@ func (ch *chain) blockBytes() int64 {
 	return ch.run.o.BlockBytes
 }
 
-// mapOnlySplits is how many splits a slot a map-only job has at least. Many
-// splits cost little there, because no reduce has to merge them. The shorter the
-// last ones are, the less time slots are idle at the end.
+// mapOnlySplits is the least number of splits for each slot in a map-only job. Many splits cost
+// little there, because no reduce has to merge their output. Short splits at the end leave slots
+// idle for less time.
 const mapOnlySplits = 16
 
-// newPlan finds and splits inputs.
+// newPlan finds the files of inputs and divides them into splits.
 func (ch *chain) newPlan(inputs []string) (*input.Plan, error) {
 	return input.NewPlan(inputs, ch.planOptions())
 }
 
-// planOptions returns how inputs are found and divided.
+// planOptions returns the options by which inputs are found and divided.
 func (ch *chain) planOptions() input.Options {
 	r, first := ch.run, &ch.job.Chain[0]
 	mapSlots, perSlot, mapOnly := r.o.MapSlots*r.o.Trackers, 0, first.NewReducer == nil
@@ -102,7 +103,8 @@ func (ch *chain) planOptions() input.Options {
 	}
 }
 
-// noteLeftOut tells the user, once, what the plan left out.
+// noteLeftOut notes for the user what the plan has left out. Only the first call has an effect,
+// because an input may be planned several times.
 func (ch *chain) noteLeftOut(notes []string) {
 	if ch.noted {
 		return
@@ -113,7 +115,7 @@ func (ch *chain) noteLeftOut(notes []string) {
 	}
 }
 
-// note tells the user something about the job.
+// note passes a note about the chain to Options.Note. In a batch it puts the name in front.
 func (ch *chain) note(text string) {
 	if !ch.run.single() {
 		text = ch.name() + ": " + text
@@ -121,20 +123,20 @@ func (ch *chain) note(text string) {
 	ch.run.o.Note(text)
 }
 
-// discards reports whether the result is thrown away: then no order matters.
+// discards reports whether the result is thrown away, as in measurements.
 func (ch *chain) discards() bool {
 	o := &ch.job.JobOptions
 	last := &ch.job.Chain[len(ch.job.Chain)-1]
 	return o.OutputDir == "" && o.OutputFile == "" && o.Stdout == nil && last.NewReleaser == nil
 }
 
-// inMemory reports whether the job touches no file. The coordinator itself opens
-// and settles such a job, because that takes no time.
+// inMemory reports whether the chain neither reads nor writes files. The coordinator itself opens
+// such a chain, because that takes no time.
 func (ch *chain) inMemory() bool { return ch.job.Chain[0].NoInput && ch.discards() }
 
-// open makes the first job of the chain ready to be submitted: it finds the
-// input, begins the output and samples cut points. It may take long, and so runs
-// on a goroutine of its own.
+// open makes the first job of the chain ready to be submitted. It finds the input, begins the
+// output, samples cut points and makes the map tasks. It may take long, so it mostly runs on the
+// opener's goroutine, and must not touch the Ledger.
 func (ch *chain) open() (*runningJob, error) {
 	first := &ch.job.Chain[0]
 	if ch.plan == nil && !first.NoInput && ch.job.Found == nil {
@@ -143,7 +145,6 @@ func (ch *chain) open() (*runningJob, error) {
 			return nil, err
 		}
 	}
-	// Nothing below may touch the Ledger: this may be the opener's goroutine.
 	var err error
 	if ch.side, err = source.ReadSide(ch.job.Side); err != nil {
 		return nil, err
@@ -154,19 +155,19 @@ func (ch *chain) open() (*runningJob, error) {
 	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
-		j.hosts = ch.run.near.Hosts(j.plan, ch.job.HDFS, ch.note)
+		j.hosts = ch.run.trackers.Hosts(j.plan, ch.job.HDFS, ch.note)
 		if err := source.MayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
 			return nil, err
 		}
 	}
-	// Begin the output early, so that an output that cannot be made fails the job
-	// before it reads a stream. In a very large batch the first part begins it.
-	if ch.run.keeps() || streams {
+	// The output is begun early, so that a job whose output cannot be made fails before it reads
+	// a stream. In a very large batch the first part begins the output.
+	if ch.run.keepsPlans() || streams {
 		if _, err := ch.begin(); err != nil {
 			return nil, err
 		}
 	}
-	// User code that sees the number of files once, before any mapper is made.
+	// Begin is user code. It gets the number of files before any mapper is made.
 	if first.Begin != nil {
 		files := 0
 		if j.plan != nil {
@@ -187,24 +188,25 @@ func (ch *chain) open() (*runningJob, error) {
 	if err := j.keepMaps(); err != nil {
 		return nil, err
 	}
-	if !ch.run.keeps() && !streams && !ch.job.Chain.Rereads() {
-		j.plan, ch.plan = nil, nil // the first map that starts plans once more
+	if !ch.run.keepsPlans() && !streams && !ch.job.Chain.Rereads() {
+		j.plan, ch.plan = nil, nil // the first map that starts makes the plan anew (plannedAgain)
 	}
 	return j, nil
 }
 
-// newJob returns the job of a step, without its input.
+// newJob returns the job at index step of the chain, without input and tasks.
 func (ch *chain) newJob(step int) *runningJob {
 	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: source.GuardNew(ch.job.Chain[step]), Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
 }
 
-// next returns the job of the chain that follows before: another round of it, or a job that
-// reads its parts.
+// next returns the job of the chain that follows before. There are three cases. It may be another
+// round of before. It may read the parts of before. Or it reads the input of the chain again, and
+// gets the parts as side data.
 func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	step, side := before.step+1, ch.side
 	var err error
 	if again := before.Spec.Rounds > 1; again || ch.job.Chain[step].Rereads {
-		// MaxSideBytes bounds how long the coordinator reads here.
+		// The coordinator reads the side data itself: MaxSideBytes bounds how long that takes.
 		if side, err = before.Sink.(*task.Spools).Text(jobs.MaxSideBytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", before.Spec.Name, err)
 		}
@@ -216,7 +218,7 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	}
 	j := ch.newJob(step)
 	if step == before.step {
-		j.Spec, j.round = before.Spec, before.round+1 // Begin was called
+		j.Spec, j.round = before.Spec, before.round+1 // the Spec that Begin returned in the first round
 	}
 	j.number, j.Side = before.number+1, ch.side
 	var inputBytes int64
@@ -239,7 +241,8 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	return j, nil
 }
 
-// repeats reports whether the job runs another round, after one that has written text.
+// repeats reports whether the job runs another round. text is the output of the round that has
+// ended. It fails if Converged panics.
 func (j *runningJob) repeats(text []byte) (again bool, err error) {
 	if j.Spec.Rounds <= 1 {
 		return false, nil
@@ -257,8 +260,8 @@ func (j *runningJob) repeats(text []byte) (again bool, err error) {
 	return again, err
 }
 
-// begin starts the output, once, and returns it; nil where the result is thrown
-// away. It fails with output.ErrAborted after abort.
+// begin begins the output with the first call, and returns it; nil: the result is thrown away. It
+// fails with output.ErrAborted after abort. It may be called from any goroutine.
 func (ch *chain) begin() (*output.Target, error) {
 	if ch.discards() {
 		return nil, nil
@@ -275,7 +278,7 @@ func (ch *chain) begin() (*output.Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The target stays even where Start fails, so that abort finds it.
+		// The target is set even if Start fails below, so that abort can remove what it has made.
 		ch.mu.target = target
 	}
 	if err := ch.mu.target.Start(); err != nil {
@@ -285,7 +288,7 @@ func (ch *chain) begin() (*output.Target, error) {
 	return ch.mu.target, nil
 }
 
-// target returns the output. It is nil if the output was not begun, or is settled.
+// target returns the output; nil: it was not begun, or is settled.
 func (ch *chain) target() *output.Target {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -295,9 +298,9 @@ func (ch *chain) target() *output.Target {
 	return ch.mu.target
 }
 
-// settle commits the result or, if cause says why there is none, removes it. It
-// may take long. It returns how the chain ended, and whether the reader of the
-// result has closed its end, which is no failure.
+// settle commits the result or, if cause is not nil, removes it. It may take long, because it syncs
+// files. It returns the error of the chain: cause, or why the result cannot be committed. readerGone
+// reports that the reader of the result has closed its end of the pipe, which is no failure.
 func (ch *chain) settle(cause error) (err error, readerGone bool) {
 	target := ch.target()
 	if target == nil && cause == nil {
@@ -319,7 +322,7 @@ func (ch *chain) settle(cause error) (err error, readerGone bool) {
 	return errors.Join(cause, target.Abort()), false
 }
 
-// forget lets go of the output, which is settled.
+// forget drops the output, which is settled or was never begun.
 func (ch *chain) forget() {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -327,7 +330,7 @@ func (ch *chain) forget() {
 	invariant.Move(&ch.mu.output, outputGone)
 }
 
-// abort removes the output. Attempts that still write to it fail.
+// abort removes the output of a chain that was not settled. Attempts that still write to it fail.
 func (ch *chain) abort() error {
 	ch.mu.Lock()
 	target := ch.mu.target

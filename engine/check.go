@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"mrlocal/engine/source"
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/paths"
 	"mrlocal/output"
 	"mrlocal/slots/setup"
@@ -17,12 +19,13 @@ import (
 // by itself, and then the files that they read and write against each other
 // (internal/paths).
 
-// takeJobs checks the options of each job and makes its chain.
+// takeJobs makes the chain of each job of a batch, and checks the options of the job. Chains keep
+// pointers to the elements of batch.
 func (r *run) takeJobs(batch []BatchJob) error {
 	if len(batch) == 0 {
 		return errs.Optionf("", "no jobs")
 	}
-	// All chains lie in one piece of memory: a batch may have thousands.
+	// One allocation for all chains: a batch may have thousands.
 	chains := make([]chain, len(batch))
 	r.chains = make([]*chain, len(batch))
 	for i := range batch {
@@ -31,17 +34,17 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	}
 	for _, ch := range r.chains {
 		if err := ch.validate(len(batch)); err != nil {
-			return ch.named(err)
+			return ch.withJobName(err)
 		}
 	}
 	// Chains that wait for each other would never start, and the run would never end.
 	if circle := setup.Cycle(len(batch), func(i int) *setup.Submission { return &batch[i].Submission }); circle != nil {
-		return r.chains[circle[0]].named(errs.Optionf("after", "jobs wait for each other in a circle"))
+		return r.chains[circle[0]].withJobName(errs.Optionf("Submission.After", "jobs wait for each other in a circle"))
 	}
 	return nil
 }
 
-// validate checks the options of one job of jobCount.
+// validate checks the chain and options of one of jobCount jobs.
 func (ch *chain) validate(jobCount int) error {
 	b := ch.job
 	if err := b.Chain.Check(); err != nil {
@@ -54,62 +57,66 @@ func (ch *chain) validate(jobCount int) error {
 	if len(last.Outputs) > 0 && !ch.discards() && (b.OutputDir == "" || hdfs.Is(b.OutputDir)) {
 		return errs.Optionf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
 	}
+	// Another job may make the file before this one starts.
+	if len(b.After) == 0 {
+		if err := source.CheckSide(b.Side); err != nil {
+			return err
+		}
+	}
 	return b.Submission.Check(jobCount)
 }
 
-// named adds the name of the job to an error if the run has more than one job.
-func (ch *chain) named(err error) error {
-	var e *errs.Error
-	switch {
-	case err == nil || ch.run.single():
+// withJobName adds the name of the job to an error of a batch. It keeps the kind of the error.
+func (ch *chain) withJobName(err error) error {
+	if err == nil || ch.run.single() {
 		return err
-	case errors.As(err, &e):
-		return &errs.Error{Kind: e.Kind, Object: "job " + ch.name(), Cause: err}
 	}
-	return fmt.Errorf("job %s: %w", ch.name(), err)
+	kind := errs.JobFailed
+	if e := (*errs.Error)(nil); errors.As(err, &e) {
+		kind = e.Kind
+	}
+	return &errs.Error{Kind: kind, Object: "job " + ch.name(), Cause: err}
 }
 
-// single reports whether the run has one chain, whose name is not needed in
-// messages.
+// single reports whether RunChain runs one chain. Messages then need no name of the job.
 func (r *run) single() bool { return r.kind == "run" }
 
-// mostKept is the largest batch that keeps all plans and outputs from the check
-// until the job is submitted. Each output of it begins when its job is
-// submitted. A larger batch may be very large. There an input is planned again
-// when its job is submitted and when it starts, so that few plans and files
-// exist at a time.
+// mostKept is the number of jobs up to which a batch keeps the plans and outputs of its check.
+// There an output is begun when its job is opened. A larger batch may have thousands of jobs. There
+// an input is planned again when its job is opened, and once more when its first map starts. An
+// output is begun with its first part. So few plans and open files exist at a time.
 const mostKept = 64
 
-// keeps reports whether the run keeps plans and outputs.
-func (r *run) keeps() bool { return len(r.chains) <= mostKept }
+// keepsPlans reports whether the run keeps plans and outputs (mostKept).
+func (r *run) keepsPlans() bool { return len(r.chains) <= mostKept }
 
-// checkPaths checks the files that jobs read and write. It returns the bytes of
-// all inputs that are known, and how many jobs read streams.
+// checkPaths checks the files that jobs read and write. It returns the bytes of all inputs that
+// exist, and how many jobs read streams or may read some. It also sets blockBytes, streamed and,
+// if the run keeps them, the plans of chains.
 func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 	batch, refused, err := paths.CheckBatch(r.jobPaths())
 	if err != nil {
-		return 0, 0, r.chains[refused].named(err)
+		return 0, 0, r.chains[refused].withJobName(err)
 	}
 	known := map[string]*input.Plan{} // jobs of a batch often read the same input
-	// The index of the job that reads standard input; -1: none does.
-	stdin := -1
+	stdin := -1                       // index of the job that reads standard input; -1: none does
 	for i, ch := range r.chains {
 		inputs := batch.Existing[i]
 		for _, path := range inputs {
 			if path == "-" && stdin >= 0 {
-				return 0, 0, ch.named(errs.Optionf("-", "job %s reads standard input too; only one can", r.chains[stdin].name()))
+				return 0, 0, ch.withJobName(errs.Optionf("-", "job %s reads standard input too; only one can", r.chains[stdin].name()))
 			}
 			if path == "-" {
 				stdin = i
 			}
 		}
-		// Inputs that an earlier job makes are not planned here; Existing leaves them out.
+		// Existing leaves out inputs that an earlier job makes. They cannot be planned yet.
 		plan, err := ch.planOf(inputs, known)
 		if err == nil {
 			err = ch.checkOutput(plan, inputs)
 		}
 		if err != nil {
-			return 0, 0, ch.named(err)
+			return 0, 0, ch.withJobName(err)
 		}
 		if ch.job.Found != nil {
 			streamJobs++ // any of the files may be a stream
@@ -122,12 +129,12 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 			streamJobs++
 			r.streamed = plan
 		}
-		// The first job decides, as for a single run.
 		if r.blockBytes == 0 {
 			r.blockBytes = plan.BlockBytes()
 		}
-		// A job that waits for others is planned again when it starts: they may add files.
-		if r.keeps() && len(ch.job.After) == 0 {
+		// A job that waits for others is planned again when it is opened, because the others may
+		// add files.
+		if r.keepsPlans() && len(ch.job.After) == 0 {
 			ch.plan = plan
 		}
 		if r.single() {
@@ -140,23 +147,24 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 	return totalBytes, streamJobs, nil
 }
 
-// jobPaths returns which files each job reads and writes.
+// jobPaths returns the files that each job reads and writes.
 func (r *run) jobPaths() []paths.JobFiles {
 	all := make([]paths.JobFiles, len(r.chains))
 	for i, ch := range r.chains {
+		// At most one of OutputDir and OutputFile is set.
 		all[i] = paths.JobFiles{Name: ch.name(), Inputs: ch.job.Inputs, Output: ch.job.OutputDir + ch.job.OutputFile, After: ch.job.After}
 	}
 	return all
 }
 
-// planOf plans inputs. known holds the plans of other jobs; it returns one of
-// those where it is the same.
+// planOf returns the plan of inputs; nil: there are none. known has the plans of other jobs.
+// planOf returns one of them if it is the same, and else adds its own.
 func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.Plan, error) {
 	if len(inputs) == 0 {
 		return nil, nil
 	}
 	job := &ch.job.Chain[0]
-	// The key has all that a plan depends on. No path contains NUL.
+	// The key has all options on which a plan depends. No path contains NUL.
 	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.job.NoDecode, ch.blockBytes(), job.Delim, job.RecordBytes, job.SkipBinary)
 	if plan := known[key]; plan != nil {
 		return plan, nil
@@ -169,19 +177,24 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 	return plan, err
 }
 
-// checkOutput checks the place of the result as far as that can be checked now.
+// checkOutput fails if the output cannot be made where the options say, as far as that can be
+// known before it is begun. If the run keeps outputs, the chain gets it.
 func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
+	if name := ch.job.OutputFile; disk.WritesTo(ch.run.o.Events, name) {
+		return errs.Optionf("Options.Events, Options.OutputFile", "are the same file %s; the result would replace the events", name)
+	}
 	target, err := output.Open(ch.outputSpec(plan, inputs))
 	if err != nil {
 		return err
 	}
-	if ch.run.keeps() {
+	if ch.run.keepsPlans() {
 		ch.mu.target = target
 	}
 	return nil
 }
 
-// outputSpec returns where the result goes, and which files it must not replace.
+// outputSpec returns the description of the output: where it goes, and which inputs it must not
+// replace. plan is nil if no input is known.
 func (ch *chain) outputSpec(plan *input.Plan, inputs []string) output.Spec {
 	o := &ch.job.JobOptions
 	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: o.Stdout, Compress: o.CompressOutput, DirStyle: o.DirStyle, HDFS: o.HDFS, Inputs: inputs, Stdin: o.Stdin}

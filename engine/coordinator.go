@@ -10,17 +10,17 @@ import (
 	"mrlocal/trace"
 )
 
-// tickEvery is how often the coordinator looks at running attempts for
-// progress and time-outs.
+// tickEvery is how often the coordinator checks running attempts for progress and
+// time-outs.
 const tickEvery = 100 * time.Millisecond
 
-// mostSettling bounds how many chains may settle at a time. While there are so
-// many, nothing new starts: each of them has files open.
+// mostSettling bounds how many chains settle at a time, because each has files open. While
+// there are so many, no attempt starts.
 const mostSettling = 32
 
 // coordinator is the goroutine that owns the Ledger and the states of chains,
 // jobs and attempts. Other goroutines post closures to its inbox. It applies
-// them, asks the Ledger for orders and carries them out.
+// them, asks the Ledger for orders and carries the orders out. Its files:
 //
 //	coordinator.go  the run loop
 //	arrivals.go     chains are opened, submitted and settled
@@ -32,27 +32,27 @@ type coordinator struct {
 	run       *run
 	ledger    *slots.Ledger
 	inbox     *task.Inbox
-	running   map[slots.AttemptID]*runningAttempt // looked up, never iterated for a decision
-	order     []*runningAttempt                   // running attempts, oldest first
-	jobs      []*runningJob                       // by JobID, all that were ever submitted
-	unfed     []*runningJob                       // their feeders wait until a running-job limit lets the job run
-	maybeDone []*runningJob                       // jobs that endJobs looks at next; one may be here twice
+	running   map[slots.AttemptID]*runningAttempt // not iterated, because the order of a map is random
+	order     []*runningAttempt                   // the same attempts, oldest first
+	jobs      []*runningJob                       // all that were ever submitted, by JobID
+	unfed     []*runningJob                       // jobs whose feeders start when a limit on running jobs allows it
+	maybeDone []*runningJob                       // jobs that endJobs checks next; one may be here twice
 
 	release  *setup.Release // chains that have not been opened
 	toOpen   []*chain       // chains whose time has come, for the next opener
 	opening  bool           // an opener is at work
 	settling int            // chains that settle
-	left     int            // chains that have not ended
+	left     int            // number of chains that have not ended
 	faults   []setup.Fault  // still to come, by time
 	lost     []bool         // by tracker
 
-	probe time.Duration // from when on the policy wants to know how far attempts are; negative: never
+	probe time.Duration // from this time on the policy needs the progress of attempts (slots.Orders.Probe); negative: never
 
-	hungBytes int64 // leased by threads that do not come back
+	hungBytes int64 // leased by abandoned threads
 	state     runState
 }
 
-// newCoordinator makes the coordinator of a run. Nothing runs before serve.
+// newCoordinator makes the coordinator of a run. serve starts its work.
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
 		run: r, ledger: l, inbox: task.NewInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
@@ -60,8 +60,8 @@ func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	}
 }
 
-// serve runs every chain to its end. It returns why the run was interrupted,
-// nil if it was not.
+// serve runs every chain to its end. It returns nil, the panic of the policy, or what interrupt
+// returns if ctx ends before.
 func (c *coordinator) serve(ctx context.Context) error {
 	// The ticker serves progress and time-outs. The timer serves known times: submissions, faults,
 	// the policy's wake-up.
@@ -69,7 +69,8 @@ func (c *coordinator) serve(ctx context.Context) error {
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	// One round: take up what is due, ask the Ledger until nothing changes, then sleep.
+	// A round opens chains and injects faults that are due, asks the Ledger for orders until
+	// nothing changes, and then sleeps.
 	for c.endJobs(); c.left > 0; c.endJobs() {
 		c.openDue()
 		c.injectFaults()
@@ -79,7 +80,10 @@ func (c *coordinator) serve(ctx context.Context) error {
 			continue
 		}
 		wake := c.ask()
-		// An order may end a job at once; do not sleep on that.
+		if c.state == runServing && c.policyFailed() {
+			continue
+		}
+		// An order may end a job at once. The next round takes that up without a sleep.
 		if len(c.maybeDone) > 0 {
 			continue
 		}
@@ -92,39 +96,50 @@ func (c *coordinator) serve(ctx context.Context) error {
 			c.inbox.Apply()
 		case <-ticker.C:
 			c.tick()
-		// The round above looks at the clock itself, so there is nothing to do here.
-		case <-timer.C:
+		case <-timer.C: // the next round reads the clock and takes up what is due
 		case <-ctx.Done():
 			return c.interrupt(context.Cause(ctx))
 		}
 	}
-	return nil
+	err, _ := c.run.claimed.Err()
+	return err
+}
+
+// policyFailed fails every chain if the policy has panicked, and reports whether it has.
+func (c *coordinator) policyFailed() bool {
+	err, stack := c.run.claimed.Err()
+	if err == nil {
+		return false
+	}
+	task.WriteStack(c.run.o.Stderr, err, stack)
+	c.failAll(err)
+	return true
 }
 
 // ask asks the Ledger for orders and carries them out. It returns the time at
-// which the Ledger wants to be asked again; negative: never.
+// which the Ledger must be asked again; negative: never.
 func (c *coordinator) ask() (wake time.Duration) {
-	// A chain that has settled posts to the inbox, which brings the coordinator back here.
-	// Facts are still applied; only new starts wait.
+	// A chain that has settled posts to the inbox, so the coordinator wakes and asks then. Facts
+	// are still applied until then; only starts wait.
 	if c.settling >= mostSettling {
 		return -1
 	}
-	// The policy decides on progress that is up to date.
+	// The policy must decide on progress that is up to date.
 	c.answerProbe()
 	wake = c.obey(c.ledger.AssignAll(c.run.now()))
 	c.feedAdmitted()
 	return wake
 }
 
-// obey carries out the Ledger's orders and returns when it wants to be asked
-// again; negative: never.
+// obey carries out the Ledger's orders and returns the time at which the Ledger must be
+// asked again; negative: never. o belongs to the Ledger, and is valid until the Ledger is asked
+// again.
 func (c *coordinator) obey(o *slots.Orders) time.Duration {
-	// The orders belong to the Ledger, and are valid until it is asked again.
 	for _, s := range o.Starts {
 		c.start(s)
 	}
-	// The deadlock guard kills attempts that it has just started, and a reduce
-	// may leave its copy phase at once: Kills and Advances come after Starts.
+	// Kills and Advances come after Starts, because they may name an attempt that has just been
+	// started: the deadlock guard may kill it, and a reduce may leave its copy phase at once.
 	for _, id := range o.Kills {
 		if a := c.running[id]; a != nil {
 			a.Kill()
@@ -141,8 +156,8 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 	return o.Wake
 }
 
-// nextWake returns the earliest time at which something is to be done;
-// negative: no such time is known. wake is when the Ledger wants to be asked.
+// nextWake returns the earliest time at which the coordinator has work that is known now;
+// negative: there is none. wake is the time at which the Ledger must be asked.
 func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 	next := wake
 	earlier := func(t time.Duration) {
@@ -150,7 +165,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 			next = t
 		}
 	}
-	// Chains that can no longer run are still taken up, so that each gets its error.
+	// Chains that cannot run any more are taken up at once, so that each ends with its error.
 	if _, at, ok := c.release.Next(); ok && c.state == runExhausted {
 		earlier(0)
 	} else if ok {
@@ -162,15 +177,15 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 	return next
 }
 
-// tick shows progress, fails attempts that show no life, and gives up those
-// of failed jobs that do not notice that they are killed.
+// tick records progress, times out attempts without a sign of life, and abandons attempts of
+// failed jobs that have not noticed their kill within stopWithin.
 func (c *coordinator) tick() {
 	now := time.Now()
 	c.showProgress()
 	c.run.used.Record(c.run.stream, c.run.now(), c.run.env.Budget.Leased(), c.run.temp.UsedBytes())
 	// The list is copied, because timeOut and abandon take attempts out of it.
 	for _, a := range append([]*runningAttempt(nil), c.order...) {
-		// Who waits for memory or map outputs is not stuck.
+		// An attempt that waits for memory or map outputs is not stuck.
 		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() {
 			a.lastBeat, a.lastBeatAt = beat, now
 		}
@@ -183,20 +198,20 @@ func (c *coordinator) tick() {
 	}
 }
 
-// answerProbe reports progress if the policy has asked for it by now and is about to
-// decide. The tick does not: it would have the policy decide at moments that belong to
-// the engine and to no fact of the run.
+// answerProbe reports the progress of all attempts to the Ledger, if the policy has asked for
+// it and is about to decide. tick does not report it: a report makes the policy decide, and the
+// policy should decide when something has happened, not whenever the engine's clock ticks.
 func (c *coordinator) answerProbe() {
 	if now := c.run.now(); c.probe >= 0 && now >= c.probe && c.ledger.Due(now) {
 		c.probe = -1                // each request is answered once
-		for _, a := range c.order { // the Ledger ignores those on lost trackers
+		for _, a := range c.order { // the Ledger ignores attempts on lost trackers
 			c.ledger.Progress(now, a.ID, a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)))
 		}
 	}
 }
 
-// showProgress appends to the events how far attempts are, for those who watch the run, in
-// steps of 1 %. Reduces in their copy phase are left out.
+// showProgress appends the progress of attempts to the events, in steps of 1 %, for displays of
+// the run. It leaves out reduces in their copy phase.
 func (c *coordinator) showProgress() {
 	for _, a := range c.order {
 		if done := a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)); done >= a.shown+slots.One/100 && !c.onLostTracker(a) && !a.Copying(done) {

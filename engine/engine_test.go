@@ -625,8 +625,9 @@ func (p *wrong) Decide(v *slots.View, d *slots.Decision) {
 	p.FIFO.Decide(v, d)
 }
 
-// TestRefusedGrantsAreTold: at the end of a run, which would otherwise only be slower.
-func TestRefusedGrantsAreTold(t *testing.T) {
+// TestANoteCountsRefusedGrants: the run notes refused grants at its end. Without the note it would only
+// be slower.
+func TestANoteCountsRefusedGrants(t *testing.T) {
 	var notes []string
 	o := engine.Options{NoPin: true, MemoryBytes: 64 << 20, Policy: &wrong{FIFO: *fifo.New()}, Note: func(text string) { notes = append(notes, text) },
 		JobOptions: engine.JobOptions{Inputs: []string{writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("a b\n")}})}}}
@@ -637,8 +638,8 @@ func TestRefusedGrantsAreTold(t *testing.T) {
 	}
 }
 
-// TestAPolicyServesOneRunAtATime: a second run is refused before it makes anything, whoever
-// calls the engine. The policy is free again when the first run has ended.
+// TestAPolicyServesOneRunAtATime: a second run is refused before it makes any file. The policy is
+// free again when the first run has ended.
 func TestAPolicyServesOneRunAtATime(t *testing.T) {
 	in := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("b a b\n")}})
 	o := engine.Options{

@@ -24,7 +24,7 @@ func (x indexer) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// union joins the names of a word, so that a map passes on lists and not its text.
+// union joins the names of a word, so that a map emits lists of names instead of single names.
 type union struct{}
 
 func (union) Fold(names, name []byte) []byte {
@@ -47,7 +47,7 @@ func (lister) Reduce(word []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// index is an inverted index: which files hold which words.
+// index is an inverted index: it lists the files that have each word.
 func index() jobs.Job {
 	return jobs.Job{
 		Name: "index", Ordered: true,

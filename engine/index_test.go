@@ -31,7 +31,7 @@ func (x oneByOne) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// combiner does at spills what union does while the kvbuffer collects.
+// combiner joins the names at a spill. union joins them while the kvbuffer collects.
 type combiner struct{ names []byte }
 
 func (c *combiner) Reduce(word []byte, vs *jobs.Values, out jobs.Emitter) error {

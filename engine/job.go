@@ -18,32 +18,32 @@ import (
 	"mrlocal/trace"
 )
 
-// runningJob is one job of a chain: its tasks, its shuffle, where its output
-// goes. It belongs to the coordinator, but for the plan.
+// runningJob is one job of a chain, with its tasks, shuffle and sink. It belongs to the
+// coordinator. Attempts use SharedJob and planAgain.
 type runningJob struct {
-	*task.SharedJob // what attempts see; nil when the job is over
+	*task.SharedJob // shared with attempts; nil when the job is over
 
 	chain  *chain
-	step   int // of the chain, from 0
-	number int // of the jobs of the chain that came before it, rounds included
+	step   int // index in the chain
+	number int // how many jobs of the chain came before it, rounds included
 	round  int // of Spec.Rounds, from 0
 	id     slots.JobID
 	state  jobState
 	maps   []mapTask          // those known so far, by TaskID
 	feeder *source.Feeder     // nil: no input is a stream
-	hosts  [][]string         // that have the input of each map; nil: no host is known
-	before *task.Spools       // of the job before in the chain: its parts are the input
-	binary map[int32]struct{} // files that were left out
+	hosts  [][]string         // hosts that have the input of each map; nil: no host is known
+	before *task.Spools       // sink of the job before in the chain, whose parts are the input
+	binary map[int32]struct{} // files of the plan that were left out as binary
 
-	restored     map[int]*journal.Output // of a killed run, until the job is submitted
+	restored     map[int]*journal.Output // map outputs of a killed run, until the job is submitted
 	releaser     jobs.Releaser           // nil: none
 	counters     Counters
-	usage        []report.Usage // by phase, of attempts that committed
-	firstFailure error
-	written      map[slots.TaskID]*runningAttempt // of a task: the attempt on a lost tracker that has committed its part
+	usage        []report.Usage                   // by phase, of attempts that committed
+	firstFailure error                            // of an attempt
+	written      map[slots.TaskID]*runningAttempt // attempts on lost trackers that have committed the part of the task
 	stuck        map[slots.TaskID]struct{}        // maps with an abandoned attempt, which may still read its source
 
-	planning sync.Mutex // guards plan where maps make it again
+	planning sync.Mutex // guards plan while attempts run (planAgain)
 	plan     *input.Plan
 }
 
@@ -52,7 +52,7 @@ type mapTask struct {
 	source   source.Source
 	output   *runs.MapOutput // committed; owned by the shuffle
 	counters *Counters       // of the attempt that committed last
-	ranOn    slots.TrackerID // the tracker of that attempt
+	ranOn    slots.TrackerID // tracker of that attempt; -1: a killed run has made the output
 }
 
 // spec returns the job as the Ledger sees it.
@@ -60,16 +60,17 @@ func (j *runningJob) spec() slots.JobSpec {
 	s := j.chain.spec(j.step, j.number, j.Parts)
 	// A piece of a stream lies in memory, so no tracker is nearer to it.
 	s.Unplaced = s.Unplaced || j.feeder != nil
-	s.Single = j.feeder != nil // the blocks of a piece may move to the attempt that reads them
+	// Only one attempt at a time may read a piece: its kvbuffer may take the blocks over.
+	s.Single = j.feeder != nil
 	return s
 }
 
-// readAheadPerSlot bounds how far maps of an ordered map-only job run ahead of
-// the parts that are released: tasks a slot.
+// readAheadPerSlot bounds how many maps of an ordered map-only job run ahead of the parts that
+// are released, for each slot. Parts that wait for their release take memory or disk.
 const readAheadPerSlot = 4
 
-// announce adds a map task that the feeder has found; nil: there are no more.
-// A job that wants no more of its input is sealed already.
+// announce adds a map task with source s, which the feeder has found. nil says that there are no
+// more. If the job is sealed already, because it needs no more of its input, announce releases s.
 func (j *runningJob) announce(s source.Source) {
 	if j.state >= jobSealed {
 		releaseSource(s)
@@ -78,7 +79,7 @@ func (j *runningJob) announce(s source.Source) {
 	if s == nil {
 		j.seal()
 	} else {
-		// The number of a map task is its place here.
+		// Its index is the TaskID of the map.
 		j.maps = append(j.maps, mapTask{source: s})
 		if j.Shuffle != nil {
 			j.Shuffle.Grow(len(j.maps))
@@ -87,7 +88,7 @@ func (j *runningJob) announce(s source.Source) {
 	j.updateReady()
 }
 
-// seal notes that all map tasks are known.
+// seal notes that all map tasks are known, and passes that on to the shuffle and the output.
 func (j *runningJob) seal() {
 	if j.state >= jobSealed {
 		return
@@ -98,7 +99,6 @@ func (j *runningJob) seal() {
 		j.Shuffle.Seal()
 	}
 	if target := j.chain.target(); target != nil && j.MapOnly() && j.writesTarget() {
-		// Now the output knows which part is the last one of the result.
 		target.Seal(len(j.maps))
 	}
 }
@@ -109,29 +109,29 @@ func (j *runningJob) writesTarget() bool {
 	return ok
 }
 
-// stopFeeder ends the feeder, if there is one. cause is for the feeder's error.
+// stopFeeder ends the feeder, if there is one. The feeder fails with cause.
 func (j *runningJob) stopFeeder(cause error) {
 	if j.feeder != nil {
 		j.feeder.Stop(cause)
 	}
 }
 
-// forgetPrimed gives back what a feeder that will not serve has decoded.
+// forgetPrimed gives back the piece that the feeder has decoded for sampling. The feeder will not
+// serve.
 func (j *runningJob) forgetPrimed() {
 	if j.feeder != nil {
 		j.feeder.Forget()
 	}
 }
 
-// updateReady tells the Ledger which map tasks may start.
+// updateReady reports to the Ledger how many map tasks there are, and how many of them may start.
+// In a map-only job with output in order, maps start at most readAheadPerSlot a slot ahead of the
+// parts that are released.
 func (j *runningJob) updateReady() {
 	c := j.chain.run.coordinator
 	total := int32(len(j.maps))
 	ready := total
-	// Parts in order wait in memory or on disk until it is their turn. So maps start
-	// only a bounded number of tasks ahead of the parts that are released.
 	if t, ok := j.Sink.(*targetSink); ok && j.MapOnly() && t.inOrder {
-		// Parts that have been written, in the order of the input.
 		released := 0
 		if target := j.chain.target(); target != nil {
 			released = target.Released()
@@ -142,16 +142,16 @@ func (j *runningJob) updateReady() {
 	c.ledger.Ready(c.run.now(), j.id, slots.Readiness{Maps: ready, Total: total, Sealed: j.state >= jobSealed})
 }
 
-// progressed is called when parts of a map-only job have been released: maps
-// further ahead may start.
+// progressed is called when parts of a map-only job have been released, so that more maps may
+// start.
 func (j *runningJob) progressed() {
 	if j.state < jobEnded && j.MapOnly() {
 		j.updateReady()
 	}
 }
 
-// verdict carries out what a Releaser said after the split of map t: it drops
-// later splits that are not needed.
+// verdict carries out the verdict v of a Releaser on the part of map t. EndFile drops the later
+// splits of the same file. EndJob drops all later splits.
 func (j *runningJob) verdict(t int, v jobs.Verdict) {
 	c := j.chain.run.coordinator
 	if j.state >= jobEnded || v == jobs.Continue {
@@ -160,12 +160,12 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 	if v == jobs.EndFile && j.feeder != nil {
 		j.feeder.EndFile(j.maps[t].source)
 	}
-	// Earlier splits have been released, so only later ones can be left out.
+	// Parts are released in order, so the splits before t have been released.
 	for i := t + 1; i < len(j.maps); i++ {
 		if v == jobs.EndFile && !j.withinFile(t, i) {
 			break
 		}
-		// An attempt that runs already is killed by this; its part is skipped all the same.
+		// Drop also orders the kill of an attempt that runs. Its part is skipped all the same.
 		c.ledger.Drop(c.run.now(), j.id, slots.Map, slots.TaskID(i))
 		if err := j.chain.target().Skip(i); err != nil {
 			c.fail(j.chain, err)
@@ -179,8 +179,8 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 	j.updateReady()
 }
 
-// withinFile reports whether split i holds nothing but more of the file that
-// split t ends in.
+// withinFile reports whether split i has only a piece of one file, and split t ends with a piece
+// of that file.
 func (j *runningJob) withinFile(t, i int) bool {
 	plan, a := j.splitOf(t)
 	of, b := j.splitOf(i)
@@ -190,14 +190,14 @@ func (j *runningJob) withinFile(t, i int) bool {
 	return a.Pieces[len(a.Pieces)-1].File == b.Pieces[0].File
 }
 
-// splitOf returns the split of files that map t reads, and its plan; nil: it reads
-// something else.
+// splitOf returns the split that map t reads, and the plan of that split; nil: the map reads a
+// piece of a stream or a part, or its plan cannot be made anew.
 func (j *runningJob) splitOf(t int) (*input.Plan, *input.Split) {
 	switch s := j.maps[t].source.(type) {
 	case source.File:
 		return s.Plan, s.Split
 	case plannedAgain:
-		// An error here comes up once more when the split is opened.
+		// The attempt that opens the split reports the error.
 		if plan, err := j.planAgain(); err == nil {
 			return plan, &plan.Splits[s.index]
 		}
@@ -205,13 +205,12 @@ func (j *runningJob) splitOf(t int) (*input.Plan, *input.Split) {
 	return nil, nil
 }
 
-// skippedBinary notes files that were left out as binary. An attempt that is
-// tried again names them again. It may be called from any goroutine.
+// skippedBinary notes files that were left out as binary. Several attempts of a task may name the
+// same file. files is borrowed. skippedBinary may be called from any goroutine.
 func (j *runningJob) skippedBinary(files []int32) {
 	if len(files) == 0 {
 		return
 	}
-	// The slice belongs to the caller, who goes on with it.
 	files = slices.Clone(files)
 	j.chain.run.coordinator.inbox.Post(func() {
 		for _, f := range files {
@@ -222,14 +221,13 @@ func (j *runningJob) skippedBinary(files []int32) {
 	})
 }
 
-// noteBinary tells the user which binary files were left out: how many, and the
-// first in input order.
+// noteBinary notes for the user how many files were left out as binary, and the first of them in
+// input order.
 func (j *runningJob) noteBinary() {
 	if len(j.binary) == 0 {
 		return
 	}
-	// Files are numbered in the order of the input.
-	first := slices.Min(slices.Collect(maps.Keys(j.binary)))
+	first := slices.Min(slices.Collect(maps.Keys(j.binary))) // files are numbered in input order
 	path := j.plan.Files[first].Path
 	if len(j.binary) == 1 {
 		j.chain.note(fmt.Sprintf("%s: skipped: it is binary", path))
@@ -238,7 +236,7 @@ func (j *runningJob) noteBinary() {
 	j.chain.note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
 }
 
-// recordSample records as an event that cut points were sampled.
+// recordSample makes an event of the sampled cut points, if there are any.
 func (j *runningJob) recordSample() {
 	r := j.chain.run
 	if j.Cuts != nil {
@@ -262,18 +260,17 @@ func (j *runningJob) noteStuck(t slots.TaskID) {
 	j.stuck[t] = struct{}{}
 }
 
-// countLost adds the counters of maps whose outputs were lost, and not made
-// again because all reduces had copied them.
+// countLost adds the counters of maps whose outputs were lost after all reduces had copied them.
+// These maps did not run again, and loseMap has subtracted their counters.
 func (j *runningJob) countLost() {
 	for _, t := range j.maps {
-		// loseMap has subtracted these counters, as if the map were to run again.
 		if t.output == nil && t.counters != nil {
 			j.counters.Add(t.counters)
 		}
 	}
 }
 
-// addUsage adds what an attempt has used, by phase.
+// addUsage adds the usage of an attempt, by phase, to that of the job.
 func (j *runningJob) addUsage(usage []report.Usage) {
 	if j.usage == nil {
 		j.usage = make([]report.Usage, len(usage))
@@ -283,8 +280,8 @@ func (j *runningJob) addUsage(usage []report.Usage) {
 	}
 }
 
-// release gives back what the job held, once none of its attempts runs. A
-// thread that does not come back may still read its source: that stays.
+// release gives back inputs, map outputs and the plan of the job. None of its attempts runs any
+// more. It keeps the sources that abandoned threads may still read. It may be called again.
 func (j *runningJob) release() {
 	if j.state >= jobReleased {
 		return
@@ -304,20 +301,21 @@ func (j *runningJob) release() {
 		j.before.Release()
 		j.before = nil
 	}
-	// The slices of a job of many maps are large, and a batch may have thousands of jobs.
+	// The slices of a job of many maps are large, and a batch may have thousands of jobs. So the
+	// garbage collector may have them before the run ends.
 	j.Cuts = nil
 	j.maps, j.plan, j.feeder, j.stuck, j.binary, j.written = nil, nil, nil, nil, nil, nil
 }
 
-// over lets go of everything that the report does not need: there may be very
-// many jobs.
+// over drops all that the report does not need, because a batch may have thousands of jobs.
 func (j *runningJob) over() {
 	invariant.Move(&j.state, jobOver)
 	j.countRecords()
 	j.SharedJob, j.firstFailure = nil, nil
 }
 
-// countRecords adds what the Releaser has written to the counters, once.
+// countRecords sets the counter of output records to the number that the Releaser has written,
+// if it counts them. A second call does nothing.
 func (j *runningJob) countRecords() {
 	if counter, ok := j.releaser.(jobs.RecordCounter); ok {
 		j.counters.ReduceOutputRecords = counter.Records()
@@ -325,15 +323,15 @@ func (j *runningJob) countRecords() {
 	j.releaser = nil
 }
 
-// releaseSource gives back the memory of a source that no attempt reads again.
+// releaseSource gives back the memory of a source that no attempt will read again.
 func releaseSource(s source.Source) {
 	if held, ok := s.(*source.Held); ok {
 		held.Release()
 	}
 }
 
-// readParts makes the parts that the job before has committed the map tasks of
-// j, one a part. It returns their bytes.
+// readParts makes a map task of each part that the job before has committed. It returns the bytes
+// of all parts. j owns the parts from then on, and releases them.
 func (j *runningJob) readParts(before *runningJob) int64 {
 	var total int64
 	j.before = before.Sink.(*task.Spools)

@@ -9,16 +9,16 @@ import (
 	"mrlocal/slots"
 )
 
-// submit hands a job to the Ledger.
+// submit submits a job to the Ledger, and announces its map tasks or prepares its feeder.
 func (c *coordinator) submit(j *runningJob) {
 	ch := j.chain
 	j.id = c.ledger.Submit(c.run.now(), j.spec())
-	// Later jobs of a chain find it running.
+	// The chain runs already if this is not its first job.
 	invariant.Reach(&ch.state, chainRunning)
 	// Job ids are dense, so c.jobs is indexed by them.
 	ch.current, ch.lastID = j, j.id
 	c.jobs = append(c.jobs, j)
-	// A job without any task is done at once, and no attempt will report that.
+	// A job without any task is done at once, but has no attempt that could report it.
 	c.mayBeDone(j)
 	j.recordSample()
 	invariant.Move(&j.state, jobFeeding)
@@ -29,21 +29,22 @@ func (c *coordinator) submit(j *runningJob) {
 	}
 	j.seal()
 	j.updateReady()
-	c.run.near.Place(c.ledger, c.run.now(), j.id, j.hosts, j.chain.note)
+	c.run.trackers.Place(c.ledger, c.run.now(), j.id, j.hosts, j.chain.note)
 	j.restoreMaps()
 }
 
-// mayBeDone has endJobs look at a job.
+// mayBeDone notes that a job may have no running attempt and no pending task left. endJobs
+// checks it.
 func (c *coordinator) mayBeDone(j *runningJob) {
-	// Attempts that end together are mostly of one job, so that comparing with the last one
-	// is enough. A job that is there twice does no harm.
+	// Attempts that end together are mostly of one job, so comparing with the last entry keeps
+	// the list short. A job that is in it twice does no harm.
 	if n := len(c.maybeDone); n == 0 || c.maybeDone[n-1] != j {
 		c.maybeDone = append(c.maybeDone, j)
 	}
 }
 
-// endJobs goes on with the chains of jobs of which nothing runs any more. It
-// reports whether there were any.
+// endJobs calls jobDone for the jobs of maybeDone that are done. It reports whether there were
+// any.
 func (c *coordinator) endJobs() (any bool) {
 	// Ending a job may submit the next one of its chain, which may be done as well.
 	for len(c.maybeDone) > 0 {
@@ -60,11 +61,10 @@ func (c *coordinator) endJobs() (any bool) {
 	return any
 }
 
-// jobDone submits the next job of the chain, or ends the chain. Nothing of j
-// runs any more.
+// jobDone submits the next job of the chain, or ends the chain. No attempt of j runs any more.
 func (c *coordinator) jobDone(j *runningJob) {
 	ch := j.chain
-	// The Ledger says that the job failed. Why it did is the engine's knowledge.
+	// The Ledger knows that the job failed, but not why.
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
 		if ch.err = j.firstFailure; ch.err == nil {
 			ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)
@@ -77,7 +77,7 @@ func (c *coordinator) jobDone(j *runningJob) {
 		c.end(ch)
 		return
 	}
-	// next takes the parts of j before j gives its inputs and map outputs back.
+	// The next job takes over the parts of j (task.Spools). j.release gives back all else.
 	next, err := ch.next(j)
 	j.release()
 	if err != nil {
@@ -90,8 +90,9 @@ func (c *coordinator) jobDone(j *runningJob) {
 	c.submit(next)
 }
 
-// fail ends a chain with its first cause; other chains go on. A chain that is
-// just being opened ends when that is done.
+// fail fails a chain; other chains go on. The first cause counts. fail aborts the current job
+// in the Ledger and kills its attempts. The chain ends when they have ended. A chain that is
+// being opened, or waits, ends when it is opened.
 func (c *coordinator) fail(ch *chain, cause error) {
 	if ch.state >= chainSettling {
 		return
@@ -99,7 +100,7 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	if ch.err == nil {
 		ch.err = cause
 	}
-	// opened ends the chain when it sees ch.err.
+	// Without a job, openDue or opened ends the chain, because ch.err is set.
 	j := ch.current
 	if j == nil {
 		return
@@ -109,8 +110,8 @@ func (c *coordinator) fail(ch *chain, cause error) {
 		c.ledger.Abort(c.run.now(), j.id)
 		c.mayBeDone(j)
 	}
-	// Attempts see the kill in Emit, between values or after a block. An attempt in user code
-	// that does not return is abandoned after stopBy.
+	// Attempts notice the kill in Emit, between values or after a block. The tick abandons an
+	// attempt whose user code has not returned by stopBy.
 	for _, a := range c.order {
 		if a.job == j && !a.Killed() {
 			a.Kill()
@@ -120,8 +121,8 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	j.stopFeeder(cause)
 }
 
-// failJob notes why an attempt of a job has failed; where that was one failure
-// too many, the job's chain fails.
+// failJob notes that an attempt of a job has failed with cause. The job's chain fails if atOnce
+// is true, or if the Ledger counts too many failures. Its error is the first cause.
 func (c *coordinator) failJob(j *runningJob, cause error, atOnce bool) {
 	if j.firstFailure == nil {
 		j.firstFailure = cause

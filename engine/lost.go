@@ -17,15 +17,16 @@ var (
 	errOutputLost  = errors.New("its output is lost by an injected fault")
 )
 
-// outputLost handles a map output that failed its check: the map runs again,
-// or the job fails where its input cannot be read again. It reports whether
-// err is such a loss.
+// outputLost checks whether err is a *runs.CorruptError: a reduce has found a map output of j to
+// be damaged. If it is, outputLost takes the output back and returns true. The map runs again, or
+// the job fails if the input of the map cannot be read again.
 func (c *coordinator) outputLost(j *runningJob, err error) bool {
 	var corrupt *runs.CorruptError
 	if !errors.As(err, &corrupt) {
 		return false
 	}
-	// Several reduces may meet the same damage. Only the first one finds the output here.
+	// Several reduces may find the same damage. The first one takes the output back, so that the
+	// others do not find it in j.maps.
 	i := slices.IndexFunc(j.maps, func(t mapTask) bool { return t.output != nil && t.output == corrupt.Output })
 	if i < 0 {
 		return false
@@ -35,8 +36,8 @@ func (c *coordinator) outputLost(j *runningJob, err error) bool {
 	return true
 }
 
-// loseOutput takes back the output of map i. For the Ledger the map has failed,
-// and the job may have had enough of that.
+// loseOutput takes back the output of map i. The Ledger counts that as a failure of the map, so
+// the job may fail because of it.
 func (c *coordinator) loseOutput(j *runningJob, i int, cause error) {
 	c.mayBeDone(j)
 	if !c.loseMap(j, i, cause) {
@@ -46,8 +47,8 @@ func (c *coordinator) loseOutput(j *runningJob, i int, cause error) {
 	c.failJob(j, fmt.Errorf("%s m-%06d: %w", j.Spec.Name, i, cause), false)
 }
 
-// loseMap takes back the output of map i and gets its input ready; false where
-// that fails the job.
+// loseMap takes back the output of map i and renews its source, so that the map can run again. If
+// the source cannot be read again, loseMap fails the chain and returns false.
 func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
 	t := &j.maps[i]
 	again, err := t.source.Again()
@@ -56,13 +57,14 @@ func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
 		return false
 	}
 	t.source, t.output = again, nil
-	// The map counts again when it has run again. t.counters stays for countLost.
+	// The next attempt adds its counters. t.counters stays for countLost, in case there is none.
 	j.counters.Sub(t.counters)
 	j.Shuffle.Lost(i)
 	return true
 }
 
-// renewSource gets a map task's input ready for the next attempt.
+// renewSource makes the source of a's task readable for the next attempt (source.Source.Again).
+// If that is impossible, it fails the chain.
 func (c *coordinator) renewSource(a *runningAttempt) {
 	t := &a.job.maps[a.ID.Task]
 	again, err := t.source.Again()
@@ -73,8 +75,8 @@ func (c *coordinator) renewSource(a *runningAttempt) {
 	t.source = again
 }
 
-// loseTracker takes a tracker away: the attempts there are killed, and the maps
-// whose outputs are there, of jobs that have not ended, run again.
+// loseTracker takes a tracker away. It kills the attempts there. Maps of running jobs whose
+// outputs are there run again.
 func (c *coordinator) loseTracker(tracker int) {
 	if c.lost[tracker] {
 		return
@@ -103,13 +105,13 @@ func (c *coordinator) loseTracker(tracker int) {
 	}
 }
 
-// onLostTracker reports whether the attempt's tracker is lost: the Ledger has
-// forgotten the attempt, which may not have noticed yet.
+// onLostTracker reports whether the attempt's tracker is lost. The Ledger does not know such an
+// attempt any more, even if its thread still runs.
 func (c *coordinator) onLostTracker(a *runningAttempt) bool { return c.lost[a.Tracker] }
 
-// sourceInUse reports whether an attempt on a lost tracker still reads the
-// piece of a stream that a is to read. The blocks of such a piece may move to
-// whoever reads them, so only one attempt at a time may do that.
+// sourceInUse reports whether an attempt on a lost tracker still reads the piece of a stream that
+// attempt a has to read. A kvbuffer may take over the blocks of such a piece, so only one attempt
+// at a time may read it.
 func (c *coordinator) sourceInUse(a *runningAttempt) bool {
 	if a.ID.Kind != slots.Map || a.job.state >= jobEnded {
 		return false
@@ -122,7 +124,8 @@ func (c *coordinator) sourceInUse(a *runningAttempt) bool {
 	})
 }
 
-// handOverSource gives what a has read to the attempt that waits for it.
+// handOverSource sends the source of a, which has ended on a lost tracker, to the attempt that
+// waits for it (sourceInUse).
 func (c *coordinator) handOverSource(a *runningAttempt) {
 	if a.ID.Kind != slots.Map || !c.onLostTracker(a) {
 		return
@@ -135,9 +138,9 @@ func (c *coordinator) handOverSource(a *runningAttempt) {
 	}
 }
 
-// failsFirst reports whether a fault of Options.Faults makes the attempt fail at its end.
-func (r *run) failsFirst(a *runningAttempt) bool {
-	// Only the first job of a chain is meant, so a fault names the same task here and in sim.
+// isFaulty reports whether a fault of Options.Faults makes the attempt fail at its end.
+func (r *run) isFaulty(a *runningAttempt) bool {
+	// A fault concerns the first job of a chain only, because the simulator has no later ones.
 	return slices.ContainsFunc(r.o.Faults, func(f setup.Fault) bool {
 		return f.Tracker < 0 && f.Job == a.job.chain.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
 			f.Task == int(a.ID.Task) && int(a.ID.N) < f.Fail
@@ -156,11 +159,11 @@ func (c *coordinator) injectFaults() {
 	}
 }
 
-// loseTask takes away the committed output of a map, if there is one.
+// loseTask takes back the committed output of the map that the fault names. It does nothing if
+// the map has not committed by now.
 func (c *coordinator) loseTask(f setup.Fault) {
 	ch := c.run.chains[f.Job]
 	j := ch.current
-	// A fault without an output to lose is no error: the task may not have ended by now.
 	if ch.state != chainRunning || j.step > 0 || f.Task >= len(j.maps) || j.maps[f.Task].output == nil {
 		return
 	}

@@ -45,7 +45,7 @@ func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
 	}
 }
 
-// One record is read while another is collected and perhaps a third one spilled.
+// One record may be read while another one is collected and a third one is spilled.
 func TestRecordsOfAThirdOfTheBoundAreSorted(t *testing.T) {
 	long := bytes.Repeat([]byte{'x'}, 5_000_000)
 	var data, want bytes.Buffer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"time"
 
 	"mrlocal/engine/task"
@@ -16,31 +17,29 @@ import (
 	"mrlocal/output"
 	"mrlocal/output/compress"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
-// JobOptions say what one job reads and writes, and how it is divided into
-// tasks. Inputs is required, except of a job without input.
+// JobOptions are the options of one job: what it reads and writes, and how it is divided into
+// tasks. Inputs or Found is required, except for a job without input.
 type JobOptions struct {
-	Inputs []string // files, directories, globs, "-", in the order given
-	// Found, if not nil, replaces Inputs: maps read the first files while others are still
-	// to be found. It is for map-only jobs whose result goes to Stdout.
+	// Inputs are files, directories and globs; "-" is Stdin. Maps read them in this order.
+	Inputs []string
+	// Found, if not nil, replaces Inputs: maps read the first files while others are still being
+	// found. It works only for map-only jobs whose result goes to Stdout.
 	Found *input.Search
 
-	HDFS hdfs.Options // how files of HDFS are reached
-	// All takes hidden files inside directories too. NoDecode takes the bytes of compressed
-	// inputs as they are.
-	All, NoDecode bool
-	Stdin         io.Reader // what "-" reads; nil: an empty input
-	// Uncounted leaves MAP_INPUT_RECORDS at 0, which saves a pass over the input.
-	Uncounted bool
+	HDFS      hdfs.Options // how files of HDFS are reached
+	All       bool         // read hidden files inside directories too
+	NoDecode  bool         // read the bytes of compressed inputs as they are
+	Stdin     io.Reader    // input "-"; nil: an empty input
+	Uncounted bool         // leave MAP_INPUT_RECORDS at 0, which saves a pass over the input
 
-	// At most one of OutputDir and OutputFile may be set. If neither is, the
-	// merged result goes to Stdout. If Stdout is nil too, it is thrown away.
+	// OutputDir or OutputFile is where the result goes; only one of them may be set. If neither
+	// is, the merged result goes to Stdout. If Stdout is nil too, the result is thrown away.
 	OutputDir, OutputFile string
 	Stdout                io.Writer
 	Overwrite             bool // replace an OutputDir that mrlocal made, or an OutputFile that is an input
@@ -49,102 +48,102 @@ type JobOptions struct {
 	// jobs.MaxSideBytes; "": none.
 	Side string
 
-	output.DirStyle // what OutputDir looks like
+	output.DirStyle // which files OutputDir has, and their names
 
 	// CompressOutput compresses the result: a file, a stream, or each part of a
 	// directory. By default, the suffix of OutputFile decides.
 	CompressOutput compress.Format
 
-	Reducers   int   // reduce tasks; 0: by the size of the job
+	Reducers   int   // number of reduce tasks, at most 100,000; 0: by ReducersPerSlot, or else by the size of the input
 	MapOnly    bool  // the user asks for zero reduce tasks
 	BlockBytes int64 // bytes of a split; 0: 64 MiB, less for small inputs
 
-	// ReducersPerSlot, if it is not 0, sets the number of reduce tasks. It is a multiple
-	// of the reduce slots of all trackers; the product is rounded down and at least 1.
-	// Hadoop advises 0.95, where all reduces run at once, or 1.75, where fast trackers
-	// run a second wave.
+	// ReducersPerSlot, if it is not 0, sets the number of reduce tasks, as a multiple of the
+	// reduce slots of all trackers. The product is rounded down, and at least 1. Hadoop advises
+	// 0.95 or 1.75. With 0.95 all reduces run at once. With 1.75 fast trackers run a second
+	// wave.
 	ReducersPerSlot slots.PPM
 }
 
 // BatchJob is one job of a batch: a chain that runs in one pool.
 type BatchJob struct {
-	setup.Submission // Name "": that of the first job of the chain
+	setup.Submission // Name "": the name of the first job of the chain
 	Chain            jobs.Chain
 
 	JobOptions
 }
 
-// Options say how a run is done. The zero value of every field works, except that
-// a single run requires Inputs.
+// Options are the options of a run. The zero value of every field works, except that
+// a single run requires Inputs or Found.
 type Options struct {
-	// JobOptions are those of a single run. RunBatch uses Reducers and
+	// JobOptions are those of a single run. RunBatch uses Reducers, ReducersPerSlot and
 	// BlockBytes for jobs that leave them 0, and ignores the others.
 	JobOptions
 
-	// Config is the cluster and who shares it. ReduceSlots defaults to a sixth of
-	// a tracker's cores, at least one, and MapSlots to the cores that are left.
+	// Config describes the cluster, its pools and users. ReduceSlots defaults to a sixth of
+	// a tracker's cores, at least one. MapSlots defaults to the cores that are left.
+	// There are at most 1024 Trackers, and 4096 slots on all of them.
 	setup.Config
 
-	Policy slots.Policy // serves one run at a time; nil: FIFO, in package mrlocal pi-dhfs
-	// NoReduces is no reduce slots at all, for map-only jobs; NoPin leaves slots unbound.
-	NoReduces, NoPin bool
+	Policy    slots.Policy // serves one run at a time; nil: FIFO (package mrlocal sets pi-dhfs instead)
+	NoReduces bool         // no reduce slots at all, for map-only jobs
+	NoPin     bool         // do not bind the threads of slots to cores
 
 	// Bandwidths of each tracker, to show effects that one machine does not have;
-	// 0: unbounded.
-	ShuffleBytesPerSecond, DiskBytesPerSecond int64 // the disk reads inputs, writes and reads spills
+	// 0: unbounded. The bandwidth of the disk is for inputs and for spills, written and read.
+	ShuffleBytesPerSecond, DiskBytesPerSecond int64
 	Copiers                                   task.Copiers
 
-	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory, or what ulimit -v leaves
+	MemoryBytes        int64   // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, or less if ulimit -v requires it
 	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
 	SpillPercent       float64 // spill mark, as a share of the kvbuffer; 0: 0.80
 	NoGrowth           bool    // never grow a kvbuffer
-	TablesInProportion bool    // tables that combine by hash grow with their input; else they double
+	TablesInProportion bool    // tables that combine by hash grow in proportion to their input; false: they double
 	GrowthThreshold    float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
-	MergeFactor        int     // runs merged at once; 0: 64
+	MergeFactor        int     // sorted runs merged at once, at most 1,000,000; 0: 64
 	Codec              runs.Codec
-	TempDirs           []string // directories of spills, filled by their free space; nil: the system's
-	TempAtNeed         bool     // TempDirs are looked at when something spills, not at the start
+	TempDirs           []string // directories of temporary files, used by their free space; nil: the system's
+	TempAtNeed         bool     // check TempDirs at the first temporary file, not at the start
 	MaxTempBytes       int64    // bound of all temporary files together; 0: none
 
-	// ResumeDir, where it is set, keeps the outputs of the maps of a single run, with a
-	// journal. After a kill a run with the same options goes on, and no map runs again
-	// whose output is there. The directory is made if it is missing. What the run keeps
-	// there is removed when it has succeeded. The job must have reduces, and inputs that are
-	// no streams. See package engine/journal.
+	// ResumeDir, if it is not "", is a directory in which a single run keeps its map outputs,
+	// with a journal. After a kill, a run with the same options goes on: maps whose outputs are
+	// there do not run again. A run that succeeds removes what it has kept. The directory is made
+	// if it is missing. The job must have reduces, and no input may be a stream. See package
+	// engine/journal.
 	ResumeDir string
 
-	// ResumeSettings are lines of the form name=value. They describe the job: all that its map
-	// outputs depend on beside the inputs and these options. Examples are the version of the
-	// program and its arguments. A journal with other settings is refused.
+	// ResumeSettings are lines of the form name=value. They describe all on which the map
+	// outputs depend beside the inputs and these options, such as the version of the program and
+	// its arguments. A run refuses a journal with other settings.
 	ResumeSettings []string
 
-	TaskTimeout time.Duration // an attempt fails after so long without progress; 0: 600 s
+	TaskTimeout time.Duration // an attempt fails after so long without a sign of life; 0: 600 s
 
 	// Profile labels the work of attempts (slot, job, kind, phase) for a CPU
 	// profile and an execution trace that the caller takes.
 	Profile bool
 
-	extraSlots      int  // of a tracker, closed until the policy opens them
-	memoryByDefault bool // MemoryBytes is that of withDefaults
+	extraSlots      int  // of each tracker, closed until the policy opens them
+	memoryByDefault bool // withDefaults has set MemoryBytes
 
-	Events io.Writer           // every fact and decision as JSON lines; nil: none
-	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers
-	// Note gets one-line notes and warnings; Warn, on any goroutine, what is odd about an input
-	// that was read to its end. nil: dropped.
-	Note, Warn func(string)
-	Stderr     io.Writer // stacks of failed user code; nil: dropped
+	Events io.Writer           // gets every fact and decision as JSON lines; not the open file OutputFile; nil: none
+	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers; nil: not
+	Note   func(string)        // gets notes and warnings of one line; nil: dropped
+	Warn   func(string)        // gets warnings about inputs that were read to their end, on any goroutine; nil: dropped
+	Stderr io.Writer           // gets stacks of failed user code; nil: dropped
 }
 
 const (
 	defaultMergeFactor = 64
 	defaultTaskTimeout = 600 * time.Second
 
-	// LeastBytesPerSlot is how much memory for each slot always suffices.
+	// LeastBytesPerSlot is the least memory for each slot with which a run starts.
 	LeastBytesPerSlot = 8 << 20
 )
 
-// withDefaults returns the options with defaults for a process that may use so many
-// cores.
+// withDefaults returns the options with a default for every field that has its zero value. The
+// process may use so many cores.
 func (o Options) withDefaults(cores int) Options {
 	perTracker := max(1, cores/max(1, o.Trackers))
 	reduces := cmp.Or(o.ReduceSlots, max(1, perTracker/6))
@@ -152,12 +151,13 @@ func (o Options) withDefaults(cores int) Options {
 		o.ReduceSlots, reduces = 0, 0
 	}
 	o.Config = o.Config.WithDefaults(max(1, perTracker-reduces), reduces)
-	def(&o.SpillPercent, rule.SpillPercent)
-	def(&o.GrowthThreshold, rule.GrowthThreshold)
-	def(&o.MergeFactor, defaultMergeFactor)
-	def(&o.TaskTimeout, defaultTaskTimeout)
+	setDefault(&o.SpillPercent, rule.SpillPercent)
+	setDefault(&o.GrowthThreshold, rule.GrowthThreshold)
+	setDefault(&o.MergeFactor, defaultMergeFactor)
+	setDefault(&o.TaskTimeout, defaultTaskTimeout)
 	if o.MemoryBytes == 0 {
-		// A limit of address space is kept if at all possible: CheckProcess refuses what does not fit.
+		// CheckProcess refuses a bound that does not fit into the limit of address space: a run
+		// takes leastAddressBytes and half more than MemoryBytes. The default fits if possible.
 		fits := max((machine.AddressSpaceLimit()-leastAddressBytes)/3*2, int64(o.slotCount())*LeastBytesPerSlot)
 		o.MemoryBytes, o.memoryByDefault = min(machine.MemoryBytes()/4, fits), true
 	}
@@ -167,15 +167,12 @@ func (o Options) withDefaults(cores int) Options {
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	if o.Policy == nil {
-		o.Policy = fifo.New()
-	}
 	o.extraSlots = o.extra()
 	return o
 }
 
-// def sets a field that has its zero value.
-func def[T comparable](field *T, value T) {
+// setDefault sets a field to value if it has its zero value.
+func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
@@ -188,8 +185,8 @@ func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSl
 // allSlots returns the number of slots that may ever be open.
 func (o *Options) allSlots() int { return o.slotCount() + o.Trackers*o.extraSlots }
 
-// extra returns how many extra slots a tracker has: as many as the policy wants,
-// bounded by MaxSlots and by the memory.
+// extra returns the number of extra slots of each tracker: as many as the policy may open, bounded
+// by MaxSlots and by the memory.
 func (o *Options) extra() int {
 	fit := min(o.MemoryBytes/LeastBytesPerSlot, maxSlotCount) / int64(o.Trackers)
 	return min(o.Extra(o.Policy), max(0, int(fit)-o.MapSlots-o.ReduceSlots))
@@ -201,60 +198,57 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 	case job.NoInput && len(o.Inputs) > 0:
 		return errs.Optionf("Options.Inputs", "the job reads no input")
 	case o.Found != nil && (len(o.Inputs) > 0 || job.NoInput || job.NewReducer != nil || job.SkipBinary || o.OutputDir != "" || o.OutputFile != "" || o.Found.Missing == nil):
-		return errs.Optionf("Options.Found", "needs its Missing, a map-only job that skips nothing, and Stdout; Inputs must be empty")
+		return errs.Optionf("Options.Found", "needs Found.Missing, Stdout, and a map-only job without SkipBinary; Inputs must be empty")
 	case !job.NoInput && len(o.Inputs) == 0 && o.Found == nil:
 		return errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":
 		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
 	case o.CompressOutput > compress.Zstd:
-		return errs.Optionf(fmt.Sprintf("Options.CompressOutput %d", o.CompressOutput), "is none")
-	case o.Reducers < 0:
-		return errs.Optionf(fmt.Sprintf("Options.Reducers %d", o.Reducers), "must be at least 0")
+		return errs.Optionf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > 100*slots.One || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
-		return errs.Optionf("Options.ReducersPerSlot "+o.ReducersPerSlot.String(), "must lie between 0 and 100, without Reducers and MapOnly")
-	case o.BlockBytes < 0:
-		return errs.Optionf(fmt.Sprintf("Options.BlockBytes %d", o.BlockBytes), "must be at least 0")
+		return errs.Optionf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)
 	}
-	return nil
+	return cmp.Or(setup.Within("Reducers", int64(o.Reducers), 0, mostReducers), setup.Within("BlockBytes", o.BlockBytes, 0, math.MaxInt64))
 }
 
-// Setup returns the configuration of a run with these options, with defaults.
+// Setup returns the configuration of the cluster for a run with these options. Its fields have
+// their defaults on this machine.
 func (o Options) Setup() setup.Config { return o.withDefaults(len(machine.Cores())).Config }
 
-// Check returns the error with which a run would refuse these options, whatever
-// its job; nil: it accepts them.
+// Check returns the error with which a run of any job would refuse these options; nil: it accepts
+// them. Of JobOptions it checks only Reducers and BlockBytes.
 func (o Options) Check() error {
 	o = o.withDefaults(len(machine.Cores()))
 	return o.validate(math.MaxInt)
 }
 
-// ProcessLimits returns values for runtime.GOMAXPROCS and for
-// debug.SetMemoryLimit (bytes). They suit a process that does one run of
-// jobCount jobs and nothing else. Every slot, the coordinator and a feeder can run at
-// once. The garbage collector works harder near the bound of memory. The
-// engine itself sets neither.
+// ProcessLimits returns values for runtime.GOMAXPROCS and for debug.SetMemoryLimit (bytes). They
+// suit a process that does one run of jobCount jobs and nothing else. With procs, all slots, the
+// coordinator and a feeder can run at once. With memoryBytes, the garbage collector works harder
+// near the bound of memory. The engine itself sets neither.
 func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	const (
-		heapBytes = 64 << 20 // what a run keeps outside of its budget
-		jobBytes  = 8 << 10  // what a job keeps in Ledger, engine and report
+		heapBytes = 64 << 20 // Go heap of a run, outside of its budget
+		jobBytes  = 8 << 10  // Go heap of a job in Ledger, engine and report
 	)
 	cores := len(machine.Cores())
 	o = o.withDefaults(cores)
 	return max(cores, min(o.allSlots(), maxSlotCount)) + 2, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
 }
 
-// Limits of a process below which a run may die in the Go runtime, which cannot be
-// caught. The runtime reserves about 1.3 GiB of address space for itself, and more with
-// more threads. Below that it may end before this check (docs/performance.md).
+// Least limits of a process for a run. Below them the Go runtime may end the process in the
+// middle of a run, and no code can catch that. The runtime reserves about 1.3 GiB of address
+// space for itself, and more with more threads. Below that the process may end before
+// CheckProcess is called (docs/performance.md).
 const (
 	leastFDs          = 32
 	leastThreads      = 8 // beside two for each slot
 	leastAddressBytes = 2 << 30
 )
 
-// CheckProcess returns an options error if the limits of the process (ulimit -n, -u
-// and -v) are too small for a run. The error says what they must be at least. The
-// check suits a process that does one run and nothing else.
+// CheckProcess returns an options error if the limits of the process (ulimit -n, -u and -v) are
+// too small for a run. The error names the least limit that would do. The check suits a process
+// that does one run and nothing else.
 func (o Options) CheckProcess() error {
 	o = o.withDefaults(len(machine.Cores()))
 	threads := int64(leastThreads + 2*min(o.allSlots(), maxSlotCount))
@@ -265,8 +259,8 @@ func (o Options) CheckProcess() error {
 	case machine.ThreadLimit() < threads:
 		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u, or pids.max of the control group)", machine.ThreadLimit(), threads, o.allSlots())
 	case machine.AddressSpaceLimit() < addressBytes:
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with %s (ulimit -v %d); a smaller Options.MemoryBytes needs less",
-			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryName(), addressBytes>>10)
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with Options.MemoryBytes, %s (ulimit -v %d); a smaller one needs less",
+			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryWords(), addressBytes>>10)
 	}
 	return nil
 }
@@ -277,47 +271,58 @@ func (o *Options) validate(jobCount int) error {
 		return err
 	}
 	for _, n := range []struct {
-		field string
-		value int64
-		least int64
+		field              string
+		value, least, most int64
 	}{
-		{"MapSlots", int64(o.MapSlots), 1},
-		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copiers.Parallel", int64(o.Copiers.Parallel), 0}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0}, {"TaskTimeout", int64(o.TaskTimeout), 0},
-		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
+		{"Trackers", int64(o.Trackers), 1, mostTrackers}, {"MapSlots", int64(o.MapSlots), 1, maxSlotCount}, {"ReduceSlots", int64(o.ReduceSlots), 0, maxSlotCount},
+		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots), setup.MostCount},
+		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0, math.MaxInt64}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0, math.MaxInt64},
+		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopies}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0, math.MaxInt64},
+		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, 0, math.MaxInt64}, {"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
 	} {
-		if n.value < n.least {
-			return errs.Optionf(fmt.Sprintf("Options.%s %d", n.field, n.value), "must be at least %d", n.least)
+		if err := setup.Within(n.field, n.value, n.least, n.most); err != nil {
+			return err
 		}
 	}
 	if o.slotCount() > maxSlotCount {
-		return errs.Optionf("Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d", o.slotCount(), maxSlotCount)
+		return errs.Optionf("Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d are allowed", o.slotCount(), maxSlotCount)
 	}
 	for _, s := range []struct {
 		field string
 		value float64
 	}{{"SpillPercent", o.SpillPercent}, {"GrowthThreshold", o.GrowthThreshold}} {
 		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
-			return errs.Optionf(fmt.Sprintf("Options.%s %v", s.field, s.value), "must lie above 0 and at most at 1")
+			return errs.Optionf("Options."+s.field, "%v: must be above 0 and at most 1", s.value)
 		}
 	}
 	if o.Codec > runs.Zstd {
-		return errs.Optionf(fmt.Sprintf("Options.Codec %d", o.Codec), "is none")
+		return errs.Optionf("Options.Codec", "%d: no such codec", o.Codec)
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
-		return errs.Optionf(o.memoryName(), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
+		return errs.Optionf("Options.MemoryBytes", "%s: too little for %d slots: at least %dMiB", o.memoryWords(), o.slotCount(), least>>20)
 	}
 	return nil
 }
 
-// memoryName names the bound of memory in messages. A bound that the caller has not set is
-// not shown as if it were the caller's.
-func (o *Options) memoryName() string {
+// memoryWords says how much memory a run may take, and whether that is the caller's choice.
+func (o *Options) memoryWords() string {
 	if o.memoryByDefault {
-		return fmt.Sprintf("default of Options.MemoryBytes, %dMiB", o.MemoryBytes>>20)
+		return fmt.Sprintf("%dMiB by default", o.MemoryBytes>>20)
 	}
-	return fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes)
+	return strconv.FormatInt(o.MemoryBytes, 10)
 }
 
-// maxSlotCount bounds the OS threads of a run: two a slot.
+// maxSlotCount is the largest number of home slots on all trackers. Each slot may take two
+// operating system threads.
 const maxSlotCount = 4096
+
+// Bounds of options. They lie far above useful values, and below those at which memory, time or
+// address space runs out.
+const (
+	mostReducers    = 100_000
+	mostMergeFactor = 1_000_000
+	mostCopies      = 10_000
+	mostMemoryBytes = 16 << 40 // the address space has 47 bits, and all of the memory is mapped at once
+	mostTrackers    = 1024
+)

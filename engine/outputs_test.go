@@ -84,8 +84,8 @@ func words(t *testing.T) (path string, all []string) {
 	return path, all
 }
 
-// TestNamedOutputs: each word is in the outputs that it belongs to, once, although attempts fail
-// after they have written there and copies of attempts run; and nothing else is in the directory.
+// TestNamedOutputs: each word is once in each of its outputs, although attempts fail after they have
+// written there, and copies of attempts run. The directory has no other files.
 func TestNamedOutputs(t *testing.T) {
 	input, all := words(t)
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func decoded(t *testing.T, path string) string {
 	return string(data)
 }
 
-// TestNamedOutputsThatCannotBe: what is wrong is said, and nothing half-written stays.
+// TestNamedOutputsThatCannotBe: the error names what is wrong, and no partial file stays.
 func TestNamedOutputsThatCannotBe(t *testing.T) {
 	input, _ := words(t)
 	run := func(job jobs.Job, o engine.JobOptions) error {
@@ -210,7 +210,7 @@ func TestNamedOutputsThatCannotBe(t *testing.T) {
 	}
 }
 
-// lines of a log: errors go to an output of their own, beside the counts by level.
+// A job counts the lines of a log by level. Errors also go to a named output.
 type levels struct{ own jobs.OwnAttempt }
 
 func (l *levels) Begin(a jobs.OwnAttempt) { l.own = a }

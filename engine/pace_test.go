@@ -11,8 +11,7 @@ import (
 	"mrlocal/trace"
 )
 
-// Throttled runs take as long as computed. Time is fake: only waits on purpose take
-// time.
+// Throttled runs take the time that is computed. The clock is fake: only sleeps take time.
 func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 	const size = 3_000_000
 	data := text(151, size)
@@ -86,8 +85,8 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 	}
 }
 
-// The time of a copy has what a reduce waits for before it can reduce: here a disk, for
-// its part of what the maps have spilled.
+// CopyTime includes the time for which a reduce waits for its disk, to read its part of the spills
+// of the maps.
 func TestTheTimeOfACopyHasTheDiskAndTheMerge(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(152, 2_000_000)}})
 	for name, disk := range map[string]int64{"a disk of 1 MB/s": 1_000_000, "no bound": 0} {
@@ -116,12 +115,12 @@ func TestTheTimeOfACopyHasTheDiskAndTheMerge(t *testing.T) {
 	}
 }
 
-// The time of a copy has the blocks that the merge reads back and unpacks while it runs: as many
-// spills of six times the bytes take longer. Without these blocks both would take the same.
+// CopyTime includes the time in which the merge reads and unpacks blocks of spills. So the same
+// number of spills with six times the bytes takes longer.
 func TestTheTimeOfACopyGrowsWithWhatIsReadBack(t *testing.T) {
 	took := func(size int) time.Duration {
 		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(163, size)}})
-		least := time.Hour // of several runs: what else the machine does only adds to it
+		least := time.Hour // of several runs, because other load of the machine only adds time
 		for range 3 {
 			var log trace.Log
 			_, r := must(t, chains(t)["sort"](), engine.Options{

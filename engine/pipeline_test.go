@@ -79,8 +79,8 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 	}
 }
 
-// A map whose output stays in memory computes to its end. Another map beside it would
-// only take its processor.
+// A map whose output stays in memory has no I/O period. Another map at the same time would only
+// take its core.
 func TestAMapThatWritesNothingHasNoIOPeriod(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 2<<20)}})
 	for name, o := range map[string]engine.Options{
@@ -172,8 +172,8 @@ func TestAHeldReduceIsKilledAtOnce(t *testing.T) {
 	})
 }
 
-// Two thirds of the progress of a map are its input. It stays there while it sorts and
-// spills, so that a slow map differs from one that is about to end.
+// The input of a map is two thirds of its progress. While the map sorts and spills, its progress stays
+// at two thirds, so that it differs from a map that is about to end.
 func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 	const read = 2 * (slots.One / 3)
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 1<<20)}})
@@ -206,8 +206,8 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 	}
 }
 
-// What a map has read, sorted and spilled is an event when it is done. The rest of its time is that of
-// its mapper, which sleeps here; its disk reads 512 KiB in a second, and then takes the spills.
+// A map makes an event of the times for which it has read, sorted and spilled. The rest of its time is
+// that of its mapper, which sleeps here. The disk reads 512 KiB in a second, and then writes the spills.
 func TestTheTimeOfAMapIsDivided(t *testing.T) {
 	const blockBytes, perSecond = 128 << 10, 512 << 10
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 1<<20)}})

@@ -12,27 +12,26 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// complete adds what depends on the numbers of tasks: the shuffle and the sink.
+// complete adds the shuffle and the sink, which depend on the numbers of tasks.
 func (j *runningJob) complete() {
 	if !j.MapOnly() {
 		j.Shuffle = task.NewShuffle(len(j.maps), j.Parts)
 	}
 	switch ch := j.chain; {
-	case j.step < len(ch.job.Chain)-1: // a job of several rounds is one of them
-		// The output of an inner job stays in memory and temporary files until the next job reads
-		// it.
+	// The output of an inner job stays in memory and temporary files until the next job has read
+	// it. A job of several rounds is never the last one of its chain.
+	case j.step < len(ch.job.Chain)-1:
 		j.Sink = task.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
 	case ch.discards():
-		// Nobody wants the result, as in measurements.
 		j.Sink = &task.Discard{}
 	default:
 		j.Sink = j.newTargetSink()
 	}
 }
 
-// reduces returns the number of reduce tasks. The job says it, or else the options, or else it
-// follows from the bytes of the input. That is enough for balance, and few enough for large
-// parts.
+// reduces returns the number of reduce tasks: that of the job, or else that of the options. If both
+// leave it open, there is one for each 8 MiB of input, up to four for each slot. streams reports
+// whether the job reads streams, whose size is not known.
 func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	switch {
 	case job.Reduces > 0:
@@ -40,12 +39,11 @@ func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	case ch.reducers() > 0:
 		return ch.reducers()
 	}
-	// At most four for each slot: then the slots end at about the same time.
+	// With four reduces for each slot, the slots end at about the same time.
 	most := int64(4 * ch.run.o.slotCount())
 	if job.Ordered && ch.run.env.Fits {
-		most *= 2 // nothing is read from disk, so small parts cost little, and the last ones end together
+		most *= 2 // no part is read from disk, so small ones cost little and balance better
 	}
-	// The size of a stream is not known.
 	if streams {
 		return int(most)
 	}
@@ -53,15 +51,18 @@ func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	return int(min(max(1, inputBytes/bytesPerReduce), most))
 }
 
-// reducers returns how many reduce tasks the options ask for; 0: any number.
+// reducers returns the number of reduce tasks that the options ask for; 0: any number. Options of
+// the job come before those of the run.
 func (ch *chain) reducers() int {
 	o, j := &ch.run.o, &ch.job.JobOptions
+	// A share of the reduce slots that is not 0 makes one reduce at least.
 	of := func(p slots.PPM) int { return int(max(p.Of(int32(o.Trackers*o.ReduceSlots)), min(1, int32(p)))) }
 	return cmp.Or(j.Reducers, of(j.ReducersPerSlot), o.Reducers, of(o.ReducersPerSlot))
 }
 
-// planMaps makes the map tasks of the first job of a chain. It samples the cut
-// points of an ordered job.
+// planMaps makes the map tasks of the first job of a chain, or the feeder that finds them. For
+// an ordered job it samples the cut points. It fails if the input cannot be sampled, or if the map
+// outputs cannot fit in memory and on disk.
 func (j *runningJob) planMaps(streams bool) error {
 	r := j.chain.run
 	sampled := !j.divideAsBefore() && !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
@@ -78,8 +79,8 @@ func (j *runningJob) planMaps(streams bool) error {
 			j.feeder.Found = input.Found(b.Found, j.chain.planOptions())
 		}
 		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
-			// To hold the first piece and wait could keep memory from jobs that
-			// are ahead of this one.
+			// A sample would have to keep the first piece in memory until the job runs. That
+			// could take memory from jobs that run before. So the job gets one part.
 			j.Parts, sampled = 1, false
 		}
 		if sampled {
@@ -88,7 +89,7 @@ func (j *runningJob) planMaps(streams bool) error {
 				return err
 			}
 		}
-	case r.keeps():
+	case r.keepsPlans():
 		j.readSplits()
 	default:
 		for i := range j.plan.Splits {
@@ -107,8 +108,8 @@ func (j *runningJob) planMaps(streams bool) error {
 	return room.Check(r.ctx, ratio)
 }
 
-// readSplits makes the splits of the plan the map tasks of the job, or leaves that to a
-// feeder if there are streams.
+// readSplits makes a map task of each split of the plan. If the input has streams, or is still to
+// be found, it makes a feeder instead.
 func (j *runningJob) readSplits() {
 	r := j.chain.run
 	if j.plan == nil || len(j.plan.Streams) > 0 {
@@ -120,18 +121,20 @@ func (j *runningJob) readSplits() {
 	}
 }
 
-// sample finds cut points, and how many bytes maps make of each byte of input. first is the
-// beginning of a stream; nil: none could be had.
+// sample sets the cut points of the job, and the number of its parts. It returns how many bytes
+// maps emit for each byte of input. first is the first piece of a stream; nil: there is none.
 func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	r := j.chain.run
-	// The opener may wait here until attempts of other jobs give memory back.
+	// This may wait until attempts of other jobs give memory back.
 	lease, err := r.budget.Reserve(r.ctx, source.SampleLeaseBytes)
 	if err != nil {
 		return 0, err
 	}
 	defer lease.Close()
 	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
-	if !asked && j.chain.job.OutputDir == "" { // the result does not show where a part ends
+	// A frequent key may have several parts if the result does not show where a part ends: it is
+	// one file or stream, and reduces do not read groups.
+	if !asked && j.chain.job.OutputDir == "" {
 		if _, ok := j.PassesThrough(); ok {
 			j.Spread = len(j.maps)
 		}
@@ -143,13 +146,13 @@ func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	if asked {
 		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
 	}
-	// Unless the user asks for a number, fewer distinct keys make fewer parts.
+	// Few distinct keys make few cut points, and so fewer parts than were planned.
 	j.Parts = len(j.Cuts) + 1
 	return ratio, err
 }
 
-// plannedAgain is a split of a plan that was dropped when the job had been
-// submitted. The first such split that is read plans the input once more.
+// plannedAgain is a split of a plan that was dropped when the job was submitted (mostKept). The
+// first such split that is opened makes the plan anew.
 type plannedAgain struct {
 	job   *runningJob
 	index int
@@ -160,10 +163,10 @@ type plannedAgain struct {
 // StoredBytes returns the length of the split.
 func (s plannedAgain) StoredBytes() int64 { return s.bytes }
 
-// Again implements source.Source: the same split is read a second time.
+// Again returns the same split, marked as read before.
 func (s plannedAgain) Again() (source.Source, error) { s.again = true; return s, nil }
 
-// Open plans the input anew, because the plan was dropped, and opens the split.
+// Open makes the plan anew if need be, and opens the split.
 func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
 	plan, err := s.job.planAgain()
 	if err != nil {
@@ -172,8 +175,8 @@ func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
 	return source.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary, Reread: s.again}.Open(mem)
 }
 
-// planAgain returns the job's plan, which it makes anew where that was dropped.
-// It may be called from any goroutine.
+// planAgain returns the job's plan. It makes the plan anew if it was dropped. It fails if the
+// input has changed since. It may be called from any goroutine.
 func (j *runningJob) planAgain() (*input.Plan, error) {
 	j.planning.Lock()
 	defer j.planning.Unlock()

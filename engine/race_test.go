@@ -28,7 +28,7 @@ type copier struct {
 	*fifo.FIFO
 	after  time.Duration
 	copies int
-	saw    map[slots.PPM]bool // progress of what it looked at
+	saw    map[slots.PPM]bool // progress of the attempts that it has seen
 }
 
 func newCopier(after time.Duration) *copier {
@@ -187,8 +187,7 @@ func records(files []jobtest.File) (n int64) {
 	return n
 }
 
-// resultOf returns what a run has written. It fails if anything but whole parts is
-// there.
+// resultOf returns the result of a run. It fails if there is any file but whole parts.
 func resultOf(t *testing.T, out string, streamed []byte) []byte {
 	t.Helper()
 	all := append([]byte(nil), streamed...)

@@ -16,8 +16,8 @@ type (
 	Counters  = report.Counters
 )
 
-// report gathers the outcome of the run; err is how it ended. It returns nil
-// where nothing was started.
+// report returns the report of the run; nil: nothing was started. err is the error with which
+// the run ended. It is called before close, which releases the jobs.
 func (r *run) report(err error) *Report {
 	if r.coordinator == nil {
 		return nil
@@ -26,7 +26,8 @@ func (r *run) report(err error) *Report {
 	if text := ledger.Refused(); text != "" {
 		r.o.Note(text)
 	}
-	// The Ledger's part is the same for a simulation; below comes what only the engine knows.
+	// A simulation reports the same facts of its Ledger. The rest of this function adds what
+	// only the engine knows.
 	rep := report.FromLedger(r.kind, ledger)
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
 	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes
@@ -55,8 +56,8 @@ func (r *run) report(err error) *Report {
 	return rep
 }
 
-// report adds what the chain and the attempts know to the job's share of the
-// report.
+// report adds to the job's entry in the report: its description, counters and phases, and the
+// error of its chain.
 func (j *runningJob) report(r *Report) {
 	j.countRecords()
 	ch, rep := j.chain, &r.Jobs[j.id]
@@ -72,13 +73,13 @@ func (j *runningJob) report(r *Report) {
 	if j.number > 0 && !ch.run.single() {
 		rep.StepOf = ch.name()
 	}
-	// Only the last job that was submitted has failed. Those before it succeeded.
+	// If a chain fails, its last job that was submitted has failed. The jobs before it succeeded.
 	if ch.err == nil || ch.lastID != j.id {
 		return
 	}
 	if !ch.cancelled {
-		// The Ledger calls a job killed that was aborted because it cannot go
-		// on, and does not know whether its result could be written.
+		// The Ledger may have another state: killed if the engine aborted the job, or succeeded
+		// if only the result could not be written.
 		rep.State = slots.Failed.String()
 	}
 	if !ch.run.single() {
@@ -99,7 +100,7 @@ func (ch *chain) report() JobReport {
 	return rep
 }
 
-// settings adds the options of the engine to the configuration of the Ledger.
+// settings adds the options of the engine to the configuration that the report shows.
 func (r *run) settings(c *report.Config) {
 	o := &r.o
 	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots

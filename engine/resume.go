@@ -7,10 +7,11 @@ import (
 )
 
 // This file is about runs that go on after a kill (package engine/journal). The first job of a
-// chain keeps its map outputs. A run that finds some tells the Ledger that their maps are
-// done, and shares them as if they had just been committed. Reduces and later jobs run again.
+// chain keeps its map outputs. A later run that finds map outputs restores their maps in the
+// Ledger, and commits the outputs to the shuffle. Reduces and later jobs run again.
 
-// openJournal finds or makes the journal of the run, and refuses one of another run.
+// openJournal finds or makes the journal of the run, if the options ask for one. It fails if the
+// journal is that of another run.
 func (r *run) openJournal() (err error) {
 	o, ch := &r.o, r.chains[0]
 	switch {
@@ -25,7 +26,8 @@ func (r *run) openJournal() (err error) {
 	return err
 }
 
-// divideAsBefore takes the cut points of a killed run, if there are any.
+// divideAsBefore takes over how a killed run has divided keys among reduces: its map outputs are
+// divided so. It reports false if there is no such run.
 func (j *runningJob) divideAsBefore() bool {
 	journal := j.chain.run.journal
 	if journal == nil || journal.Division() == nil {
@@ -36,8 +38,8 @@ func (j *runningJob) divideAsBefore() bool {
 	return true
 }
 
-// keepMaps has the attempts of the job commit their outputs to the journal, if there is one.
-// It finds the outputs that are there.
+// keepMaps makes the attempts of the job commit their outputs to the journal, if the run has
+// one. It also finds the outputs that a killed run has kept.
 func (j *runningJob) keepMaps() error {
 	keeper := j.chain.run.journal
 	if keeper == nil {
@@ -51,7 +53,7 @@ func (j *runningJob) keepMaps() error {
 	return nil
 }
 
-// restoreMaps shares the outputs of a killed run.
+// restoreMaps commits the map outputs of a killed run. Their maps do not run again.
 func (j *runningJob) restoreMaps() {
 	c := j.chain.run.coordinator
 	for i := range j.maps {
@@ -60,7 +62,7 @@ func (j *runningJob) restoreMaps() {
 			continue
 		}
 		t := &j.maps[i]
-		// It ran on no tracker of this run, so the loss of a tracker does not take it away.
+		// The map ran on no tracker of this run, so no lost tracker takes its output away.
 		t.output, t.ranOn, t.counters = kept.Output, -1, &kept.Counters
 		j.counters.Add(t.counters)
 		j.Shuffle.Commit(i, t.output)

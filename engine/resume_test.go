@@ -61,7 +61,7 @@ func (m stoppedMapper) Flush(out jobs.Emitter) error {
 	return nil
 }
 
-// resumable is a run that is stopped and gone on with.
+// resumable is a run that a test stops and then resumes.
 type resumable struct {
 	t     *testing.T
 	chain func() jobs.Chain
@@ -128,7 +128,7 @@ func TestARunGoesOnAndMapsNothingAgain(t *testing.T) {
 				if !bytes.Equal(want, whole) {
 					t.Fatal("differs from the reference without a stop")
 				}
-				if slow { // other slots, other policy: only what maps make must be the same
+				if slow { // slots and policy may differ: map outputs do not depend on them
 					r.o.Policy = newPolicy(t, "fair")
 				}
 				r.stop(9)
@@ -171,7 +171,7 @@ func TestADamagedOutputRunsItsMapAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newResumable(t, chain, files[0].Path)
-			r.o.Attempts = 1 // it is no failure of the map
+			r.o.Attempts = 1 // a damaged output is no failure of the map
 			r.stop(8)
 			outputs, err := filepath.Glob(filepath.Join(filepath.Dir(r.journal()), "map-*"))
 			if err != nil || len(outputs) < 3 {
@@ -242,7 +242,7 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	past := info.ModTime()
-	// Other files stand in the place for a while: what is written back would have another ctime.
+	// The files are renamed and back. Writing them again would change their ctime.
 	dir := filepath.Dir(files[1].Path)
 	if err := errors.Join(os.Rename(dir, dir+".was"), os.Mkdir(dir, 0o700), os.Symlink(filepath.Join(dir+".was", filepath.Base(files[0].Path)), files[0].Path)); err != nil {
 		t.Fatal(err)

@@ -2,27 +2,27 @@
 // runs one chain of jobs, and RunBatch many that share the slots in pools.
 //
 // One goroutine, the coordinator, owns the slots.Ledger. Other goroutines post
-// facts to its inbox. What the Ledger decides goes to the threads of the slots
-// (task.ThreadPool). A map attempt reads a source (engine/source) into a kvbuffer
-// (spill). A reduce attempt takes map outputs (shuffle), merges them
-// (spill/runs) and writes a part (output). Nothing that happens once a record
-// takes a lock, uses a channel or makes an event.
+// facts to its inbox. The coordinator gives the attempts that the Ledger starts to
+// the threads of their slots (task.ThreadPool). A map attempt reads a source
+// (engine/source) into a kvbuffer (spill). A reduce attempt takes map outputs
+// (task.Shuffle), merges them (spill/runs) and writes a part (output). No code that
+// runs once a record takes a lock, uses a channel or makes an event.
 //
 // Memory: everything that grows with the data is leased from one
 // membudget.Budget of Options.MemoryBytes. An attempt reserves its floor before
-// it starts, and holds nothing else while it waits for that.
+// it starts, and holds no other lease while it waits for the floor.
 //
-// The life of a chain: it is checked with all others before anything starts
-// (check.go), and opened when its time has come. Its jobs are submitted one
-// after the other, and its result is settled (chain.go, arrivals.go). A
+// The life of a chain has four steps. It is checked with all others before anything
+// starts (check.go). It is opened when its time has come. Its jobs are submitted one
+// after the other. In the end its result is settled (chain.go, arrivals.go). A
 // failure ends one chain; the others go on. The states of chains, jobs and
 // attempts are in state.go.
 //
 // With Options.ResumeDir the first job keeps its map outputs for a later run
 // (resume.go, package engine/journal).
 //
-// The engine knows no policy, no job and no flag by name. Package engine/task is
-// what an attempt does, engine/source what a map reads.
+// The engine knows no policy, no job and no flag by name. Package engine/task runs
+// attempts. Package engine/source has what maps read.
 package engine
 
 import (
@@ -50,6 +50,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -57,12 +58,13 @@ import (
 // run is one call of RunBatch or RunChain.
 type run struct {
 	o           Options
-	kind        string // as the report has it
+	claimed     *claim.Claim
+	kind        string // "run" or "batch", as the report shows it
 	ctx         context.Context
 	started     time.Time
-	used        report.Sampler // what process and machine have used
-	cores       []int          // that the process may use
-	slotCores   []int          // of the slots; -1 where threads are not bound
+	used        report.Sampler // readings of what the process and the machine have used
+	cores       []int          // cores that the process may use
+	slotCores   []int          // core of each slot; -1: its threads are not bound
 	chains      []*chain
 	budget      *membudget.Budget
 	pool        *task.ThreadPool
@@ -70,15 +72,15 @@ type run struct {
 	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream
 	coordinator *coordinator
-	env         task.Env // what attempts see
-	near        source.Trackers
-	speed       []slots.PPM // of each tracker
+	env         task.Env // shared by all attempts
+	trackers    source.Trackers
+	speed       []slots.PPM // of each tracker; slots.One: full speed
 
 	runningMaps      atomic.Int64
-	pieces           *source.Pieces // of streams; nil: there are none
-	blockBytes       int64          // of the first job's splits
-	streamed         *input.Plan    // with streams, of the last job that has some; nil: none has
-	visitors         atomic.Int32   // goroutines that may use the budget's memory and that the run does not wait for; -1: there is none, and the run has ended
+	pieces           *source.Pieces // of streams; nil: no input is a stream
+	blockBytes       int64          // of the splits of the first job that reads files
+	streamed         *input.Plan    // plan of the last job that reads streams; nil: none does
+	memoryUsers      atomic.Int32   // goroutines that use the budget's memory and that close does not wait for; see leaveMemory
 	abandonedThreads int
 	notes            []string
 	succeeded        bool // the result is complete and durable
@@ -87,46 +89,45 @@ type run struct {
 // RunChain runs the jobs of a chain one after the other on the same slots. The
 // output of the last job is the output of the run.
 //
-// Every error is an *errs.Error, and its kind says what went wrong. If work was
-// started, RunChain returns a report, beside an error too. Options, and inputs as
-// far as they can be read without waiting, are checked before. If ctx ends, RunChain
-// removes all temporary and pending output, and returns an error of kind
-// Interrupted that wraps the cause of ctx.
+// RunChain first checks the options, and the inputs as far as it can read them without
+// waiting. If they are good, it starts work, and returns a report even with an error. Every
+// error is an *errs.Error, and its kind says what went wrong. If ctx ends, RunChain removes all
+// temporary and pending output. It then returns an error of kind Interrupted that wraps the
+// cause of ctx.
 //
-// RunChain changes nothing of the process; see Options.ProcessLimits. Several runs may take
-// place at once. They share neither memory nor descriptors. Each uses up to its own
-// MemoryBytes. Each divides all descriptors that the process may open among its slots.
+// RunChain changes no setting of the process (see Options.ProcessLimits). Several runs may take
+// place at once. They share neither memory nor file descriptors: each uses up to its own
+// MemoryBytes, and divides all descriptors that the process may open among its slots.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
 	work := []BatchJob{{Chain: chain, JobOptions: o.JobOptions}}
 	return runWork(ctx, "run", work, o, func(r *run) error { return r.chains[0].err })
 }
 
-// RunBatch runs many jobs at once. They share slots, memory and temporary space
-// as o says. A job is submitted at its time, after the jobs that it waits for
-// have ended. If one of those has failed, it is not started. When a job fails,
-// all others run to their end, and the error names the jobs that failed. A job
-// whose result is empty has succeeded.
+// RunBatch runs many jobs at once. They share the slots, memory and temporary space of o. A job
+// is submitted at its time, after the jobs that it waits for have ended. It is not started if one
+// of these has failed. When a job fails, all others run to their end, and the error names the jobs
+// that failed. A job whose result is empty has succeeded.
 //
-// RunBatch checks the inputs, outputs and options of all jobs before it starts
-// anything. Only inputs below the output of a job that is waited for may appear
-// later. What RunChain says of errors, reports and the process holds here too.
-// RunBatch reads work until it returns.
+// RunBatch checks the inputs, outputs and options of all jobs before it starts anything. All
+// inputs must exist by then, except those below the output of a job that the job waits for.
+// Errors, reports and the process are as for RunChain. RunBatch reads work until it returns, so
+// the caller must not change it.
 func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) {
 	return runWork(ctx, "batch", work, o, (*run).failures)
 }
 
-// runWork runs and cleans up. outcome returns the error of a run that was not
-// interrupted.
+// runWork runs the jobs of work and cleans up. outcome returns the error of a run that was
+// not interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
-	// A policy with state would mix what two runs tell it. If o names none, the run
-	// makes one of its own.
-	release, err := setup.Claim(o.Policy)
+	claimed, err := claim.Of(o.Policy)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer claimed.Release()
+	o.Policy = claimed.Policy
 	// All times of the run, those of events too, count from here.
-	r := &run{kind: kind, started: time.Now(), used: report.NewSampler()}
+	r := &run{kind: kind, started: time.Now(), used: report.NewSampler(), claimed: claimed}
+	defer r.close()
 	if o.Profile {
 		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
@@ -134,8 +135,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	}
 	// Nothing has started, so there is no report.
 	if err := r.prepare(work, o); err != nil {
-		r.close()
-		return nil, typed(ctx, err)
+		return nil, errs.Typed(ctx, err)
 	}
 	var cancel context.CancelCauseFunc
 	r.ctx, cancel = context.WithCancelCause(ctx)
@@ -144,8 +144,8 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	if err == nil {
 		err = outcome(r)
 	}
-	// The events are complete before the report is made, and a write error of theirs
-	// fails the run.
+	// Events may still wait to be written. If they cannot be written, the run has failed, and
+	// the report shows that.
 	if r.stream != nil {
 		if serr := r.stream.Close(); serr != nil {
 			err = errors.Join(err, fmt.Errorf("events: %w", serr))
@@ -157,51 +157,26 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	// The report is made before close, which releases the jobs.
 	report := r.report(err)
 	r.succeeded = err == nil
-	r.close()
-	return report, typed(ctx, err)
+	return report, errs.Typed(ctx, err)
 }
 
-// typed gives err a kind if it has none.
-func typed(ctx context.Context, err error) error {
-	switch {
-	case err == nil || errs.IsUsage(err):
-		return err
-	// A job that fails for another reason while the context ends keeps that reason.
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		return &errs.Error{Kind: errs.Interrupted, Cause: err}
-	}
-	return &errs.Error{Kind: errs.JobFailed, Cause: err}
-}
-
-// failures returns the error of a batch: which jobs have failed, and the first
-// causes.
+// failures returns the error of a batch; nil: all jobs have succeeded.
 func (r *run) failures() error {
-	const mostNamed = 3
-	var named []string
-	failed := 0
+	var failed []error
 	for _, ch := range r.chains {
-		if ch.err == nil {
-			continue
-		}
-		// A batch may have thousands of jobs, and the error is one line.
-		if failed++; failed <= mostNamed {
-			named = append(named, fmt.Sprintf("%s: %v", ch.name(), errs.OneLine(ch.err.Error())))
+		if ch.err != nil {
+			failed = append(failed, ch.withJobName(ch.err))
 		}
 	}
-	if failed == 0 {
-		return nil
-	}
-	if failed > mostNamed {
-		named = append(named, fmt.Sprintf("and %d more", failed-mostNamed))
-	}
-	return fmt.Errorf("%d of %d jobs failed: %s", failed, len(r.chains), strings.Join(named, "; "))
+	return errs.Several(len(r.chains), failed)
 }
 
-// prepare checks everything that can be checked before anything is started.
+// prepare checks all that can be checked before work is started, and divides memory. When it
+// fails, the caller still has to call close.
 func (r *run) prepare(batch []BatchJob, o Options) error {
 	r.cores = machine.Cores()
 	r.o = o.withDefaults(len(r.cores))
-	r.noteFunc()
+	r.keepNotes()
 	if err := r.takeJobs(batch); err != nil {
 		return err
 	}
@@ -214,7 +189,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 			return err
 		}
 	}
-	// A wrong path must leave no journal behind.
+	// Paths are checked before the journal is opened, so that a wrong path leaves no journal.
 	totalBytes, streams, err := r.checkPaths()
 	if err != nil {
 		return err
@@ -223,15 +198,15 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 		return err
 	}
 	if r.budget, err = membudget.New(r.o.MemoryBytes); err != nil {
-		return err
+		return errs.Optionf("Options.MemoryBytes", "%w", err)
 	}
 	r.divideMemory(totalBytes, streams)
 	r.setPace()
 	return nil
 }
 
-// noteFunc keeps every note for the report too.
-func (r *run) noteFunc() {
+// keepNotes replaces Options.Note by a function that also keeps every note for the report.
+func (r *run) keepNotes() {
 	note := r.o.Note
 	r.o.Note = func(s string) {
 		r.notes = append(r.notes, s)
@@ -247,15 +222,14 @@ func (r *run) tempDirs() []string {
 	return r.o.TempDirs
 }
 
-// divideMemory divides the bound among the uses of all jobs together. The floors
-// of all slots and the pieces of streams fit into it at the same time, so no
-// attempt waits for ever. All other uses are refused or evicted when memory is
-// short: the growth of kvbuffers, map outputs, and parts between the jobs of a
-// chain.
+// divideMemory divides the bound of memory among its uses, and sets most of r.env. The floors of
+// all slots and the pieces of streams fit into the bound at the same time, so no attempt waits for
+// ever. When memory is short, the budget refuses or evicts all other uses: the growth of kvbuffers,
+// map outputs, and parts between the jobs of a chain.
 //
-// inputBytes are those of all inputs. If they are not likely to fit in memory,
-// most of it goes to kvbuffers, so that there are few runs to merge. If they
-// are, room is left for map outputs.
+// inputBytes is the size of all inputs, and streamJobs the number of jobs that read streams. If map
+// outputs are likely to fit in memory, room is left for them. Otherwise most of the memory goes to
+// kvbuffers, so that there are few sorted runs to merge.
 func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	env, pieces := r.divide(r.budget.Limit(), inputBytes, streamJobs)
 	r.env.Fits, r.env.SortBufferBytes, r.env.FloorBytes = env.Fits, env.SortBufferBytes, env.FloorBytes
@@ -275,22 +249,26 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
 }
 
-// divide divides a bound: env has what DivideMemory sets, and pieces is nil where no
-// input is a stream.
+// divide computes how a bound of limitBytes is divided. It changes nothing, so that larger bounds
+// can be tried. Of env only Fits and the fields of task.Env.DivideMemory are set. pieces is nil if
+// no input is a stream.
 func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env task.Env, pieces *source.Pieces) {
 	total, slotCount := limitBytes, r.o.allSlots()
 	if streamJobs > 0 {
 		pieces = source.NewPieces(limitBytes, cmp.Or(r.blockBytes, 1<<20), r.aheadBytes(limitBytes, streamJobs), slotCount, streamJobs)
 		total -= pieces.TotalBytes() + pieces.DecoderBytes()
 	}
+	// The estimate is that map outputs take four thirds of the bytes of the input. They may take
+	// three fifths of the memory. The size of a stream is not known, and a journal keeps all map
+	// outputs on disk.
 	env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
 	env.DivideMemory(total, int64(slotCount), r.o.SortBufferBytes)
 	return env, pieces
 }
 
-// aheadBytes returns what decoding ahead may take: enough for as many goroutines as
-// there are slots and cores, but at most a quarter of the bound. Streams of several
-// jobs keep the cores busy without it.
+// aheadBytes returns how many bytes decoding ahead may take: enough for a helper on each core that
+// has a slot, but at most a quarter of the bound. It returns 0 if that is too little for two
+// helpers. It also returns 0 if several jobs read streams: those keep the cores busy by themselves.
 func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 	cores := min(len(r.cores), r.o.allSlots())
 	if streamJobs > 1 || cores < 2 || r.streamed == nil {
@@ -303,7 +281,7 @@ func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 	return bytes
 }
 
-// setPace slows trackers, networks and disks down as the options say.
+// setPace notes how the options slow down trackers, networks and disks.
 func (r *run) setPace() {
 	o := &r.o
 	r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers)
@@ -313,8 +291,9 @@ func (r *run) setPace() {
 	}
 }
 
-// stretch returns how many times as long an attempt is to take, because its tracker is slow or
-// a map's input is remote. 0 means as long as it takes.
+// stretch returns the factor on the time of an attempt (task.SlotAttempt.Stretch): its tracker may
+// be slow, or the input of a map remote. level is the locality of a map. stretch returns 0 for an
+// attempt that is not slowed down.
 func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	// Half the speed doubles the time.
 	factor := float64(slots.One) / float64(r.speed[a.Tracker])
@@ -327,8 +306,7 @@ func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	return factor
 }
 
-// now returns the time since the start of the run, as in the Ledger and in
-// events.
+// now returns the time since the start of the run. The Ledger and events count time from there.
 func (r *run) now() time.Duration { return time.Since(r.started) }
 
 // runAll starts the slots and serves until every job has ended.
@@ -337,7 +315,7 @@ func (r *run) runAll() error {
 		return err
 	}
 	c := r.coordinator
-	// Threads that are abandoned may still post. Their closures are dropped then.
+	// Abandoned threads may still post. A closed inbox drops their closures.
 	defer c.inbox.Close()
 	if n := disk.SweepTemp(r.tempDirs()); n > 0 {
 		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.tempDirs(), ", "), n))
@@ -345,7 +323,8 @@ func (r *run) runAll() error {
 	return c.serve(r.ctx)
 }
 
-// startSlots opens the pool and the Ledger over the same slots.
+// startSlots makes the Ledger, the coordinator and the thread pool. All three number the slots in
+// the same way.
 func (r *run) startSlots() error {
 	// The Ledger counts the extra slots of a tracker in MaxSlots.
 	c := r.o.Config
@@ -360,6 +339,9 @@ func (r *run) startSlots() error {
 		}
 	}
 	ledger, err := slots.New(config, r.o.Policy)
+	if panicked, _ := r.claimed.Err(); panicked != nil {
+		return panicked
+	}
 	if err != nil {
 		return err
 	}
@@ -370,7 +352,7 @@ func (r *run) startSlots() error {
 	if r.o.Watch != nil {
 		r.o.Watch(r.stream)
 	}
-	r.coordinator, r.near.Count = newCoordinator(r, ledger), r.o.Trackers
+	r.coordinator, r.trackers.Count = newCoordinator(r, ledger), r.o.Trackers
 	ledger.SetStream(r.stream)
 	var warnings []error
 	r.pool, warnings = task.NewPool(r.slotCores)
@@ -378,13 +360,15 @@ func (r *run) startSlots() error {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}
 	r.env.Pool = r.pool
-	// Slots of the other kind are idle where the policy lends none, and trackers keep to their own.
+	// A policy that lends no slots lends no cores to merges either, so that policies with and
+	// without lending stay comparable (docs/adr/0032). With several trackers a merge could use
+	// the core of another tracker.
 	r.env.LendsCores = ledger.Traits().Lends && r.o.Trackers == 1 && r.env.Pace == nil
 	return nil
 }
 
-// afmBytes returns the free memory that a running map may count on: afm of the
-// rule by which kvbuffers grow [Split11, "buffer terms"].
+// afmBytes returns the free memory that a running map may count on: the term afm of the rule
+// by which kvbuffers grow [Split11, "buffer terms"].
 func (r *run) afmBytes() int64 {
 	return (r.budget.Limit() - r.budget.Leased()) / max(1, r.runningMaps.Load())
 }
@@ -394,8 +378,8 @@ func (r *run) createTemp(kind string) func() (*disk.TempFile, error) {
 	return func() (*disk.TempFile, error) { return r.temp.Create(kind + "-*") }
 }
 
-// bindFeeder binds the calling thread to the cores of the slots. The decoder of a stream
-// runs on one that is idle, so a large compressed file keeps more than one core busy.
+// bindFeeder binds the calling thread to all cores of the slots together. The decoder of a stream
+// then runs on whichever is idle, so that a large compressed file keeps more than one core busy.
 func (r *run) bindFeeder() {
 	if !r.o.NoPin {
 		runtime.LockOSThread()
@@ -403,10 +387,12 @@ func (r *run) bindFeeder() {
 	}
 }
 
-// close gives everything back.
+// close gives everything back. It may be called on a run that prepare refused.
 func (r *run) close() {
+	// Close waits for all threads but abandoned ones. An interrupted run that has abandoned
+	// threads does not call it, because their helpers may hang too.
 	if r.pool != nil && (r.abandonedThreads == 0 || r.coordinator.state < runInterrupted) {
-		r.pool.Close() // it does not wait for abandoned threads
+		r.pool.Close()
 	}
 	for _, ch := range r.chains {
 		if ch.current != nil {
@@ -427,11 +413,11 @@ func (r *run) close() {
 	}
 }
 
-// leaveMemory unmaps the budget's memory when its last user leaves. Users are
-// the run itself and the goroutines that it does not wait for, such as a feeder
+// leaveMemory counts one user of the budget's memory off, and unmaps the memory with the last
+// user. Users are the run itself and the goroutines that it does not wait for, such as a feeder
 // in the middle of a read.
 func (r *run) leaveMemory() {
-	if r.visitors.Add(-1) < 0 {
+	if r.memoryUsers.Add(-1) < 0 {
 		r.budget.Close()
 	}
 }

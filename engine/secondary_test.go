@@ -51,7 +51,7 @@ func secondary(ordered bool) jobs.Job {
 					}
 					first = false
 					list = strconv.AppendUint(list, uint64(binary.BigEndian.Uint32(vs.Key()[len(name)+1:])), 10)
-					if len(list) > 4000 { // the rest is passed over
+					if len(list) > 4000 { // the reducer skips the rest of the group
 						break
 					}
 				}

@@ -11,19 +11,19 @@ import (
 
 // targetSink is the task.Sink of the last job of a chain. Its parts are those of
 // the chain's output: a part file for each task, or all parts in order in one
-// file or stream. The output is begun at once or, in a very large batch, with
-// the first part.
+// file or stream. The output is begun when the chain is opened or, in a very large
+// batch, with the first part.
 type targetSink struct {
 	job     *runningJob
-	inOrder bool
+	inOrder bool // one file or stream gets all parts in order
 
 	once   sync.Once
 	target *output.Target // set by once
 	err    error          // of once
 }
 
-// newTargetSink makes the sink of the last job of a chain. A Releaser, which wants
-// parts in order, is made here, once for the job.
+// newTargetSink makes the sink of the last job of a chain. It also makes the job's Releaser, if
+// the job has one: a Releaser gets the parts in order.
 func (j *runningJob) newTargetSink() *targetSink {
 	s := &targetSink{job: j, inOrder: j.chain.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
 	// The Releaser lives as long as the job: it sees the parts of all attempts in order.
@@ -31,13 +31,13 @@ func (j *runningJob) newTargetSink() *targetSink {
 		j.releaser = j.Spec.NewReleaser()
 	}
 	if j.chain.target() != nil {
-		_, _ = s.begin() // the attempts that write parts meet its error
+		_, _ = s.begin() // Part returns the error again
 	}
 	return s
 }
 
-// begin tells the output what the job will write, and where it reports what it
-// has released.
+// begin begins the output with the first call, and returns it. It sets the number of parts, the
+// memory of the output, and the functions that the output calls when it has released parts.
 func (s *targetSink) begin() (*output.Target, error) {
 	// Attempts begin parts at the same time. The first one begins the output for all.
 	s.once.Do(func() {
@@ -48,8 +48,8 @@ func (s *targetSink) begin() (*output.Target, error) {
 		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
 		p.Compressors = min(r.o.allSlots(), len(r.cores)) // no more cores than the slots have
 		if j.MapOnly() {
-			// Writers of output call these functions on their own goroutines. Only the coordinator
-			// may change the job.
+			// The output calls these functions on its own goroutines. Only the coordinator may
+			// change the job, so they go through its inbox.
 			inbox := r.coordinator.inbox
 			p.OnRelease = func(int) { inbox.Post(func() { j.progressed() }) }
 			if j.releaser != nil {
@@ -66,9 +66,8 @@ func (s *targetSink) begin() (*output.Target, error) {
 	return s.target, s.err
 }
 
-// Part begins part t of the result for an attempt. The first call of a job creates its
-// output. It fails if the output cannot be begun or another attempt has committed the
-// part.
+// Part begins the part of task t for an attempt. It fails if the output cannot be begun, or if
+// another attempt has committed the part.
 func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 	target, err := s.begin()
 	switch {
@@ -81,11 +80,11 @@ func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 	return target.Attempt(t, attempt)
 }
 
-// Sizes lets parts of a file be written at their own places at once. Under a
-// policy that runs several attempts of a task it does nothing, because two
-// attempts must not write at one place.
+// Sizes sets the bytes of every part, so that parts of one file are written in parallel, each
+// at its own offset. It does nothing for part files. It also does nothing under a policy that
+// runs several attempts of a task: two attempts must not write at one offset.
 func (s *targetSink) Sizes(bytes []int64) error {
-	if _, speculates := s.job.chain.run.o.Policy.(slots.Speculator); speculates || !s.inOrder {
+	if _, speculates := s.job.chain.run.claimed.Inner.(slots.Speculator); speculates || !s.inOrder {
 		return nil
 	}
 	target, err := s.begin()

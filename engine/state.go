@@ -1,18 +1,17 @@
 package engine
 
-// The states of runs, chains, jobs and attempts are ordered: whatever has reached a
-// state never goes back to an earlier one. So `state >= jobEnded` asks
-// whether the job has ended, however far it has come since. Only the
-// coordinator reads and changes them. A chain's mu guards its outputState, because
-// attempts begin the output too.
+// The states of runs, chains, jobs and attempts are ordered: none ever goes back to an
+// earlier state. So `state >= jobEnded` asks whether the job has ended, whatever its state is
+// by now. Only the coordinator reads and changes states. The outputState of a chain is an
+// exception: attempts begin the output too, so the chain's mu guards it.
 
 // runState is how far a run has come.
 type runState uint8
 
 const (
-	runServing     runState = iota // chains may come, and attempts may start
-	runExhausted                   // nothing can run any more: every chain has failed
-	runInterrupted                 // it winds down: nothing new starts
+	runServing     runState = iota // chains may be opened, and attempts may start
+	runExhausted                   // no tracker or no memory is left: every chain fails
+	runInterrupted                 // killed attempts end; no attempt starts
 )
 
 func (s runState) String() string { return [...]string{"serving", "exhausted", "interrupted"}[s] }
@@ -28,14 +27,14 @@ type outputState uint8
 const (
 	outputPlanned outputState = iota // nothing is written; it may have been opened
 	outputBegun                      // attempts write parts
-	outputGone                       // it is settled or removed, and may not be begun any more
+	outputGone                       // it is settled or removed, and cannot be begun any more
 )
 
 func (s outputState) String() string { return [...]string{"planned", "begun", "gone"}[s] }
 
 // Next lists the states that may follow s, for checked builds.
 func (s outputState) Next() []outputState {
-	// Gone after planned: no part was ever written, or the chain has failed.
+	// From planned to gone: the chain has failed before it wrote a part, or discards its result.
 	return [...][]outputState{{outputBegun, outputGone}, {outputGone}, nil}[s]
 }
 
@@ -57,7 +56,7 @@ func (s chainState) String() string {
 // Next lists the states that may follow s, for checked builds.
 func (s chainState) Next() []chainState {
 	return [...][]chainState{
-		chainWaiting:  {chainOpening, chainEnded}, // ended: a chain that it waits for has failed
+		chainWaiting:  {chainOpening, chainEnded}, // to ended: a chain that it waits for has failed
 		chainOpening:  {chainRunning, chainSettling},
 		chainRunning:  {chainSettling},
 		chainSettling: {chainEnded},
@@ -72,7 +71,7 @@ const (
 	jobOpened   jobState = iota // its tasks are planned; the Ledger does not know it yet
 	jobFeeding                  // it is in the Ledger, and its feeder may find more map tasks
 	jobSealed                   // all its map tasks are known
-	jobEnded                    // its tasks are done, or it has failed: what attempts report does not count any more
+	jobEnded                    // its tasks are done, or it has failed: results of attempts do not count any more
 	jobReleased                 // its inputs, map outputs and plan are given back
 	jobOver                     // only what the report needs is left
 )
@@ -83,20 +82,20 @@ func (s jobState) String() string {
 
 // Next lists the states that may follow s, for checked builds.
 func (s jobState) Next() []jobState {
-	// Ended after opened: the run was interrupted while the job was opened.
+	// From opened to ended: the run was interrupted while the job was opened.
 	return [...][]jobState{{jobFeeding, jobEnded}, {jobSealed, jobEnded}, {jobEnded}, {jobReleased}, {jobOver}, nil}[s]
 }
 
-// attemptState is how far an attempt has come. Whether it was asked to stop is
-// task.SlotAttempt.Killed, because its thread asks too; whether its tracker is
-// lost, coordinator.onLostTracker.
+// attemptState is how far an attempt has come. Two facts are not part of it. The attempt was
+// killed: task.SlotAttempt.Killed says so, because its thread reads that too. Its tracker is
+// lost: see coordinator.onLostTracker.
 type attemptState uint8
 
 const (
 	attemptWaiting   attemptState = iota // for a source that another attempt still reads
 	attemptRunning                       // on its slot's thread
 	attemptEnded                         // its thread has reported how it ended
-	attemptAbandoned                     // its thread does not come back, and is not listened to
+	attemptAbandoned                     // its thread hangs in user code; what it reports is dropped
 )
 
 func (s attemptState) String() string {

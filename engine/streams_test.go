@@ -38,8 +38,8 @@ func zipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// Streams of several jobs share what may be held in memory. With as little of it as a
-// run accepts, no job waits for ever, also under other limits.
+// Streams of several jobs share the bound on pieces in memory. With the least memory that a run
+// accepts, no job waits for ever, under other limits either.
 func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
 	giant := append(bytes.Repeat([]byte("x"), 900_000), '\n')
 	datas := [][]byte{text(171, 300_000), append(text(172, 200_000), giant...), text(173, 250_000), append(giant, text(174, 200_000)...), text(175, 250_000), text(176, 300_000)}
@@ -89,8 +89,8 @@ func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
 	}
 }
 
-// The memory of a decoder must not take the room that the maps of its own pieces
-// need. With the least memory, decoder and maps would wait for each other.
+// A decoder must leave enough memory for the maps of its pieces. Otherwise, with the least memory,
+// decoder and maps would wait for each other.
 func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 	data := text(181, 1_500_000)
 	var b bytes.Buffer
@@ -232,7 +232,7 @@ func TestTheLeastBoundForAWindowIsNamedAndDoes(t *testing.T) {
 }
 
 // A file that a map decodes has records nearly as large as its window. The bound that the second
-// refusal names does: the first one cannot know how long records are.
+// refusal names suffices. The first refusal comes before the length of the records is known.
 func TestTheBoundForARecordBesideAWindowDoes(t *testing.T) {
 	line := append(bytes.Repeat([]byte("0123456789abcde "), 12<<20/16), '\n')
 	file := jobtest.File{Path: "a.zst", Data: widely(t, bytes.Repeat(line, 5), 64<<20)}
@@ -299,8 +299,8 @@ func TestLargeRecordsBesideALargeWindowDoNotHang(t *testing.T) {
 	}
 }
 
-// An attempt whose tracker is lost may go on reading until it notices. Its piece of a
-// stream is in memory once, and blocks move to the attempt that reads them.
+// An attempt whose tracker is lost may read on until it notices that. The piece of a stream is in
+// memory only once, and its blocks may move to the attempt that reads them.
 func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
 	for kind, reducer := range map[string]func() error{"a job with reduces": func() error { return nil }, "a map-only job": nil} {
 		t.Run(kind, func(t *testing.T) {

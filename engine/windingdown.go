@@ -10,12 +10,15 @@ import (
 )
 
 // stopWithin bounds how long attempts may take to notice that they are killed,
-// when their job has failed or the run is interrupted.
+// when their job has failed or the run is interrupted. An attempt that takes longer is
+// abandoned.
 const stopWithin = 1200 * time.Millisecond
 
-// interrupt ends every chain. It waits, for a bounded time, until attempts have
-// noticed and results under way are settled; after that no output is pending.
-// It returns nil where all results were settled in time, and otherwise cause.
+// interrupt ends every chain. It waits for killed attempts to end and for chains that are
+// settling, at most stopWithin. Then it removes all output that is still pending.
+//
+// If no chain was still running and all were settled in time, their results count, and interrupt
+// returns nil. Otherwise it returns cause, joined with errors of the removal.
 func (c *coordinator) interrupt(cause error) error {
 	invariant.Move(&c.state, runInterrupted)
 	for _, ch := range c.run.chains {
@@ -25,10 +28,9 @@ func (c *coordinator) interrupt(cause error) error {
 			c.fail(ch, cause)
 		}
 	}
-	// The Ledger answers the end of the jobs with orders to kill their attempts.
+	// The Ledger orders the kills of the attempts of these jobs.
 	c.obey(c.ledger.AssignAll(c.run.now()))
 	c.windDown()
-	// Output that is still pending now is removed here. The error names what cannot be removed.
 	problems := []error{cause}
 	undone := false
 	for _, ch := range c.run.chains {
@@ -43,11 +45,12 @@ func (c *coordinator) interrupt(cause error) error {
 	return errors.Join(problems...)
 }
 
-// windDown waits, for a bounded time, until the killed attempts have ended.
+// windDown waits until the killed attempts have ended and no chain is settling. After stopWithin
+// it abandons the attempts that are left.
 func (c *coordinator) windDown() {
 	deadline := time.NewTimer(stopWithin)
 	defer deadline.Stop()
-	// The Ledger is not asked any more, so nothing new starts.
+	// No attempt starts in this loop, because it never asks the Ledger for orders.
 	for len(c.running) > 0 || c.settling > 0 {
 		select {
 		case <-c.inbox.Wake:
@@ -62,16 +65,16 @@ func (c *coordinator) windDown() {
 	}
 }
 
-// abandon gives up an attempt whose thread is in user code and does not stop.
-// The slot gets a new thread.
+// abandon gives up an attempt whose thread hangs in user code. The slot gets a new thread. To the
+// Ledger the attempt has failed, or was killed if its job has ended.
 func (c *coordinator) abandon(a *runningAttempt) {
 	j := a.job
 	a.Kill()
-	// From here on, what the thread reports does not count.
+	// From here on, what the thread reports is dropped.
 	c.remove(a, attemptAbandoned)
 	c.run.abandonedThreads++
-	// The memory of the budget stays mapped at the end of the run, because the thread may still
-	// use it.
+	// abandonedThreads keeps the memory of the budget mapped after the run, because the thread
+	// may still use it.
 	c.run.pool.Abandon(a.Slot)
 	a.LeaveFDs() // its thread may never do that
 	if a.ID.Kind == slots.Map {
@@ -83,14 +86,15 @@ func (c *coordinator) abandon(a *runningAttempt) {
 	if !c.onLostTracker(a) {
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: j.state >= jobEnded})
 	}
-	// The thread never gives back what it holds.
+	// The thread does not give back its lease. If what is left cannot hold one floor, no attempt
+	// could start, and the run would wait for ever.
 	c.hungBytes += c.run.env.FloorBytes
 	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && c.state < runInterrupted {
 		c.failAll(errors.New("no memory is left for tasks: threads that hang hold it all; raise Options.MemoryBytes"))
 	}
 }
 
-// timeOut fails an attempt that has made no progress for too long.
+// timeOut fails an attempt that has shown no sign of life for Options.TaskTimeout.
 func (c *coordinator) timeOut(a *runningAttempt) {
 	c.abandon(a)
 	err := fmt.Errorf("%s: no progress for %v", a.Name(), c.run.o.TaskTimeout)
@@ -98,7 +102,8 @@ func (c *coordinator) timeOut(a *runningAttempt) {
 	c.failJob(a.job, err, false)
 }
 
-// failAll fails every chain, because nothing can run any more.
+// failAll fails every chain with cause, because no attempt can run any more. openDue ends the
+// chains that have not been opened.
 func (c *coordinator) failAll(cause error) {
 	for _, ch := range c.run.chains {
 		c.fail(ch, cause)

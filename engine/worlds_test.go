@@ -49,7 +49,7 @@ jobs:
   - {name: J06, pool: prod, after: [J02], maps: 8, map_time: {uniform: [1s, 3s]}}
 `
 
-// roughWorkload is a workload in which things go wrong. It has a slow tracker, remote maps
+// roughWorkload is a workload with faults. It has a slow tracker, remote maps
 // that take three times as long, waits for local slots, and a pool that preempts. One
 // tracker is lost while it holds map outputs that reduces have copied.
 const roughWorkload = `
@@ -99,8 +99,8 @@ jobs:
   - {name: W04, submit: 3s, maps: 14, reduces: 2, map_time: {uniform: [4s, 5s]}, reduce_time: {uniform: [9s, 12s]}}
 `
 
-// goalWorkload has jobs with goals and profiles, which come while others run, and which
-// want more of a tracker than it has.
+// goalWorkload has jobs with goals and profiles. They arrive while others run, and together need
+// more of a tracker than it has.
 const goalWorkload = `
 cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
 jobs:

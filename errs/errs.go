@@ -3,18 +3,19 @@
 //
 //	if errors.Is(err, errs.BadInput) { ... }
 //
-// The kind says what a caller should do next: correct the options, correct the
-// input, look at the job, or nothing. Package mrlocal exports the same names
-// to users of the module, and the command derives its exit code from the
-// kind.
+// By the kind a caller decides what to do next: correct the options, correct the
+// input, examine the job, or nothing. Package mrlocal exports the kinds to users
+// of the module. The command has an exit code for each.
 //
-// Nearest finds the name that a misspelt word most likely means, for "did you mean".
-// OneLine makes any text fit for a message of one line, and Cause an error of package os.
+// Nearest returns the name that a misspelt word most likely means, for "did you mean".
+// OneLine makes any text fit for a message of one line. Cause returns an error of package
+// os without its path.
 //
 // The package imports nothing of the module, so that every layer may use it.
 package errs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,10 +39,20 @@ const (
 // Error returns the kind in words.
 func (k Kind) Error() string { return string(k) }
 
-// Error is an error of a known kind.
+// Error is an error of a known kind. Its Object never holds a value of a field; the cause has it.
+// The Object is one of these:
+//
+//   - the fields that are wrong, as the caller writes them: "Options.MemoryBytes",
+//     "Options.CSV, Options.Words" or "Submission.After";
+//   - a path, or a place in a file: "notes/a.txt", "w.yaml:2:8";
+//   - something else that has a name, behind a word that says what it is: "job count",
+//     "output out/count", "policy fiar".
+//
+// It is empty where a run as a whole has failed or was interrupted. The error of a run of several
+// jobs wraps one error for each job that has failed, with the job as its Object.
 type Error struct {
 	Kind   Kind
-	Object string // what is wrong: a field of Options, or a path; empty if the cause says it all
+	Object string // what is wrong; empty if the cause says it all
 	Cause  error  // why, and what to do about it unless that is plain
 }
 
@@ -53,7 +64,7 @@ func (e *Error) Error() string {
 	return e.Object + ": " + e.Cause.Error()
 }
 
-// Is reports whether target is the error's kind.
+// Is reports whether target is the error's kind. errors.Is calls it.
 func (e *Error) Is(target error) bool { return target == e.Kind }
 
 // Unwrap returns the cause.
@@ -71,14 +82,55 @@ func Inputf(object, format string, args ...any) error {
 	return &Error{BadInput, object, fmt.Errorf(format, args...)}
 }
 
-// IsUsage reports whether err is of kind BadOptions or BadInput: the call must be
-// corrected, and to repeat it is of no use.
+// IsUsage reports whether err is of kind BadOptions or BadInput. The same call would fail again: the
+// caller must correct it.
+// The outermost kind counts: a batch has failed if one of its jobs has met a bad input.
 func IsUsage(err error) bool {
-	return errors.Is(err, BadOptions) || errors.Is(err, BadInput)
+	var e *Error
+	return errors.As(err, &e) && (e.Kind == BadOptions || e.Kind == BadInput)
 }
 
+// Typed returns the error of a run under ctx with a kind: its own one if it has one, Interrupted if
+// it says that ctx has ended, and otherwise JobFailed.
+func Typed(ctx context.Context, err error) error {
+	if _, is := err.(*Error); is || err == nil || IsUsage(err) {
+		return err
+	}
+	// A job that fails for another reason while ctx ends keeps that reason.
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return &Error{Kind: Interrupted, Cause: err}
+	}
+	return &Error{Kind: JobFailed, Cause: err}
+}
+
+// Several returns the error of a run of so many jobs of which some have failed; nil if none has. It is
+// of kind JobFailed, and wraps the errors of the jobs. Its text has the first three.
+func Several(jobs int, failed []error) error {
+	const mostNamed = 3
+	if len(failed) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, err := range failed[:min(len(failed), mostNamed)] {
+		texts = append(texts, OneLine(strings.TrimPrefix(err.Error(), "job ")))
+	}
+	if more := len(failed) - mostNamed; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return &Error{Kind: JobFailed, Cause: &several{fmt.Sprintf("%d of %d jobs failed: %s", len(failed), jobs, strings.Join(texts, "; ")), failed}}
+}
+
+// several are errors with one text.
+type several struct {
+	text string
+	all  []error
+}
+
+func (s *several) Error() string   { return s.text }
+func (s *several) Unwrap() []error { return s.all }
+
 // Cause returns err without the operation and the paths that package os adds, for
-// messages that name the path already.
+// messages that have the path already.
 func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -91,13 +143,13 @@ func Cause(err error) error {
 	return err
 }
 
-// mostLetters is the longest word, in bytes, that counts as a misspelling of a name.
+// mostLetters is the most bytes of a word that can be a misspelt name.
 const mostLetters = 64
 
-// Nearest returns the name that is nearest to word, or "" if none is near. It compares
-// without regard to case, by edit distance, in which a swap of neighbours counts one. A
-// third of the letters may be wrong. A name that starts with word has distance 1. Of
-// equally near names the first one counts.
+// Nearest returns the name that is nearest to word; "": none is near. Upper and lower case count as
+// equal. The distance is the edit distance, where a swap of neighbours counts 1. About a third of the
+// letters may be wrong. A longer name that begins with word has distance 1. Of equally near names,
+// Nearest returns the first one.
 func Nearest(word string, names []string) string {
 	if len(word) == 0 || len(word) > mostLetters {
 		return ""
@@ -146,8 +198,8 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// OneLine replaces control characters and bytes that are not UTF-8 by Go's
-// escapes, so that they break neither a line nor a terminal.
+// OneLine returns text with Go's escapes instead of characters that cannot be printed and bytes
+// that are not UTF-8. So the text cannot end a line or change the state of a terminal.
 func OneLine(text string) string {
 	clean := true
 	for _, r := range text {

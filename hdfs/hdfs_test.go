@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mrlocal/hdfs"
@@ -188,5 +189,51 @@ func TestAReadThatEndsEarlyIsAnError(t *testing.T) {
 			t.Errorf("short %v: %d bytes, %v", short, len(got), err)
 		}
 		r.Close()
+	}
+}
+
+// The DataNode has made the mark, but the answer is lost.
+func TestAbortRemovesWhatAFailedStartHasMade(t *testing.T) {
+	c := &hdfstest.Cluster{}
+	var creates atomic.Int32
+	c.Fault = func(op, path string, _ http.ResponseWriter) bool {
+		if op == "CREATE" && creates.Add(1) == 2 { // the first request gets the address of the DataNode
+			c.Put(path, nil)
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	f, root := start(t, c)
+	r := hdfs.NewResult(root+"/out", f)
+	if err := r.Start(); err == nil || len(c.Files("/out")) != 1 {
+		t.Fatalf("%v, %v", err, c.Files("/out"))
+	}
+	if err := r.Abort(); err != nil || len(c.Files("/out")) > 0 {
+		t.Errorf("%v, left: %v", err, c.Files("/out"))
+	}
+}
+
+// A Start that is refused has made nothing, so its directory belongs to another run.
+func TestAbortAfterARefusedStartRemovesNothing(t *testing.T) {
+	for _, exception := range []string{"FileAlreadyExistsException", "AccessControlException"} {
+		c := &hdfstest.Cluster{}
+		var creates atomic.Int32
+		c.Fault = func(op, path string, w http.ResponseWriter) bool {
+			if op != "CREATE" || creates.Add(1) != 2 {
+				return false
+			}
+			c.Put(path, nil)
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, `{"RemoteException":{"exception":%q,"message":"no"}}`, exception)
+			return true
+		}
+		f, root := start(t, c)
+		r := hdfs.NewResult(root+"/out", f)
+		if err := r.Start(); err == nil {
+			t.Fatal("started")
+		}
+		if err := r.Abort(); err != nil || len(c.Files("/out")) != 1 {
+			t.Errorf("%s: %v, left: %v", exception, err, c.Files("/out"))
+		}
 	}
 }

@@ -37,7 +37,7 @@ type Result struct {
 
 	mu struct {
 		sync.Mutex
-		made    bool // Start has made the directory
+		made    bool // Start has made the directory, or may have
 		aborted bool
 		tasks   map[int]string           // by task: path of the part file of the attempt that has won
 		open    map[*ResultPart]struct{} // attempts that have not ended
@@ -77,13 +77,16 @@ func (d *Result) Start() error {
 	if err := d.Free(); err != nil {
 		return err
 	}
-	if err := d.touch(d.name + markBelow); errors.Is(err, fs.ErrExist) {
-		return ErrTaken
-	} else if err != nil {
-		return err
+	w, err := d.fs.Create(d.name + markBelow)
+	if err == nil {
+		err = w.Close()
+		// HDFS may have made the mark, unless it refuses to. A broken connection leaves that open.
+		d.mu.made = !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission)
 	}
-	d.mu.made = true
-	return nil
+	if errors.Is(err, fs.ErrExist) {
+		return ErrTaken
+	}
+	return err
 }
 
 // touch makes an empty file. It fails with fs.ErrExist if there is one: HDFS lets only one of
@@ -147,7 +150,7 @@ func (d *Result) Publish(tasks int) error {
 	return nil
 }
 
-// Abort removes the directory, if this run has made it. It may be called again.
+// Abort removes the directory, if this run has made it or may have. It may be called again.
 func (d *Result) Abort() error {
 	d.mu.Lock()
 	made := d.mu.made

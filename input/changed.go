@@ -10,8 +10,8 @@ import (
 // the run began: it was replaced, truncated or written to.
 var ErrChanged = errors.New("changed while it was being read")
 
-// unchanged compares h with the plan. A file that was empty may be one of
-// /proc, where inode number and time mean nothing.
+// unchanged returns an error that wraps ErrChanged if h is not the planned file any more. If the
+// file was empty, it compares only the size: in /proc inode number and time mean nothing.
 func (f *File) unchanged(h *handle) error {
 	st, err := h.stat()
 	if err != nil {
@@ -28,14 +28,14 @@ func (f *File) unchanged(h *handle) error {
 	return nil
 }
 
-// endedAt is the error of a file that has no byte at offset, although it is
-// longer by the plan.
+// endedAt returns the error of a file that has ended at offset, before its planned end.
 func (f *File) endedAt(offset int64) error {
 	return fmt.Errorf("%s: %w: it has no byte at offset %d and had %d bytes when the run began", shown(f.Path), ErrChanged, offset, f.Bytes)
 }
 
-// Shorter returns the error of a file that has ended after read bytes although it had bytes when it
-// was opened; nil if it is no error.
+// Shorter returns the error of a file that has ended after read bytes, but had more when it was
+// opened: bytes. It returns nil if the file has not ended early, or if its file system makes sizes
+// up.
 func Shorter(f *os.File, read, bytes int64) error {
 	if read >= bytes || rawFileOf(f).sizeIsMadeUp() {
 		return nil

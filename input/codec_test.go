@@ -181,7 +181,7 @@ func TestFilesOfTheToolsThemselves(t *testing.T) {
 	}
 }
 
-// A wrong result is never taken for a whole one.
+// Damaged data is always an error.
 func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 	text := sampleText(300 << 10)
 	stored := map[string][]byte{"bzip2": bzip2Data(t)}
@@ -244,7 +244,7 @@ func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 	})
 }
 
-// What cannot be decoded is refused before any work starts.
+// A file that cannot be decoded is refused before any work starts.
 func TestOtherArchivesAreRefusedByName(t *testing.T) {
 	long := strings.Repeat("x", 2<<10)
 	for head, says := range map[string]string{
@@ -479,8 +479,8 @@ func TestDecodersChargeTheirWindows(t *testing.T) {
 	}
 }
 
-// The dictionary of each block is charged before it is taken, also in later
-// streams.
+// The dictionary of each block is charged before it is allocated, in later streams
+// too.
 func TestDictionariesOfXZAreCharged(t *testing.T) {
 	small, err := os.ReadFile("testdata/xz-5.4.1.xz")
 	must(t, err)

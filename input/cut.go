@@ -12,41 +12,40 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// cut reads the records of a piece of an uncompressed regular file.
+// cut is the source of a piece of an uncompressed file that can be read at any offset.
 //
 //	start      off              end                 size
 //	  │ …⏎ read │ chunk          │ slack │            │
 //
 // It reads no byte of the piece twice, except the tail of each chunk. Behind
-// the piece it reads only what the last record needs.
+// the piece it reads only as far as the last record needs.
 type cut struct {
 	plan    *Plan
 	h       *handle
 	file    *File
-	index   int32
-	start   int64
-	off     int64 // the next record starts here; start until seek has found it
-	end     int64
-	size    int64 // of the file; in /sys, it may become less than planned
-	slack   int64 // so far behind end the last record is searched for at first
-	probe   bool  // the first bytes are still to be looked at
-	checked bool  // after its last byte was read, the file was found to be the planned one
-	atOnce  bool  // one call reads the whole file, and its length says whether it is the planned one
-	brief   bool  // skip records longer than a chunk
+	index   int32 // of file
+	start   int64 // of the piece
+	off     int64 // where the next record starts; start until seek has found it
+	end     int64 // of the piece
+	size    int64 // of the file; in /sys it may get less than planned
+	slack   int64 // how far behind end the end of the last record is searched for at first
+	probe   bool  // look has still to check the first bytes
+	checked bool  // the file was found unchanged after its last byte was read
+	atOnce  bool  // one call reads the whole file; only its length is compared with the plan
+	brief   bool  // skip records longer than a chunk, for a sample
 	state   sourceState
 }
 
-// firstSlackBytes is enough for the last record of most files.
+// firstSlackBytes is enough for the last record of most pieces.
 const firstSlackBytes = 4 << 10
 
-// These say, by the first bytes, that a file is read otherwise or not at all.
+// Errors of look. The first bytes of a file show that it is read by a decoder, or not at all.
 var (
 	errCompressed = errors.New("compressed")
 	errBinary     = errors.New("binary")
 )
 
-// newCut begins a piece of a file. It reads a little beyond the piece, because the last record
-// may end there.
+// newCut begins to read a piece. The cut owns h.
 func newCut(p *Plan, pc Piece, h *handle) cut {
 	f := &p.Files[pc.File]
 	return cut{
@@ -55,16 +54,15 @@ func newCut(p *Plan, pc Piece, h *handle) cut {
 	}
 }
 
-// The last record may reach behind the piece. Those bytes belong to the next piece, which
-// counts them.
+// consumedBytes implements source. The last record may reach behind the piece: the next piece
+// counts those bytes.
 func (c *cut) consumedBytes() int64 { return min(c.off, c.end) - c.start }
 func (c *cut) Close() error         { return c.h.Close() }
 
-// next implements source. A call may read the same place twice, so it loops until a chunk
-// holds a whole record, or the piece is done.
+// next implements source. It calls fill until a chunk has a whole record, or the piece is done.
 func (c *cut) next(h *hold) (block, error) {
 	if c.state == sourceNew {
-		// It runs at the first call and not in newCut, because it needs memory.
+		// newCut cannot call seek, because it has no memory.
 		if err := c.seek(h); err != nil {
 			return block{}, err
 		}
@@ -75,7 +73,7 @@ func (c *cut) next(h *hold) (block, error) {
 			return b, err
 		}
 	}
-	// The piece counts as consumed, also where it holds no record.
+	// A piece without a record counts as consumed too.
 	c.off = max(c.off, c.end)
 	if err := c.unchanged(); err != nil {
 		return block{}, err
@@ -83,8 +81,8 @@ func (c *cut) next(h *hold) (block, error) {
 	return block{}, io.EOF
 }
 
-// unchanged makes sure that the file is still the planned one. It is called
-// when the last byte has been read.
+// unchanged fails if the file is not the planned one any more. It is called when the last byte
+// has been read.
 func (c *cut) unchanged() error {
 	if c.checked {
 		return nil
@@ -93,19 +91,17 @@ func (c *cut) unchanged() error {
 	return c.file.unchanged(c.h)
 }
 
-// seek finds the first record that starts in the piece. It starts after the
-// first delimiter at start-1 or later. If the whole piece lies inside one
-// record, no record starts in it; seek then reads the piece once, and nothing
-// behind it.
+// seek sets off to the start of the first record that starts in the piece: behind the first
+// delimiter at start-1 or later. If the whole piece lies inside one record, no record starts in
+// it. seek then reads the piece once, and nothing behind it.
 func (c *cut) seek(h *hold) error {
 	invariant.Move(&c.state, sourceReading)
-	// The file starts with a record.
-	if c.start == 0 {
+	if c.start == 0 { // a file starts with a record
 		return nil
 	}
 	for at, want := c.start-1, int64(firstSlackBytes); at < c.end-1; want = chunkBytes {
-		// A delimiter at the last byte of the piece starts a record behind it, which belongs to
-		// the next piece.
+		// The last byte is left out. If it is a delimiter, the record behind it starts in the next
+		// piece.
 		want = min(want, c.end-1-at)
 		buf, err := h.take(int(want))
 		if err != nil {
@@ -130,12 +126,12 @@ func (c *cut) seek(h *hold) error {
 // fill reads the next chunk and cuts it after its last whole record. If ok is
 // false, the chunk holds no whole record, and fill is to be called again.
 func (c *cut) fill(h *hold) (b block, ok bool, err error) {
-	// Behind the piece, the slack is mostly enough for the rest of the last record.
-	// Three bounds: the chunk, the file, and what the piece can need at all.
+	// The bounds are a chunk, the rest of the file, and the rest of the piece with the slack.
+	// The slack mostly includes the end of the last record.
 	want := min(chunkBytes, c.size-c.off, c.end-c.off+c.slack)
 	more := int64(0)
 	if c.atOnce {
-		more = 1 // a byte that only a file that has grown has
+		more = 1 // this byte exists only if the file has grown
 	}
 	buf, err := h.take(int(want + more))
 	if err != nil {
@@ -149,7 +145,8 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		// Its attributes may be the planned ones again: it was cut to its planned length since.
 		return b, false, cmp.Or(c.file.unchanged(c.h), fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged))
 	}
-	// The extra byte was asked for and did not come: the file has not grown.
+	// The read ended at the planned length, though it asked for a byte more: the file has not
+	// grown.
 	c.checked = c.checked || c.atOnce && int64(n) == want
 	if n == 0 { // a file of /sys that ended before its size
 		invariant.Move(&c.state, sourceRead)
@@ -157,8 +154,7 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	}
 	data := buf[:n]
 	if int64(n) == c.file.Bytes {
-		// This is the whole file: nobody gets a block of a file that is not the
-		// planned one.
+		// The whole file is read. No block of it is passed on if the file has changed.
 		if err := c.unchanged(); err != nil {
 			return b, false, err
 		}
@@ -175,15 +171,15 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	// The piece goes on behind this chunk, so all whole records of the chunk belong to it.
 	case ends < c.end:
 		records = c.plan.lastRecordEnd(data)
-	// The last record of the piece is the one that starts before end. Its delimiter is at end-1 or
-	// later.
+	// The last record of the piece is the last one that starts before end. Its delimiter is at
+	// end-1 or later.
 	case c.off < c.end:
 		from := max(c.end-1-c.off, 0)
 		if end := c.plan.recordEnd(data, c.off, int(from)); end >= 0 {
 			records, last = end, true
 		} else if ends < c.size && want < chunkBytes {
-			// The last record is longer than the slack: fill reads the same place again, up to a
-			// chunk.
+			// The last record is longer than the slack. The next call reads the same place again,
+			// up to a chunk.
 			c.slack = chunkBytes
 			return b, false, nil
 		} else {
@@ -194,7 +190,6 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		records, last = n, true // a last record without delimiter
 	}
 	if records == 0 {
-		// Sampling has no use for a record that does not fit into a chunk.
 		if c.brief {
 			invariant.Move(&c.state, sourceRead)
 			return b, false, nil
@@ -211,12 +206,11 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	return b, true, nil
 }
 
-// look returns errCompressed or errBinary, or a refusal, if a file that begins
-// with data is not read as it is.
+// look checks the first bytes of the file. It returns errCompressed or errBinary, or a refusal, if
+// the file is not plain text. It returns nil if the cut may go on.
 func (c *cut) look(data []byte) error {
 	found := c.plan.codecOf(c.file, data)
 	switch {
-	// The caller reads the file again, through its decoder.
 	case found != codec.None && !found.Refused():
 		return errCompressed
 	case c.plan.o.SkipBinary && c.plan.judge(c.index, data, found):
@@ -227,12 +221,10 @@ func (c *cut) look(data []byte) error {
 	return nil
 }
 
-// long reads a record longer than a chunk. It scans for the end of the record
-// first, with the chunk at hand, so that it can ask for all memory at once. The
-// scan begins at pos.
+// long reads the record at off, which is longer than a chunk. It first scans for the end of the
+// record, from pos on, with one chunk. So it asks once for all the memory of the record.
 func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
-	// Behind the last byte of the record; -1: not found yet.
-	end := int64(-1)
+	end := int64(-1) // of the record; -1: not found yet
 	for end < 0 && pos < c.size {
 		buf, err := h.take(chunkBytes)
 		if err != nil {
@@ -271,13 +263,12 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	return b, true, nil
 }
 
-// readAt fills buf.
-// It returns fewer bytes than len(buf) only for a file of /sys, without an error.
+// readAt fills buf from offset at. Only for a file of /sys it may return fewer bytes without an
+// error.
 func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
 
-// readAtLeast reads into buf until least bytes are there. A file that ends
-// earlier than planned is an error, except in /sys, where sizes are made up:
-// there the true size becomes known here.
+// readAtLeast reads into buf until least bytes are there. It fails if the file ends earlier than
+// planned. In /sys sizes mean nothing: there it takes over the true size instead.
 func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	n, err := c.h.readAtLeast(buf, at, least)
 	if n >= least {
@@ -289,17 +280,16 @@ func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	if !c.h.sizeIsMadeUp() {
 		return n, c.file.endedAt(at + int64(n))
 	}
-	// The size is never below off, so that lengths do not get negative.
+	// A size below off would make lengths negative.
 	c.size = max(at+int64(n), c.off)
 	c.end = min(c.end, c.size)
 	return n, nil
 }
 
-// Records end behind a delimiter, or at each multiple of
-// Options.RecordBytes.
+// Records end behind a delimiter, or at each multiple of Options.RecordBytes in the file.
 
-// recordEnd returns the first place in data behind from at which a record ends; -1: none
-// does. data begins at off of the file.
+// recordEnd returns the first index in data above from at which a record ends; -1: there is none.
+// data begins at offset off of the file.
 func (p *Plan) recordEnd(data []byte, off int64, from int) int {
 	if r := int64(p.o.RecordBytes); r > 0 {
 		if end := (off+int64(from))/r*r + r - off; end <= int64(len(data)) {
@@ -313,8 +303,8 @@ func (p *Plan) recordEnd(data []byte, off int64, from int) int {
 	return -1
 }
 
-// lastRecordEnd returns the last place in data at which a record ends; 0: none does. data
-// begins with a record.
+// lastRecordEnd returns the index in data behind the last whole record; 0: there is no whole
+// record. data begins with a record.
 func (p *Plan) lastRecordEnd(data []byte) int {
 	if p.o.RecordBytes > 0 {
 		return len(data) / p.o.RecordBytes * p.o.RecordBytes
@@ -322,7 +312,7 @@ func (p *Plan) lastRecordEnd(data []byte) int {
 	return bytes.LastIndexByte(data, p.o.Delim) + 1
 }
 
-// wholeRecords refuses a file of so many bytes that ends inside of a binary record.
+// wholeRecords returns an error if a file of so many bytes ends inside of a record of fixed size.
 func (p *Plan) wholeRecords(file int32, bytes int64) error {
 	if r := int64(p.o.RecordBytes); r > 0 && bytes%r != 0 {
 		return errs.Inputf(shown(p.Files[file].Path), "it ends inside of a record of %d bytes, after %d bytes", r, bytes)

@@ -9,5 +9,5 @@ func identityOf(fi os.FileInfo) identity {
 	return identity{mtimeNanos: fi.ModTime().UnixNano()}
 }
 
-// nonBlocking is no flag here: opening never waits.
+// nonBlocking is 0: open never waits here.
 const nonBlocking = 0

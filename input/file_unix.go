@@ -16,5 +16,5 @@ func identityOf(fi os.FileInfo) identity {
 	return identity{dev: uint64(st.Dev), ino: uint64(st.Ino), mtimeNanos: fi.ModTime().UnixNano()}
 }
 
-// nonBlocking keeps open from waiting, in case the file has become a FIFO.
+// nonBlocking is the flag with which open does not wait if the file has become a FIFO.
 const nonBlocking = syscall.O_NONBLOCK

@@ -13,25 +13,26 @@ import (
 	"mrlocal/internal/disk"
 )
 
-// Search is where files come from that are found one by one.
+// Search is a sequence of files that are found one by one.
 type Search struct {
-	// Paths yields regular files, FIFOs, devices or "-", in order, on a goroutine of the run.
+	// Paths yields regular files, FIFOs, devices or "-", in order. The feeder of the run calls it
+	// on its goroutine.
 	Paths iter.Seq[string]
-	// Missing is called, on any goroutine, for each path that cannot be read. Such a file is
-	// left out. If it changes or vanishes while it is read, or its compressed data is damaged, it
-	// ends there.
+	// Missing is called, on any goroutine, for each path that cannot be read. The run leaves
+	// such a file out. If a file changes or vanishes while it is read, or its compressed data is
+	// damaged, the run uses the records before that place.
 	Missing func(path string, cause error)
-	// Except is a file that is left out: the one that the result goes to. Missing gets
-	// ErrOutput for it. It may be nil.
+	// Except, if not nil, is a file that is left out: the one to which the result goes. Missing
+	// gets ErrOutput for it.
 	Except fs.FileInfo
 }
 
-// ErrOutput is the error of a file that the output goes to. GNU grep words it so.
+// ErrOutput is the error of a file to which the output goes. The text is that of GNU grep.
 var ErrOutput = errors.New("input file is also the output")
 
-// Found yields plans of the files of a search, in order, so that reading may begin while the
-// caller still searches for others. The attributes of a file are taken when it is found. The
-// first plans are small, so that all slots have work soon. An error ends the sequence.
+// Found yields plans of the files of a search, in order, so that maps read the first files while
+// others are still being found. It takes the attributes of a file when the file is found. The
+// first plans are small, so that all slots soon have work. An error ends the sequence.
 func Found(s *Search, o Options) iter.Seq2[*Plan, error] {
 	return func(yield func(*Plan, error) bool) {
 		b := &batch{o: o.withDefaults(), most: leastBatchFiles, search: s}
@@ -39,8 +40,7 @@ func Found(s *Search, o Options) iter.Seq2[*Plan, error] {
 		if s.Except != nil {
 			b.except = identityOf(s.Except)
 		}
-		// The directory of the last file stays open, because the next file mostly lies in it.
-		// It is one descriptor, whatever the number of directories.
+		// One directory is open at a time: that of the last file. The next file mostly lies in it.
 		defer b.dir.close()
 		b.begin()
 		for path := range s.Paths {
@@ -68,32 +68,32 @@ type batch struct {
 	o    Options
 	w    walker
 	plan *Plan
-	dir  nearStat
-	// Block.File counts over all plans, so that the order of files is the order of numbers.
-	first int // number of files in the plans before
-	most  int // files in this plan
-	files int // in the plan before
-	bytes int64
-	total int64 // bytes of the plans before
+	dir  dirStat
+	// jobs.Block.File counts over all plans, so that its order is that of the files.
+	first int   // number of files in the plans before
+	most  int   // most files in this plan
+	files int   // number of files in the plan before
+	bytes int64 // cost of the files of this plan
+	total int64 // cost of the files of the plans before
 
 	search *Search
 	except identity // of search.Except
 }
 
-// Each plan is the work of one map. Large plans cost less. Small plans come first, so that all
-// slots begin soon. A plan is at most a part of what came before, so that the plans end
-// together.
+// Bounds on a plan of Found. A plan of small files is mostly the work of one map. Large plans cost
+// less for each file. Small plans come first, so that all slots begin soon. A plan has at most a
+// share of the bytes of all plans before, so that the last maps end at about the same time.
 const (
 	leastBatchFiles = 8
-	mostBatchFiles  = 1024    // doubled from plan to plan up to here
+	mostBatchFiles  = 1024    // the number of files doubles from plan to plan up to here
 	leastBatchBytes = 4 << 20 // work of a few milliseconds; more with less than four slots
 	mostBatchBytes  = 32 << 20
-	batchShare      = 16
-	splitShare      = 8 // for each slot, so that the last splits are a small part of its work
+	batchShare      = 16 // a plan is full with 1/16 of the bytes of all plans before
+	splitShare      = 8  // its shortest split has 1/8 of these bytes, divided by the slots
 )
 
-// leastBytes returns the least work of a plan and of its splits. Where few slots share it, larger
-// splits still end together, and each split costs a tenth of a millisecond.
+// leastBytes returns the least bytes of a plan and of its splits. With few slots, larger splits
+// still end at about the same time, and each split costs a tenth of a millisecond.
 func (b *batch) leastBytes() int64 {
 	return max(leastBatchBytes, 4*leastBatchBytes/int64(b.o.MapSlots))
 }
@@ -101,15 +101,16 @@ func (b *batch) leastBytes() int64 {
 // begin begins the next plan.
 func (b *batch) begin() {
 	b.plan = &Plan{o: b.o, first: int32(b.first), missing: b.search.Missing}
-	// Splits grow with the input, as plans do.
+	// Splits get longer as plans do.
 	b.plan.leastBlock = max(b.leastBytes(), min(b.total/int64(splitShare*b.o.MapSlots), mostBatchBytes))
-	// A slice that grows is copied again and again, to memory that is touched for the first time.
+	// The plan before has a similar number of files. Without this room the slice would be copied
+	// to new memory several times.
 	b.plan.Files = make([]File, 0, min(b.most, max(leastBatchFiles, b.files*9/8)))
 	b.w.plan = b.plan
 	b.bytes = 0
 }
 
-// add adds a file. It fails if the file cannot be read.
+// add adds the file at path. It fails if the file cannot be read, or is to be left out.
 func (b *batch) add(path string) error {
 	if path == "-" {
 		return b.w.stdin()
@@ -121,8 +122,7 @@ func (b *batch) add(path string) error {
 	case st.mode.IsDir():
 		return errors.New("is a directory")
 	case st.mode&fs.ModeDevice != 0:
-		// A device is read as a FIFO is.
-		// It has no size, and may be read only once.
+		// A device is read as a FIFO is: it has no size, and may be readable only once.
 		st.mode = fs.ModeNamedPipe
 	}
 	if b.excepted(path, st) {
@@ -140,14 +140,15 @@ func (b *batch) add(path string) error {
 		}
 		f.mayRead = true
 	}
-	// Opening a file counts as reading some bytes, so that plans of small files end too.
+	// Opening counts too, so that a plan of tiny files gets full.
 	b.bytes += f.Bytes + fileCostBytes
 	return nil
 }
 
-// Missed reports whether err says that a file of a plan of Found cannot be read, or has changed
-// since it was planned. missing was called then, and the reader goes on with the next file.
-// Other errors, such as one about memory, end the run.
+// Missed reports whether the run goes on without the rest of a file whose reading has failed with
+// err. It does so only in a plan of Found, and only if the file cannot be read, has changed since
+// it was planned, or is damaged. Missed has called Search.Missing then, once for each file. Other
+// errors, such as one about memory, end the run.
 func (p *Plan) Missed(file int32, err error) bool {
 	if p.missing == nil {
 		return false
@@ -179,12 +180,12 @@ func (b *batch) excepted(path string, st stat) bool {
 	return err == nil && os.SameFile(info, b.search.Except)
 }
 
-// full reports whether the plan has enough work.
+// full reports whether the plan has enough files or bytes.
 func (b *batch) full() bool {
 	return len(b.plan.Files) >= b.most || b.bytes >= min(max(b.leastBytes(), b.total/batchShare), mostBatchBytes)
 }
 
-// end divides the files of the plan into splits.
+// end divides the files of the plan into splits and returns the plan. begin has to follow.
 func (b *batch) end() (*Plan, error) {
 	p := b.plan
 	b.files = len(p.Files)

@@ -9,9 +9,9 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// gather collects one record of unknown length. The first chunks stay in
-// memory. Beyond Options.GatherBytes, or if there is no more memory, the whole
-// record goes to a temporary file, if the options allow one.
+// gather collects one record of unknown length. Up to Options.GatherBytes it stays in
+// memory. If it is longer, or if there is no more memory, the whole record goes to a
+// temporary file. Without Options.CreateTemp it stays in memory, or fails.
 type gather struct {
 	s           *sequential
 	h           *hold
@@ -20,7 +20,7 @@ type gather struct {
 	lengthBytes int64              // of the record so far
 }
 
-// collect reads to the end of the record. What is read behind it goes to
+// collect reads to the end of the record. It copies the bytes read behind the record to
 // s.carry.
 func (g *gather) collect() error {
 	for ended := false; !ended; {
@@ -28,7 +28,6 @@ func (g *gather) collect() error {
 		if err != nil {
 			return err
 		}
-		// read needs the length so far for the offset in its messages.
 		n, err := g.s.read(buf, int(g.lengthBytes))
 		if err != nil {
 			return err
@@ -36,8 +35,6 @@ func (g *gather) collect() error {
 		// The record ends with its delimiter, or with the file.
 		i := bytes.IndexByte(buf[:n], g.s.plan.o.Delim)
 		if ended = i >= 0 || g.s.eof; i >= 0 {
-			// These bytes belong to the next record. They are copied, because the chunk is used
-			// again.
 			g.s.carry = append(g.s.carry[:0], buf[i+1:n]...)
 			n = i + 1
 		}
@@ -59,7 +56,7 @@ func (g *gather) room() ([]byte, error) {
 	}
 	o := &g.s.plan.o
 	err := error(nil)
-	// Without a temporary file, memory is the only way, whatever GatherBytes says.
+	// If there can be no temporary file, the record stays in memory beyond GatherBytes.
 	if o.CreateTemp == nil || g.lengthBytes+chunkBytes <= o.GatherBytes {
 		var c *membudget.Chunk
 		if c, err = g.h.mem.Get(chunkBytes); err == nil {
@@ -76,13 +73,12 @@ func (g *gather) room() ([]byte, error) {
 	return g.chunks[0].Data[:chunkBytes], nil
 }
 
-// spill writes the record so far to a temporary file, and keeps one chunk as
-// buffer.
+// spill moves the record so far to a temporary file, and keeps one chunk as buffer.
 func (g *gather) spill() (err error) {
 	if g.temp, err = g.s.plan.o.CreateTemp(); err != nil {
 		return g.explain(err)
 	}
-	// All chunks but the last are full, and lengthBytes says how full that is.
+	// All chunks but the last are full. The last one has the rest of lengthBytes.
 	left := g.lengthBytes
 	for _, c := range g.chunks {
 		n := min(left, chunkBytes)
@@ -98,11 +94,11 @@ func (g *gather) spill() (err error) {
 	return nil
 }
 
-// join puts the record together in the held chunk.
+// join puts the record together in the chunk of h, and returns it.
 func (g *gather) join() ([]byte, error) {
 	data, err := g.whole()
 	if err != nil && g.temp == nil && g.s.plan.o.CreateTemp != nil {
-		// The chunks took the memory that the record needs.
+		// The chunks take the memory that the record needs, so they go to a file first.
 		if err := g.spill(); err != nil {
 			return nil, err
 		}
@@ -121,7 +117,7 @@ func (g *gather) join() ([]byte, error) {
 	return data, nil
 }
 
-// readBack reads the record from the temporary file.
+// readBack reads the record from the temporary file into data.
 func (g *gather) readBack(data []byte) error {
 	f, err := g.temp.Open()
 	if err != nil {
@@ -134,8 +130,8 @@ func (g *gather) readBack(data []byte) error {
 	return nil
 }
 
-// whole returns memory for the record. If the record is in a temporary file,
-// even the buffer is given back first.
+// whole returns a buffer of the length of the record, in the chunk of h. If the record is in a
+// temporary file, it first gives the chunks back.
 func (g *gather) whole() ([]byte, error) {
 	if g.temp != nil {
 		g.free()
@@ -147,6 +143,7 @@ func (g *gather) whole() ([]byte, error) {
 	return buf[:g.lengthBytes:g.lengthBytes], nil
 }
 
+// explain adds the place of the record to an error of the temporary file.
 func (g *gather) explain(err error) error {
 	return fmt.Errorf("%s: record at offset %d, collected in a temporary file: %w", g.s.path(), g.s.off, err)
 }
@@ -159,7 +156,7 @@ func (g *gather) free() {
 	g.chunks = nil
 }
 
-// close frees the chunks and removes the temporary file, if the record has needed one.
+// close frees the chunks and removes the temporary file, if there is one.
 func (g *gather) close() error {
 	g.free()
 	if g.temp == nil {

@@ -169,7 +169,7 @@ func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (con
 	return c, nil
 }
 
-// keepSome takes over every second chunk, and puts it back spoiled at once: a
+// keepSome takes over every second chunk, overwrites it, and puts it back at once: a
 // reader must not read it again.
 func keepSome(b blocks, m *memory, keep bool, n int) {
 	if keep && n%2 == 0 {

@@ -4,11 +4,10 @@
 //	paths ──NewPlan──► Files ──► Splits ──Open──► Reader ──► Block, Block, …
 //	                     └─────► Streams ──OpenStream──► Stream ──► Block, …
 //
-// NewPlan does all checks before any work starts: it finds every file, takes its
-// size and identity, and makes sure that it can be read and decoded. It opens files
-// for that, but not small ones of directories that have a usual suffix of text: an
-// archive among those is refused when it is read. A plan of 100,000 files takes a few
-// megabytes.
+// NewPlan does all checks before any work starts. It finds every file, takes its size and
+// identity, and makes sure that it can be read and decoded. It opens files for that, except
+// small files of directories that have a usual suffix of text. An archive among those is
+// refused when it is read. A plan of 100,000 files takes a few megabytes.
 //
 // A record belongs to the split in which its first byte lies (Hadoop 0.20,
 // LineRecordReader). So each split finds its records without the others:
@@ -21,31 +20,31 @@
 // Files are read with pread. They are never mapped into memory, because a file
 // that another process truncates would then kill this one.
 //
-// A file must give exactly the bytes that the plan saw. If it ends earlier, has
-// grown, was written to or was replaced, reading ends with ErrChanged. Later
-// attributes are no excuse: on a network file system they may lag. There are two
-// exceptions. A small file is read by one call, so that only a change of its
-// length is noticed, unless the split is read again (docs/adr/0009). Sizes that
-// mean nothing are ignored: 0 in /proc, one page in /sys.
+// A file must have the bytes that it had when it was planned. If it ends earlier, has grown,
+// was written to or was replaced, reading ends with ErrChanged. That holds even if its
+// attributes have not changed, because on a network file system they may lag. There are two
+// exceptions. A small file is read by one call, so that only a change of its length is
+// noticed, unless the split is read again (docs/adr/0009). Sizes that mean nothing are
+// ignored: 0 in /proc, one page in /sys.
 //
 // Compressed files are recognised by their first bytes (package input/codec). A
 // small one is decoded by the map that reads it. A large one cannot be divided,
 // so it is a Stream: one decoder reads it, and its blocks feed many maps. FIFOs
 // and standard input are streams too, unless standard input is a regular file.
 //
-// Memory: a record takes three steps from its file to the kvbuffer.
+// Memory: a record takes two steps from its file to the kvbuffer.
 //
 //	file ──read or decode──► chunk ──Mapper.Map──► kvbuffer
 //
 // The bytes of a block lie in one chunk of the caller's Memory. The mapper works
-// on them in place; the kvbuffer copies records, or takes the chunk over and
-// refers to them. membudget.Loan alone says who owns the chunk. The reader lends
-// it with each block. It gets the chunk back at the next call of Next or Close,
+// on them in place. The kvbuffer copies records, or takes the chunk over and
+// refers to them. membudget.Loan says who owns the chunk. The reader lends the
+// chunk with each block. It gets the chunk back at the next call of Next or Close,
 // unless the borrower took it over. A record longer than a chunk gets a chunk of
 // its own size. A reader holds no other memory of the caller between two calls.
 //
 // Neighbours: package jobs defines Block; internal/membudget has chunks and
-// loans; package engine opens the readers; internal/paths asks a Plan whether an
+// loans; package engine opens the readers; package output asks a Plan whether an
 // output would overwrite an input.
 package input
 
@@ -69,7 +68,7 @@ import (
 )
 
 // Memory gives readers the memory of their blocks. Get returns a chunk of at
-// least bytes bytes; a standard chunk has membudget.ChunkBytes. The reader
+// least so many bytes; a standard chunk has membudget.ChunkBytes. The reader
 // passes each chunk to Put, unless a borrower took it over.
 type Memory interface {
 	Get(bytes int) (*membudget.Chunk, error)
@@ -83,14 +82,14 @@ type Charger interface {
 	Charge(bytes int64) (release func(), err error)
 }
 
-// Sparer is an optional ability of a Memory. Where it has memory to spare, a large
-// compressed file is decoded by several goroutines, which end before release is
-// called. Spare never waits. It is called on the goroutine that reads the stream.
+// Sparer is an optional ability of a Memory. Spare returns true if so many bytes are free. Several
+// goroutines then decode a large compressed file ahead. They end before release is called. Spare
+// never waits. It is called on the goroutine that reads the stream.
 type Sparer interface {
 	Spare(bytes int64) (release func(), ok bool)
 }
 
-// Options say how files are found and divided. The zero value works.
+// Options are the options by which files are found and divided. The zero value works.
 type Options struct {
 	// BlockBytes is the length of a split. 0: a length from 1 MiB to 64 MiB,
 	// which gives SplitsPerSlot splits to each map slot.
@@ -113,15 +112,15 @@ type Options struct {
 	SkipBinary  bool      // files with a NUL byte in their first 64 KiB yield nothing
 	Stdin       io.Reader // the path - means this; nil: the path - is an error
 	NoDecode    bool      // take the bytes of compressed files as they are
-	// Prompt hands out the records of a pipe as soon as its writer pauses, not only
-	// when a chunk is full. It has an effect with NoDecode only. The last block of such
-	// a stream is not marked as the last one.
+	// Prompt ends a block of a pipe when the writer pauses, not only when a chunk is full.
+	// It has an effect only with NoDecode. The last block of such a stream is not marked as
+	// the last one.
 	Prompt bool
 
 	HDFS hdfs.Options // how files of HDFS are reached
 
-	// Warn gets one line on what is odd about an input that is nevertheless read to its end.
-	// Any goroutine may call it. It may be nil.
+	// Warn, if not nil, gets a line about an input that has a defect and can still be read to
+	// its end. Any goroutine may call it.
 	Warn func(string)
 
 	// CreateTemp makes a temporary file for a long record of unknown length.
@@ -132,7 +131,7 @@ type Options struct {
 	GatherBytes int64
 }
 
-// These are the limits of splits.
+// Limits of splits.
 const (
 	maxBlockBytes = 64 << 20 // the block of Hadoop
 	minBlockBytes = 1 << 20  // for lengths chosen here; the user may set less
@@ -140,7 +139,8 @@ const (
 	slopTenths    = 11       // Hadoop 1.0.3, FileInputFormat: it cuts while more than 1.1 blocks remain
 )
 
-// withDefaults leaves BlockBytes at 0, which settleBlock replaces when all sizes are known.
+// withDefaults returns o with its defaults. It leaves BlockBytes at 0: settleBlock chooses the
+// length when all sizes are known.
 func (o Options) withDefaults() Options {
 	o.MapSlots = max(o.MapSlots, 1)
 	if o.SplitsPerSlot <= 0 {
@@ -161,19 +161,19 @@ type File struct {
 	Path       string // as the user named it
 	Bytes      int64  // as stored; 0 if it is not known
 	id         identity
-	ctimeNanos int64       // as in stat; a new link changes it, so a run compares id only
+	ctimeNanos int64       // last change of content or attributes; a new link is one, so a run compares id only
 	input      int32       // index among the paths that the user named
 	Codec      codec.Codec // None for small files, which are recognised when they are read
 	Stream     bool        // it cannot be divided, and is read by OpenStream
-	Rereadable bool
-	mayRead    bool  // its mode says that the process may read it
-	blockBytes int64 // of a file of HDFS
-	named      bool  // by the user; false if found in a directory or by a glob
-	spent      bool  // standard input, named a second time: it yields nothing
+	Rereadable bool        // it can be read a second time
+	mayRead    bool        // the process is known to have the right to read it
+	blockBytes int64       // block size of a file of HDFS; 0: another file
+	named      bool        // by the user; false if found in a directory or by a glob
+	spent      bool        // standard input, named a second time: it yields nothing
 	kind       kind
 }
 
-// kind is what a File is for the operating system.
+// kind is the way in which a File is opened and read.
 type kind uint8
 
 const (
@@ -184,16 +184,17 @@ const (
 	stdin
 )
 
+// regular reports whether a file can be read at any offset.
 func (k kind) regular() bool { return k <= inHDFS }
 
-// identity identifies a file. dev and ino are zero on systems without inode
-// numbers.
+// identity identifies a file and a state of its content. dev and ino are zero on systems
+// without inode numbers.
 type identity struct {
 	dev, ino   uint64
 	mtimeNanos int64
 }
 
-// walked is a directory in which files were searched for.
+// walked is a directory that was searched for files.
 type walked struct {
 	path string
 	id   identity
@@ -223,8 +224,8 @@ type Split struct {
 // file, then by place in the file.
 type Order struct{ File, Seq int32 }
 
-// Plan is the input of a run. NewPlan is the last to change it, so several
-// goroutines may use it.
+// Plan is the input of a run. Its exported fields do not change after NewPlan or Found has
+// returned it. Any number of goroutines may use it.
 type Plan struct {
 	Files   []File
 	Splits  []Split
@@ -233,22 +234,22 @@ type Plan struct {
 	Streams []int32  // indices of files that cannot be divided, in order
 
 	o     Options
-	first int32 // number of files in the plans before it, which blocks count too
+	first int32 // number of files in the plans of Found before it; jobs.Block.File counts them too
 
 	hdfs    *hdfs.FS                       // nil: no path is one of HDFS
-	missing func(path string, cause error) // of Found; nil: a file that cannot be read is an error
-	// reported has the files that missing was called for. Two readers may have the same one.
+	missing func(path string, cause error) // Search.Missing of Found; nil: a file that cannot be read is an error
+	// reported has the files for which missing was called. Several readers may have the same one.
 	reported sync.Map
-	block    int64
+	block    int64 // bytes of a split
 	// leastBlock is the least block of a plan of Found, if the user sets none.
 	leastBlock int64
 	dirs       []walked
-	binary     []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
+	binary     []atomic.Uint32 // the verdict on each file (judge); nil unless SkipBinary
 }
 
-// NewPlan finds the files behind paths, checks them, and divides them into
-// splits. A path that exists is taken as it is, any other as a glob; - is
-// standard input. Errors are of kind errs.BadInput: no work has been started.
+// NewPlan finds the files behind paths, checks them, and divides them into splits. A path that
+// exists is one file or directory. Any other path is a glob, and "-" is standard input. Errors
+// are of kind errs.BadInput.
 func NewPlan(paths []string, o Options) (*Plan, error) {
 	p := &Plan{o: o.withDefaults()}
 	if len(paths) == 0 {
@@ -278,12 +279,12 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// BlockBytes returns the length of a split that NewPlan chose.
+// BlockBytes returns the bytes of a split: those of Options, or the length that NewPlan chose.
 func (p *Plan) BlockBytes() int64 { return p.block }
 
-// AheadBytes returns the bytes that decoding streams ahead asks of a Sparer. It counts the
-// given number of goroutines, but at least two, and one stream at a time. It returns 0 if
-// no stream is decoded ahead.
+// AheadBytes returns the most bytes for which decoding ahead asks a Sparer, with so many
+// goroutines but at least two, and for one stream at a time. It returns 0 if no stream can be
+// decoded ahead.
 func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 	for _, i := range p.Streams {
 		bytes = max(bytes, p.Files[i].Codec.AheadBytes(goroutines))
@@ -291,11 +292,12 @@ func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 	return bytes
 }
 
-// File returns the path of the input file that info describes.
+// File returns the path of the input file that info describes; false: info is no input file.
 func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
 	id := identityOf(info)
 	for i := range p.Files {
-		// Without inode numbers the paths are compared, which standard input does not have.
+		// On systems without inode numbers the file at the path is compared. Standard input has
+		// no path.
 		f := &p.Files[i]
 		if id.ino == 0 && f.kind == regular && isAt(info, f.Path) || id.same(f.id) {
 			return f.Path, true
@@ -304,8 +306,8 @@ func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
 	return "", false
 }
 
-// Directory returns the path of the directory that info describes, if files
-// were searched for in it.
+// Directory returns the path of the directory that info describes; false: it was not searched
+// for files.
 func (p *Plan) Directory(info os.FileInfo) (path string, ok bool) {
 	id := identityOf(info)
 	for i := range p.dirs {
@@ -323,9 +325,9 @@ func isAt(info os.FileInfo, path string) bool {
 	return err == nil && os.SameFile(info, other)
 }
 
-// shown returns a path for a message of one line.
+// shown returns a path for a message of one line. It quotes a path with control characters: a line
+// feed would break the message in two, and an escape could reach a terminal.
 func shown(path string) string {
-	// A line feed in a name would break the message in two; an escape could reach a terminal.
 	for i := 0; i < len(path); i++ {
 		if path[i] < ' ' || path[i] == 0x7f {
 			return strconv.Quote(path)
@@ -334,27 +336,30 @@ func shown(path string) string {
 	return path
 }
 
-// Fingerprint shows whether a file is the one that an earlier run has read.
+// Fingerprint describes a file and its content, so that a later run can find out whether the file
+// has changed.
 type Fingerprint struct {
 	Path       string `json:"input"`
 	Bytes      int64  `json:"bytes"`
 	ModNanos   int64  `json:"mtime_ns"`
-	CtimeNanos int64  `json:"ctime_ns,omitempty"` // of the last change, which no program can set; 0: not known
+	CtimeNanos int64  `json:"ctime_ns,omitempty"` // last change of content or attributes; no program can set it; 0: not known
 	Inode      uint64 `json:"inode,omitempty"`
 	SampleHash uint64 `json:"sample,omitempty"` // xxHash-64 of some of its bytes; 0: none were read
 }
 
 const (
-	// mostSampled files of a plan are sampled, evenly. To open a file costs more than
-	// all else that a fingerprint needs.
+	// mostSampled bounds the files of a plan that are sampled, because opening a file costs more
+	// than the rest of a fingerprint. They are evenly spaced among the files.
 	mostSampled = 1024
 
-	// samplePlaces of a file are read: its start, its end, and some between them.
+	// samplePlaces is the number of places that are read in a file: its start, its end, and some
+	// between them.
 	samplePlaces     = 4
 	samplePlaceBytes = 4 << 10
 )
 
-// Fingerprint returns the fingerprint of file i as the plan saw it.
+// Fingerprint returns the fingerprint of file i. Its attributes are those of the plan. Its bytes
+// are read now, if the file is sampled.
 func (p *Plan) Fingerprint(i int) (Fingerprint, error) {
 	f := &p.Files[i]
 	print := Fingerprint{Path: f.Path, Bytes: f.Bytes, ModNanos: f.id.mtimeNanos, CtimeNanos: f.ctimeNanos, Inode: f.id.ino}

@@ -10,55 +10,55 @@ import (
 	"mrlocal/jobs"
 )
 
-// Reader reads the blocks of a split. Each file gives at least one block; an
-// empty file gives one without data.
+// Reader reads the blocks of a split. Each file that is not skipped gives at least one block. An
+// empty file gives one block without data. A Reader belongs to one goroutine.
 //
 //	for r.Next() {
 //		use(r.Block()) // a borrower that needs the data for longer takes the chunk over
 //	}
 //	err := r.Close()
 type Reader struct {
-	// OnSkipped, if not nil, is called once by Close with the indices of files
+	// OnSkipped, if not nil, is called once, by Close, with the indices of the files
 	// that gave nothing because they are binary. If a file has several splits,
-	// only the first one reports it.
+	// only the first one reports it. The slice belongs to the reader.
 	OnSkipped func(files []int32)
 
-	plan *Plan
-	// The slice belongs to the Plan. The reader only moves its own slice header forward.
-	pieces []Piece // still to be opened
-	file   int32   // index of the open one
+	plan   *Plan
+	pieces []Piece // still to be opened; the slice belongs to the Plan
+	file   int32   // index of the open file
 	length int64   // of its piece, in bytes
-	src    source  // nil if no file is open
+	src    source  // nil: no file is open
 	handle handle  // of src
-	dir    near    // of the last files
-	// It lies here by value, so that 50,000 small files make no garbage.
-	cut      cut // src, if it is one
+	dir    openDir // directory of the last file
+	// src points to cut if it is one. It lies here by value, so that 50,000 small files make no
+	// garbage.
+	cut      cut
 	hold     hold
 	decoders codec.Decoders
 	block    jobs.Block
 	consumed int64 // bytes of finished pieces
 	skipped  []int32
-	again    bool // the split may have been read before
+	again    bool // the split may have been read before (Reopen)
 	err      error
 }
 
 // Open returns a reader of a split. The first call of Next opens the first
-// file.
+// file. The caller closes the reader.
 func (p *Plan) Open(s Split, mem Memory) *Reader {
 	return &Reader{plan: p, pieces: s.Pieces, hold: hold{mem: mem}, decoders: p.decoders(mem)}
 }
 
-// Reopen returns a reader of a split that may have been read before. Results of
-// that reading may be in use. So it also compares the inode number and the time
-// of last change of small files, of which Open only compares the length.
+// Reopen returns a reader of a split that may have been read before. The results of that first
+// reading may be in use, so the content must be the same. Reopen therefore compares the inode
+// number and the time of the last change of small files too. Open only compares their length.
 func (p *Plan) Reopen(s Split, mem Memory) *Reader {
 	r := p.Open(s, mem)
 	r.again = true
 	return r
 }
 
-// Next moves to the next block and reports whether there is one. It ends the
-// loan of the last block.
+// Next moves to the next block and reports whether there is one. It ends the loan of the current
+// block.
 func (r *Reader) Next() bool {
 	r.hold.endLoan()
 	for r.err == nil {
@@ -90,7 +90,8 @@ func (r *Reader) Next() bool {
 	return false
 }
 
-// open opens the next piece that is not skipped.
+// open opens the next piece that is not skipped. It returns false if there is none, or after an
+// error.
 func (r *Reader) open() bool {
 	for len(r.pieces) > 0 {
 		pc := r.pieces[0]
@@ -105,7 +106,7 @@ func (r *Reader) open() bool {
 			return true
 		}
 		r.consumed += pc.End - pc.Start
-		// Only the piece with the first byte reports the file, so that no file is reported twice.
+		// The piece with the first byte of the file reports it, so that it is reported once.
 		if pc.Start == 0 && !missed {
 			r.skipped = append(r.skipped, pc.File)
 		}
@@ -113,20 +114,20 @@ func (r *Reader) open() bool {
 	return false
 }
 
-// openPiece opens the file of pc and chooses how it is read: by offset (cut), or from its
-// start to its end (sequential). skip says that the file is binary. After an error or a
-// skip nothing stays open.
+// openPiece opens the file of pc and chooses its source: a cut, or a sequential for a file that is
+// decoded or has no size. skip reports that the file is binary. After an error or a skip nothing
+// stays open.
 func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	f := &r.plan.Files[pc.File]
 	r.file, r.length = pc.File, pc.End-pc.Start
 	h := &r.handle
 	small := f.kind != inHDFS && f.Bytes > 0 && f.Bytes < chunkBytes && pc.End-pc.Start == f.Bytes
-	if small { // cut.fill checks it when it has read it
+	if small { // cut.fill checks whether it has changed, after it has read it
 		next := ""
 		if len(r.pieces) > 0 {
 			next = r.plan.Files[r.pieces[0].File].Path
 		}
-		if err := r.plan.openNear(f, h, &r.dir, next); err != nil {
+		if err := r.plan.openIn(f, h, &r.dir, next); err != nil {
 			return false, err
 		}
 	} else if err := r.plan.openPlanned(pc.File, h); err != nil {
@@ -139,7 +140,7 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	r.cut = newCut(r.plan, pc, h)
 	c := &r.cut
 	c.atOnce = small && f.kind == regular && !r.again
-	// A piece that is the whole file is judged by the bytes that it reads anyway.
+	// If the piece is the whole file, cut.look judges the bytes that it reads anyway.
 	if r.plan.o.SkipBinary && !c.probe {
 		var buf []byte
 		if buf, err = r.hold.take(int(min(f.Bytes, binaryHeadBytes))); err == nil {
@@ -153,7 +154,7 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	return false, nil
 }
 
-// sequential reads the whole of h from its start.
+// sequential makes a sequential of h the source.
 func (r *Reader) sequential(h *handle) error {
 	s, err := r.plan.newSequential(r.file, h, &r.decoders)
 	if err == nil {
@@ -162,9 +163,8 @@ func (r *Reader) sequential(h *handle) error {
 	return err
 }
 
-// reopen reads a file through its decoder, after its first bytes have shown
-// that it is compressed.
-// The descriptor stays open; only pread was used so far, so it still stands at the start.
+// reopen makes a sequential of the open file the source, because its first bytes have shown that
+// it is compressed. Its descriptor still stands at the start: a cut uses only pread.
 func (r *Reader) reopen() {
 	h := r.src.(*cut).h
 	r.src = nil
@@ -194,10 +194,9 @@ func (r *Reader) consumedBytes() int64 {
 	return r.consumed + min(r.src.consumedBytes(), r.length)
 }
 
-// Close gives back what the reader holds. It returns the error that ended the reading, nil at the
-// end of the split. It may be called at any time, and more than once.
+// Close gives back memory and files, and calls OnSkipped. It returns the error that ended the
+// reading; nil: the end of the split. It may be called at any time, and more than once.
 func (r *Reader) Close() error {
-	// A second call of Close must report nothing.
 	if r.OnSkipped != nil {
 		r.OnSkipped(r.skipped)
 		r.OnSkipped = nil
@@ -229,18 +228,18 @@ type LentBlock struct {
 	ConsumedBytes int64 // how much of the source has been read, up to the end of this block
 }
 
-// hold is the one chunk that a reader holds between two calls of Next.
+// hold has the one chunk that a reader holds between two calls of Next.
 type hold struct {
 	mem   Memory
-	chunk *membudget.Chunk
-	loan  membudget.Loan // of chunk
-	taken bool           // a borrower has taken a chunk over, and may do it again
+	chunk *membudget.Chunk // nil: none
+	loan  membudget.Loan   // of chunk
+	taken bool             // a borrower has taken a chunk over, and may do so again
 }
 
-// lend lends the chunk at hand.
+// lend begins a loan of the chunk.
 func (h *hold) lend() { h.loan = membudget.Loan{Chunk: h.chunk} }
 
-// endLoan ends the loan. A chunk that was taken over is not held any more.
+// endLoan ends the loan. If the borrower took the chunk over, hold has none any more.
 func (h *hold) endLoan() {
 	if h.loan.Taken() {
 		h.chunk, h.taken = nil, true
@@ -248,17 +247,17 @@ func (h *hold) endLoan() {
 	h.loan = membudget.Loan{}
 }
 
-// take returns a buffer of at least bytes: the chunk at hand if it is large
-// enough. One standard chunk serves all small files until a borrower takes a
-// chunk over. From then on, each file gets a chunk of its size.
+// take returns a buffer of at least so many bytes: the chunk if it is large enough, else a new one.
+// One standard chunk serves all small files until a borrower takes a chunk over. From then on
+// each file gets a chunk of its size, because the borrower keeps it.
 func (h *hold) take(bytes int) ([]byte, error) {
 	if !h.taken {
 		bytes = max(bytes, chunkBytes)
 	}
 	if h.chunk != nil {
 		n := len(h.chunk.Data)
-		// A large chunk is kept only for another large record. Otherwise one long record would
-		// keep its memory to the end of the split.
+		// A chunk above the standard size is used again only for another long record. Otherwise
+		// one long record would keep its memory to the end of the split.
 		if n >= bytes && (n <= chunkBytes || bytes > chunkBytes) {
 			return h.chunk.Data, nil
 		}
@@ -272,7 +271,7 @@ func (h *hold) take(bytes int) ([]byte, error) {
 	return c.Data, nil
 }
 
-// free gives the chunk back. It does nothing if a borrower has taken the chunk over.
+// free gives the chunk back, if there is one. endLoan must come first.
 func (h *hold) free() {
 	if h.chunk != nil {
 		h.mem.Put(h.chunk)
@@ -283,12 +282,12 @@ func (h *hold) free() {
 // block is a sequence of whole records in the held chunk.
 type block struct {
 	data []byte
-	off  int64 // place of data[0] in the file
+	off  int64 // offset of data[0] in the file, or in its decoded text
 	last bool  // the file ends with it
 }
 
-// source yields the blocks of one piece, then io.EOF. Before each call of next,
-// the chunk of the last block may have been taken over.
+// source yields the blocks of one piece, and then io.EOF. A borrower may take over the chunk of a
+// block before the next call of next.
 type source interface {
 	next(h *hold) (block, error)
 	consumedBytes() int64
@@ -311,11 +310,12 @@ func (s sourceState) Next() []sourceState {
 	return [...][]sourceState{{sourceReading}, {sourceRead}, nil}[s]
 }
 
-// roomError is the error of a record for which there is no memory.
+// roomError returns the error of a record for which there is no memory.
 func roomError(path string, off, bytes int64, err error) error {
 	return fmt.Errorf("%s: record at offset %d of %d bytes: %w", shown(path), off, bytes, err)
 }
 
+// tooLong returns the error of a record above maxRecordBytes.
 func tooLong(path string, off int64) error {
 	return fmt.Errorf("%s: record at offset %d is longer than 4 GiB", shown(path), off)
 }

@@ -9,15 +9,16 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// hdfsDevice stands for HDFS in identities, where local files have the number of their device.
+// hdfsDevice is the device number in identities of files of HDFS. No local file has it.
 const hdfsDevice = 1<<64 - 1
 
-// remoteStat takes the attributes of the file that has the path of r now.
+// remoteStat returns the attributes of the file that is now at the path of r.
 func remoteStat(r *hdfs.Reader) (stat, error) {
 	f, err := r.Stat()
 	return stat{bytes: f.Bytes, id: remoteIdentity(f)}, err
 }
 
+// remoteIdentity returns the identity of a file of HDFS.
 func remoteIdentity(f hdfs.File) identity {
 	return identity{dev: hdfsDevice, ino: f.ID, mtimeNanos: f.Modified.UnixNano()}
 }
@@ -52,7 +53,7 @@ func (w *walker) remote(path string) error {
 	return nil
 }
 
-// takeRemote adds a file of HDFS.
+// takeRemote adds a file of HDFS. named reports whether the user named it.
 func (w *walker) takeRemote(path string, f hdfs.File, named bool) {
 	w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: f.Bytes, id: remoteIdentity(f), Rereadable: true, mayRead: true, named: named, kind: inHDFS, blockBytes: f.BlockBytes})
 }

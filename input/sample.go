@@ -8,12 +8,12 @@ import (
 	"mrlocal/jobs"
 )
 
-// Sample calls fn with records from up to places evenly spaced places of the
-// input, without streams. Each call gets about bytesEach bytes, at most a
-// chunk. The same plan gives the same blocks. A place in the middle of a record
-// longer than a chunk gives nothing. Of a compressed file, only the start is
-// used. Blocks are borrowed until fn returns. Sample fails with the first error
-// of reading or of fn.
+// Sample calls fn with blocks of records from evenly spaced places of the input, at most places of
+// them. It reads no streams. A block has about bytesEach bytes, at most a chunk. It is borrowed
+// until fn returns. The same plan gives the same blocks.
+//
+// A place in the middle of a record longer than a chunk gives no block. Of a compressed file only
+// the start is read. Sample fails with the first error of reading or of fn.
 func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) error) error {
 	var total int64
 	for i := range p.Splits {
@@ -22,11 +22,12 @@ func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) err
 	if total == 0 || places <= 0 || bytesEach <= 0 {
 		return nil
 	}
-	// Places are evenly spaced over all files together, so long files get more of them.
+	// Places are evenly spaced over the bytes of all files, so long files get more of them.
 	step := max(total/int64(places), 1)
 	s := sampler{plan: p, bytesEach: int64(bytesEach), fn: fn, r: Reader{plan: p, hold: hold{mem: mem}, decoders: p.decoders(mem)}}
 	defer s.r.Close()
-	// at is the next place, counted in the stored bytes of all splits.
+	// Both count the stored bytes of all pieces in order: at is the next place, and before is the
+	// start of the current piece.
 	var before, at int64
 	for i := range p.Splits {
 		for _, pc := range p.Splits[i].Pieces {
@@ -47,7 +48,7 @@ func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) err
 	return nil
 }
 
-// sampler reads one place after the other.
+// sampler reads one place after the other, with one Reader.
 type sampler struct {
 	plan      *Plan
 	bytesEach int64
@@ -55,9 +56,9 @@ type sampler struct {
 	r         Reader
 }
 
-// place samples the records from the first one that starts at at or later. If
-// whole is true, no other place of the file is of use, because it is compressed
-// or binary.
+// place passes a block to fn. It begins with the first record that starts at offset at of the file
+// or later. whole reports that other places of the file give nothing new, because the file is
+// compressed or binary.
 func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	f := &s.plan.Files[pc.File]
 	s.r.file = pc.File
@@ -74,7 +75,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 		return false, err
 	}
 	found := f.Codec
-	// A file of one piece may be a small compressed one, which the plan has not looked at.
+	// The plan does not recognise a small compressed file. Such a file is one piece.
 	if found == codec.None && pc.Start == 0 && pc.End == f.Bytes {
 		if found, err = s.plan.headCodec(f, h); err != nil {
 			return false, errors.Join(err, h.Close())
@@ -88,7 +89,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	}
 	s.r.cut = newCut(s.plan, Piece{pc.File, at, min(at+chunkBytes, f.Bytes)}, h)
 	c := &s.r.cut
-	// seek is called below, because the end of the range depends on what it finds.
+	// seek is called below, because the end of the range depends on the record that it finds.
 	c.probe, c.brief = false, true
 	s.r.src = c
 	if s.plan.o.SkipBinary {
@@ -103,12 +104,12 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	if err := c.seek(&s.r.hold); err != nil {
 		return false, err
 	}
-	// The end moves after seek, so that the bytes count from the first record.
+	// bytesEach counts from the first record.
 	c.end = min(c.off+s.bytesEach, c.end)
 	return false, s.first()
 }
 
-// first passes the first block to fn.
+// first passes the first block of the source to fn, if there is one.
 func (s *sampler) first() error {
 	b, err := s.r.src.next(&s.r.hold)
 	if err == io.EOF {

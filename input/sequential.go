@@ -13,33 +13,33 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// sequential reads the records of a file that can only be read from its start:
+// sequential is the source of a file that can only be read from its start:
 // a compressed file, a stream, a file of /proc.
 //
-// The tail of a chunk may be the beginning of a record. It is copied to carry
+// A chunk may end within a record. The beginning of that record is copied to carry
 // before the block is passed on, because the borrower may take the chunk over
 // and free it.
 type sequential struct {
 	plan    *Plan
 	file    int32
 	decoder *codec.Decoders
-	h       *handle // nil for standard input that is no regular file
-	planned bool    // h is a regular file, and must stay the planned one to its end
+	h       *handle // nil: standard input that is no regular file
+	planned bool    // h is a regular file, and must stay unchanged to its end
 	r       io.Reader
-	off     int64 // place of the next block in the decoded text
-	from    int64 // records that start before this place are left out
-	to      int64 // and those that start at this place or later
-	// It lies on the Go heap, is reused, and is never longer than a chunk.
+	off     int64 // offset of the next block in the decoded text
+	from    int64 // records that start before this offset are left out
+	to      int64 // records that start at this offset or later are left out
+	// carry begins the next block. It lies on the Go heap, is reused, and is at most a chunk long.
 	carry   []byte
 	state   sourceState
-	skipped bool     // because it is binary
+	skipped bool     // the file is binary, and gives nothing
 	eof     bool     // r has ended
-	pipe    *os.File // its pauses end blocks; nil: blocks are full
+	pipe    *os.File // a pause of its writer ends a block; nil: blocks are full
 	paused  bool     // the last read ended because the writer pauses
 }
 
-// newSequential reads h, or standard input if h is nil. It owns h, and closes
-// it if it fails.
+// newSequential makes the source of h, or of standard input if h is nil. It owns h, and closes
+// h if it fails.
 func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequential, error) {
 	s := &sequential{plan: p, file: file, h: h, decoder: d, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
 	from := p.o.Stdin
@@ -49,7 +49,7 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 	case p.Files[file].spent:
 		from = strings.NewReader("")
 	}
-	// A decoder reads ahead, so pauses of the writer are seen only without one.
+	// A decoder reads ahead, so pauses of the writer cannot be noticed behind one.
 	if p.o.Prompt && p.o.NoDecode && !s.planned {
 		s.pipe, _ = from.(*os.File)
 		if h != nil {
@@ -68,7 +68,8 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 	return s, nil
 }
 
-// Stored bytes, not decoded ones: they are compared with the length of the split.
+// consumedBytes implements source. It returns stored bytes, not decoded ones: the length of a
+// split is in stored bytes too.
 func (s *sequential) consumedBytes() int64 { return s.decoder.StoredBytes() }
 
 func (s *sequential) Close() error {
@@ -78,8 +79,8 @@ func (s *sequential) Close() error {
 	return s.h.Close()
 }
 
-// unchanged makes sure that a regular file is the planned one, and that it did
-// not end earlier or later than planned.
+// unchanged fails if a regular file is not the planned one any more, or has ended earlier or later
+// than planned.
 func (s *sequential) unchanged() error {
 	if !s.planned {
 		return nil
@@ -88,18 +89,19 @@ func (s *sequential) unchanged() error {
 	if err := f.unchanged(s.h); err != nil {
 		return err
 	}
-	// Of a range of records the rest of the file is not read, so only an end is checked.
+	// The length is compared only at the end of the file. A range of records may end before.
 	if n := s.decoder.StoredBytes(); s.decoder.Ended() && n != f.Bytes && f.Bytes > 0 && !s.h.sizeIsMadeUp() {
 		return f.endedAt(n)
 	}
 	return nil
 }
 
-// path is the name of the file in messages.
+// path returns the name of the file for messages.
 func (s *sequential) path() string { return shown(s.plan.Files[s.file].Path) }
 
-// explain adds the name of the file to an error of reading or decoding, so many bytes behind
-// off. If the file has changed, that is the error.
+// explain adds the path and the offset to an error of reading or decoding. got is the number of
+// bytes behind off that were read before. If the file has changed, explain returns that error
+// instead.
 func (s *sequential) explain(err error, got int) error {
 	if err := s.unchanged(); err != nil {
 		return err
@@ -107,13 +109,12 @@ func (s *sequential) explain(err error, got int) error {
 	return fmt.Errorf("%s: %w", s.path(), s.decoder.Explain(err, s.off+int64(got)))
 }
 
-// read fills buf; at the end of the file, and where the writer of a pipe pauses, it
-// reads less. got is how many bytes
-// behind off the caller holds already, for messages.
+// read fills buf. It reads less at the end of the file, and when the writer of a pipe pauses. got
+// is the number of bytes behind off that were read before, for messages.
 func (s *sequential) read(buf []byte, got int) (n int, err error) {
 	s.paused = false
 	for n < len(buf) && !s.eof {
-		// At least one byte is waited for: an empty block would be of no use.
+		// A pause counts only behind the first byte, because an empty block is of no use.
 		if n > 0 && s.pipe != nil && s.decoder.Buffered() == 0 && pauses(s.pipe) {
 			s.paused = true
 			break
@@ -127,13 +128,13 @@ func (s *sequential) read(buf []byte, got int) (n int, err error) {
 			if !s.plan.Missed(s.file, err) {
 				return n, err
 			}
-			s.eof = true // what was read until then counts
+			s.eof = true // the text before the error counts
 		}
 	}
 	return n, nil
 }
 
-// next implements source. It fills a chunk and ends the block at the last delimiter there.
+// next implements source. It fills a chunk, and ends the block with the last whole record there.
 func (s *sequential) next(h *hold) (block, error) {
 	if s.state == sourceRead {
 		return block{}, io.EOF
@@ -152,19 +153,18 @@ func (s *sequential) next(h *hold) (block, error) {
 		}
 	}
 	buf = buf[:chunkBytes]
-	// The block begins with the start of a record that the last chunk has cut off.
 	n := copy(buf, s.carry)
 	for more := true; more; {
 		m, err := s.read(buf[n:], n)
 		if err != nil {
 			return block{}, err
 		}
-		// A pause inside of the first record is no end of a block.
+		// A pause ends a block only behind a whole record.
 		more = s.paused && s.plan.recordEnd(buf[n:n+m], s.off+int64(n), 0) < 0
 		n += m
 	}
 	data := buf[:n]
-	// What is judged here is decoded text, so compressed text is no binary file.
+	// The bytes judged here are decoded, so a compressed text is not binary.
 	if s.off == 0 && s.plan.o.SkipBinary && s.plan.judge(s.file, data, codec.None) {
 		invariant.Move(&s.state, sourceRead)
 		s.skipped = true
@@ -180,17 +180,17 @@ func (s *sequential) next(h *hold) (block, error) {
 	if records == 0 {
 		return s.long(h)
 	}
-	// From here on the chunk may be the borrower's.
+	// The tail is copied before the block is passed on, because the borrower may take the chunk.
 	s.carry = append(s.carry[:0], data[records:]...)
 	return s.cut(block{data: data[:records:records]})
 }
 
-// cut finishes a block of whole records. It finds out whether the block is the
-// last one of the file, and cuts off what lies outside of [from, to).
+// cut finishes a block of whole records. It sets the offset of the block, checks whether the block
+// is the last one of the file, and cuts off records that start at to or later.
 func (s *sequential) cut(b block) (block, error) {
 	if !b.last && len(s.carry) == 0 && s.pipe == nil {
-		// Whether the file ends here shows only when another byte is asked for. A pipe that is
-		// watched for pauses is not asked, because it could block.
+		// Only a read of another byte shows whether the file ends here. A pipe that is watched
+		// for pauses is not read, because that could block.
 		var one [1]byte
 		n, err := s.read(one[:], len(b.data))
 		if err != nil {
@@ -202,7 +202,7 @@ func (s *sequential) cut(b block) (block, error) {
 	b.off = s.off
 	s.off += int64(len(b.data))
 	if s.off >= s.to {
-		// The record that starts before to still belongs to the range, with all its bytes.
+		// The last record that starts before to belongs to the range as a whole.
 		from := max(s.to-1-b.off, 0)
 		if end := s.plan.recordEnd(b.data, b.off, int(from)); end >= 0 && end < len(b.data) {
 			b.data, b.last = b.data[:end], false
@@ -217,14 +217,14 @@ func (s *sequential) cut(b block) (block, error) {
 		}
 	}
 	if len(b.data) == 0 && b.off > 0 {
-		return block{}, io.EOF // a range that begins at the end
+		return block{}, io.EOF // the range begins at the end of the text
 	}
 	return b, nil
 }
 
-// discard reads up to the first record that starts at from or later. buf is
-// scratch memory.
-// It stops one byte before from: a delimiter there means that a record starts at from.
+// discard reads up to the first record that starts at from or later. It first reads up to one byte
+// before from, because a delimiter there means that a record starts at from. buf is scratch
+// memory.
 func (s *sequential) discard(buf []byte) error {
 	for s.from > 0 && s.off < s.from-1 && !s.eof {
 		n, err := s.read(buf[:min(int64(len(buf)), s.from-1-s.off)], 0)
@@ -253,7 +253,7 @@ func (s *sequential) discard(buf []byte) error {
 
 // long reads a record longer than a chunk. Its length is not known. So it is
 // gathered in chunks, or in a temporary file, and then put together in memory
-// of its size. The held chunk is its beginning.
+// of its size. The chunk of h has its beginning.
 func (s *sequential) long(h *hold) (block, error) {
 	g := gather{s: s, h: h, chunks: []*membudget.Chunk{h.chunk}, lengthBytes: chunkBytes}
 	// The chunk now belongs to g, which gives it back.

@@ -10,21 +10,20 @@ import (
 	"mrlocal/internal/disk"
 )
 
-// fileCostBytes is the time to open a file, measured in bytes that could be
-// read in that time. It keeps 100,000 tiny files from becoming the work of one
-// map.
+// fileCostBytes is the number of bytes that could be read in the time in which a file is
+// opened. Tiny files count as so many bytes, so that 100,000 of them do not become one split.
 const fileCostBytes = 4 << 10
 
-// split chooses the block size, checks each file, and divides the input. Small
-// files that follow each other share a split. A stream ends a split, so that
-// splits keep the order of the input.
+// split chooses the bytes of a split, checks each file, and divides the input. Small files that
+// follow each other share a split. A stream ends a split, so that splits keep the order of the
+// input.
 func (p *Plan) split() error {
 	p.settleBlock()
-	var starts []int32 // the first piece of each split
+	var starts []int32 // index of the first piece of each split
 	pieces := make([]Piece, 0, len(p.Files))
-	var packedBytes int64 // in the open split; 0 if there is none
-	packBytes := p.block  // the open split is full with so many
-	// The work that no split has yet. packed makes splits smaller as it shrinks.
+	var packedBytes int64 // cost of the files in the open split; 0: no split is open
+	packBytes := p.block  // the cost with which the open split is full
+	// The cost of the files that are in no split yet. packed makes splits smaller as it shrinks.
 	leftBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	add := func(pc Piece, seq int32) {
 		if packedBytes == 0 {
@@ -77,35 +76,36 @@ func (p *Plan) split() error {
 		if i+1 < len(starts) {
 			end = int(starts[i+1])
 		}
-		// All pieces lie in one slice. It is cut up only now, because it has moved while it grew.
+		// All pieces lie in one slice. The splits refer to it only now, because append may have
+		// moved it before.
 		p.Splits[i].Pieces = pieces[starts[i]:end:end]
 	}
 	return nil
 }
 
-// packed returns how many bytes a split of small files may have, when leftBytes
-// of work are left.
+// packed returns the bytes of the next split of small files. leftBytes is the cost of the files
+// that are in no split yet.
 func (p *Plan) packed(leftBytes int64) int64 {
-	// The last of the plans of Found is not known to be the last.
+	// In a plan of Found, the end of this plan is not the end of the input.
 	if !p.o.Taper || p.o.BlockBytes > 0 || p.missing != nil {
 		return p.block
 	}
 	return min(p.block, max(leftBytes/int64(taperShare*p.o.MapSlots), leastTaperBytes))
 }
 
-// If Taper is set, a split has at most 1/taperShare of the work that is left
-// for each slot. The last splits take one or two milliseconds, ten times the
-// cost of an attempt.
+// If Taper is set, a split has at most 1/taperShare of the bytes that are left for each slot. It
+// has at least leastTaperBytes: a map of them takes one or two milliseconds, ten times the cost
+// of an attempt.
 const (
 	taperShare      = 4
 	leastTaperBytes = 4 << 20
 )
 
-// cuts reports whether bytes are more than one split. The last split may be a
-// tenth longer than a block, as in Hadoop, so that no tiny split follows it.
+// cuts reports whether so many bytes are more than one split. The last split may be a tenth
+// longer than a block, as in Hadoop (slopTenths), so that no tiny split follows it.
 func (p *Plan) cuts(bytes int64) bool { return p.cutsBy(bytes, p.block) }
 
-// divides reports whether a file is more than one split, by its size.
+// divides reports whether the size of a file is more than one split.
 func (p *Plan) divides(f *File) bool { return p.cuts(f.Bytes) || p.cutsBy(f.Bytes, p.splitBytes(f)) }
 
 // cutsBy is cuts for splits of another length.
@@ -122,7 +122,7 @@ func (p *Plan) splitBytes(f *File) int64 {
 	return p.block
 }
 
-// settleBlock chooses the block size.
+// settleBlock adds up the bytes of the input and chooses the bytes of a split.
 func (p *Plan) settleBlock() {
 	for i := range p.Files {
 		p.Bytes += p.Files[i].Bytes
@@ -132,7 +132,7 @@ func (p *Plan) settleBlock() {
 	if p.block <= 0 {
 		per, least := workBytes/int64(p.o.SplitsPerSlot*p.o.MapSlots)+1, int64(minBlockBytes)
 		switch {
-		case p.missing != nil: // other plans follow, so that slots end together all the same
+		case p.missing != nil: // a plan of Found: batch.begin chooses
 			least = p.leastBlock
 		case p.o.Taper:
 			least = max(least, min(leastTaperBytes, workBytes/int64(taperShare*p.o.MapSlots)))
@@ -149,11 +149,11 @@ func (p *Plan) settleBlock() {
 	}
 }
 
-// check makes sure that a file can be read and decoded, and finds out whether
-// it can be divided.
+// check makes sure that a file can be read and decoded, and sets its Codec and whether it is a
+// Stream.
 //
-// A large compressed file is a stream. But if it is a small share of the input,
-// one map decodes it while the others do the rest.
+// A large compressed file is a stream. But if it is a small share of the input, one map decodes
+// it while others read the rest.
 func (p *Plan) check(f *File) error {
 	if !f.kind.regular() {
 		return nil
@@ -164,7 +164,7 @@ func (p *Plan) check(f *File) error {
 	if r := int64(p.o.RecordBytes); r > 0 && f.Bytes%r != 0 {
 		return errs.Inputf(shown(f.Path), "its %d bytes are no whole number of records of %d bytes", f.Bytes, r)
 	}
-	if !p.looksAt(f) {
+	if !p.readsHead(f) {
 		if f.kind != regular || f.mayRead {
 			return nil
 		}
@@ -197,11 +197,11 @@ func (p *Plan) check(f *File) error {
 	return nil
 }
 
-// looksAt reports whether the plan reads the first bytes of a file, to refuse what
-// cannot be decoded before any work starts. Opening a small file costs half as much as
-// its share of a wordcount. So a file of a directory or glob whose name says that it
-// is text is recognised when it is read. The number of files plays no role.
-func (p *Plan) looksAt(f *File) bool {
+// readsHead reports whether the plan reads the first bytes of a file, so that a file that cannot
+// be decoded is refused before any work starts. Opening a small file costs half as much as
+// counting its words. So a small file of a directory or glob whose name is one of text is
+// recognised when a map reads it.
+func (p *Plan) readsHead(f *File) bool {
 	switch {
 	case p.o.NoDecode || f.Bytes == 0:
 		return false

@@ -18,11 +18,11 @@ import (
 
 // tree reads the directories below a path. Each name costs one or two system
 // calls, so several goroutines list directories and take attributes. The
-// results are put into the order of the paths' bytes afterwards, so they do not
-// depend on the goroutines. Only a directory with many names is shared by
-// several of them.
+// results are then put into the order of the paths' bytes, so they do not
+// depend on the goroutines. The attributes of a directory with many names are
+// taken by several goroutines.
 //
-//	todo:  list a folder [──► stat batches of its names] ──► list its folders …
+//	todo:  list a folder [──► take attributes of its names] ──► list its folders …
 type tree struct {
 	w    *walker
 	root *folder
@@ -30,24 +30,25 @@ type tree struct {
 	mu struct {
 		sync.Mutex
 		wake    sync.Cond
-		todo    []errand
-		running int // errands being done
-		entries int // found so far
+		todo    []workItem
+		running int // items that goroutines work on
+		entries int // found so far, in all folders
 	}
 }
 
-// folder is a directory that is read.
+// folder is a directory of the tree. One goroutine at a time changes it, except that several take
+// attributes of different entries.
 type folder struct {
-	path, prefix string // prefix is path and a separator
-	above        *folder
+	path, prefix string  // prefix is path and a separator
+	above        *folder // nil: the root of the tree
 	dir          directory
 	id           identity
 	entries      []entry
-	folders      []*folder // those of its entries that are directories
-	batches      int       // still without attributes; guarded by the lock of the tree
+	folders      []*folder // of the entries that are directories
+	batches      int       // batches of entries still without attributes; guarded by tree.mu
 	hidden       int       // names left out because of their first letter
-	leadsBack    bool
-	err          error
+	leadsBack    bool      // it is one of the folders above it, by a link
+	err          error     // why it cannot be read
 }
 
 // entry is a name in a directory.
@@ -57,24 +58,23 @@ type entry struct {
 	*below // nil for a file
 }
 
-// below is what only few names have.
+// below has the fields of an entry that only few entries need.
 type below struct {
 	folder *folder // if it is a directory
 	err    error   // of taking its attributes
 }
 
-// scratch is the memory of one goroutine.
+// scratch is the memory of one goroutine that lists folders. It is used again for each folder.
 type scratch struct {
-	buf   []byte   // of getdents
-	text  []byte   // of names
-	names []nameAt // in any order
+	buf   []byte   // for getdents
+	text  []byte   // of all names of a folder
+	names []nameAt // in any order until sort
 }
 
-// nameAt is a name in a directory, text[from:to] of a scratch. A name that is
-// known to be a directory ends with a slash, so that it sorts like the paths
-// below it.
+// nameAt is a name in a directory: text[from:to] of a scratch. If the name is known to be a
+// directory, it ends with a slash, so that it sorts as the paths below it do.
 type nameAt struct {
-	first    uint64 // first eight bytes, which decide most comparisons
+	first    uint64 // first eight bytes, as a big-endian number
 	from, to int32
 	isDir    bool
 }
@@ -88,13 +88,13 @@ func (s *scratch) add(name []byte, isDir bool) {
 		s.text = append(s.text, '/')
 	}
 	var first [8]byte
-	// Big-endian order compares numbers as it compares bytes. Short names are padded with 0, which
-	// no name holds.
+	// Big-endian numbers compare as their bytes do. Short names are padded with 0: no name has a
+	// byte 0.
 	copy(first[:], s.text[from:])
 	s.names = append(s.names, nameAt{binary.BigEndian.Uint64(first[:]), from, int32(len(s.text)), isDir})
 }
 
-// The first eight bytes stand in the element itself, so that most comparisons touch no text.
+// sort sorts the names by their bytes. first decides most comparisons, so that few read text.
 func (s *scratch) sort() {
 	slices.SortFunc(s.names, func(a, b nameAt) int {
 		if a.first != b.first {
@@ -104,45 +104,43 @@ func (s *scratch) sort() {
 	})
 }
 
-// errand is a folder to be listed, or the entries from:to of it whose
-// attributes are to be taken.
-type errand struct {
+// workItem is a folder to be listed. If list is false, the attributes of its entries from:to are
+// to be taken.
+type workItem struct {
 	f        *folder
 	from, to int
 	list     bool
 }
 
 const (
-	batchNames  = 512 // work for a few tenths of a millisecond
-	mostWalkers = 8
-	direntBytes = 32 << 10
+	batchNames  = 512      // names of a work item: a few tenths of a millisecond
+	mostWalkers = 8        // goroutines
+	direntBytes = 32 << 10 // for one call of getdents
 )
 
-// newTree begins with the directory path as the only errand.
+// newTree makes a tree whose only work item is the directory path.
 func newTree(w *walker, path string) *tree {
 	t := &tree{w: w, root: newFolder(path, nil)}
 	t.mu.wake.L = &t.mu
-	t.mu.todo = []errand{{f: t.root, list: true}}
+	t.mu.todo = []workItem{{f: t.root, list: true}}
 	return t
 }
 
-// newFolder makes a folder that nobody has listed yet. above is nil for the root of the
-// search.
+// newFolder makes a folder that is not listed yet. above is nil for the root of a tree.
 func newFolder(path string, above *folder) *folder {
-	// The root of the file system ends with a separator already.
 	prefix := path
+	// The root of the file system ends with a separator already.
 	if !strings.HasSuffix(prefix, "/") && !os.IsPathSeparator(prefix[len(prefix)-1]) {
 		prefix += string(filepath.Separator)
 	}
 	return &folder{path: path, prefix: prefix, above: above}
 }
 
-// read reads the whole tree. The caller works alone until there is work for
-// others.
+// read reads the whole tree. The caller works alone until there is more than one work item. It
+// then starts goroutines, and waits for them in the end.
 func (t *tree) read() {
 	var helpers sync.WaitGroup
 	scratch := scratch{buf: make([]byte, direntBytes)}
-	// A tree of one directory needs no goroutines.
 	alone := true
 	for {
 		e, more := t.next()
@@ -160,8 +158,7 @@ func (t *tree) read() {
 	helpers.Wait()
 }
 
-// help does errands until none is left and none can come. Each helper has its own buffer for
-// directory entries.
+// help works until the whole tree has been read.
 func (t *tree) help() {
 	scratch := scratch{buf: make([]byte, direntBytes)}
 	for e, _ := t.next(); e.f != nil; e, _ = t.next() {
@@ -169,19 +166,19 @@ func (t *tree) help() {
 	}
 }
 
-// next waits for an errand. It returns also how many more there are. An errand
-// without a folder means that the whole tree has been read.
-func (t *tree) next() (e errand, more int) {
+// next waits for a work item. It also returns how many more there are. An item without a folder
+// means that the whole tree has been read.
+func (t *tree) next() (e workItem, more int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.mu.todo) == 0 {
-		// Errands make other errands. Without any at work, none can come.
+		// Only items that are being worked on add new ones.
 		if t.mu.running == 0 {
-			return errand{}, 0
+			return workItem{}, 0
 		}
 		t.mu.wake.Wait()
 	}
-	// The newest errand goes first, so few folders are open or half read at a time.
+	// The newest item goes first, so that few folders are open or half read at a time.
 	last := len(t.mu.todo) - 1
 	e = t.mu.todo[last]
 	t.mu.todo = t.mu.todo[:last]
@@ -189,10 +186,10 @@ func (t *tree) next() (e errand, more int) {
 	return e, last
 }
 
-// do does one errand, and adds those that follow from it. These are first the batches of a
-// folder with many names and, when all its entries are known, the folders below it. The lock
-// of the tree is held only for that.
-func (t *tree) do(e errand, s *scratch) {
+// do works on one item, and adds the items that follow from it. For a folder with many names these
+// are first the batches of its names. When all attributes are taken, they are the folders below
+// it. t.mu is held only while items are added.
+func (t *tree) do(e workItem, s *scratch) {
 	f := e.f
 	open := false // entries of f are still without attributes
 	if e.list {
@@ -203,12 +200,14 @@ func (t *tree) do(e errand, s *scratch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e.list {
-		// The sum lets the plan make room for all files at once.
+		// With the sum, gather makes room in the plan for all files at once.
 		t.mu.entries += len(f.entries)
 	} else if f.batches--; f.batches > 0 {
 		open = true
 	} else {
-		t.mu.Unlock() // nobody ends early meanwhile: running counts this errand
+		// f.complete may sort, so it runs without the lock. No goroutine ends meanwhile, because
+		// running counts this item.
+		t.mu.Unlock()
 		f.complete()
 		t.mu.Lock()
 	}
@@ -217,33 +216,31 @@ func (t *tree) do(e errand, s *scratch) {
 	// All entries are known now, so the folders among them can be read.
 	case !open:
 		for _, b := range f.folders {
-			t.mu.todo = append(t.mu.todo, errand{f: b, list: true})
+			t.mu.todo = append(t.mu.todo, workItem{f: b, list: true})
 		}
-	// Whoever takes the last of these batches completes the folder.
+	// The goroutine that ends the last of these batches completes the folder.
 	case e.list:
 		for from := 0; from < len(f.entries); from += batchNames {
-			t.mu.todo = append(t.mu.todo, errand{f: f, from: from, to: min(from+batchNames, len(f.entries))})
+			t.mu.todo = append(t.mu.todo, workItem{f: f, from: from, to: min(from+batchNames, len(f.entries))})
 			f.batches++
 		}
 	}
-	// With no errand left and none running, all wait for nothing: they wake up and end.
+	// Without any item left or worked on, the goroutines that wait wake up and end.
 	if len(t.mu.todo) > 0 || t.mu.running == 0 {
 		t.mu.wake.Broadcast()
 	}
 }
 
-// list opens a folder and reads its names, without hidden ones. If
-// there are many, it leaves their attributes to others and returns open: the
-// folder stays open for them.
+// list opens a folder and reads its names, without hidden ones. It also takes their attributes, and
+// closes the folder. If there are too many names, it leaves both to other items and returns true.
 func (t *tree) list(f *folder, s *scratch) (open bool) {
 	if f.dir, f.err = openDirectory(f.path); f.err != nil {
 		f.err = errs.Inputf(shown(f.path), "%w", errs.Cause(f.err))
 		return false
 	}
-	// The identity is taken from the open directory, which cannot be replaced any more.
+	// The identity is that of the open directory, because the path may be replaced.
 	if f.id, f.err = f.dir.id(); f.err == nil {
 		for up := f.above; up != nil && !f.leadsBack; up = up.above {
-			// A directory above that is the same one means a loop of links.
 			f.leadsBack = f.id.same(up.id)
 		}
 		if !f.leadsBack {
@@ -253,7 +250,6 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 	if f.err != nil {
 		f.err = errs.Inputf(shown(f.path), "reading the directory: %w", errs.Cause(f.err))
 	}
-	// complete follows when the last batch is done, and closes the folder.
 	if f.err == nil && len(f.entries) > batchNames {
 		return true
 	}
@@ -262,9 +258,8 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 	return false
 }
 
-// names makes an entry of each name. It sorts names before it makes entries,
-// because names are smaller. The order is final if all directories are known as
-// such. All paths of the folder lie in one string.
+// names makes an entry of each name of the folder. It sorts the names and not the entries, because
+// names are smaller. The order is final unless a link turns out to lead to a directory (complete).
 func (t *tree) names(f *folder, s *scratch) error {
 	s.text, s.names = s.text[:0], s.names[:0]
 	err := f.dir.each(s.buf, func(name []byte, mode fs.FileMode) {
@@ -278,7 +273,7 @@ func (t *tree) names(f *folder, s *scratch) error {
 		return err
 	}
 	s.sort()
-	// One allocation holds all paths. They live as long as the plan.
+	// All paths of the folder lie in one string. They live as long as the plan.
 	var paths strings.Builder
 	paths.Grow(len(s.text) + len(s.names)*len(f.prefix))
 	f.entries = make([]entry, 0, len(s.names))
@@ -287,7 +282,7 @@ func (t *tree) names(f *folder, s *scratch) error {
 		paths.WriteString(f.prefix)
 		name := s.text[n.from:n.to]
 		if n.isDir {
-			// The slash was for sorting only.
+			// The slash was only for the order.
 			name = name[:len(name)-1]
 		}
 		paths.Write(name)
@@ -300,12 +295,12 @@ func (t *tree) names(f *folder, s *scratch) error {
 	return nil
 }
 
-// stat takes the attributes of entries. It asks for the right to read only if
-// the mode of the file and its owner do not say.
+// stat takes the attributes of entries. It asks the system for the right to read only if the mode
+// and the owner of the file do not show it.
 func (t *tree) stat(f *folder, entries []entry) {
 	for i := range entries {
 		e := &entries[i]
-		// Nothing but its identity is needed, which list takes from the open directory.
+		// Of a directory only the identity is needed, and list takes that.
 		if e.mode.IsDir() {
 			continue
 		}
@@ -319,8 +314,8 @@ func (t *tree) stat(f *folder, entries []entry) {
 	}
 }
 
-// complete closes a folder after all attributes were taken, sorts its entries,
-// and makes the folders below it.
+// complete closes a folder after all attributes were taken. It sorts the entries, and makes the
+// folders below.
 func (f *folder) complete() {
 	f.dir.close()
 	inOrder := func(a, b entry) int { return byPath(&a, &b) }
@@ -335,7 +330,7 @@ func (f *folder) complete() {
 	}
 }
 
-// byPath orders entries by the bytes of their paths. The path of a directory
+// byPath compares entries by the bytes of their paths. The path of a directory
 // counts with the separator that follows it in the paths below it.
 func byPath(a, b *entry) int {
 	n := min(len(a.path), len(b.path))
@@ -345,8 +340,8 @@ func byPath(a, b *entry) int {
 	return a.byteAt(n) - b.byteAt(n)
 }
 
-// byteAt returns byte i of the path as the order of files sees it: a directory ends with a
-// slash, so that it sorts as its files do. -1 stands for the end.
+// byteAt returns byte i of the path for byPath, where a directory ends with a slash; -1: the path
+// has ended. So a path comes before all longer ones that begin with it.
 func (e *entry) byteAt(i int) int {
 	switch {
 	case i < len(e.path):
@@ -354,11 +349,11 @@ func (e *entry) byteAt(i int) int {
 	case e.mode.IsDir():
 		return '/'
 	}
-	// A path that ends comes before all that go on.
 	return -1
 }
 
-// gather reads a tree and adds its files to the plan, in order.
+// gather reads a tree and adds its files to the plan, in order. named reports whether the user
+// named its root.
 func (w *walker) gather(t *tree, named bool) error {
 	t.read()
 	before := len(w.plan.Files)
@@ -366,15 +361,15 @@ func (w *walker) gather(t *tree, named bool) error {
 	if err := w.folder(t.root); err != nil {
 		return err
 	}
-	// Only the user's own directories are worth a note.
+	// Only a directory that the user named gets a note if it is empty.
 	if named && len(w.plan.Files) == before {
 		w.empty = append(w.empty, t.root.path)
 	}
 	return nil
 }
 
-// folder adds the files of a tree that has been read, in the order of their paths. The
-// first error in that order is returned, not the first in time.
+// folder adds the files of a tree that has been read, in the order of their paths. It returns the
+// first error in that order, so that the message does not depend on the goroutines.
 func (w *walker) folder(f *folder) error {
 	switch {
 	case f.leadsBack:
@@ -393,8 +388,8 @@ func (w *walker) folder(f *folder) error {
 	return nil
 }
 
-// entry adds one name: a file, a folder with all below it, or the reason why it has no
-// attributes.
+// entry adds the file of an entry, or all files below its folder. It fails if the attributes of the
+// entry could not be taken.
 func (w *walker) entry(e *entry) error {
 	switch {
 	case e.below == nil:

@@ -15,7 +15,7 @@ import (
 )
 
 // statPath returns the attributes of the file at path, and follows links. It
-// makes no os.FileInfo, which would be 30 MB of garbage for 100,000 files.
+// makes no os.FileInfo: that would be 30 MB of garbage for 100,000 files.
 func statPath(path string) (stat, error) {
 	st, err := statAt(unix.AT_FDCWD, path)
 	if err != nil {
@@ -24,7 +24,8 @@ func statPath(path string) (stat, error) {
 	return st, nil
 }
 
-// statAt follows links. A relative name counts from the open directory dir.
+// statAt returns the attributes of the file of that name, and follows links. A relative name counts
+// from the open directory dir.
 func statAt(dir int, name string) (stat, error) {
 	var st unix.Stat_t
 	for {
@@ -38,7 +39,7 @@ func statAt(dir int, name string) (stat, error) {
 	}
 }
 
-// statOf keeps only what the walk needs, because there is one for each file of a plan.
+// statOf returns the attributes of st that the walk needs.
 func statOf(st *unix.Stat_t) stat {
 	return stat{
 		mode:  fileMode(st.Mode),
@@ -48,7 +49,7 @@ func statOf(st *unix.Stat_t) stat {
 	}
 }
 
-// ctimeNanos returns when the content or the attributes of a file last changed.
+// ctimeNanos returns the time of the last change of content or attributes; 0: it is not known.
 func ctimeNanos(fi os.FileInfo) int64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return st.Ctim.Nano()
@@ -56,7 +57,7 @@ func ctimeNanos(fi os.FileInfo) int64 {
 	return 0
 }
 
-// fileMode returns only the type.
+// fileMode returns the type of a file, without its permissions.
 func fileMode(mode uint32) fs.FileMode {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
@@ -111,19 +112,20 @@ func (d directory) readable(name string) bool {
 	return unix.Faccessat(int(d), name, unix.R_OK, unix.AT_EACCESS) == nil
 }
 
-// These are places in a linux_dirent64.
+// Offsets of fields in a linux_dirent64.
 const (
-	direntLength = 16 // two bytes
+	direntLength = 16 // of the entry, two bytes
 	direntType   = 18
 	direntName   = 19
 )
 
-// The type in a linux_dirent64 is that of the mode in stat, so many bits to the right.
+// direntShift is the number of bits by which the type in a linux_dirent64 is shifted against the
+// mode in stat.
 const direntShift = 12
 
-// ReadNames calls visit with the names in a directory, in any order, and their types; it follows
-// no links. A type is fs.ModeIrregular where only the attributes of the file have it. name is valid
-// during the call; buf is scratch memory.
+// ReadNames calls visit with the names in a directory, in any order, and their types. It follows
+// no links. A type is fs.ModeIrregular if the file system does not store it in the directory. name
+// is borrowed during the call. buf is scratch memory for some directory entries.
 func ReadNames(path string, buf []byte, visit func(name []byte, mode fs.FileMode)) error {
 	d, err := openDirectory(path)
 	if err != nil {
@@ -160,13 +162,15 @@ func (d directory) each(buf []byte, visit func(name []byte, mode fs.FileMode)) e
 	}
 }
 
-// rawFile is a file descriptor.
+// rawFile is the descriptor of an open file. Its methods return bare errors of the system, and
+// 0 bytes without an error at the end of the file.
 type rawFile int
 
-// openRegular opens a file that was regular by the plan.
+// openRegular opens the file at path for reading. The file was regular when it was planned.
 func openRegular(path string) (rawFile, error) { return openAt(unix.AT_FDCWD, path) }
 
-// openAt does not block: if the name has become a FIFO meanwhile, stat says so afterwards.
+// openAt opens the file of that name for reading. A relative name counts from the open directory
+// dir. It does not block if the file has become a FIFO: the caller notices that by its attributes.
 func openAt(dir int, name string) (rawFile, error) {
 	if err := disk.Fail(disk.Open); err != nil {
 		return 0, err
@@ -179,8 +183,8 @@ func openAt(dir int, name string) (rawFile, error) {
 	}
 }
 
-// read is one system call, repeated if a signal has interrupted it. Injected faults come
-// first.
+// read reads on where the last read ended, with one system call. It repeats the call if a signal
+// has interrupted it.
 func (f rawFile) read(buf []byte) (int, error) {
 	if err := disk.Fail(disk.Read); err != nil {
 		return 0, err
@@ -193,7 +197,8 @@ func (f rawFile) read(buf []byte) (int, error) {
 	}
 }
 
-// pread leaves the place of the descriptor as it is, so that readers may share it.
+// pread reads at offset at, with one system call. It does not move the place of the descriptor, so
+// several readers may share one.
 func (f rawFile) pread(buf []byte, at int64) (int, error) {
 	if err := disk.Fail(disk.Read); err != nil {
 		return 0, err
@@ -206,6 +211,7 @@ func (f rawFile) pread(buf []byte, at int64) (int, error) {
 	}
 }
 
+// rawFileOf returns the descriptor of f. f must stay open meanwhile.
 func rawFileOf(f *os.File) rawFile { return rawFile(f.Fd()) }
 
 // sizeIsMadeUp reports whether f lies in sysfs or configfs, where each file has
@@ -219,9 +225,8 @@ func (f rawFile) sizeIsMadeUp() bool {
 	return st.Type == unix.SYSFS_MAGIC || st.Type == configfsMagic
 }
 
-// close closes the descriptor in any case, also if an injected fault is returned.
+// close closes the descriptor. An injected fault comes after that, so that it leaks no descriptor.
 func (f rawFile) close() error {
-	// The injected fault comes after the call, so that it leaks no descriptor.
 	err := unix.Close(int(f))
 	if err == nil {
 		err = disk.Fail(disk.Close)
@@ -229,8 +234,8 @@ func (f rawFile) close() error {
 	return err
 }
 
-// stat returns the attributes of the open file. A signal may interrupt the call, which is then
-// made again.
+// stat returns the attributes of the open file. It repeats the call if a signal has interrupted
+// it.
 func (f rawFile) stat() (stat, error) {
 	var st unix.Stat_t
 	for {
@@ -244,20 +249,19 @@ func (f rawFile) stat() (stat, error) {
 	}
 }
 
-// near opens files relative to their directory, as long as they lie in the same
-// one. Walking down the path each time would cost a tenth of what a small file
-// costs.
-type near struct {
-	prefix string // of the paths of its files; "": none is open
+// openDir is an open directory, relative to which its files are opened. Looking up the whole path
+// of each small file would take a tenth of the time that the file takes.
+type openDir struct {
+	prefix string // of the paths of its files, with the last slash; "": no directory is open
 	fd     int
 }
 
-// pauseMillis is how long a writer is silent before that counts as a pause. A person
-// does not notice it, and few blocks are short because of it.
+// pauseMillis is how long a writer must be silent for a pause, in milliseconds. A person does not
+// notice the delay, and it makes few blocks short.
 const pauseMillis = 10
 
-// pauses reports whether nothing comes from a pipe for a while. A closed pipe does not
-// pause: its end can be read.
+// pauses waits up to pauseMillis, and reports whether nothing has come from the pipe meanwhile. A
+// pipe whose writer has closed it does not pause: its end can be read.
 func pauses(pipe *os.File) bool {
 	conn, err := pipe.SyscallConn()
 	if err != nil {
@@ -272,12 +276,12 @@ func pauses(pipe *os.File) bool {
 	return quiet && err == nil
 }
 
-// nearStat takes attributes relative to a directory, as long as paths lie in the
-// same one.
-type nearStat struct{ near }
+// dirStat takes attributes of files relative to an open directory.
+type dirStat struct{ openDir }
 
-// stat returns the attributes of path, and follows links.
-func (d *nearStat) stat(path string) (stat, error) {
+// stat returns the attributes of path, and follows links. It opens the directory of path first, if
+// another one is open.
+func (d *dirStat) stat(path string) (stat, error) {
 	i := strings.LastIndexByte(path, '/') + 1
 	if i <= 1 || !d.enter(path[:i]) {
 		return statPath(path)
@@ -285,10 +289,11 @@ func (d *nearStat) stat(path string) (stat, error) {
 	return statAt(d.fd, path[i:])
 }
 
-// open opens path. next is the path that will be opened after it.
-func (d *near) open(path, next string) (rawFile, error) {
+// open opens path for reading. next is the path that will be opened after it. If next lies in the
+// same directory, open opens the directory first.
+func (d *openDir) open(path, next string) (rawFile, error) {
 	i := strings.LastIndexByte(path, '/') + 1
-	// If the directory has no other file to come, opening it would only cost.
+	// If no other file of the directory follows, opening the directory is not worth it.
 	last := !strings.HasPrefix(next, path[:i]) || strings.IndexByte(next[i:], '/') >= 0
 	if i <= 1 || path[:i] != d.prefix && last || !d.enter(path[:i]) {
 		return openRegular(path)
@@ -296,8 +301,9 @@ func (d *near) open(path, next string) (rawFile, error) {
 	return openAt(d.fd, path[i:])
 }
 
-// enter opens the directory that ends with a slash, unless it is open already.
-func (d *near) enter(prefix string) bool {
+// enter opens the directory prefix, which ends with a slash, unless it is open already. It reports
+// whether it is open.
+func (d *openDir) enter(prefix string) bool {
 	if prefix == d.prefix {
 		return true
 	}
@@ -309,7 +315,7 @@ func (d *near) enter(prefix string) bool {
 	return err == nil
 }
 
-func (d *near) close() {
+func (d *openDir) close() {
 	if d.prefix != "" {
 		_ = unix.Close(d.fd)
 		d.prefix = ""

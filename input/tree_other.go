@@ -25,7 +25,7 @@ func statOf(fi os.FileInfo) stat {
 	return stat{mode: fi.Mode().Type(), bytes: fi.Size(), id: identityOf(fi), owner: -1}
 }
 
-// ctimeNanos returns 0: the time of the last change is not asked here.
+// ctimeNanos returns 0: the time of the last change is not known here.
 func ctimeNanos(os.FileInfo) int64 { return 0 }
 
 // directory is an open directory.
@@ -58,7 +58,7 @@ func (d directory) readable(name string) bool {
 	return disk.MayRead(filepath.Join(d.f.Name(), name)) == nil
 }
 
-// ReadNames calls visit with the names in a directory, and their types; it follows no links.
+// ReadNames calls visit with the names in a directory, and their types. It follows no links.
 func ReadNames(path string, _ []byte, visit func(name []byte, mode fs.FileMode)) error {
 	entries, err := os.ReadDir(path)
 	for _, e := range entries {
@@ -67,7 +67,7 @@ func ReadNames(path string, _ []byte, visit func(name []byte, mode fs.FileMode))
 	return errs.Cause(err)
 }
 
-// each calls visit with the names in the directory, in any order. It knows no types.
+// each calls visit with the names in the directory, in any order. Their types are not known here.
 func (d directory) each(_ []byte, visit func(name []byte, mode fs.FileMode)) error {
 	names, err := d.f.Readdirnames(-1)
 	for _, name := range names {
@@ -88,7 +88,7 @@ func (f rawFile) read(buf []byte) (int, error) { return ended(f.Read(buf)) }
 
 func (f rawFile) pread(buf []byte, at int64) (int, error) { return ended(f.ReadAt(buf, at)) }
 
-// ended reports the end of a file as system calls do: no bytes, no error.
+// ended reports the end of a file as system calls do: no bytes and no error.
 func ended(n int, err error) (int, error) {
 	if err == io.EOF {
 		err = nil
@@ -111,16 +111,16 @@ func (f rawFile) stat() (stat, error) {
 	return statOf(fi), nil
 }
 
-// pauses is not known here, so blocks are full.
+// pauses returns false: pauses are not noticed here, so blocks are full.
 func pauses(*os.File) bool { return false }
 
-// nearStat takes attributes by path.
-type nearStat struct{ near }
+// dirStat takes the attributes of each file by its path.
+type dirStat struct{ openDir }
 
-func (*nearStat) stat(path string) (stat, error) { return statPath(path) }
+func (*dirStat) stat(path string) (stat, error) { return statPath(path) }
 
-// near opens each file by its path.
-type near struct{}
+// openDir opens each file by its path.
+type openDir struct{}
 
-func (*near) open(path, _ string) (rawFile, error) { return openRegular(path) }
-func (*near) close()                               {}
+func (*openDir) open(path, _ string) (rawFile, error) { return openRegular(path) }
+func (*openDir) close()                               {}

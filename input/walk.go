@@ -17,16 +17,15 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// walker finds files. All its errors are of kind errs.BadInput.
+// walker finds files and adds them to a plan. All its errors are of kind errs.BadInput.
 type walker struct {
 	plan   *Plan
 	o      Options
-	euid   int32
-	hidden int // names left out because of their first letter
-	pipes  int // FIFOs found in directories
-	// Links and directories that lead back to a directory above them; they are skipped.
-	loops []string
-	empty []string // directories that the user named and that have no file
+	euid   int32    // effective user of the process
+	hidden int      // names left out because of their first letter
+	pipes  int      // FIFOs found in directories, and left out
+	loops  []string // links and directories that lead back to a directory above them, and are left out
+	empty  []string // directories that the user named and that have no file
 
 	stdinNamed bool // standard input is among the files
 }
@@ -39,10 +38,10 @@ type stat struct {
 	mode       fs.FileMode // only the type
 	owner      int32       // user number; -1 if it is not known
 	ownerReads bool        // the mode lets the owner read
-	readable   bool        // the system said that the process may read it
+	readable   bool        // the system was asked, and the process may read it
 }
 
-// named adds the files of one path of the user.
+// named adds the files of one path that the user named.
 func (w *walker) named(path string) error {
 	switch path {
 	case "":
@@ -57,7 +56,7 @@ func (w *walker) named(path string) error {
 	if err == nil {
 		return w.take(path, st, true)
 	}
-	// The link is there and its target is not. Such an input is a mistake, and no glob.
+	// A link whose target is missing is a mistake, and no glob.
 	if _, lerr := os.Lstat(path); lerr == nil {
 		return dangling(path, err)
 	}
@@ -67,21 +66,20 @@ func (w *walker) named(path string) error {
 	return errs.Inputf(shown(path), "%w", errs.Cause(err))
 }
 
-// stdin adds standard input. If it is a regular file from which nobody has
-// read, it can be divided; else it is a stream.
+// stdin adds standard input. If it is a regular file and still at its start, it can be divided.
+// Otherwise it is a stream.
 func (w *walker) stdin() error {
 	if w.o.Stdin == nil {
 		return errs.Inputf("-", "there is no standard input")
 	}
 	f := File{Path: "(standard input)", Stream: true, kind: stdin, named: true, spent: w.stdinNamed}
-	// What is named again is at its end, also where a regular file could be read twice.
+	// If the user names it again, it counts as read to its end, even if it is a regular file.
 	if w.stdinNamed {
 		w.plan.Files = append(w.plan.Files, f)
 		return nil
 	}
 	w.stdinNamed = true
-	// A library user may pass any reader; only a file can be divided.
-	// A terminal, a pipe and a socket stay streams.
+	// Other readers, terminals, pipes and sockets stay streams.
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()
 		if err != nil {
@@ -92,7 +90,7 @@ func (w *walker) stdin() error {
 		}
 		if fi.Mode().IsRegular() {
 			f.id, f.ctimeNanos = identityOf(fi), ctimeNanos(fi)
-			// In /proc the size is 0 and means nothing.
+			// A size of 0 means nothing in /proc, so such a file stays a stream.
 			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at == 0 && fi.Size() > 0 {
 				f.Bytes, f.Stream, f.Rereadable, f.kind = fi.Size(), false, true, regularStdin
 			}
@@ -102,21 +100,19 @@ func (w *walker) stdin() error {
 	return nil
 }
 
-// take adds a path that exists. named is true if the user wrote it, false if it
-// was found in a directory or by a glob.
-// Each call of take either adds files to the plan, or counts what was left out, or fails.
+// take adds the files of a path that exists. named reports whether the user named it; if not, it
+// was found in a directory or by a glob. take may also only count a file that is left out.
 func (w *walker) take(path string, st stat, named bool) error {
 	switch st.mode.Type() {
 	case fs.ModeDir:
 		return w.gather(newTree(w, path), named)
 	case 0:
-		// False means only that it is not known: the plan then asks the system.
-		// Bits for group and others are left to the system, which knows all groups and ACLs.
+		// If mayRead is false, the plan asks the system later, which knows groups and ACLs.
 		mayRead := st.readable || st.ownerReads && st.owner == w.euid
 		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, ctimeNanos: st.ctimeNanos, Rereadable: true, mayRead: mayRead, named: named})
 		return nil
 	case fs.ModeNamedPipe:
-		// A FIFO that nobody writes would hold up the run. Only the user can know.
+		// A FIFO without a writer would block the run. So only one that the user names is read.
 		if !named {
 			w.pipes++
 			return nil
@@ -136,9 +132,8 @@ func (w *walker) take(path string, st stat, named bool) error {
 	return errs.Inputf(shown(path), "is neither a file nor a directory")
 }
 
-// glob adds what matches a pattern, in the order of the paths' bytes.
+// glob adds the files that match a pattern, in the order of byPath, as for directories.
 func (w *walker) glob(pattern string) error {
-	// The order of Glob is not that of directories, so matches are sorted below.
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
 		return errs.Inputf(shown(pattern), "no such file, and as a glob: %w", err)
@@ -167,7 +162,7 @@ func (w *walker) glob(pattern string) error {
 	return nil
 }
 
-// notes adds notes about what was left out.
+// notes adds to the plan a note for each kind of name that was left out.
 func (w *walker) notes() {
 	note := func(format string, args ...any) { w.plan.Notes = append(w.plan.Notes, fmt.Sprintf(format, args...)) }
 	if w.hidden > 0 {
@@ -177,7 +172,7 @@ func (w *walker) notes() {
 		note("skipped %s found in directories; name one to read it", count(w.pipes, "FIFO", "FIFOs"))
 	}
 	for i, path := range w.loops {
-		// The last line stands for at least two loops.
+		// Three loops are named. The rest is counted, if there are at least two more.
 		if i == 3 && len(w.loops) > 4 {
 			note("skipped %d more loops of links", len(w.loops)-i)
 			break
@@ -189,6 +184,7 @@ func (w *walker) notes() {
 	}
 }
 
+// count returns a number with its noun, one or many.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -196,7 +192,8 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// dangling returns the error of a path that exists and cannot be followed.
+// dangling returns the error of a path that exists, but whose attributes cannot be taken. err is
+// the error of that.
 func dangling(path string, err error) error {
 	switch {
 	case isLinkLoop(err):
@@ -208,12 +205,13 @@ func dangling(path string, err error) error {
 	return errs.Inputf(shown(path), "%w", errs.Cause(err))
 }
 
+// isLinkLoop reports whether following a link has failed because the link leads back to itself.
 func isLinkLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }
 
-// hiddenMatch reports whether a wildcard at the start of a name matched a dot.
-// In a shell it does not.
+// hiddenMatch reports whether a wildcard at the start of a name has matched a dot. In a shell it
+// does not match a dot.
 func hiddenMatch(pattern, path string) bool {
-	// A match has as many names as the pattern. A wildcard does not match a slash.
+	// A wildcard does not match a slash, so path has as many names as the pattern.
 	pats := strings.FieldsFunc(pattern, isSlash)
 	names := strings.FieldsFunc(path, isSlash)
 	if len(pats) != len(names) {

@@ -8,23 +8,23 @@ import (
 	"mrlocal/trace"
 )
 
-// sampleEvery is how often the events of a run say what the cores of the machine did.
+// sampleEvery is the least time between two events about the cores of the machine.
 const sampleEvery = time.Second
 
-// Sampler follows what a real run uses: CPU time, memory and temporary files of the process. It
-// also follows how the cores of the machine spend the time, whichever programs they run: user,
-// sys, iowait and idle, as the tables of [Split11, evaluation] have it. The coordinator of a run
+// Sampler measures what a real run uses: CPU time, memory and temporary files of the process. It
+// also measures how the cores of the machine spend the time, whichever programs they run: user,
+// sys, iowait and idle, as in the tables of [Split11, evaluation]. The coordinator of a run
 // owns it, and no other goroutine uses it. NewSampler makes it.
 type Sampler struct {
 	processBefore time.Duration // CPU time of the process at the start
 
-	err         error // the system does not say
-	begun, last machine.CoreTimes
-	mapsDone    machine.CoreTimes // when the last map of a job was done
-	at          time.Duration     // of last
+	err         error             // not nil: the system does not give the times of cores
+	begun, last machine.CoreTimes // at the start, and of the latest event
+	mapsDone    machine.CoreTimes // at the latest end of a job's map phase
+	at          time.Duration     // time of last, from the start of the run
 }
 
-// NewSampler takes the first sample.
+// NewSampler returns a Sampler of a run that begins now.
 func NewSampler() (c Sampler) {
 	c.processBefore = machine.ProcessCPU()
 	c.begun, c.err = machine.ReadCoreTimes()
@@ -32,14 +32,14 @@ func NewSampler() (c Sampler) {
 	return c
 }
 
-// Record makes an event of what the process uses, and about every second one of what the
-// cores did since the last such event.
+// Record appends an event with the CPU time, memory and temporary bytes of the process to s. About
+// once a second it also appends an event with the times of the cores since the last such event.
 func (c *Sampler) Record(s *trace.Stream, now time.Duration, memoryBytes, tempBytes int64) {
 	s.Append(trace.Event{At: now, Op: trace.OpUsage, A: int64(machine.ProcessCPU() - c.processBefore), B: memoryBytes, C: tempBytes})
 	c.sample(s, now)
 }
 
-// sample makes an event of what the cores did since the last one, if that is long ago.
+// sample appends an event with the times of the cores, if the last one is sampleEvery ago.
 func (c *Sampler) sample(s *trace.Stream, now time.Duration) {
 	if c.err != nil || now-c.at < sampleEvery {
 		return
@@ -54,15 +54,16 @@ func (c *Sampler) sample(s *trace.Stream, now time.Duration) {
 	c.last, c.at = t, now
 }
 
-// MapPhaseEnds notes that the last map of a job is done; the last call is for the run.
+// MapPhaseEnds notes the time at which the last map of a job is done. A later call replaces it, so
+// the report has the map phase of the whole run.
 func (c *Sampler) MapPhaseEnds() {
 	if c.err == nil {
 		c.mapsDone, c.err = machine.ReadCoreTimes()
 	}
 }
 
-// Report adds to r the shares of the run until now, or a note that says why the system does
-// not give them.
+// Report adds to r how the cores spent the run until now, or a note if the system does not give
+// their times.
 func (c *Sampler) Report(r *Report) {
 	var now machine.CoreTimes
 	if c.err == nil {
@@ -75,7 +76,8 @@ func (c *Sampler) Report(r *Report) {
 	r.CPU = &CPU{Source: machine.CoreTimesFrom, Cores: now.Cores, Run: sharesOf(now.Sub(&c.begun)), MapPhase: sharesOf(c.mapsDone.Sub(&c.begun))}
 }
 
-// sharesOf returns all zeros for less time than the system counts in.
+// sharesOf returns times as shares of their sum. If the sum is 0, because the run was shorter than
+// the unit of the system, all shares are 0.
 func sharesOf(t machine.CoreTimes) (s CPUShares) {
 	all := float64(t.User + t.System + t.IOWait + t.Idle)
 	if all == 0 {

@@ -9,8 +9,8 @@ import (
 )
 
 // Counters are the job counters of Hadoop 1.0.3 (Task.Counter, JobInProgress.Counter) and
-// some more. Failed and killed attempts count only in the counters of attempts, and a
-// simulated job has only those.
+// some more. Failed and killed attempts count only in the counters of attempts. A simulated
+// job has those, and under cost l2 also the counters of spills.
 type Counters struct {
 	MapInputRecords      int64 `json:"MAP_INPUT_RECORDS"`
 	MapInputBytes        int64 `json:"MAP_INPUT_BYTES"`
@@ -26,12 +26,12 @@ type Counters struct {
 	SpilledBytes         int64 `json:"SPILLED_BYTES"`
 	Spills               int64 `json:"SPILLS"`
 	KVBufferExpansions   int64 `json:"KVBUFFER_EXPANSIONS"`
-	ResumedMaps          int64 `json:"RESUMED_MAPS,omitempty"` // of a killed run: not run again
+	ResumedMaps          int64 `json:"RESUMED_MAPS,omitempty"` // restored maps: their output is left from a killed run
 	DataLocalMaps        int64 `json:"DATA_LOCAL_MAPS"`
 	GroupLocalMaps       int64 `json:"RACK_LOCAL_MAPS,omitempty"`
 	SpeculativeMaps      int64 `json:"SPECULATIVE_MAPS"` // copies of running maps
 	SpeculativeReduces   int64 `json:"SPECULATIVE_REDUCES"`
-	PreScheduledMaps     int64 `json:"PRESCHEDULED_MAPS"` // beyond the even load of their tracker, at their input
+	PreScheduledMaps     int64 `json:"PRESCHEDULED_MAPS"` // maps by Slot PreScheduling, beyond the even load of their tracker
 	LaunchedMaps         int64 `json:"TOTAL_LAUNCHED_MAPS"`
 	LaunchedReduces      int64 `json:"TOTAL_LAUNCHED_REDUCES"`
 	FailedMaps           int64 `json:"FAILED_MAPS"`
@@ -39,8 +39,8 @@ type Counters struct {
 	KilledMaps           int64 `json:"KILLED_MAPS"`
 	KilledReduces        int64 `json:"KILLED_REDUCES"`
 
-	// Slot-time of all attempts that have ended, and the part of it on slots of the other
-	// home kind: that of reduces on map slots, and of maps on reduce slots.
+	// Slot time of all attempts that have ended, and its part on slots of the other home
+	// kind: of reduces on map slots, and of maps on reduce slots.
 	SlotsMillisMaps          int64 `json:"SLOTS_MILLIS_MAPS"`
 	SlotsMillisReduces       int64 `json:"SLOTS_MILLIS_REDUCES"`
 	BorrowedMapSlotMillis    int64 `json:"BORROWED_MAP_SLOT_MILLIS"`
@@ -51,10 +51,11 @@ type Counters struct {
 	OutputBytes          int64 `json:"BYTES_WRITTEN"`
 }
 
-// Add adds what the data plane of an attempt counted. The Ledger counts attempts.
+// Add adds the counters that the data plane of an attempt counts. It does not add the counters of
+// attempts, which the Ledger counts.
 func (c *Counters) Add(d *Counters) { c.add(d, 1) }
 
-// addAttempts adds what the Ledger counted of the attempts of another job.
+// addAttempts adds the counters of attempts of another job.
 func (c *Counters) addAttempts(d *Counters) {
 	c.DataLocalMaps += d.DataLocalMaps
 	c.GroupLocalMaps += d.GroupLocalMaps
@@ -73,11 +74,11 @@ func (c *Counters) addAttempts(d *Counters) {
 	c.BorrowedReduceSlotMillis += d.BorrowedReduceSlotMillis
 }
 
-// Sub takes back what the data plane of an attempt counted, because its output is lost:
-// the attempt that replaces it counts the same.
+// Sub subtracts the counters that the data plane of an attempt counted, because its output is
+// lost. The attempt that replaces it counts the same again.
 func (c *Counters) Sub(d *Counters) { c.add(d, -1) }
 
-// add adds sign times d.
+// add adds sign times the counters of the data plane.
 func (c *Counters) add(d *Counters, sign int64) {
 	c.MapInputRecords += sign * d.MapInputRecords
 	c.MapInputBytes += sign * d.MapInputBytes
@@ -99,9 +100,9 @@ func (c *Counters) add(d *Counters, sign int64) {
 	c.OutputBytes += sign * d.OutputBytes
 }
 
-// WriteCounters writes the counters of each report, summed over all of its jobs, one on a
-// line. Their names are those of the report file. Counters that are 0 are left out. The
-// policies stand above if there are several reports. It fails if w does.
+// WriteCounters writes the counters of each report, summed over all of its jobs, one per line,
+// with the names of the report file. It leaves out counters that are 0. If there are several
+// reports, it writes the policy above the counters of each. It fails if w does.
 func WriteCounters(w io.Writer, reports ...*Report) error {
 	var b bytes.Buffer
 	for _, r := range reports {
@@ -135,7 +136,7 @@ func (r *Report) counters(b *bytes.Buffer) error {
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return t.Flush() // the end: the text was made above
+			return t.Flush() // io.EOF: json.Marshal has made the text, so it has no errors
 		}
 		switch v := token.(type) {
 		case string:

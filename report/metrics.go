@@ -9,30 +9,30 @@ import (
 	"mrlocal/slots"
 )
 
-// SlotTime is what the time of slots went to, in slot-seconds. The fields add up to the time
-// of open slots.
+// SlotTime says how the time of open slots was spent, in slot-seconds. The fields add up to the
+// time of open slots.
 type SlotTime struct {
 	Compute float64 `json:"compute"` // of maps
 	IO      float64 `json:"io"`      // of maps
-	Copy    float64 `json:"copy"`    // of reduces, with the waits for maps
+	Copy    float64 `json:"copy"`    // of reduces, waits for maps included
 	Held    float64 `json:"held"`    // of reduces that have copied everything, and may not go on yet
 	Sort    float64 `json:"sort"`
 	Reduce  float64 `json:"reduce"`
 	Idle    float64 `json:"idle"` // without a task
 }
 
-// Wasted is slot time that brought nothing, in slot-seconds. No time is in two fields.
+// Wasted is wasted slot time, in slot-seconds. No time is in two fields.
 type Wasted struct {
 	Failed  float64 `json:"failed"`  // of attempts that failed
-	Copies  float64 `json:"copies"`  // of attempts at a task that another attempt did, and of copies that were killed
+	Copies  float64 `json:"copies"`  // of attempts of a task that another attempt committed, and of copies that were killed
 	Killed  float64 `json:"killed"`  // of other attempts that were killed
 	Waiting float64 `json:"waiting"` // of reduces that succeeded, while their job had unfinished maps
 }
 
-// All returns the sum.
+// All returns the sum of the fields.
 func (w *Wasted) All() float64 { return w.Failed + w.Copies + w.Killed + w.Waiting }
 
-// spent fills in what the Ledger's meter knows.
+// spent sets SlotTime and Wasted from the figures of the Ledger.
 func (r *Report) spent(s *slots.Stats) {
 	p, w := &s.Phases, &s.Wasted
 	r.SlotTime = SlotTime{
@@ -44,9 +44,9 @@ func (r *Report) spent(s *slots.Stats) {
 
 // Metric is a figure of a run.
 type Metric struct {
-	Name  string // of a column, with its unit
-	Title string // of an axis
-	Of    func(r *Report) float64
+	Name  string                  // name of a column, with the unit
+	Title string                  // title of an axis
+	Of    func(r *Report) float64 // returns the figure of a report
 }
 
 // Metrics returns the figures of a run, in the order of columns. docs/research.md defines
@@ -82,10 +82,10 @@ func Metrics() []Metric {
 	}
 }
 
-// inFile is how many of the first metrics are fields of the report file themselves.
+// inFile is how many of the first metrics are fields of a Report.
 const inFile = 7
 
-// figures returns the other metrics by name.
+// figures returns the metrics that are no fields of a Report, by name.
 func (r *Report) figures() map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range Metrics()[inFile:] {
@@ -94,8 +94,8 @@ func (r *Report) figures() map[string]float64 {
 	return all
 }
 
-// SetAlone takes in a run of the chain that begins with job j, by itself: the time that it took.
-// It is left out if the chain did not succeed there.
+// SetAlone sets AloneSeconds of j, the first job of a chain, to the time of the chain in alone, a
+// run of the chain by itself. It does nothing if the chain did not succeed there.
 func (j *JobReport) SetAlone(alone *Report) {
 	for first, last := range alone.chains() {
 		if first.Name == j.Name && last.State == slots.Succeeded.String() {
@@ -104,9 +104,9 @@ func (j *JobReport) SetAlone(alone *Report) {
 	}
 }
 
-// Slowdowns returns the mean and the largest slowdown: the time of a job by its time alone,
-// over the jobs that succeeded and whose time alone is known and above 0. A chain is one job.
-// Both are 0 if there is none.
+// Slowdowns returns the mean and the largest slowdown of jobs: the response time divided by the
+// time alone. It counts the jobs that succeeded and whose time alone is known and above 0. A
+// chain counts as one job. Both are 0 if there is none.
 func (r *Report) Slowdowns() (mean, most float64) {
 	n := 0
 	for first, last := range r.chains() {
@@ -130,8 +130,9 @@ func WriteFigures(w io.Writer, reports ...*Report) error {
 	return WriteCounters(w, reports...)
 }
 
-// WriteMetrics writes all metrics that are not 0 in all reports, a line each, with a column for
-// each report. It fails if w does.
+// WriteMetrics writes a table with a line for each metric and a column for each report. names are
+// the headings of the columns. It leaves out metrics that are 0 in all reports. It fails if w
+// does.
 func WriteMetrics(w io.Writer, names []string, reports []*Report) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -152,7 +153,7 @@ func WriteMetrics(w io.Writer, names []string, reports []*Report) error {
 			fmt.Fprintln(t, line)
 		}
 	}
-	_ = t.Flush() // into memory
+	_ = t.Flush() // writes to memory, which does not fail
 	_, err := w.Write(b.Bytes())
 	return err
 }

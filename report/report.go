@@ -1,12 +1,12 @@
 // Package report has the outcome of a run, real or simulated: the content of a report
 // file, and the table that compares policies.
 //
-// The engine and the simulator make the same Report. FromLedger takes what the Ledger
-// knows (slots, jobs, attempts, shares), and the engine adds what its data plane
-// counted. Programs read report files, so names in the JSON may be added but never
+// The engine and the simulator make the same Report. FromLedger takes the figures of the
+// Ledger (slots, jobs, attempts, shares), and the engine adds the counters of its data
+// plane. Programs read report files, so names in the JSON may be added but never
 // changed.
 //
-// A Sampler follows what the process and the cores of the machine do in a real run (cores.go).
+// A Sampler measures what the process and the cores of the machine do in a real run (cores.go).
 //
 // Memory: a Report is plain data. It keeps neither the Ledger nor anything of a run.
 // Neighbours: engine and sim make reports, cmd/mrlocal shows them.
@@ -27,20 +27,20 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// Report is the outcome of a run. Its JSON is the report file. Names in S or Seconds are
-// in seconds.
+// Report is the outcome of a run. Its JSON is the report file. Fields whose names end in S
+// or Seconds are in seconds.
 type Report struct {
 	Schema              int         `json:"schema"`
 	Kind                string      `json:"kind"` // run, batch or sim
 	Policy              string      `json:"policy"`
 	Config              Config      `json:"config"`
 	MakespanSeconds     float64     `json:"makespan_s"`      // from the start of the run to its latest fact
-	Utilisation         float64     `json:"utilisation"`     // slot-time with work, divided by the time of open slots; a waiting reduce does no work
+	Utilisation         float64     `json:"utilisation"`     // busy slot time without waiting reduces, divided by the time of open slots
 	Moves               int64       `json:"moves"`           // grants by a borrowing rule
-	LentSlotSeconds     float64     `json:"lent_slot_s"`     // slot-time with a task of the other kind
+	LentSlotSeconds     float64     `json:"lent_slot_s"`     // slot time with a task of the other kind
 	Jain                float64     `json:"jain"`            // Jain's index of fairness between pools; 1: even
-	JainInTime          float64     `json:"jain_in_time"`    // its mean over the moments in which several pools had demand
-	HoardingSlotSeconds float64     `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
+	JainInTime          float64     `json:"jain_in_time"`    // mean of Jain's index over the moments in which several pools had demand
+	HoardingSlotSeconds float64     `json:"hoarding_slot_s"` // slot time of waiting reduces
 	SlotTime            SlotTime    `json:"slot_time_s"`
 	Wasted              Wasted      `json:"wasted_slot_s"`
 	PeakRSSBytes        int64       `json:"peak_rss_bytes"`
@@ -56,13 +56,13 @@ type Report struct {
 	ReaderGone bool `json:"-"` // the program that read the result has closed the pipe
 }
 
-// CPU is how the cores spent the run. A real run asks the system, so that other programs
-// on the machine count too.
+// CPU says how the cores spent the run. The times of a real run are those of the system, so
+// other programs on the machine count too.
 type CPU struct {
 	Source   string    `json:"source"` // "/proc/stat", or "model" of a simulation under cost l2
 	Cores    int       `json:"cores"`  // of the machine, or of the cluster
 	Run      CPUShares `json:"run"`
-	MapPhase CPUShares `json:"map_phase"` // until the last map ended
+	MapPhase CPUShares `json:"map_phase"` // until the last map of the run has ended
 }
 
 // CPUShares are shares of the time of all cores, which add up to 1.
@@ -75,16 +75,15 @@ type CPUShares struct {
 	NetBytesPerSecond float64 `json:"net_bytes_per_s,omitempty"` // copied by all simulated reduces together
 }
 
-// Config has the effective settings. A setting that is left out was off, or has no
-// meaning for the kind of run.
+// Config has the settings that applied to the run. A setting that is left out was off, or has
+// no meaning for the kind of run.
 type Config struct {
 	Trackers    int `json:"trackers"`
 	MapSlots    int `json:"map_slots"` // of the first tracker, as the next two
 	ReduceSlots int `json:"reduce_slots"`
 	MaxSlots    int `json:"max_slots"` // home and extra slots
 
-	// nil in a simulation, so that its report has none of these fields.
-	*DataPlane // of real runs
+	*DataPlane // of real runs; nil in a simulation, whose report then has none of these fields
 
 	Slowstart    float64 `json:"slowstart"`
 	BorrowMap    float64 `json:"borrow_map"`
@@ -132,14 +131,14 @@ type DataPlane struct {
 	Compress        string  `json:"compress"`
 }
 
-// SlowTracker is a tracker with another speed than the others.
+// SlowTracker is a tracker whose speed differs from that of the others.
 type SlowTracker struct {
 	Tracker int     `json:"tracker"`
 	Factor  float64 `json:"factor"` // its speed divided by the others'
 }
 
-// Slot is one slot. Core is the core that its thread found itself on, -1 if the thread is
-// not bound.
+// Slot is one slot and its use. Core is the core of its thread, or -1 if the thread is not bound.
+// BusyS and LentS are the times with an attempt, and with one of the other kind.
 type Slot struct {
 	ID      int     `json:"id"`
 	Tracker int     `json:"tracker"`
@@ -149,8 +148,8 @@ type Slot struct {
 	LentS   float64 `json:"lent_s"`
 }
 
-// JobReport is one job of the run. Times count from the start of the run. A negative time means
-// that the event did not happen.
+// JobReport is one job of the run. Times are in seconds from the start of the run. A negative
+// time means that the event did not happen.
 type JobReport struct {
 	Name         string      `json:"name"`
 	Pool         string      `json:"pool"`
@@ -163,20 +162,20 @@ type JobReport struct {
 	MapsDoneS    float64     `json:"maps_done_s"`
 	FinishS      float64     `json:"finish_s"`
 	DeadlineS    *float64    `json:"deadline_s"`
-	AloneSeconds float64     `json:"alone_s,omitempty"` // of the first job of a chain: what the chain takes by itself; 0: not known
+	AloneSeconds float64     `json:"alone_s,omitempty"` // of the first job of a chain: time of the chain by itself; 0: not known
 	Counters     Counters    `json:"counters"`
-	Profile      *JobProfile `json:"profile,omitempty"` // if the policy places tasks by demand
+	Profile      *JobProfile `json:"profile,omitempty"` // nil: the policy does not place tasks by demand
 	Phases       []Usage     `json:"phases,omitempty"`  // of a real run
-	// What the commands of a streaming job have reported: counters by group and name, and the
-	// last status of each task.
+	// Reports of the commands of a streaming job: counters by group and name, and the last
+	// status of each task.
 	UserCounters []UserCounter `json:"user_counters,omitempty"`
 	Statuses     []TaskStatus  `json:"statuses,omitempty"`
 
-	StepOf string `json:"step_of,omitempty"` // not "": a later job of the chain whose first job has this name
+	StepOf string `json:"step_of,omitempty"` // of a later job of a chain: the name of the first job; else ""
 	Error  string `json:"error,omitempty"`
 }
 
-// UserCounter is a counter of the user's own.
+// UserCounter is a counter that the user's program defines.
 type UserCounter struct {
 	Group string `json:"group"`
 	Name  string `json:"name"`
@@ -189,9 +188,9 @@ type TaskStatus struct {
 	Status string `json:"status"`
 }
 
-// Usage is what the committed attempts of a job used in one phase: compute and io of maps;
+// Usage sums up what the committed attempts of a job used in one phase: compute and io of maps;
 // copy, held, sort and reduce of reduces. CPU time is that of their threads and of the
-// helper threads. Bytes are those of input, copies, spills and output.
+// helpers. Bytes are those of input, copies, spills and output.
 type Usage struct {
 	Phase        string  `json:"phase"`
 	Attempts     int64   `json:"attempts"`
@@ -202,7 +201,7 @@ type Usage struct {
 	PeakBytes    int64   `json:"peak_memory_bytes"` // the largest of all attempts
 }
 
-// Add adds the usage of one or more other attempts.
+// Add adds the usage of other attempts in the same phase.
 func (u *Usage) Add(o *Usage) {
 	u.Attempts += o.Attempts
 	u.WallS += o.WallS
@@ -212,9 +211,9 @@ func (u *Usage) Add(o *Usage) {
 	u.PeakBytes = max(u.PeakBytes, o.PeakBytes)
 }
 
-// JobProfile is what the policy assumes that a task of a job needs, in shares of a tracker.
-// It is for a map, for a reduce in its copy phase (I/O for each map), and for a reduce that
-// sorts or reduces.
+// JobProfile is the demand of a task of a job that the policy assumes, in shares of a tracker. It
+// has the demand of a map, of a reduce in its copy phase (I/O for each map), and of a reduce
+// that sorts or reduces.
 type JobProfile struct {
 	Assumed bool   `json:"assumed,omitempty"` // the job has no profile, so this is the default
 	Map     Demand `json:"map"`
@@ -229,8 +228,8 @@ type Demand struct {
 	Memory float64 `json:"mem"`
 }
 
-// Matched reports whether the last job of the run wrote any record. It did if the program
-// that read the result has closed the pipe.
+// Matched reports whether the last job of the run wrote any record. It is also true if the
+// program that read the result has closed the pipe, because it has got records then.
 func (r *Report) Matched() bool {
 	return r.ReaderGone || len(r.Jobs) > 0 && r.Jobs[len(r.Jobs)-1].Counters.ReduceOutputRecords > 0
 }
@@ -253,10 +252,10 @@ func (j *JobReport) TardinessSeconds() float64 {
 	return max(0, j.FinishS-*j.DeadlineS)
 }
 
-// Deadlines is how jobs met their deadlines.
+// Deadlines says how jobs met their deadlines.
 type Deadlines struct {
-	Jobs                 int     // with a deadline
-	Missed               int     // of these, those that ended later, or did not succeed
+	Jobs                 int     // number of jobs with a deadline
+	Missed               int     // number of these that ended later or did not succeed
 	MeanTardinessSeconds float64 // over the jobs with a deadline that succeeded
 	MaxTardinessSeconds  float64
 }
@@ -326,11 +325,11 @@ func (r *Report) chains() iter.Seq2[*JobReport, *JobReport] {
 	}
 }
 
-// FromLedger returns a report of everything that l knows. kind is run, batch or sim. The
-// makespan is the time of the latest fact. The Ledger does not show the names of its
-// jobs; Describe adds them.
+// FromLedger returns a report with the figures of l. kind is run, batch or sim. The makespan
+// is the time of the latest fact. The Ledger does not expose the names of its jobs; Describe
+// adds them. The report keeps nothing of l.
 func FromLedger(kind string, l *slots.Ledger) *Report {
-	// The slices of the report are made with length 0, not nil: JSON then has [] and not null.
+	// Slots and Jobs are not nil, so that JSON has [] and not null.
 	c, st := l.Config(), l.Stats()
 	r := &Report{
 		Schema: 1, Kind: kind, Policy: c.PolicyName, MakespanSeconds: seconds(l.Now()), Utilisation: st.Utilisation(), Moves: st.Moves,
@@ -355,14 +354,14 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 	return r
 }
 
-// config returns the settings of a Ledger; its driver adds others.
+// config returns the settings of a Ledger. Its driver adds others.
 func config(c *slots.Config) Config {
 	r := Config{
 		Slowstart: Share(c.Slowstart), BorrowMap: Share(c.BorrowMap), BorrowReduce: Share(c.BorrowReduce), Attempts: c.MaxAttempts,
 		Seed: c.Seed, Replicas: int(c.Replicas), GroupTrackers: int(c.GroupTrackers), LocalityDelayS: seconds(c.LocalityDelay), Options: c.Options,
 	}
 	for _, s := range c.Slots {
-		// Trackers are numbered from 0. All have the same slots, so the first one is counted.
+		// All trackers have the same slots, so only those of the first one are counted.
 		r.Trackers = max(r.Trackers, int(s.Tracker)+1)
 		if s.Tracker != 0 {
 			continue
@@ -380,22 +379,20 @@ func config(c *slots.Config) Config {
 	return r
 }
 
-// profile returns nil if the policy does not place by demand.
+// profile returns the demand that the policy assumes for a job, or nil if the policy does not
+// place tasks by demand.
 func profile(l *slots.Ledger, id slots.JobID) *JobProfile {
 	if !l.Traits().ByDemand {
 		return nil
 	}
 	shares := func(v demand.Vector) Demand { return Demand{Share(v.CPU), Share(v.IO), Share(v.Memory)} }
-	// Without a profile of the job's own the policy uses a default, which the report marks.
 	p, given := l.JobProfile(id)
 	return &JobProfile{Assumed: !given, Map: shares(p.Map), Shuffle: shares(p.Shuffle), Reduce: shares(p.Reduce)}
 }
 
-// job returns what the Ledger knows of a job.
+// job returns the report of a job, without the names that Describe adds.
 func job(l *slots.Ledger, id slots.JobID) JobReport {
-	// Times that have not come are negative, and stay so in the report.
 	t := l.JobTimes(id)
-	// The first result counts the tasks that are done.
 	_, maps := l.JobTasks(id, slots.Map)
 	_, reduces := l.JobTasks(id, slots.Reduce)
 	m, r := l.JobCounts(id, slots.Map), l.JobCounts(id, slots.Reduce)
@@ -417,7 +414,7 @@ func job(l *slots.Ledger, id slots.JobID) JobReport {
 func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 	j := &r.Jobs[id]
 	j.Name, j.Pool, j.User = spec.Name, spec.Pool, spec.User
-	// The Ledger gives such a job a pool of its own name.
+	// The Ledger gives a job without a pool one with the name of the job.
 	if j.Pool == "" {
 		j.Pool = spec.Name
 	}
@@ -430,7 +427,7 @@ func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 // Share returns p as reports show shares: 0.25 for 25 %.
 func Share(p slots.PPM) float64 { return float64(p) / float64(slots.One) }
 
-// seconds returns -1 for a time that has not come.
+// seconds returns a time in seconds, or -1 for a time that has not come.
 func seconds(d time.Duration) float64 {
 	if d < 0 {
 		return -1
@@ -449,7 +446,7 @@ func WriteJSON(w io.Writer, reports []*Report) error {
 	for i, r := range reports {
 		all[i] = whole{r, r.figures()}
 	}
-	// One run is an object, so that scripts need no index.
+	// The report of a single run is an object, so that scripts need no index.
 	var what any = all
 	if len(all) == 1 {
 		what = all[0]
@@ -482,11 +479,10 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	return t.Flush()
 }
 
-// durations returns a column of times in seconds, all with the same number of decimals.
-// There are none if no time has a fraction, one if a time has a thousand seconds, else
-// three.
+// durations returns a column of times in seconds, all with the same number of decimals. There
+// are none if no time has a fraction, one if a time is 1000 s or more, and three otherwise.
+// Simulated times are often whole seconds.
 func durations(reports []*Report, of func(r *Report) float64) (column []string) {
-	// Simulated times are often whole seconds; decimals would only repeat zeros.
 	digits, most := 0, 0.0
 	for _, r := range reports {
 		s := of(r)

@@ -33,7 +33,7 @@ func TestSlowdownAgainstRunningAlone(t *testing.T) {
 	}
 }
 
-// TestAloneTimesAreDrawnAsTogether: on a cluster with room for all, nobody slows anybody down.
+// TestAloneTimesAreDrawnAsTogether: on a cluster with room for all jobs, no job slows another one.
 func TestAloneTimesAreDrawnAsTogether(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 9, map_slots: 9, reduce_slots: 9}", "jobs:",
 		"- {name: A, maps: 5, map_time: {lognormal: [9s, 1]}, reduces: 3, reduce_time: {uniform: [1s, 9s]}}",

@@ -7,28 +7,26 @@ import (
 	"mrlocal/trace"
 )
 
-// stage is what a slot is doing.
-// An attempt goes down this list and never back, except that a reduce may copy again
-// after a lost output.
+// stage says how far the attempt on a slot is. An attempt goes through the stages in this order
+// and never back. A map begins with working.
 type stage uint8
 
 const (
-	idle    stage = iota
-	copying       // a reduce waits for map outputs, or copies them
-	held          // a reduce has copied everything, and may not go on yet
-	working       // a map, or a reduce that has copied everything
-	over          // its attempt has ended, and its tracker has not reported that yet
+	idle    stage = iota // no attempt
+	copying              // a reduce waits for map outputs, or copies them
+	held                 // a reduce has copied everything, and may not go on yet
+	working              // a map, or a reduce that has left its copy phase
+	over                 // the attempt has ended, and its tracker has not reported the end yet
 )
 
-// simAttempt is what runs on a slot.
-// There is one for each slot, used again for each attempt. Gen distinguishes an event of an
-// earlier attempt from one of this.
+// simAttempt is the attempt on a slot. There is one simAttempt for each slot, used again for
+// each attempt. A queued event with another Gen is stale.
 type simAttempt struct {
 	cost.Task
 	id       slots.AttemptID
 	stage    stage
 	killed   bool
-	advanced bool // the policy has let it leave its copy phase
+	advanced bool // the policy allows it to leave its copy phase
 
 	next, before slots.SlotID // in the job's list of copying reduces
 }
@@ -36,12 +34,11 @@ type simAttempt struct {
 // none is the end of a list of slots.
 const none = slots.NoSlot
 
-// list holds a job's copying reduces in the order of their starts.
-// The links lie in the slots, so a list takes no memory of its own.
+// list is a linked list of a job's copying reduces in the order of their starts. The links are
+// in the simAttempts of their slots.
 type list struct{ first, last slots.SlotID }
 
-// append adds a reduce to the end of a list.
-// The reduce must be in no list.
+// append adds a reduce to the end of a list. The reduce must be in no list.
 func (d *driver) append(l *list, id slots.SlotID) {
 	r := &d.slots[id]
 	r.next, r.before = none, l.last
@@ -53,8 +50,7 @@ func (d *driver) append(l *list, id slots.SlotID) {
 	l.last = id
 }
 
-// unlink takes a reduce out of a list.
-// The reduce must be in this list. It takes the same time wherever it stands.
+// unlink takes a reduce out of the list that it is in, in O(1).
 func (d *driver) unlink(l *list, id slots.SlotID) {
 	r := &d.slots[id]
 	if r.before == none {
@@ -78,7 +74,6 @@ func (d *driver) start(s *slots.Start) {
 	i := d.fileJob[s.Attempt.Job]
 	r.id, r.killed, r.advanced = s.Attempt, false, false
 	r.Job, r.Kind, r.Gen, r.Started, r.CPU, r.CopyTime = i, s.Attempt.Kind, r.Gen+1, d.now, 0, 0
-	// Orders name attempts, and events name slots.
 	d.where[s.Attempt] = s.Slot
 	d.live++
 	j := &d.jobs[i]
@@ -100,7 +95,7 @@ func (d *driver) start(s *slots.Start) {
 	d.finishCopy(s.Slot)
 }
 
-// times sets how long the work of an attempt takes: as the file has it, and on its
+// times sets how long the work of an attempt takes: Base as the file has it, and Took on its
 // tracker.
 func (d *driver) times(r *simAttempt) {
 	w := &d.file.Jobs[r.Job]
@@ -121,7 +116,7 @@ func (d *driver) work(r *simAttempt) {
 	d.model.Set(d.now, &r.Task, cost.Working)
 }
 
-// finishCopy lets a reduce of a complete flow copy what it has not copied yet.
+// finishCopy lets a reduce copy the rest. All map outputs of its job are available.
 func (d *driver) finishCopy(id slots.SlotID) {
 	r := &d.slots[id]
 	if d.model.Set(d.now, &r.Task, cost.CopyRest) {
@@ -133,7 +128,8 @@ func (d *driver) finishCopy(id slots.SlotID) {
 	}
 }
 
-// copied books that a reduce has all its input. It reduces if it may.
+// copied ends the copying of a reduce. The reduce goes on if it may leave its copy phase, and is
+// held otherwise.
 func (d *driver) copied(id slots.SlotID) {
 	r := &d.slots[id]
 	d.unlink(&d.jobs[r.Job].copying, id)
@@ -146,7 +142,8 @@ func (d *driver) copied(id slots.SlotID) {
 	d.reportPhase(id, slots.PhaseHeld)
 }
 
-// advance lets a reduce leave its copy phase once it has all its input.
+// advance allows a reduce to leave its copy phase, as the Ledger orders. A reduce that still
+// copies leaves it later. advance ignores an attempt that has ended.
 func (d *driver) advance(a slots.AttemptID) {
 	id, ok := d.where[a]
 	if !ok {
@@ -159,28 +156,29 @@ func (d *driver) advance(a slots.AttemptID) {
 	}
 }
 
-// leaveCopy lets a reduce that has all its input reduce.
+// leaveCopy begins the work of a reduce that has all its input.
 func (d *driver) leaveCopy(r *simAttempt) {
 	d.times(r)
 	d.work(r)
 }
 
-// End implements cost.Host: the work of an attempt is done.
+// End implements cost.Host. The cost model calls it when the work of an attempt is done.
 func (d *driver) End(id slots.SlotID) { d.end(id) }
 
-// end books the end of an attempt, however it ended.
+// end ends an attempt, however it ended. With heartbeats the Ledger gets the end at the next
+// heartbeat of the tracker.
 func (d *driver) end(id slots.SlotID) {
 	r := &d.slots[id]
 	d.model.Set(d.now, &r.Task, cost.Idle)
 	r.stage = over
 	if d.o.Heartbeat > 0 {
-		d.later(id, slots.PhaseNone)
+		d.reportLater(id, slots.PhaseNone)
 		return
 	}
 	d.reportEnd(id)
 }
 
-// kill stops an attempt, unless it has ended or its tracker is lost.
+// kill stops an attempt, unless it has ended already or its tracker is lost.
 func (d *driver) kill(a slots.AttemptID) {
 	id, ok := d.where[a]
 	if !ok || d.slots[id].stage == over {
@@ -190,12 +188,12 @@ func (d *driver) kill(a slots.AttemptID) {
 	if r.stage == copying {
 		d.unlink(&d.jobs[r.Job].copying, id)
 	}
-	r.Gen++
+	r.Gen++ // makes its queued events stale
 	r.killed = true
 	d.end(id)
 }
 
-// forget takes an attempt off its slot. The Ledger does not hear of it.
+// forget takes an attempt off its slot without a fact for the Ledger.
 func (d *driver) forget(id slots.SlotID) {
 	r := &d.slots[id]
 	if r.stage == copying {
@@ -210,14 +208,14 @@ func (d *driver) forget(id slots.SlotID) {
 	d.live--
 }
 
-// reportEnd tells the Ledger how an attempt ended. If the Ledger commits a map output,
-// it is available from now on. The last one lets the reduces that copy finish.
+// reportEnd reports the end of an attempt to the Ledger. If the Ledger commits a map output,
+// the output is available from now on. After the last one, reduces that copy can finish.
 //
 // hot: once an attempt.
 func (d *driver) reportEnd(id slots.SlotID) {
 	r := &d.slots[id]
 	a, i := r.id, r.Job
-	// The slot is free before the Ledger hears of the end, because it may grant it at once.
+	// Before Finish, because the slot must be free when the Ledger grants it again.
 	d.forget(id)
 	if !r.killed {
 		d.bounds.progress()
@@ -231,14 +229,14 @@ func (d *driver) reportEnd(id slots.SlotID) {
 		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.There {
 			// The Ledger has committed the output.
 			j.flow.Add(d.now, a.Task, r.Tracker)
-			d.flowed(j)
+			d.finishCopies(j)
 		}
 	}
-	d.settle(i)
+	d.afterFact(i)
 }
 
-// flowed schedules the end of all copies if the last output of a job is available.
-func (d *driver) flowed(j *simJob) {
+// finishCopies lets all reduces that copy finish, if the last map output of a job is available.
+func (d *driver) finishCopies(j *simJob) {
 	if !j.flow.Complete() {
 		return
 	}
@@ -249,7 +247,8 @@ func (d *driver) flowed(j *simJob) {
 	}
 }
 
-// outcome returns how an attempt ended, and the bytes it moved.
+// outcome returns how an attempt of job i ended, and the bytes that it moved. It counts the
+// output of a map.
 func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	if r.killed {
 		return slots.Outcome{Killed: true}
@@ -261,22 +260,23 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	o := slots.Outcome{OK: true, CPU: r.CPU}
 	if r.Kind == slots.Map {
 		j.written++
-		// Only a job that was measured has input bytes; the output matters for the shuffle.
+		// The input bytes are 0 for a job that was not measured.
 		o.InBytes = d.file.Jobs[i].MapInputBytes
 		o.OutBytes = d.file.Jobs[i].MapOutputBytes
 		return o
 	}
 	f := j.flow
-	f.MapBytes = d.file.Jobs[i].MapOutputBytes // L0 moves them in no time
+	f.MapBytes = d.file.Jobs[i].MapOutputBytes // without a network the flow has none
 	o.InBytes = f.Bytes(f.Maps)
 	o.CopyBytes, o.CopyTime = o.InBytes, r.CopyTime
 	return o
 }
 
-// Phase implements cost.Host.
+// Phase implements cost.Host. The cost model calls it when an attempt enters a phase.
 func (d *driver) Phase(id slots.SlotID, p slots.Phase) { d.reportPhase(id, p) }
 
-// Detail implements cost.Host. The Ledger needs none of it.
+// Detail implements cost.Host. It records an event that is neither fact nor decision. first and
+// second are its values.
 func (d *driver) Detail(id slots.SlotID, op trace.Op, first, second int64) {
 	if d.stream == nil {
 		return
@@ -287,23 +287,23 @@ func (d *driver) Detail(id slots.SlotID, op trace.Op, first, second int64) {
 	})
 }
 
-// reportPhase tells the Ledger that an attempt is in another phase: now, or at its
+// reportPhase reports to the Ledger that an attempt is in another phase: now, or at its
 // tracker's next heartbeat.
 func (d *driver) reportPhase(id slots.SlotID, p slots.Phase) {
 	if d.o.Heartbeat > 0 {
-		d.later(id, p)
+		d.reportLater(id, p)
 		return
 	}
 	d.ledger.Phase(d.now, d.slots[id].id, p)
 }
 
-// The driver computes what an attempt has done only when the policy asks for it
-// (slots.Orders.Probe): a policy that speculates does so before it looks at what runs.
-// With heartbeats each tracker then reports it at every heartbeat.
+// The driver computes the progress of attempts only after a policy has asked for it
+// (slots.Orders.Probe), as policies do that start copies. With heartbeats each tracker then
+// reports progress at every heartbeat.
 
-// probe reports the progress of all attempts, if the policy asked for it by now and is
-// about to decide. An event that is stale, such as the end of a killed attempt, leads to
-// no decision.
+// probe reports the progress of all attempts at heartbeat 0, if the time of a Probe has come and
+// the Ledger is about to ask the policy. An instant with only stale events leads to no
+// decision, so it must not answer the Probe.
 func (d *driver) probe() {
 	if d.probeAt < 0 || d.now < d.probeAt || d.o.Heartbeat > 0 || !d.ledger.Due(d.now) {
 		return
@@ -314,9 +314,9 @@ func (d *driver) probe() {
 	}
 }
 
-// reportProgress tells the Ledger how far an attempt is. A map has done the part of
-// its time that is over. A reduce has a third for what it has copied, and two thirds
-// for the rest (Hadoop 1.0.3, ReduceTask).
+// reportProgress reports the progress of the attempt on a slot to the Ledger. The progress of a
+// map is the share of its work that is done. For a reduce, copying counts one third and the
+// rest two thirds (Hadoop 1.0.3, ReduceTask).
 func (d *driver) reportProgress(id slots.SlotID) {
 	r := &d.slots[id]
 	if r.stage == idle || r.stage == over {
@@ -333,5 +333,6 @@ func (d *driver) reportProgress(id slots.SlotID) {
 	default:
 		done = 1./3 + float64(d.model.Done(d.now, &r.Task, false)*2/3)
 	}
+	// The conversion prevents a fused operation, so that all processors get the same progress.
 	d.ledger.Progress(d.now, r.id, slots.PPM(float64(done*float64(slots.One))))
 }

@@ -65,7 +65,7 @@ func TestTooManyPendingEventsEndARun(t *testing.T) {
 	}
 }
 
-// wrong starts tasks as FIFO does, which does not lend. Once it grants a map the reduce slot.
+// wrong starts tasks as FIFO does, and does not lend. But once it grants the reduce slot to a map.
 type wrong struct {
 	fifo.FIFO
 	granted bool
@@ -82,8 +82,8 @@ func (p *wrong) Decide(v *slots.View, d *slots.Decision) {
 	p.FIFO.Decide(v, d)
 }
 
-// TestRefusedGrantsAreTold: at the end of a run, which would otherwise only be slower.
-func TestRefusedGrantsAreTold(t *testing.T) {
+// TestANoteCountsRefusedGrants: at the end of a run, which would otherwise only be slower.
+func TestANoteCountsRefusedGrants(t *testing.T) {
 	f, err := workload.Parse("w.yaml", []byte("cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}\njobs: [{name: J, maps: 3, map_time: 1s}]"))
 	if err != nil {
 		t.Fatal(err)

@@ -7,79 +7,81 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
+	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
-// driver is one run: its events, what runs on each slot, and the state of each job. It
-// tells its Ledger facts and obeys the Ledger's orders.
+// driver is one run: the event queue, the attempts on the slots, and the states of the jobs. It
+// gives facts to its Ledger and obeys the Ledger's orders.
 type driver struct {
-	file   *workload.File
-	o      *Options
-	ledger *slots.Ledger
-	stream *trace.Stream // nil: nobody watches
-	queue  cost.Queue
-	now    time.Duration
+	file    *workload.File
+	o       *Options
+	claimed *claim.Claim
+	ledger  *slots.Ledger
+	stream  *trace.Stream // nil: nothing is recorded
+	queue   cost.Queue
+	now     time.Duration // virtual time
 
-	slots    []simAttempt
-	where    map[slots.AttemptID]slots.SlotID // looked up only
-	trackers []tracker
+	slots    []simAttempt                     // by slot id
+	where    map[slots.AttemptID]slots.SlotID // of running attempts; never iterated
+	trackers []tracker                        // by id
 	model    costModel
 	accounts accounts                                    // of the same model
-	on       [cost.EventKinds]func(id int32, gen uint32) // what handles an event
-	holds    bool                                        // a reduce may leave its copy phase only when the policy says so
-	looks    bool                                        // the policy decides by phases, and may hold reduces
-	jobs     []simJob                                    // as in the file
+	on       [cost.EventKinds]func(id int32, gen uint32) // handlers of queued events
+	holds    bool                                        // a reduce leaves its copy phase only when the policy orders it
+	byPhase  bool                                        // the policy is a slots.PhaseGate, which decides by phases
+	jobs     []simJob                                    // by index in the file
 	release  *setup.Release
-	fileJob  []int32 // by JobID: index in the file
-	failing  map[taskKey]int32
+	fileJob  []int32           // by JobID: index in the file
+	failing  map[taskKey]int32 // number of first attempts that a fault makes fail
 
-	live         int // attempts that the Ledger thinks run
-	left         int // jobs that have not ended
-	active       int // jobs that are submitted and have not ended
+	live         int // number of attempts whose end the Ledger does not know yet
+	left         int // number of jobs that have not ended
+	active       int // number of jobs that are submitted and whose end is noted (noteEnd)
 	faultsLeft   int
 	trackersLost int
-	quiet        int // trackers that are not lost and have no Beat in the queue
+	quiet        int // number of trackers that are not lost and have no Beat in the queue
 
 	wakeAt    time.Duration     // of the wake-up in the queue; negative: none
-	probeAt   time.Duration     // from when on progress is to be reported; negative: it is not
+	probeAt   time.Duration     // from this time on progress is reported; negative: it is not
 	woken     bool              // a wake-up is due at this instant
-	beats     []slots.TrackerID // trackers whose heartbeat it is
-	idle      int               // steps in a row that brought nothing
-	idleSince time.Duration
-	mostIdle  time.Duration // how long a policy may wait with nothing running
+	beats     []slots.TrackerID // trackers that have a heartbeat at this instant
+	idle      int               // number of heartbeats and wake-ups in a row that started nothing
+	idleSince time.Duration     // time of the first of these
+	mostIdle  time.Duration     // for so long a policy may wait while nothing runs
 	bounds    bounds
 }
 
 // simJob is the state of a job of the file.
 type simJob struct {
 	spec    slots.JobSpec
-	written int64       // maps that have written their output
+	written int64       // number of maps that have written their output
 	id      slots.JobID // -1: not submitted
-	blame   int32       // the job because of which it is not submitted; -1: none
+	blame   int32       // index of the job because of which it is never submitted; -1: none
 	ended   bool        // it has ended, or is never submitted
-	faulty  bool        // some task has attempts that fail on purpose
+	faulty  bool        // a fault makes attempts of some task fail
 	placed  bool        // its maps' input has a place
-	flow    cost.Flow
-	copying list
+	flow    cost.Flow   // its map outputs on their way
+	copying list        // its reduces that copy
 }
 
-// taskKey names a task of the file.
+// taskKey names a task by the index of its job in the file.
 type taskKey struct {
 	job, task int32
 	kind      slots.Kind
 }
 
 // newDriver makes the driver of a run of f. jobs and o are lowered and checked.
-func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger) *driver {
+func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger, claimed *claim.Claim) *driver {
 	c := l.Config()
 	d := &driver{
-		file: f, o: o, ledger: l, slots: make([]simAttempt, len(c.Slots)), jobs: make([]simJob, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
+		file: f, o: o, claimed: claimed, ledger: l, slots: make([]simAttempt, len(c.Slots)), jobs: make([]simJob, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
 		where: map[slots.AttemptID]slots.SlotID{}, failing: map[taskKey]int32{},
 		mostIdle: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}
-	_, d.looks = o.Policy.(slots.PhaseGate)
+	_, d.byPhase = claimed.Inner.(slots.PhaseGate)
 	d.bounds = newBounds(len(c.Slots), len(f.Jobs))
 	if o.mostEvents > 0 {
 		d.bounds.mostEvents = o.mostEvents
@@ -120,7 +122,8 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	return j
 }
 
-// plan adds the submissions and faults of the file to the queue, in its order.
+// plan adds the submissions and timed faults of the file to the queue. Faults that make attempts
+// fail go into d.failing.
 func (d *driver) plan() {
 	for i := range d.jobs {
 		d.queue.Push(d.file.Jobs[i].Submit, cost.SubmitJob, int32(i), 0)
@@ -141,7 +144,8 @@ func (d *driver) plan() {
 	}
 }
 
-// submitDue submits the jobs whose time has come and that wait for no other job.
+// submitDue submits the jobs whose time has come and that wait for no other job. It starts the
+// heartbeats if there are none yet.
 func (d *driver) submitDue() {
 	submitted := false
 	for i, at, ok := d.release.Next(); ok && at <= d.now; i, at, ok = d.release.Next() {
@@ -153,34 +157,33 @@ func (d *driver) submitDue() {
 		d.idle = 0
 		d.bounds.progress()
 		submitted = true
-		d.book(int32(i))
+		d.noteEnd(int32(i)) // a job without tasks ends at once
 	}
 	if submitted {
 		d.startBeats()
 	}
 }
 
-// settle follows every fact about job i of the file: it may have ended, so that
-// others may be submitted.
-func (d *driver) settle(i int32) {
+// afterFact is called after every fact about job i of the file. If the job has ended, it notes
+// the end and submits jobs that waited for it.
+func (d *driver) afterFact(i int32) {
 	if d.ledger.Active() == d.active {
 		return
 	}
-	d.book(i)
+	d.noteEnd(i)
 	d.submitDue()
 	invariant.Check(d.ledger.Active() == d.active, "sim: %d jobs are active, not %d", d.ledger.Active(), d.active)
 }
 
-// book books the end of job i, if it has ended, and drops the jobs that are never
-// submitted because it did not succeed.
-func (d *driver) book(i int32) {
+// noteEnd notes the end of job i, if it has ended. If the job did not succeed, it drops the jobs
+// that wait for it, which are never submitted.
+func (d *driver) noteEnd(i int32) {
 	j := &d.jobs[i]
 	if j.ended || d.ledger.JobState(j.id) == slots.Running {
 		return
 	}
 	j.ended = true
-	// Outputs of a job that has ended are copied by nobody.
-	j.flow.Release()
+	j.flow.Release() // no reduce copies any more
 	d.active--
 	d.left--
 	for _, drop := range d.release.Ended(d.now, int(i), d.ledger.JobState(j.id) == slots.Succeeded) {
@@ -191,7 +194,7 @@ func (d *driver) book(i int32) {
 	}
 }
 
-// blamed says why a job is not submitted.
+// blamed returns in words why a job is not submitted.
 func (d *driver) blamed(j *simJob) string {
 	b, did := &d.jobs[j.blame], "failed"
 	if b.blame >= 0 {
@@ -200,7 +203,7 @@ func (d *driver) blamed(j *simJob) string {
 	return fmt.Sprintf("job %s, which it waits for, %s", b.spec.Name, did)
 }
 
-// inject injects a fault: a tracker or a committed map output is lost.
+// inject injects the loss of a tracker or of a committed map output.
 func (d *driver) inject(x *setup.Fault) {
 	d.faultsLeft--
 	d.idle = 0
@@ -215,10 +218,11 @@ func (d *driver) inject(x *setup.Fault) {
 	}
 	d.ledger.LostOutput(d.now, j.id, slots.TaskID(x.Task))
 	d.dropped(j, func(a *cost.Available) bool { return a.Task == slots.TaskID(x.Task) })
-	d.settle(int32(x.Job))
+	d.afterFact(int32(x.Job))
 }
 
-// lose loses a tracker, with the attempts that run there and the map outputs on it.
+// lose handles the loss of a tracker, with the attempts that run there and the map outputs on
+// it.
 func (d *driver) lose(t slots.TrackerID) {
 	tr := &d.trackers[t]
 	if tr.lost {
@@ -229,12 +233,10 @@ func (d *driver) lose(t slots.TrackerID) {
 		d.quiet--
 	}
 	d.trackersLost++
-	// What the tracker has not reported by now is never reported.
-	tr.pending = nil
+	tr.pending = nil // these updates are lost with the tracker
 	for _, id := range tr.slots {
 		if d.slots[id].stage != idle {
-			// LostTracker below tells the Ledger of all attempts there at once.
-			d.forget(id)
+			d.forget(id) // LostTracker below ends all attempts in the Ledger at once
 		}
 	}
 	d.ledger.LostTracker(d.now, t)
@@ -245,12 +247,12 @@ func (d *driver) lose(t slots.TrackerID) {
 	}
 }
 
-// dropped takes lost outputs out of a job's flow, as far as the Ledger has lost
-// them: reduces that copy must wait.
+// dropped takes lost outputs out of a job's flow, so that reduces that copy have to wait. It
+// drops only as many as the Ledger counts as lost: the Ledger ignores outputs of maps that
+// are not done.
 func (d *driver) dropped(j *simJob, lost func(a *cost.Available) bool) {
 	done, _ := d.ledger.JobTasks(j.id, slots.Map)
-	// The Ledger has lost none of these outputs.
-	if done >= j.flow.There {
+	if done >= j.flow.There { // the Ledger has lost none of them
 		return
 	}
 	copying := func(yield func(*cost.Task) bool) {
@@ -268,31 +270,31 @@ func (d *driver) dropped(j *simJob, lost func(a *cost.Available) bool) {
 	d.model.Lose(d.now, copying, func() { j.flow.Drop(done, lost) })
 }
 
-// tracker is one tracker, and its pending updates.
+// tracker is one tracker, and the updates that it reports at its next heartbeat.
 type tracker struct {
-	speed   slots.PPM
+	speed   slots.PPM // One: normal
 	lost    bool
 	beating bool // its next Beat is in the queue
 	slots   []slots.SlotID
 	pending []statusUpdate
 }
 
-// statusUpdate is what a tracker reports at its next heartbeat: an attempt is in
-// another phase, or has ended (PhaseNone).
+// statusUpdate says that an attempt is in another phase, or has ended.
 type statusUpdate struct {
 	attempt slots.AttemptID
 	slot    slots.SlotID
-	phase   slots.Phase
+	phase   slots.Phase // PhaseNone: the attempt has ended
 }
 
-// later adds a status update for the tracker's next heartbeat.
-func (d *driver) later(id slots.SlotID, p slots.Phase) {
+// reportLater adds a status update for the next heartbeat of a slot's tracker.
+func (d *driver) reportLater(id slots.SlotID, p slots.Phase) {
 	r := &d.slots[id]
 	t := &d.trackers[r.Tracker]
 	t.pending = append(t.pending, statusUpdate{r.id, id, p})
 }
 
-// beat is a heartbeat: the tracker reports what has changed, then asks for tasks.
+// beat is a heartbeat of a tracker: it reports ends, phases and progress of its attempts, then
+// it asks for orders.
 func (d *driver) beat(id slots.TrackerID) {
 	t := &d.trackers[id]
 	t.beating = false
@@ -321,8 +323,8 @@ func (d *driver) beat(id slots.TrackerID) {
 	}
 }
 
-// schedule adds the tracker's next Beat to the queue: the first one from d.now on, or
-// after d.now.
+// schedule adds the tracker's next Beat to the queue: the first one at d.now or later, or with
+// after the first one later than d.now.
 func (d *driver) schedule(id slots.TrackerID, after bool) {
 	t := &d.trackers[id]
 	if t.beating || t.lost {
@@ -330,6 +332,7 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 	}
 	t.beating = true
 	d.quiet--
+	// Tracker i of n has its heartbeats at i·T/n + k·T.
 	every := d.o.Heartbeat
 	at := cost.Scaled(int64(every), int64(id), int64(len(d.trackers)))
 	if d.now > at {
@@ -341,7 +344,7 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 	d.queue.Push(at, cost.Beat, int32(id), 0)
 }
 
-// startBeats starts the heartbeats of all trackers when there is a job.
+// startBeats starts the heartbeats of the trackers that have none, if there is a job.
 func (d *driver) startBeats() {
 	if d.o.Heartbeat == 0 || d.active == 0 || d.quiet == 0 {
 		return

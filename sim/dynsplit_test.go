@@ -52,11 +52,10 @@ func TestASmallJobsReducesDoNotHoard(t *testing.T) {
 	}
 }
 
-// TestReducesOfManyJobsAreNoMoreThanTheirSlots is about the bound R_R [Split11, dynamic
-// resource allocation]: with more jobs than
-// slots, those that came first hold more reduces than their share later. Without
-// the bound reduces wait for 485,560 slot-seconds here, and the whole takes a sixth
-// longer.
+// TestReducesOfManyJobsAreNoMoreThanTheirSlots checks the bound R_R [Split11, dynamic resource
+// allocation]. With more jobs than slots, the first jobs later hold more reduces than their
+// share. Without the bound, reduces wait for 485,560 slot-seconds here, and the makespan is a
+// sixth longer.
 func TestReducesOfManyJobsAreNoMoreThanTheirSlots(t *testing.T) {
 	lines := []string{"cluster: {trackers: 10, map_slots: 8, reduce_slots: 2}", "jobs:"}
 	for i := range 200 {

@@ -205,10 +205,12 @@ func TestARunThatCannotGoOnSaysWhy(t *testing.T) {
 	}
 }
 
-// idler grants nothing; where wake is set it asks to be woken so much later.
+// idler grants nothing. If wake is set, it asks for a wake-up after that time.
 type idler struct{ wake int64 }
 
 func (idler) Traits() slots.Traits { return slots.Traits{Name: "idler"} }
+
+func (idler) Reset() {}
 
 func (p idler) Decide(v *slots.View, d *slots.Decision) {
 	if p.wake > 0 {
@@ -220,6 +222,8 @@ func (p idler) Decide(v *slots.View, d *slots.Decision) {
 type killer struct{}
 
 func (killer) Traits() slots.Traits { return slots.Traits{Name: "killer"} }
+
+func (killer) Reset() {}
 
 func (killer) Decide(v *slots.View, d *slots.Decision) {
 	if v.FreeHome(v.Tracker(), slots.Map) > 0 && v.Job(0).Pending(slots.Map) > 0 {

@@ -21,10 +21,9 @@ import (
 	"mrlocal/workload"
 )
 
-// cluster is L2 taken literally, for a whole run: it is given when attempts
-// start and which are killed, and steps from one change to the next, finding
-// every rate anew, attempt by attempt. Times are seconds; what comes out must be
-// the run's own ends and changes of phase.
+// cluster is a slow model of L2 for a whole run. It gets the starts and kills of a run, and steps
+// from one change to the next. At each step it computes the rate of every attempt. Times are in
+// seconds. Its ends and changes of phase must be those of the run.
 type cluster struct {
 	file     *workload.File
 	seed     uint64
@@ -51,7 +50,7 @@ type literal struct {
 
 const almost = 1e-9
 
-// need is a job's cap of a resource and its memory, as docs/workloads.md says.
+// need is a job's cap of a resource and its memory, by docs/workloads.md.
 func (c *cluster) need(a *literal) (cpu, disk, memory float64) {
 	j, k := &c.file.Jobs[a.job], &c.file.Cluster
 	cpu = 1
@@ -117,7 +116,7 @@ func (c *cluster) part(job, n int) float64 {
 	return math.Floor(float64(n) * float64(j.MapOutputBytes) / float64(j.Reduces))
 }
 
-// has is what there is of a tracker's cores, disk and memory; 0: enough.
+// has returns the capacity of a tracker's cores, disk and memory; 0: always enough.
 func (c *cluster) has(tracker int) [3]float64 {
 	has := [3]float64{float64(c.file.Cluster.Cores), float64(c.file.Cluster.DiskBytes), 1}
 	for _, own := range c.file.Capacities {
@@ -130,7 +129,7 @@ func (c *cluster) has(tracker int) [3]float64 {
 	return has
 }
 
-// wanted is what they would have of a resource, each alone.
+// wanted returns the sum of what the attempts would use of a resource, each alone.
 func wanted(all []*literal, there float64, limit func(*literal) float64) (sum float64) {
 	for _, a := range all {
 		sum += min(limit(a), there)
@@ -138,8 +137,8 @@ func wanted(all []*literal, there float64, limit func(*literal) float64) (sum fl
 	return sum
 }
 
-// beyond is the speed of what is wanted beyond what there is, where each whole of
-// it that is wanted too much costs so much.
+// beyond returns the speed of a resource with too much demand. Demand that exceeds the capacity by
+// the whole capacity costs the given loss.
 func beyond(wanted, there float64, loss slots.PPM) float64 {
 	if there == 0 || wanted <= there {
 		return 1
@@ -147,7 +146,7 @@ func beyond(wanted, there float64, loss slots.PPM) float64 {
 	return 1 / (1 + float64(loss)/1e6*(wanted/there-1))
 }
 
-// toCopy is what a reduce could copy now, and all that it must, in seconds alone.
+// toCopy returns what a reduce could copy now, and what it has to copy in all, in seconds alone.
 func (c *cluster) toCopy(a *literal) (now, all float64) {
 	job := a.job
 	if c.part(job, 1) == 0 && c.part(job, c.file.Jobs[job].Maps) == 0 {
@@ -157,8 +156,8 @@ func (c *cluster) toCopy(a *literal) (now, all float64) {
 	return c.part(job, c.outputs[job]) / net, c.part(job, c.file.Jobs[job].Maps) / net
 }
 
-// rates gives each attempt its rate, and reports when the first will come to the
-// end of what it does.
+// rates sets the rate of each attempt, and returns the time until the first of them ends its
+// period.
 func (c *cluster) rates() (next float64) {
 	next = math.Inf(1)
 	byTracker := map[int][]*literal{}
@@ -237,7 +236,7 @@ func fill(all []*literal, capacity, speed float64, limit func(*literal) float64)
 	}
 }
 
-// changes lets everybody go on who has come to an end of what it did.
+// changes begins the next period of each attempt that has ended one.
 func (c *cluster) changes() (changed bool) {
 	for _, a := range slices.Clone(c.attempts) {
 		if there, all := c.toCopy(a); a.copying && c.outputs[a.job] == c.file.Jobs[a.job].Maps && a.copied >= min(there, all)-almost {

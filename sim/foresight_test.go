@@ -12,10 +12,10 @@ import (
 	"mrlocal/trace"
 )
 
-// TestNoPolicyKnowsTheFuture [DHFS13, section I]: two workloads that are alike until a moment
-// are scheduled alike until then. They differ in the times of all tasks that are not done by
-// then, and in the jobs that come later. Policies that look at the progress of running tasks
-// see how long these will take, as in Hadoop, and are left out.
+// TestNoPolicyKnowsTheFuture [DHFS13, section I]: two workloads that are equal until a moment
+// get equal schedules until then. They differ in the times of all tasks that are not done by
+// then, and in the jobs that come later. Policies that use the progress of running tasks are left
+// out, because the progress depends on how long these tasks will take, as in Hadoop.
 func TestNoPolicyKnowsTheFuture(t *testing.T) {
 	const cut = 40 * time.Second
 	var compared []string

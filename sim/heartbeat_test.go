@@ -74,11 +74,12 @@ func TestAHeartbeatCostsSlotTime(t *testing.T) {
 	}
 }
 
-// sleeper starts everything of job 0, but not before its time, for which it
-// wants to be woken.
+// sleeper starts all tasks of job 0, but not before a time, for which it asks for a wake-up.
 type sleeper struct{ until time.Duration }
 
 func (sleeper) Traits() slots.Traits { return slots.Traits{Name: "sleeper"} }
+
+func (sleeper) Reset() {}
 
 func (p sleeper) Decide(v *slots.View, d *slots.Decision) {
 	if v.Now() < p.until {

@@ -170,8 +170,7 @@ func TestWhatEndsLeavesItsPartToOthers(t *testing.T) {
 	}
 }
 
-// quitter starts everything until a time, and from then on kills all and starts
-// nothing.
+// quitter starts all tasks until a time. From then on it kills all attempts and starts nothing.
 type quitter struct {
 	fifo.FIFO
 	at time.Duration
@@ -188,9 +187,9 @@ func (q *quitter) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// TestNobodyWaitsForWhatNobodySharesAnyMore: maps of a year on half a core each,
-// and reduces that copy for as long, are killed after a second; that nothing
-// happens any more is seen soon, and not when they would have ended.
+// TestNobodyWaitsForWhatNobodySharesAnyMore: maps of a year on half a core each, and reduces that
+// copy for as long, are killed after a second. The run stalls soon, and not when they would have
+// ended.
 func TestNobodyWaitsForWhatNobodySharesAnyMore(t *testing.T) {
 	for _, job := range []string{
 		"{name: J, maps: 2, map_time: 8760h}",
@@ -205,9 +204,9 @@ func TestNobodyWaitsForWhatNobodySharesAnyMore(t *testing.T) {
 	}
 }
 
-// TestAHundredThousandTasksTakeSeconds is the promise of L2: cost grows with
-// what happens, also where every change changes how fast a tracker is. 30 s are
-// allowed; checked builds look at everything at each step and are not meant.
+// TestAHundredThousandTasksTakeSeconds: the time of a simulation under L2 is proportional to the
+// number of events, even if every event changes the speed of a tracker. 30 s are allowed.
+// Checked builds check the whole state at each step and are left out.
 func TestAHundredThousandTasksTakeSeconds(t *testing.T) {
 	if invariant.Enabled || testing.Short() {
 		t.Skip("a matter of speed")

@@ -9,9 +9,9 @@ import (
 	"mrlocal/sim"
 )
 
-// TestManyPoolsTakeTheMemoryOfTheirJobs: a job without a pool gets one of its
-// own, so a plain file has as many pools as jobs; what a policy keeps of a pool
-// must not grow with the jobs of all others.
+// TestManyPoolsTakeTheMemoryOfTheirJobs: a job without a pool gets one of its own, so a simple
+// file has as many pools as jobs. The memory of a policy for a pool must not grow with the jobs
+// of other pools.
 func TestManyPoolsTakeTheMemoryOfTheirJobs(t *testing.T) {
 	const jobs, mostBytes = 4_000, 128 << 20 // checked builds allocate to check
 	lines := []string{"cluster: {trackers: 10, map_slots: 100, reduce_slots: 10}", "defaults: {map_time: 1s, reduce_time: 1s}", "jobs:"}

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -19,49 +17,47 @@ import (
 // Options say how a workload file is run. The zero value means cost L0, heartbeat 0,
 // FIFO, and the file's own cluster.
 type Options struct {
-	// Config goes before what the file sets. MapSlots defaults to 2 and ReduceSlots
+	// The fields of Config replace those of the file. MapSlots defaults to 2 and ReduceSlots
 	// to 1.
 	setup.Config
 
 	Policy slots.Policy // nil: FIFO; it serves this run until Run returns
 
-	// Heartbeat is the time between the heartbeats of a tracker; 0: the Ledger is
-	// asked at once, whenever something has happened.
+	// Heartbeat is the time between the heartbeats of a tracker, at least 1 ms. 0: the driver
+	// asks the Ledger at once, whenever something has happened.
 	Heartbeat time.Duration
 
 	Cost string // "l0" (default), "l1", "l2" or "measured"
 
-	// Measured has the times of the jobs under the cost measured; nil: the file's. Sizes, if not
-	// nil, returns the size of a stage of a job and whether it is known; otherwise it is as
-	// measured.
+	// Measured has the times of the jobs under the cost measured; nil: those of the file.
+	// Sizes returns the size of a stage of a job, and false to use the measured size; nil: all
+	// sizes are as measured.
 	Measured *workload.Measured
 	Sizes    func(job string, stage int) (workload.Size, bool)
 	NoPin    bool // slots are bound to no core, under the cost measured
 
-	// The kvbuffer of maps under cost l2, before that of the file; 0 or "": the file's.
-	SortBufferBytes int64  // at the start
-	TaskMemoryBytes int64  // of a map's process, which bounds growth
+	// The kvbuffer of maps under cost l2. 0 or "": as in the file.
+	SortBufferBytes int64  // size at the start
+	TaskMemoryBytes int64  // memory of a map's process, which bounds growth
 	BufferGrowth    string // "on" or "off"
 
-	Events io.Writer           // the event file; nil: none. It is not closed
-	Watch  func(*trace.Stream) // called before the first event, to attach readers
-	Note   func(string)        // one-line warnings; nil: dropped
+	Events io.Writer           // gets the event file; nil: none is written. Run does not close it
+	Watch  func(*trace.Stream) // called before the first event, to attach readers; nil: none
+	Note   func(string)        // gets warnings, one line each; nil: they are dropped
 
-	// Alone: each job is also run by itself, for its slowdown. It takes about as long again.
+	// Alone: Run also runs each job by itself, to compute its slowdown. That takes about as
+	// long again.
 	Alone bool
 
-	first      int   // the number of the file's first job, for drawn times
-	mostEvents int64 // without progress, see bounds; 0: by the size of the run
+	first      int   // number of the file's first job, for drawn times (runAlone)
+	mostEvents int64 // see bounds; 0: by the size of the run
 }
 
-// withDefaults fills in what the caller has left out. Defaults of the cluster come
-// later, from the file.
+// withDefaults returns o with defaults for Cost, Policy and Note. runAll sets those of the
+// cluster later, because the file goes before them.
 func (o Options) withDefaults() Options {
 	if o.Cost == "" {
 		o.Cost = costL0
-	}
-	if o.Policy == nil {
-		o.Policy = fifo.New()
 	}
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -84,27 +80,28 @@ const (
 	costMeasured = "measured"
 )
 
-// leastHeartbeat bounds the number of heartbeats in a second of virtual time.
+// leastHeartbeat bounds the number of heartbeats per second of virtual time.
 const leastHeartbeat = time.Millisecond
 
-// validate checks the options that do not depend on the file.
-// Its errors are options errors.
+// validate checks the options that do not depend on the file. Its errors are of kind
+// errs.BadOptions.
 func (o *Options) validate() error {
 	switch {
 	case !slices.Contains([]string{costL0, costL1, costL2, costMeasured}, o.Cost):
-		return errs.Optionf("cost "+o.Cost, "unknown; there are l0, l1, l2 and measured")
+		return errs.Optionf("Options.Cost", "%s: unknown; there are l0, l1, l2 and measured", o.Cost)
 	case o.BufferGrowth != "" && o.BufferGrowth != "on" && o.BufferGrowth != "off":
-		return errs.Optionf("buffer growth "+o.BufferGrowth, "unknown; on or off")
+		return errs.Optionf("Options.BufferGrowth", "%s: unknown; on or off", o.BufferGrowth)
 	case o.SortBufferBytes < 0 || o.TaskMemoryBytes < 0:
-		return errs.Optionf("kvbuffer", "its sizes must be at least 0")
+		return errs.Optionf("Options.SortBufferBytes, Options.TaskMemoryBytes", "must be at least 0")
 	case o.Heartbeat != 0 && o.Heartbeat < leastHeartbeat:
-		return errs.Optionf(fmt.Sprintf("heartbeat %v", o.Heartbeat), "must be 0 (at once) or at least %v", leastHeartbeat)
+		return errs.Optionf("Options.Heartbeat", "%v: must be 0 (at once) or at least %v", o.Heartbeat, leastHeartbeat)
 	}
 	return nil
 }
 
-// check refuses a run that cannot work, before anything is started. o.Config is whole.
-// A kind without home slots is fine under a policy that lends.
+// check fails if f cannot be run under o, whose Config has its defaults. For example, a job has
+// tasks of a kind that no slot may run: no home slot is of that kind, and the policy does not
+// lend.
 func check(f *workload.File, o *Options) error {
 	if len(f.Jobs) == 0 {
 		return errs.Inputf(f.Name, "has no jobs")
@@ -141,7 +138,8 @@ func check(f *workload.File, o *Options) error {
 // network reports whether copying over the network takes time.
 func (o *Options) network() bool { return o.Cost == costL1 || o.Cost == costL2 }
 
-// predicted returns f with the times that were measured for its jobs, under the cost measured.
+// predicted returns f with measured times for its jobs under the cost measured, and f itself
+// under other costs. It fails if there are no measured times.
 func (o *Options) predicted(f *workload.File) (*workload.File, error) {
 	if o.Cost != costMeasured {
 		return f, nil
@@ -156,7 +154,7 @@ func (o *Options) predicted(f *workload.File) (*workload.File, error) {
 	return f.Predicted(m, sizes)
 }
 
-// withBuffer returns f with the kvbuffer of the options.
+// withBuffer returns f with the kvbuffer of the options. It copies f if it has to change it.
 func (o *Options) withBuffer(f *workload.File) *workload.File {
 	if o.SortBufferBytes == 0 && o.TaskMemoryBytes == 0 && o.BufferGrowth == "" {
 		return f
@@ -170,7 +168,8 @@ func (o *Options) withBuffer(f *workload.File) *workload.File {
 	return &changed
 }
 
-// checkBuffers refuses kvbuffers that cannot be simulated.
+// checkBuffers fails if the kvbuffer of the file lacks a size that it needs, or if a map would
+// spill more than cost.MostSpills times.
 func checkBuffers(f *workload.File) error {
 	b := &f.Cluster.Buffer
 	switch {
@@ -187,8 +186,8 @@ func checkBuffers(f *workload.File) error {
 	return nil
 }
 
-// checkFaults refuses faults of tasks that a simulated job does not have. A real job's
-// tasks are counted later, so that setup.Config.Check cannot know them.
+// checkFaults fails if a fault names a task that its job does not have. setup.Config.Check cannot
+// check this, because the number of a real job's tasks is known only later.
 func checkFaults(f *workload.File, faults []setup.Fault) error {
 	for _, x := range faults {
 		if x.Tracker >= 0 {

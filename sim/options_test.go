@@ -32,13 +32,13 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		o    sim.Options
 		want string
 	}{
-		{"an unknown cost", parse(t, two, oneJob), sim.Options{Cost: "L1"}, "cost L1: unknown; there are l0, l1, l2 and measured"},
+		{"an unknown cost", parse(t, two, oneJob), sim.Options{Cost: "L1"}, "Options.Cost: L1: unknown; there are l0, l1, l2 and measured"},
 		{"l1 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l1"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth"},
 		{"l2 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l2"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth to copy it over under cost l2"},
-		{"a negative heartbeat", parse(t, two, oneJob), sim.Options{Heartbeat: -1}, "heartbeat -1ns: must be 0 (at once) or at least 1ms"},
+		{"a negative heartbeat", parse(t, two, oneJob), sim.Options{Heartbeat: -1}, "Options.Heartbeat: -1ns: must be 0 (at once) or at least 1ms"},
 		{"a heartbeat of nothing but beats", parse(t, two, oneJob), sim.Options{Heartbeat: 1000}, "must be 0 (at once) or at least 1ms"},
-		{"a penalty that is a gain", parse(t, two, oneJob), sim.Options{Config: setup.Config{RemotePenalty: slots.One / 2}}, "Options.RemotePenalty 0.5: must be at least 1"},
-		{"a negative delay", parse(t, two, oneJob), sim.Options{Config: setup.Config{LocalityDelay: -1}}, "must not be negative"},
+		{"a penalty that is a gain", parse(t, two, oneJob), sim.Options{Config: setup.Config{RemotePenalty: slots.One / 2}}, "Options.RemotePenalty: 0.5: must be at least 1"},
+		{"a negative delay", parse(t, two, oneJob), sim.Options{Config: setup.Config{LocalityDelay: -1}}, "must be from 0 to"},
 		{"a slow tracker that flags took away", parse(t, two, "slow: [{tracker: 1, factor: 0.5}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Slow: there is no tracker 1; they count from 0 to 0"},
 		{"a lost tracker that flags took away", parse(t, two, "faults: [{at: 1s, tracker: 1, lost: true}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Faults: there is no tracker 1 to lose; they count from 0 to 0"},
 		{"a real job", real, sim.Options{}, "job J: no maps: a simulated job gives the number of its tasks"},
@@ -116,8 +116,8 @@ func TestRunningJobLimitsHold(t *testing.T) {
 	}
 }
 
-// TestAJobWithNothingToDoEndsAtOnce, though its pool is full, and lets on who
-// waits for it.
+// TestAJobWithNothingToDoEndsAtOnce: it ends although its pool is full, and a job that waits for
+// it is submitted.
 func TestAJobWithNothingToDoEndsAtOnce(t *testing.T) {
 	f := parse(t, two, "pools: [{name: p, max_running_jobs: 1}, {name: q}]", "defaults: {map_time: 10s}",
 		"jobs: [{name: a, pool: p, maps: 1}, {name: none, pool: p, maps: 1}, {name: c, pool: q, maps: 1, after: [none]}]")

@@ -1,36 +1,40 @@
-// Package sim runs a workload file in virtual time: with the same slots.Ledger, the
-// same policies, events and report as a real run, on a cluster of any size.
+// Package sim runs a workload file in virtual time, on a cluster of any size. It uses the same
+// slots.Ledger, policies, events and report as a real run.
 //
-// Run takes events from one queue, ordered by time and sequence (sim/cost):
-// submissions, ends of attempts, completed copies, faults, heartbeats. It tells the
+// Run takes queued events from one queue, ordered by time and sequence (sim/cost):
+// submissions, ends of attempts, completed copies, faults, heartbeats. It gives the
 // Ledger all facts of one instant, then asks the Ledger, and obeys its orders at that
 // instant. Run draws nothing at random: durations are a hash of seed, job and task
 // (workload.Times). So the same seed gives the same bytes of events.
 //
-// A cost model says how long attempts copy and work (sim/cost). Under every model a
-// tracker's speed divides the times of maps and reduces, not of copies. The remote
-// penalty multiplies the times of maps that are not on a tracker with their input. An
-// attempt that shall fail fails at the end of its time. What a reduce has copied is its
-// own. If a map's output is lost, a reduce that is past its copy goes on. A reduce that
-// still copies waits until the map has run again, and copies that output then.
+// A cost model computes how long attempts copy and work (sim/cost). These rules hold under
+// every model:
 //
-// If the policy says when reduces leave their copy phase (slots.PhaseGate), a reduce
+//   - A tracker's speed divides the times of maps and reduces, not of copies.
+//   - The remote penalty multiplies the times of maps that are not on a tracker with their
+//     input.
+//   - An attempt that a fault makes fail fails at the end of its time.
+//   - A reduce keeps what it has copied. If a map's output is lost, a reduce that has left its
+//     copy phase goes on. A reduce that still copies waits until the map has run again, and
+//     then copies the new output.
+//
+// If the policy decides when reduces leave their copy phase (slots.PhaseGate), a reduce
 // that has copied everything keeps its slot and memory until then.
 //
-// There are two ways of asking. At heartbeat 0, the driver calls AssignAll at each
+// There are two ways of asking for orders. At heartbeat 0, the driver calls AssignAll at each
 // instant, after all its facts. At heartbeat T, tracker i of n has a heartbeat at i·T/n
-// and every T from there, as in Hadoop. Then it reports what has ended or changed phase
-// since its last heartbeat, in that order. The driver then calls Assign for it. A kill
-// stops an attempt at once and is reported likewise. Submissions, faults, and the
-// availability of map outputs that were reported take effect at their own time. A wake-up
-// that a policy asked for is a visit of all trackers, out of turn. While there is no job,
-// there are no heartbeats.
+// and every T from there, as in Hadoop. At a heartbeat the tracker reports which attempts have
+// ended or changed phase since the last one, in that order. Then the driver calls Assign for
+// the tracker. A kill stops an attempt at once, and its tracker reports the end at its next
+// heartbeat. Submissions, faults and wake-ups of the policy take effect at their own time, and
+// so does the availability of map outputs that were reported. A wake-up is a visit of all
+// trackers. Without jobs there are no heartbeats.
 //
 // A run that makes no progress, or whose queue grows without end, ends with an error that
 // says what it waits for (bounds).
 //
 // Memory: 24 bytes for each event in the queue, about 200 for each slot, 500 for each
-// job, and what sim/cost adds. A File is only read.
+// job, and that of the cost model (sim/cost). Run does not change the workload.File.
 //
 // Neighbours: workload reads the file, slots/setup has the configuration and says
 // which job is submitted next, report is the result; engine is the other driver.
@@ -43,35 +47,38 @@ import (
 	"slices"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
+	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
-// Run runs the jobs of f in virtual time until all have ended. If errs.IsUsage holds
-// for the error, nothing was started. Any other error comes with the report of what was
-// done until then: ctx has ended, events could not be written, or the run could not go
-// on (a stall, which the error explains).
+// Run runs the jobs of f in virtual time until all have ended. If errs.IsUsage is true for
+// the error, nothing was started. With any other error Run also returns the report up to that
+// point. Then ctx has ended, events could not be written, or the run could not go on; in the
+// last case the error says what the run waits for.
 func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	r, err := runAll(ctx, f, o)
 	if err == nil && o.Alone {
 		err = runAlone(ctx, f, o, r)
 	}
-	return r, err
+	return r, errs.Typed(ctx, err)
 }
 
-// runAll runs all jobs of f together. Everything that can be refused is refused before the Ledger
-// gets the first job. From then on it returns a report with each error.
+// runAll runs all jobs of f together. It checks options and file before the Ledger gets the
+// first job. Errors after that come with a report.
 func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	o = o.withDefaults()
-	release, err := setup.Claim(o.Policy)
+	claimed, err := claim.Of(o.Policy)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer claimed.Release()
+	o.Policy = claimed.Policy
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -84,15 +91,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if err := check(f, &o); err != nil {
 		return nil, err
 	}
-	var core func(tracker, i int) int32
-	if o.Cost == costMeasured && !o.NoPin {
-		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
-	}
-	c := o.Ledger(o.Policy, core)
-	if o.network() {
-		c.CopyBandwidth = f.Cluster.CopyRate()
-	}
-	l, err := slots.New(c, o.Policy)
+	l, err := newLedger(f, &o, claimed)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +101,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if o.Cost == costL2 && f.Cluster.Cores == 0 && f.Cluster.DiskBytes == 0 {
 		o.Note("cost l2: the cluster says nothing of cores and disk, so there is enough for every task; give cluster: {cores: 4, disk: 100MB}")
 	}
-	d := newDriver(f, jobs, &o, l)
+	d := newDriver(f, jobs, &o, l, claimed)
 	var stream *trace.Stream
 	if o.Events != nil || o.Watch != nil {
 		stream = trace.NewStream()
@@ -128,7 +127,6 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if text := l.Refused(); text != "" {
 		o.Note(text)
 	}
-	// A run that fails has a report too, up to the failure.
 	r := d.report()
 	if err != nil {
 		r.Error = err.Error()
@@ -136,8 +134,26 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	return r, err
 }
 
-// report returns what the Ledger knows of the run, and what only the simulator knows.
-// Jobs that were never submitted stand at the end, with times of -1.
+// newLedger returns the Ledger of a run of f. o is whole.
+func newLedger(f *workload.File, o *Options, claimed *claim.Claim) (*slots.Ledger, error) {
+	// The cost measured depends on which slots share a core.
+	var core func(tracker, i int) int32
+	if o.Cost == costMeasured && !o.NoPin {
+		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
+	}
+	c := o.Ledger(o.Policy, core)
+	if o.network() {
+		c.CopyBandwidth = f.Cluster.CopyRate()
+	}
+	l, err := slots.New(c, o.Policy)
+	if panicked, _ := claimed.Err(); panicked != nil {
+		return nil, panicked
+	}
+	return l, err
+}
+
+// report returns the report of the run so far: figures of the Ledger, and those of the cost
+// model. Jobs that were never submitted come last, with times of -1.
 func (d *driver) report() *report.Report {
 	r := report.FromLedger("sim", d.ledger)
 	r.Config.HeartbeatS, r.Config.Cost, r.Config.MaxSlots = d.o.Heartbeat.Seconds(), d.o.Cost, d.o.MaxSlots
@@ -168,9 +184,9 @@ func (d *driver) report() *report.Report {
 	return r
 }
 
-// run handles events until all jobs have ended and none of their attempts is left.
-// All events of an instant are handled before the Ledger is asked, because it takes
-// facts before decisions.
+// run handles events until all jobs have ended and none of their attempts runs. It handles all
+// events of an instant before it asks the Ledger, so that decisions know all facts of the
+// instant. It fails if ctx ends, if events cannot be written, or if the run cannot go on.
 func (d *driver) run(ctx context.Context) error {
 	latest := latestTime(len(d.slots))
 	for n := 0; d.left > 0 || d.live > 0; n++ {
@@ -178,8 +194,7 @@ func (d *driver) run(ctx context.Context) error {
 		if !ok {
 			return d.stalled()
 		}
-		// To look at the context for each event would slow the run down.
-		if n%1024 == 0 {
+		if n%1024 == 0 { // a check at each instant would slow the run down
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -199,9 +214,12 @@ func (d *driver) run(ctx context.Context) error {
 			}
 		}
 		if d.left == 0 && d.live == 0 {
-			return nil // there is nothing to decide, as in a real run
+			return nil // a real run asks for no orders at its end either, so the events are the same
 		}
 		if err := d.ask(); err != nil {
+			return err
+		}
+		if err, _ := d.claimed.Err(); err != nil {
 			return err
 		}
 		if d.idle > mostIdleSteps && d.now-d.idleSince > d.mostIdle {
@@ -211,15 +229,15 @@ func (d *driver) run(ctx context.Context) error {
 	return nil
 }
 
-// latestTime keeps slot-time within int64 nanoseconds.
-// Slot-time is the sum over all slots, which reports add up.
+// latestTime returns the latest virtual time at which the slot time of all slots together is
+// within int64 nanoseconds.
 func latestTime(slotCount int) time.Duration {
 	return time.Duration(1<<62) / time.Duration(max(slotCount, 1))
 }
 
-// ask asks for orders, after all facts of this instant: for the trackers whose
-// heartbeat it is or, at heartbeat 0, for all.
-// Heartbeats of one instant come in the order of their events.
+// ask asks for orders, after all facts of this instant. At heartbeat 0 or after a wake-up it asks
+// for all trackers. Otherwise it asks for the trackers that have a heartbeat, in the order of
+// the events.
 func (d *driver) ask() error {
 	if d.o.Heartbeat == 0 || d.woken {
 		if err := d.askAll(); err != nil {
@@ -233,9 +251,9 @@ func (d *driver) ask() error {
 	return nil
 }
 
-// askAll asks for orders for all trackers, and again if a kill has freed a slot at this
-// instant.
-// With heartbeats, a killed slot waits for the next heartbeat of its tracker.
+// askAll asks for orders for all trackers. At heartbeat 0 it asks again as long as obey returns
+// true.
+// With heartbeats a slot that a kill has freed waits for the next heartbeat of its tracker.
 func (d *driver) askAll() error {
 	if d.woken {
 		d.woken = false
@@ -253,20 +271,20 @@ func (d *driver) askAll() error {
 }
 
 const (
-	// mostRounds bounds the rounds of kills at one instant. A policy that needs more
-	// kills what it has just started.
+	// mostRounds bounds the rounds of askAll at one instant. A policy that needs more
+	// kills attempts that it has just started.
 	mostRounds = 100_000
 
-	// mostIdleSteps is how many heartbeats or wake-ups in a row may bring nothing
-	// while nothing runs. If there are more, and the time that a policy may wait
+	// mostIdleSteps is how many heartbeats or wake-ups in a row may start nothing
+	// while nothing runs. If there are more, and the time for which a policy may wait
 	// for locality is over, the run is stalled.
 	mostIdleSteps = 1000
 )
 
-// obey carries out orders: attempts start at once and stop at once. It reports whether
-// the Ledger is to be asked again at this instant. Kills free slots, and attempts that
-// start or go on change phase, by which a policy with a gate decides. o belongs to the
-// Ledger until its next call.
+// obey carries out orders: attempts start at once and stop at once. It reports whether the
+// driver has to ask the Ledger again at this instant. That is so after a kill, which frees a
+// slot. It is also so if attempts change phase and the policy is a slots.PhaseGate, which
+// decides by phases. o belongs to the Ledger and is valid until the next Assign.
 func (d *driver) obey(o *slots.Orders) (again bool) {
 	for i := range o.Starts {
 		d.start(&o.Starts[i])
@@ -283,16 +301,16 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	if o.Probe >= 0 && (d.probeAt < 0 || o.Probe < d.probeAt) {
 		d.probeAt = o.Probe
 	}
-	// Only the earliest wake-up is kept: at it the policy may ask for another.
+	// Only the earliest wake-up is kept. The Ledger reports later ones again at that time.
 	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
 		d.wakeAt = max(o.Wake, d.now)
 		d.queue.Push(d.wakeAt, cost.WakePolicy, 0, 0)
 	}
-	return len(o.Kills) > 0 || d.looks && len(o.Starts)+len(o.Advances) > 0
+	return len(o.Kills) > 0 || d.byPhase && len(o.Starts)+len(o.Advances) > 0
 }
 
-// idleStep counts a step that may bring nothing. The count begins anew when something
-// is started, and while events are coming.
+// idleStep counts a heartbeat or a wake-up that may start nothing. Events that are sure to come,
+// such as ends of attempts, reset the count; obey resets it when something starts.
 func (d *driver) idleStep() {
 	if d.queue.Coming > 0 {
 		d.idle = 0
@@ -304,19 +322,19 @@ func (d *driver) idleStep() {
 	d.idle++
 }
 
-// stalled returns the error of a run that cannot go on.
+// stalled returns the error of a run in which nothing happens any more.
 func (d *driver) stalled() error {
 	return fmt.Errorf("simulation: stalled at %v%s", d.ledger.Now(), d.waitsFor())
 }
 
-// endless returns the error of a run that has come to a bound.
-// bound is wrapped, so that tests can see which it was.
+// endless returns the error of a run that has exceeded a bound. It wraps bound, the error of
+// bounds.count.
 func (d *driver) endless(bound error) error {
 	return fmt.Errorf("simulation: endless at %v: %w%s", d.ledger.Now(), bound, d.waitsFor())
 }
 
-// waitsFor says which job the run waits for, and why as far as it is known.
-// It names the first such job only.
+// waitsFor says which job the run waits for, and the likely cause. It names only the first
+// running job.
 func (d *driver) waitsFor() string {
 	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
 		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running
@@ -353,16 +371,16 @@ func counted(n int32, noun string) string {
 // ends by itself, a submission and a fault are progress. Everything else, such as a
 // heartbeat, a start, a kill or a change of phase, is not.
 type bounds struct {
-	mostEvents  int64 // since the last progress
-	mostAtOnce  int64 // since the last progress, for one instant
-	mostPending int   // in the queue
+	mostEvents  int64 // number of events since the last progress
+	mostAtOnce  int64 // number of events at one instant, since the last progress
+	mostPending int   // number of events in the queue
 
-	events, atOnce int64
+	events, atOnce int64 // counts for the first two
 	now            time.Duration
 }
 
-// newBounds returns bounds that no run reaches that does something. 100 million events
-// are a year of heartbeats of ten trackers.
+// newBounds returns bounds that no run with progress reaches. 100 million events are a year of
+// heartbeats, every 3 s, of ten trackers.
 func newBounds(slotCount, jobCount int) bounds {
 	n := slotCount + jobCount
 	return bounds{
@@ -372,10 +390,11 @@ func newBounds(slotCount, jobCount int) bounds {
 	}
 }
 
-// progress starts the counts anew.
+// progress resets the counts.
 func (b *bounds) progress() { b.events, b.atOnce = 0, 0 }
 
-// count counts an event. It fails if there were too many.
+// count counts an event at time now, when pending events are in the queue. It fails if a bound
+// is exceeded.
 func (b *bounds) count(now time.Duration, pending int) error {
 	if now != b.now {
 		b.now, b.atOnce = now, 0
@@ -394,8 +413,9 @@ func (b *bounds) count(now time.Duration, pending int) error {
 }
 
 // runAlone runs each job of f by itself, under the same options without faults. It adds the
-// times to the report of the run of all jobs. A job arrives at 0 and waits for no other. Its
-// tasks take as long as in the whole run, and have their inputs on other trackers.
+// times to whole, the report of the run of all jobs. A job is submitted at time 0 and waits for
+// no other. Its tasks take as long as in the whole run (Options.first). Their inputs are on
+// other trackers, because the placement depends on the id of the job.
 func runAlone(ctx context.Context, f *workload.File, o Options, whole *report.Report) error {
 	byName := map[string]*report.JobReport{}
 	for i := range whole.Jobs {

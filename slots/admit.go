@@ -3,21 +3,22 @@ package slots
 import "mrlocal/trace"
 
 // Running-job limits of pools and users. A job beyond a limit waits for the first limit
-// that is full, and shows no demand. When a job ends, the first waiting job in FIFO
-// order (priority, submission) is admitted.
+// that is full. It has no pending tasks as long as it waits. When a job ends, the Ledger
+// admits the first waiting job in FIFO order (priority, submission).
 //
-// Hadoop 1.0.3, FairScheduler.updateRunnability, decides anew at every update which jobs
-// may run. A job of higher priority then takes the place of a running one, which gets
-// no more tasks. Here an admitted job stays admitted: a limit bounds how many jobs hold
-// resources, and a job that is stopped half-way would hold them longest.
+// Hadoop 1.0.3, FairScheduler.updateRunnability, decides at every update which jobs may run.
+// A job of higher priority then takes the place of a running one, which gets no
+// more tasks. Here an admitted job stays admitted, because a limit bounds how many jobs hold
+// resources. A job that gets no more tasks half-way would hold its resources longest.
 
-// limit is a limit of a pool or a user.
+// limit is the running-job limit of a pool or a user, and the jobs that wait for it.
 type limit struct {
 	most    int32 // running jobs; 0: any number
 	running int32 // jobs that were admitted and have not ended
 	waiting Ranking[Priority]
 }
 
+// newLimit returns a limit of most running jobs; 0: any number.
 func newLimit(most int32) limit {
 	return limit{most: most, waiting: Ranking[Priority]{Less: higher}}
 }
@@ -38,7 +39,7 @@ func (l *Ledger) fullFor(j *ledgerJob) *limit {
 	return nil
 }
 
-// admit admits j and returns true, or lets it wait for a limit.
+// admit admits j and returns true, or enters j at the limit that it has to wait for.
 func (l *Ledger) admit(j *ledgerJob) bool {
 	if j.blocked = l.fullFor(j); j.blocked != nil {
 		j.blocked.waiting.Set(int32(j.id), j.spec.Priority)
@@ -57,7 +58,7 @@ func (l *Ledger) countAdmitted(j *ledgerJob, d int32) {
 	}
 }
 
-// leave takes an ended job out of its limits and admits the jobs that waited for it.
+// leave takes an ended job out of its limits and admits jobs that waited for its place.
 func (l *Ledger) leave(j *ledgerJob) {
 	if !j.admitted {
 		if j.blocked != nil {
@@ -72,8 +73,8 @@ func (l *Ledger) leave(j *ledgerJob) {
 	}
 }
 
-// fill admits waiting jobs while the limit has room. A job that another limit holds back
-// waits for that one from then on.
+// fill admits waiting jobs while the limit has room. If another limit of such a job is full,
+// the job waits for the other limit from then on.
 func (l *Ledger) fill(m *limit) {
 	for !m.full() {
 		id, ok := m.waiting.First()

@@ -22,7 +22,7 @@ type steady struct {
 	next int
 
 	started []time.Duration // of live
-	probe   time.Duration   // progress is due then; negative: nobody asked
+	probe   time.Duration   // time from which progress is reported; negative: no Probe is due
 }
 
 // attemptTime is how long each attempt takes.
@@ -71,7 +71,7 @@ func (s *steady) step(t testing.TB) {
 	s.next = (s.next + 1) % len(s.live)
 }
 
-// answerProbe reports the progress of all attempts, which are equally fast, if it was asked for.
+// answerProbe reports the progress of all attempts if a Probe is due. All attempts are equally fast.
 func (s *steady) answerProbe() {
 	if s.probe < 0 || s.now < s.probe {
 		return

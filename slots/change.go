@@ -14,7 +14,7 @@ import (
 // slots, trackers, pools and totals up to date. Only refresh changes the visible demand
 // of a job.
 
-// advance sets the time to now and adds up slot-time until then.
+// advance sets the time to now, and gives the meter the counts that held until now.
 func (l *Ledger) advance(now time.Duration) {
 	invariant.Check(now >= l.now, "slots: time went back from %v to %v", l.now, now)
 	if now <= l.now {
@@ -22,6 +22,7 @@ func (l *Ledger) advance(now time.Duration) {
 	}
 	dt := now - l.now
 	l.now = now
+	// Waiting reduces do no work, so the meter's figures of useful work leave them out.
 	t, w := &l.total, l.traits.Weights
 	load := meter.Load{Busy: t.running[Map] + t.running[Reduce], Lent: t.lent, WaitingReduce: t.waiting, Open: t.open + t.draining, Work: w.Sum(t.running) - w.Times(Reduce, t.waiting), Room: t.open + t.draining}
 	if w.Bound() {
@@ -67,6 +68,7 @@ func (l *Ledger) refresh(j *ledgerJob) {
 		}
 	}
 	l.setGate(j)
+	// Pool and totals count the pending tasks that a policy may start now.
 	for k := range j.side {
 		s := &j.side[k]
 		shown := int32(0)
@@ -79,6 +81,7 @@ func (l *Ledger) refresh(j *ledgerJob) {
 		l.total.pending[k] += d
 	}
 	l.meter.Set(j.pool.use, l.now, j.pool.running[Map]+j.pool.running[Reduce], j.pool.pending[Map]+j.pool.pending[Reduce])
+	// All running reduces of the job become waiting reduces at once, or stop being some.
 	if waiting := running && !j.mapsDone(); waiting != j.waiting {
 		sign := int32(-1)
 		if waiting {
@@ -100,9 +103,11 @@ func (l *Ledger) refresh(j *ledgerJob) {
 	l.dirty = true
 }
 
-// endJob ends a job. The caller has to call refresh afterwards.
+// endJob ends a job with state s. It kills the running attempts of the job and admits jobs
+// that waited for its end. The caller calls refresh afterwards.
 func (l *Ledger) endJob(j *ledgerJob, s State) {
-	if (j.mapsDone() || s == Succeeded) && j.times.MapsDone < 0 { // a map with a lost output need not run again
+	// A map with a lost output need not run again after all reduces are done.
+	if (j.mapsDone() || s == Succeeded) && j.times.MapsDone < 0 {
 		j.times.MapsDone = l.now
 		l.recordDecision(jobEvent(trace.OpMapsDone, j.id), trace.RuleNone)
 	}
@@ -132,7 +137,8 @@ func (l *Ledger) retire(j *ledgerJob) {
 	j.places, j.failures = demand.Index{}, blacklist.JobFailures{}
 }
 
-// kill orders the end of the attempt on s, unless that was done before.
+// kill orders the end of the attempt on s, unless it is ordered already. The driver gets the
+// order with the next Assign.
 func (l *Ledger) kill(s *ledgerSlot, r Rule) {
 	if s.killing {
 		return
@@ -150,7 +156,8 @@ func (l *Ledger) killTask(t *ledgerTask, r Rule) {
 	}
 }
 
-// advanceReduce lets the reduce on a slot leave its copy phase.
+// advanceReduce lets the reduce on a slot leave its copy phase. It does nothing if there is no
+// such slot or no reduce on it.
 func (l *Ledger) advanceReduce(id SlotID) {
 	s := l.slotAt(id)
 	if s == nil || !s.busy || s.attempt.Kind != Reduce {
@@ -161,7 +168,7 @@ func (l *Ledger) advanceReduce(id SlotID) {
 	l.recordDecision(attemptEvent(trace.OpAdvance, s.attempt, s.ID), trace.RuleNone)
 }
 
-// job returns nil for an id that no job has.
+// job returns the job with the id, or nil if there is none.
 func (l *Ledger) job(id JobID) *ledgerJob {
 	if id < 0 || int(id) >= len(l.jobs) {
 		return nil
@@ -169,7 +176,7 @@ func (l *Ledger) job(id JobID) *ledgerJob {
 	return l.jobs[id]
 }
 
-// slotAt returns nil for an id that no slot has.
+// slotAt returns the slot with the id, or nil if there is none.
 func (l *Ledger) slotAt(id SlotID) *ledgerSlot {
 	if id < 0 || int(id) >= len(l.slots) {
 		return nil
@@ -191,7 +198,8 @@ func (l *Ledger) slotOf(a AttemptID) *ledgerSlot {
 	return nil
 }
 
-// poolNamed returns the pool of that name, and makes it if need be.
+// poolNamed returns the pool of that name. A pool that is not configured is made here, with
+// weight 1 and no limits.
 func (l *Ledger) poolNamed(name string) *ledgerPool {
 	if id, ok := l.poolID[name]; ok {
 		return l.pools[id]
@@ -199,6 +207,7 @@ func (l *Ledger) poolNamed(name string) *ledgerPool {
 	return l.addPool(Pool{Name: name, Weight: One})
 }
 
+// addPool adds a pool with the next id.
 func (l *Ledger) addPool(c Pool) *ledgerPool {
 	p := &ledgerPool{Pool: c, id: PoolID(len(l.pools)), use: l.meter.NewPool(float64(c.Weight)), limit: newLimit(c.MaxRunning)}
 	l.pools = append(l.pools, p)
@@ -206,12 +215,12 @@ func (l *Ledger) addPool(c Pool) *ledgerPool {
 	return p
 }
 
-// mapCapable reports whether the policy may put a map on s.
+// mapCapable reports whether the policy may put a map on s: on a map slot, on an extra slot,
+// or on any slot if it lends.
 func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.traits.Lends || s.Extra || s.Home == Map }
 
-// retally updates what depends on the capacity and the running tasks of a tracker.
-// These are its tally, the totals of tallies, and its place in the sets of trackers
-// with free slots.
+// retally updates what depends on the capacity and the running tasks of a tracker: its tally
+// and its room for reduces, the totals of both, and the sets of trackers with free slots.
 func (l *Ledger) retally(t *tracker) {
 	before, keeps := t.tally, t.reduceRoom
 	t.tally, t.reduceRoom = l.traits.Weights.TallyOf(t.cap, t.running), l.reduceRoom(t.cap)
@@ -229,6 +238,7 @@ func (l *Ledger) retally(t *tracker) {
 // openSlot lets a closed or draining slot take tasks.
 func (l *Ledger) openSlot(s *ledgerSlot) {
 	t := &l.trackers[s.Tracker]
+	// A closed slot is free. A draining slot is busy and only returns to the open ones.
 	if s.state == SlotClosed {
 		t.free[s.list()].Push(s.ID)
 		if l.mapCapable(s) {
@@ -250,7 +260,7 @@ func (l *Ledger) drainSlot(s *ledgerSlot) {
 	l.countOpen(&l.trackers[s.Tracker], s, -1)
 }
 
-// closeSlot closes a free slot, open or draining.
+// closeSlot closes a slot without an attempt, open or draining, and records it by rule r.
 func (l *Ledger) closeSlot(s *ledgerSlot, r Rule) {
 	l.removeSlot(s)
 	l.dirty = true
@@ -299,7 +309,8 @@ func (l *Ledger) countHeld(s *ledgerSlot, d int32) {
 	}
 }
 
-// rehome gives a free slot the home kind k.
+// rehome gives a free slot the home kind k. It takes the slot out of all counts of the old
+// kind and puts it into those of the new one.
 func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
 	l.removeSlot(s)
 	s.Home = k
@@ -307,8 +318,9 @@ func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
 	l.recordDecision(trace.Event{Op: trace.OpHome, Kind: k, Slot: int32(s.ID)}, trace.RuleResize)
 }
 
-// resize opens and closes slots of a tracker by rule r, until the given number is
-// open in each list. The slots with the lowest ids are open.
+// resize opens and closes slots of a tracker by rule r, until want[list] slots of each list
+// are open, or all if there are fewer. The slots with the lowest ids are open. On a tracker
+// that is out of service, all slots close.
 func (l *Ledger) resize(id TrackerID, want [slotLists]int, r Rule) {
 	t := &l.trackers[id]
 	var open [slotLists]int

@@ -4,9 +4,9 @@ import (
 	"fmt"
 )
 
-// Check counts everything anew that the Ledger keeps up to date in place, and returns the
-// first difference: a bug in this package. Checked builds call it after facts and
-// decisions. It takes time in proportion to the whole state.
+// Check recounts everything that the Ledger keeps up to date in place. An error names the
+// first difference, which is a bug in this package. Checked builds call Check after facts
+// and decisions. Its time is proportional to the whole state.
 func (l *Ledger) Check() error {
 	var want totals
 	type counts struct{ running, held [2]int32 }
@@ -55,8 +55,8 @@ func (l *Ledger) countKilling() (n int32) {
 	return n
 }
 
-// checkLimits checks that limits hold and count right, and that no job waits for a limit
-// that has room.
+// checkLimits checks the running-job limits: their counts, that none is exceeded, and that no
+// job waits for a limit that has room.
 func (l *Ledger) checkLimits() error {
 	count := map[*limit]int32{}
 	for _, j := range l.jobs {
@@ -96,6 +96,7 @@ func (l *Ledger) checkLimits() error {
 // checkTracker checks the counts of a tracker, and adds them to want.
 func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 	got := *t
+	// free and capacity are by list; running is by kind and leaves its last element unused.
 	var free, running, capacity [slotLists]int32
 	var inPhase [numPhases]int32
 	for _, id := range t.slots {
@@ -127,6 +128,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 			}
 		}
 	}
+	// The lists of free slots, and the sets of trackers that have some with room for a task.
 	for list := range free {
 		if int(free[list]) != len(t.free[list]) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, recounted %d", t.id, list, len(t.free[list]), free[list])
@@ -154,8 +156,8 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 	return nil
 }
 
-// checkJob checks the counts of a job against its running attempts and its reduces on
-// map-capable slots, and adds what it shows to want.
+// checkJob checks the counts of a job. running is its recounted attempts by kind, held its
+// recounted reduces on map-capable slots. It adds the job's part of the totals to want.
 func (l *Ledger) checkJob(j *ledgerJob, running [2]int32, held int32, want *totals) error {
 	if j.state == Running {
 		want.active++
@@ -181,10 +183,11 @@ func (l *Ledger) checkJob(j *ledgerJob, running [2]int32, held int32, want *tota
 				return fmt.Errorf("slots: job %d %v %d is pending and runs", j.id, Kind(k), t)
 			}
 		}
-		pending += max(0, s.ready-int32(len(s.tasks)))
+		pending += max(0, s.ready-int32(len(s.tasks))) // ready tasks that are not stored are pending
 		if s.running != running[k] {
 			return fmt.Errorf("slots: job %d runs %d %v attempts, recounted %d", j.id, s.running, Kind(k), running[k])
 		}
+		// retire has freed the tasks of a job that has ended, and left the count of done ones.
 		if s.tasks != nil && (s.pending != pending || s.done != done) {
 			return fmt.Errorf("slots: job %d has %d pending and %d done %v tasks, recounted %d and %d", j.id, s.pending, s.done, Kind(k), pending, done)
 		}

@@ -13,7 +13,8 @@ import (
 )
 
 // Config is everything that a Ledger's decisions depend on, apart from the policy and
-// the facts. An event file contains all of it, so that a replay needs nothing else.
+// the facts. The header of an event file contains all of it, so that a replay needs
+// nothing else. Zero values are valid but for Slots.
 type Config struct {
 	// Slots of all trackers. Slots[i].ID is i; trackers count from 0.
 	Slots []Slot `json:"-"` // the header of event files has a field for them
@@ -47,8 +48,8 @@ type Config struct {
 	MaxTrackerFailures int32 `json:"max_tracker_failures"`
 
 	// Replicas is the number of trackers that have the input of a map. The Ledger
-	// draws these trackers from Seed. 0: inputs have no place but those of Place. GroupTrackers is
-	// the number of trackers in a group; 0: there are no groups.
+	// draws these trackers from Seed. 0: only the inputs that Ledger.Place reports have places.
+	// GroupTrackers is the number of trackers in a group; 0: there are no groups.
 	Replicas      int32 `json:"replicas,omitempty"`
 	GroupTrackers int32 `json:"group_trackers,omitempty"`
 
@@ -75,10 +76,9 @@ type Pool struct {
 	FIFO       bool   `json:"fifo,omitempty"`             // its jobs are ordered by priority and submission, not by fair share
 	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
 
-	// Preemption timeouts (Hadoop 1.0.3, FairScheduler.tasksToPreempt). A pool may
-	// have tasks of other pools killed in two cases. It has been below its min
-	// share for PreemptAfter, or below half of its fair share for FairPreemptAfter.
-	// 0: never.
+	// Preemption timeouts (Hadoop 1.0.3, FairScheduler.tasksToPreempt). The policy may kill
+	// tasks of other pools if this pool has been below its min share for PreemptAfter, or
+	// below half of its fair share for FairPreemptAfter. 0: never.
 	PreemptAfter     time.Duration `json:"preempt_after_ns,omitempty"`
 	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
 }
@@ -112,7 +112,8 @@ const (
 	defaultMaxTrackerFailures = 4
 )
 
-// withDefaults copies the pools, which belong to the caller, before it sets their weights.
+// withDefaults returns c with defaults for zero values. It copies the pools, which belong to
+// the caller, before it sets their weights.
 func (c Config) withDefaults() Config {
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, defaultMaxAttempts)
 	c.MaxTrackerFailures = cmp.Or(c.MaxTrackerFailures, defaultMaxTrackerFailures)
@@ -123,8 +124,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate finds what would break the Ledger later. Errors are of kind errs.BadOptions. They name
-// fields as users of a driver know them; those of slots are meant for drivers.
+// validate fails if the Ledger cannot work with c. For wrong options the error is of kind
+// errs.BadOptions and names the field of the driver's Options that the user has set. Wrong
+// slots give a plain error, because only a bug in a driver makes them.
 func (c *Config) validate() error {
 	if len(c.Slots) == 0 {
 		return errors.New("slots: a ledger without slots")
@@ -134,6 +136,7 @@ func (c *Config) validate() error {
 		if s.ID != SlotID(i) {
 			return fmt.Errorf("slots: slot %d is at index %d", s.ID, i)
 		}
+		// The bound of Tracker keeps a damaged event file from making huge lists of trackers.
 		if s.Tracker < 0 || s.Home >= trace.Kinds || s.Weight < 0 || int(s.Tracker) > len(c.Slots) {
 			return fmt.Errorf("slots: slot %d: wrong tracker %d, home kind %d or weight %d", i, s.Tracker, s.Home, s.Weight)
 		}
@@ -144,11 +147,11 @@ func (c *Config) validate() error {
 		share PPM
 	}{{"Slowstart", c.Slowstart}, {"BorrowMap", c.BorrowMap}, {"BorrowReduce", c.BorrowReduce}} {
 		if p.share < 0 || p.share > One {
-			return errs.Optionf(fmt.Sprintf("Options.%s %v", p.field, p.share), "is not between 0 and 1")
+			return errs.Optionf("Options."+p.field, "%v: is not between 0 and 1", p.share)
 		}
 	}
 	if c.MaxAttempts < 1 {
-		return errs.Optionf(fmt.Sprintf("Options.Attempts %d", c.MaxAttempts), "must be at least 1")
+		return errs.Optionf("Options.Attempts", "%d: must be at least 1", c.MaxAttempts)
 	}
 	seen := map[string]bool{}
 	for _, p := range c.Pools {
@@ -168,12 +171,13 @@ func (c *Config) validate() error {
 		users[u.Name] = true
 	}
 	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
-		return errs.Optionf("Options", "a negative number among %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
+		return fmt.Errorf("slots: a negative number among %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
 	}
 	return nil
 }
 
-// header returns what event files record of the configuration.
+// header returns the header of an event file: the configuration as JSON, and the fields that
+// the header has of its own. ConfigOf is the inverse.
 func (c *Config) header() (trace.Header, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -186,8 +190,8 @@ func (c *Config) header() (trace.Header, error) {
 	return h, nil
 }
 
-// ConfigOf returns the configuration of a recorded run. It fails if the header's
-// configuration cannot be read.
+// ConfigOf returns the configuration of a recorded run. It copies what it needs of h. It fails
+// if the configuration in the header is not valid JSON for a Config.
 func ConfigOf(h *trace.Header) (Config, error) {
 	var c Config
 	if err := json.Unmarshal(h.Config, &c); err != nil {

@@ -212,6 +212,8 @@ type rehomer struct{}
 
 func (*rehomer) Traits() slots.Traits { return slots.Traits{Name: "rehomer", Lends: true} }
 
+func (*rehomer) Reset() {}
+
 func (p *rehomer) Decide(v *slots.View, d *slots.Decision) {
 	for v.Pending(slots.Reduce) > 0 {
 		d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Reduce, Task: slots.NoTask, Rehome: true})

@@ -7,12 +7,13 @@ import (
 	"mrlocal/trace"
 )
 
-// Explanations are off during a run, which only records facts and decisions. A replay
-// of them turns explanations on (Ledger.Explain), and the policy says why it makes each
-// decision. While they are off they cost one comparison per grant and per visit, and
+// Explanations are off during a run, which only records facts and decisions. A replay turns
+// explanations on (Ledger.Explain), and the policy then gives its reasons with each
+// decision. Explanations that are off cost one comparison per grant and per visit, and
 // allocate nothing.
 
-// Number is a number that a decision depends on.
+// Number is a number that a decision depends on, with its name. It is a fraction of integers,
+// so that it is exact.
 type Number = ppm.Number
 
 // Whole returns an integer Number.
@@ -30,10 +31,11 @@ type Beaten struct {
 	Why  string // the reason, in words
 }
 
-// MostBeaten is how many candidates a Why keeps. A policy need not name more.
+// MostBeaten is how many candidates a Why keeps. Because drops the others, so a policy need
+// not name more.
 const MostBeaten = 8
 
-// Why is what a grant or a kill depended on: numbers in the terms of the paper, and
+// Why has the reasons of a grant or a kill: numbers in the terms of the paper, and the
 // candidates that were not chosen, the best ones first.
 type Why struct {
 	Numbers []Number
@@ -65,17 +67,18 @@ type Explanation struct {
 // EndOfVisit reports whether e is the end of a visit.
 func (e *Explanation) EndOfVisit() bool { return e.Grant.Job == NoJob && e.Reclaimed == NoSlot }
 
-// explaining is the listener, and what the policy has said since it was last called.
+// explaining is the listener, and the reasons that the policy gave since the last call of the
+// listener.
 type explaining struct {
 	listen   func(e *Explanation)
 	why      Why
 	declined []Declined
 }
 
-// Explain calls f with every answer of the policy from now on. Answers are each grant
-// that it asks for, each attempt that it has killed, and the end of each visit. The
-// explanation, and all that it points to, is valid during the call. nil turns
-// explanations off.
+// Explain makes the Ledger call f with every answer of the policy from now on. Answers are
+// the grants that the policy asks for, the attempts that it kills, and the ends of visits. The
+// explanation, and all that it points to, is valid during the call. f must not call methods
+// of the Ledger that change it. If f is nil, explanations are off.
 func (l *Ledger) Explain(f func(e *Explanation)) {
 	l.explaining = nil
 	if f != nil {
@@ -87,8 +90,8 @@ func (l *Ledger) Explain(f func(e *Explanation)) {
 // then.
 func (d *Decision) Explaining() bool { return d.l.explaining != nil }
 
-// Because says why the policy asks for the next Grant or Reclaim. It holds for that
-// call alone, whatever its result.
+// Because gives the reason of the next Grant or Reclaim. The reason holds for that call
+// alone, whatever its result. The slices of w must stay unchanged until the call returns.
 func (d *Decision) Because(w Why) {
 	if x := d.l.explaining; x != nil {
 		w.Beaten = w.Beaten[:min(len(w.Beaten), MostBeaten)]
@@ -96,15 +99,16 @@ func (d *Decision) Because(w Why) {
 	}
 }
 
-// Decline says that this visit starts nothing more of kind k, and why. reason completes
-// a sentence that ends in "because". A policy calls it wherever it stops.
+// Decline says that this visit starts nothing more of kind k, and why. reason is a clause
+// that can follow "because". A policy calls Decline at each place where it stops.
 func (d *Decision) Decline(k Kind, reason string, numbers ...Number) {
 	if x := d.l.explaining; x != nil {
 		x.declined = append(x.declined, Declined{k, reason, append([]Number(nil), numbers...)})
 	}
 }
 
-// noExplanation is an explanation of nothing, to be filled in.
+// noExplanation returns an Explanation of nothing, for the caller to fill in. In a zero
+// Explanation the ids would name job 0 and slot 0.
 func noExplanation() Explanation {
 	return Explanation{Grant: Grant{Job: NoJob, Slot: NoSlot, Task: NoTask}, Reclaimed: NoSlot, Start: Start{Slot: NoSlot}}
 }
@@ -134,7 +138,8 @@ func (l *Ledger) explainEnd() {
 	x.declined = x.declined[:0]
 }
 
-// explain hands e to the listener with the reasons that the policy gave since the last call.
+// explain completes e with the reasons that the policy gave since the last call, and calls the
+// listener.
 func (l *Ledger) explain(e *Explanation) {
 	x := l.explaining
 	e.Now, e.Tracker, e.Why = l.now, l.visited, x.why
@@ -146,8 +151,8 @@ func (l *Ledger) explain(e *Explanation) {
 // Ledger. It must only be read: View.Changed belongs to the policy.
 func (l *Ledger) View() *View { return &View{l: l} }
 
-// record appends a fact to the stream, adds it to the digest of the next Assign and
-// keeps it for the observer. texts are those of a Submit.
+// record appends a fact to the stream, mixes it into the digest that the next Assign records,
+// and keeps it for the observer. texts are the name, pool and user of a Submit.
 func (l *Ledger) record(e trace.Event, texts ...string) {
 	if l.stream == nil && l.observer == nil {
 		return
@@ -165,7 +170,7 @@ func (l *Ledger) record(e trace.Event, texts ...string) {
 	}
 }
 
-// observe shows new facts to the policy, once the state includes them.
+// observe gives new facts to the policy. It is called once the state includes them.
 func (l *Ledger) observe() {
 	for i := range l.unobserved {
 		l.observer.Observe(l.unobserved[i])

@@ -33,6 +33,8 @@ type reasoned struct{ kill bool }
 
 func (*reasoned) Traits() slots.Traits { return slots.Traits{Name: "reasoned"} }
 
+func (*reasoned) Reset() {}
+
 func (p *reasoned) Decide(v *slots.View, d *slots.Decision) {
 	if p.kill {
 		p.kill = false

@@ -21,7 +21,7 @@ const (
 	VeryHigh Priority = 2
 )
 
-// Weight returns the factor of a job's weight: 0.25, 0.5, 1, 2 or 4.
+// Weight returns the factor of a job's weight: 0.25, 0.5, 1, 2 or 4 for VeryLow to VeryHigh.
 func (p Priority) Weight() PPM {
 	return One << 2 >> (2 - min(max(p, VeryLow), VeryHigh))
 }
@@ -31,7 +31,7 @@ type JobSpec struct {
 	Name, Pool, User string // Pool "": a pool with the job's name
 	Reduces          int32
 	Priority         Priority
-	Weight           PPM // 0: 1.0
+	Weight           PPM // of the job in its pool; 0: 1.0
 
 	// Maps is the number of maps that are known, MapsSealed whether it is final.
 	// The first ReadyMaps of them may start; 0 means all of them if the number is
@@ -53,8 +53,8 @@ type Readiness struct {
 	Sealed bool  // Total is final
 }
 
-// Outcome says how an attempt ended. If it is neither OK nor Killed, it failed, and
-// counts towards Config.MaxAttempts. Bytes and times are for an Observer.
+// Outcome says how an attempt ended. An attempt that is neither OK nor Killed has failed, and
+// counts towards Config.MaxAttempts. The Ledger only passes bytes and times to an Observer.
 type Outcome struct {
 	OK        bool // its output is committed
 	Killed    bool
@@ -62,15 +62,16 @@ type Outcome struct {
 	OutBytes  int64
 	CPU       time.Duration
 	CopyBytes int64         // of a reduce: what it copied
-	CopyTime  time.Duration // in this time, without waiting for maps
+	CopyTime  time.Duration // the time of this copying, without waiting for maps
 }
 
-// progressStep is the least progress that becomes a fact, so that an attempt has at most
-// 100 of them.
+// progressStep is the least progress that becomes a fact, so that an attempt leads to at most
+// 100 facts of progress.
 const progressStep = One / 100
 
 // Submit adds a job at time now and returns its id. Bytes of names that are not UTF-8
-// become U+FFFD. As with all facts, now must not be before the latest fact or Assign.
+// become U+FFFD. As with all facts, now counts from the start of the run and must not be
+// before the latest fact or Assign.
 func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	l.advance(now)
 	for _, text := range []*string{&s.Name, &s.Pool, &s.User} {
@@ -86,7 +87,7 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 		s.ReadyMaps = s.Maps
 	}
 	invariant.Check(s.Maps >= s.ReadyMaps && s.ReadyMaps >= 0 && s.Reduces >= 0 && s.Weight > 0 && s.Deadline >= 0, "slots: Submit %+v", s)
-	// It is handed to Demand below, which records it: a replay must see it as well.
+	// Demand below sets the profile and records it, so that a replay has it as well.
 	profile := s.Profile
 	s.Profile = nil
 	j := &ledgerJob{
@@ -115,8 +116,8 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	return j.id
 }
 
-// Ready reports that more maps of a job are known or may start. Smaller numbers than
-// before are ignored.
+// Ready reports that more maps of a job are known or may start. It ignores numbers that are
+// smaller than before, and jobs that have ended.
 func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	l.advance(now)
 	r.Total = max(r.Total, r.Maps)
@@ -159,9 +160,9 @@ func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
 	l.endFact(j)
 }
 
-// Place reports that a tracker has the input of a map, before the job's first map starts. The
-// other maps of the job then have no places but those that are reported, whatever
-// Config.Replicas is.
+// Place reports that a tracker has the input of map t. It is called before the job's first
+// map starts, once for each tracker that has the input. After a call, a map of the job has
+// only the places that are reported for it, whatever Config.Replicas is.
 func (l *Ledger) Place(now time.Duration, id JobID, t TaskID, at TrackerID) {
 	l.advance(now)
 	l.record(trace.Event{Op: trace.OpPlace, Kind: Map, Job: int32(id), Task: int32(t), A: int64(at)})
@@ -178,15 +179,16 @@ func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
 	l.skip(now, trace.OpDrop, id, k, t)
 }
 
-// Restore reports that the output of a pending map is there from a killed run. The map
-// counts as done, on no tracker. If the output is lost, the map is pending as before, and
-// has not failed for that.
+// Restore reports that the output of a pending map is left from an earlier, killed run. The
+// map counts as done, on no tracker. If the output is lost later, the map is pending again,
+// but the loss does not count as a failure.
 func (l *Ledger) Restore(now time.Duration, id JobID, t TaskID) {
 	l.skip(now, trace.OpRestore, id, Map, t)
 }
 
-// skip marks a task as done that no attempt of this run commits. A map that runs, or is
-// done, cannot be restored: that is ignored.
+// skip marks a task as done although no attempt of this run commits it: dropped if op is
+// OpDrop, restored if it is OpRestore. It ignores tasks that are done, and the restoring of
+// a map that runs.
 func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID) {
 	l.advance(now)
 	l.record(trace.Event{Op: op, Kind: k, Job: int32(id), Task: int32(t)})
@@ -218,8 +220,8 @@ func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID
 	l.endFact(j)
 }
 
-// Phase reports that an attempt has entered phase p. A map begins to compute when it starts, so
-// that phase leads to no decision.
+// Phase reports that an attempt has entered phase p. It ignores attempts that are unknown. The
+// first phase of a map follows its start at once, so it gives no cause for a new decision.
 func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)
@@ -241,8 +243,8 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.measured()
 }
 
-// Progress reports the share of its work that an attempt has done. Steps of less than
-// 1 % are ignored.
+// Progress reports the share of its work that an attempt has done. It ignores steps of less
+// than 1 %, except the last one.
 func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	s := l.slotOf(a)
 	done = min(done, One)
@@ -257,7 +259,8 @@ func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	l.measured()
 }
 
-// measured ends a fact that leads to a new decision only if the policy learns from it.
+// measured ends a fact about phases or progress. Only a policy that is an Observer can decide
+// otherwise after such a fact, so only then the next AssignAll asks the policy.
 func (l *Ledger) measured() {
 	if l.observer != nil {
 		l.observe()
@@ -265,8 +268,8 @@ func (l *Ledger) measured() {
 	}
 }
 
-// Finish reports that an attempt has ended, for whatever reason. It ignores an attempt
-// that the Ledger does not know, because its tracker is lost.
+// Finish reports that an attempt has ended, for whatever reason. An attempt whose tracker was
+// lost has ended already, so Finish only counts it in Stats.Stale.
 func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	l.advance(now)
 	s := l.slotOf(a)
@@ -298,7 +301,7 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 }
 
 // commit marks the task of a as done and kills its other attempts. If the task is done
-// or not needed any more, a counts as killed.
+// or dropped already, or the job has ended, a counts as killed. on is the slot that a had.
 func (l *Ledger) commit(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 	s := &j.side[a.Kind]
 	task := &s.tasks[a.Task]
@@ -322,7 +325,8 @@ func (l *Ledger) killedAttempt(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 	}
 }
 
-// useless counts an attempt that counts as killed.
+// useless counts an attempt as killed and its time as wasted. The time counts under Copies if
+// the attempt was a copy or another attempt has committed the task, else under Killed.
 func (l *Ledger) useless(s *jobSide, task *ledgerTask, on *ledgerSlot) {
 	s.counts.Killed++
 	to := &l.meter.Wasted.Killed
@@ -332,8 +336,8 @@ func (l *Ledger) useless(s *jobSide, task *ledgerTask, on *ledgerSlot) {
 	*to += on.use.Took(l.now)
 }
 
-// failedAttempt counts a failure of a task that still runs. The task goes back to the queue
-// unless another attempt of it runs; the last failure that is allowed ends the job.
+// failedAttempt counts a failure. The task is pending again unless another attempt of it runs.
+// Failure number Config.MaxAttempts of a task ends the job.
 func (l *Ledger) failedAttempt(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 	s := &j.side[a.Kind]
 	s.counts.Failed++
@@ -369,7 +373,7 @@ func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 		return
 	}
 	m.counts.LostOutputs++
-	if at := m.tasks[t].done; at != noTracker { // a restored output is no fault of this run
+	if at := m.tasks[t].done; at != noTracker { // no tracker of this run is to blame for a restored output
 		m.tasks[t].failed++
 		l.failedAt(j, Map, t, at)
 	}
@@ -407,7 +411,7 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 	}
 	l.relist(l.blacklists.Unlist(l.lost), len(l.slots))
 	for _, j := range l.jobs {
-		// Map-only jobs have written their output elsewhere, so the tracker takes nothing with it.
+		// The output of a map-only job is its result, which does not lie on the tracker.
 		if j.state != Running || j.side[Reduce].total == 0 {
 			continue
 		}
@@ -422,8 +426,8 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 	}
 }
 
-// uncommit makes a committed map pending again. If another attempt of the map still
-// runs, the map is pending once that has ended.
+// uncommit makes a committed map pending again. If another attempt of the map still runs,
+// the map counts as running until that attempt ends.
 func (l *Ledger) uncommit(j *ledgerJob, t TaskID) {
 	m := &j.side[Map]
 	m.done--

@@ -13,8 +13,8 @@ import "mrlocal/trace"
 //   - Like any task: a free slot, running-job limits, earlier failures, weights
 //     (Ledger.resolve).
 //
-// A reduce that has started leaves its copy phase when it has the output of all maps, or
-// when a PhaseGate says so.
+// A reduce that has started leaves its copy phase when it has the output of all maps. If the
+// policy is a PhaseGate, the policy decides when the reduce leaves it.
 
 // gateOpen reports whether the job's reduces may start: once the number of its maps is
 // final and ceil(slowstart · maps) of them are done (Hadoop 1.0.3,

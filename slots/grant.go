@@ -5,11 +5,11 @@ import (
 	"mrlocal/trace"
 )
 
-// grant checks a grant and applies it.
+// grant checks a grant and applies it. If it returns a Refusal other than Granted, nothing has
+// changed but the count of refusals that only a bug causes.
 func (l *Ledger) grant(g Grant) Refusal {
 	refused := l.resolve(&g)
 	if refused != Granted {
-		// A refusal that a correct policy never gets. Checked builds stop here.
 		if refused.bug() {
 			if l.stats.Refused == 0 {
 				l.refused = refused
@@ -34,6 +34,7 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 		return RefusedGate
 	}
 	side := &j.side[g.Kind]
+	// The task: the one that the policy names, or the next one by Ledger.pick.
 	switch {
 	case l.blacklisted(j, l.visited):
 		return RefusedBlacklisted
@@ -55,8 +56,8 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 	if s == nil {
 		return RefusedSlot
 	}
+	// Task and slot are known now. The remaining rules concern both together.
 	switch {
-	// From here on task and slot are known, and the rest is about both together.
 	case !l.traits.Lends && !s.Extra && s.Home != g.Kind:
 		return RefusedTyped
 	case g.Speculative && g.Kind == Map && j.spec.Single:
@@ -73,7 +74,8 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 	return Granted
 }
 
-// whyNoTask returns why none of the pending tasks may start on the visited tracker.
+// whyNoTask returns why none of the pending tasks may start on the visited tracker: all are
+// too far from their input, or failed there.
 func (l *Ledger) whyNoTask(j *ledgerJob, g *Grant) Refusal {
 	if g.Locality > LevelAny && l.pick(j, g.Kind, l.visited, LevelAny) != NoTask {
 		return RefusedLocality
@@ -81,9 +83,10 @@ func (l *Ledger) whyNoTask(j *ledgerJob, g *Grant) Refusal {
 	return RefusedFailedHere
 }
 
-// overAllowance reports whether the percentage of lent slots would be exceeded by one
-// more task of kind k on the visited tracker. It follows [DHFS13, "lent by tracker"] and
-// [DHFS13, "borrow allowance"].
+// overAllowance reports whether one more task of kind k on the visited tracker would exceed
+// the percentage of slots that may be lent. A tracker with fewer tasks of kind k than home
+// slots of that kind lends nothing for it [DHFS13, "lent by tracker"]. The percentage bounds
+// the lent slots of the whole cluster [DHFS13, "borrow allowance"].
 func (l *Ledger) overAllowance(k Kind) bool {
 	t, other := &l.trackers[l.visited], k.Other()
 	if !l.traits.Borrows || t.running[k] < t.cap[k] {
@@ -96,10 +99,10 @@ func (l *Ledger) overAllowance(k Kind) bool {
 	return l.total.tally.Lent[other]+l.traits.Weights.Of(k) > l.traits.Weights.Times(other, share.Of(l.total.cap[other]))
 }
 
-// slotFor returns the free slot that g asks for, or nil. If the policy left it open, a
-// slot of the task's own kind comes first. Then comes an extra slot, then one of the
-// other kind. Of several the lowest id comes first. Under slot weights extra slots come
-// last, because they are for light tasks that use the weight left over by heavy ones.
+// slotFor returns the free slot that g asks for, or nil if it is not free on the visited
+// tracker. If the policy named none, a slot of the task's own kind comes first, then an extra
+// slot, then one of the other kind. Of several it takes the lowest id. Under slot weights
+// extra slots come last: they are for light tasks that use the weight left by heavy ones.
 func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	t := &l.trackers[l.visited]
 	if g.Slot == NoSlot {
@@ -150,7 +153,7 @@ func (l *Ledger) start(g *Grant) {
 	// Numbers of attempts are never used again, so an AttemptID names one attempt for ever.
 	t.n++
 	l.occupy(s, a, g)
-	// The attempts of a task are a list through their slots, the newest first.
+	// The running attempts of a task form a linked list of their slots, the newest first.
 	s.next, t.head = t.head, s.ID
 
 	side.counts.Started++
@@ -166,7 +169,7 @@ func (l *Ledger) start(g *Grant) {
 	if j.times.Start < 0 {
 		j.times.Start = l.now
 	}
-	if g.Kind == Map {
+	if g.Kind == Map { // the deadlock guard has reached its aim
 		l.mapFirst = false
 	}
 	level := LevelAny
@@ -186,7 +189,7 @@ func (l *Ledger) start(g *Grant) {
 	l.refresh(j)
 }
 
-// countLevel counts a map that starts near its input.
+// countLevel counts a map that starts in its input's group or on its tracker.
 func (s *jobSide) countLevel(level Level) {
 	switch level {
 	case LevelTracker:
@@ -196,7 +199,7 @@ func (s *jobSide) countLevel(level Level) {
 	}
 }
 
-// occupy puts an attempt on a free slot.
+// occupy puts an attempt on a free slot. The caller links the slot into the list of the task.
 func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	tr := &l.trackers[s.Tracker]
 	tr.free[s.list()].Remove(s.ID)
@@ -227,6 +230,7 @@ func (l *Ledger) release(s *ledgerSlot) {
 	}
 	*link, s.next = s.next, NoSlot
 
+	// The meter adds up times by phase, so the last phase ends here.
 	l.meter.Enter(&s.use, l.now, PhaseNone)
 	took, counts := l.now-s.started, &l.jobs[a.Job].side[a.Kind].counts
 	s.times.Busy += took
@@ -259,8 +263,8 @@ func (l *Ledger) release(s *ledgerSlot) {
 	}
 }
 
-// countAttempt adds d to all counts of the attempt on s. The caller has to call refresh
-// for its job, which gives the meter the counts of the pool.
+// countAttempt adds d, 1 or -1, to all counts of running attempts that include the one on s.
+// The caller has to call refresh for its job, which gives the meter the counts of the pool.
 func (l *Ledger) countAttempt(s *ledgerSlot, d int32) {
 	k := s.attempt.Kind
 	j := l.jobs[s.attempt.Job]

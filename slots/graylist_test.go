@@ -97,7 +97,7 @@ func TestTheGraylistSparesTrackersThatAreNotWorseThanOthers(t *testing.T) {
 	}
 }
 
-// Graylisted trackers come back into service if all others are lost: else no job would end.
+// Graylisted trackers come back into service if all others are lost. Otherwise no job would end.
 func TestAGraylistedTrackerComesBackWhenTheOthersAreLost(t *testing.T) {
 	const trackers = 3
 	l, err := slots.New(slots.Config{Slots: policytest.Typed(trackers, 1, 1), Slowstart: slots.One, MaxAttempts: 100, MaxTrackerFailures: 1}, fifo.New())

@@ -9,24 +9,25 @@ import "mrlocal/trace"
 //
 //  1. The Ledger refuses a grant after which every map-capable slot would hold a
 //     waiting reduce (wouldDeadlock).
-//  2. It can happen all the same, because the output of a map was lost. Once a map is
-//     pending, no map runs and no map-capable slot is free, the Ledger kills the newest
-//     waiting reduce (guard). Until a map has started, no waiting reduce may take a
-//     map-capable slot; otherwise the policy could give the slot back to the reduce.
+//  2. If the output of a map is lost, waiting reduces can hold all map-capable slots in
+//     spite of part 1. If then a map is pending, no map runs and no map-capable slot is
+//     free, the Ledger kills the newest waiting reduce (guard). Until a map has started, no
+//     waiting reduce may take a map-capable slot. Otherwise the policy could give the slot
+//     back to the reduce.
 //
-// A free slot may be of no use. The pending map failed on its tracker, or the policy
-// keeps maps off it because of its percentages or its even load. So part 2 also applies
-// if only waiting reduces run and every tracker was visited in vain (stuck). The reduce
-// may then be one on a draining slot. No map can have that slot, but a policy that
-// counts tasks lets a map start once the reduce is gone.
+// A free slot may be of no use. For example, the pending map failed on its tracker, or the
+// percentages or the even load of the policy keep maps off it. So part 2 also applies if only
+// waiting reduces run and every tracker was visited in vain (stuck). The Ledger may then
+// kill a reduce on a draining slot. No map can have that slot, but a policy that counts
+// tasks lets a map start once the reduce has ended.
 //
 // Under slot weights a slot can be free while its tracker is full. Part 1 then limits
 // the weight of all waiting reduces, so that at least one tracker has room for a map.
 // Part 2 applies if no tracker has room.
 //
 // MapReduce's allocator on YARN has the same rule (Hadoop 2.6,
-// RMContainerAllocator.preemptReducesIfNeeded). The guard wastes no reducing: a waiting
-// reduce has only copied so far.
+// RMContainerAllocator.preemptReducesIfNeeded). The guard discards only copied data, because
+// a waiting reduce has not called its reducer yet.
 
 // wouldDeadlock is part 1: it reports whether a reduce of j must not start on s.
 func (l *Ledger) wouldDeadlock(j *ledgerJob, s *ledgerSlot) bool {
@@ -58,7 +59,7 @@ func (l *Ledger) mapFits() bool {
 	return !l.traits.Weights.Bound()
 }
 
-// fits reports whether a tracker has room for weight w. Without weights it always has.
+// fits reports whether a tracker has room for weight w. Without weights it returns true.
 func (l *Ledger) fits(t *tracker, w int32) bool { return !l.traits.Weights.Bound() || l.room(t) >= w }
 
 // room returns the weight that a tracker may still run.
@@ -80,7 +81,7 @@ func (l *Ledger) guard() {
 			newest = s
 		}
 	}
-	if newest == nil { // all waiting reduces have copied what they need, and will end
+	if newest == nil { // every waiting reduce is beyond its copy phase, so it ends without more maps
 		return
 	}
 	l.mapFirst = true
@@ -90,8 +91,8 @@ func (l *Ledger) guard() {
 // beforeSort reports whether the reduce on s has only copied so far.
 func (s *ledgerSlot) beforeSort() bool { return s.phase < PhaseSort || s.phase == PhaseHeld }
 
-// stuck reports whether nothing will happen any more. Then every tracker was visited
-// since the last change and got nothing. Only waiting reduces run, and the policy has
+// stuck reports whether the run cannot go on by itself. Three conditions hold then: every tracker
+// was visited since the last change and got nothing, only waiting reduces run, and the policy has
 // asked for no wake-up.
 func (l *Ledger) stuck() bool {
 	return int(l.idleVisits) >= len(l.trackers) && l.wake < 0 && l.total.waiting == l.total.running[Reduce]

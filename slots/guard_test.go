@@ -18,6 +18,8 @@ type reducesFirst struct{ refused []slots.Refusal }
 
 func (*reducesFirst) Traits() slots.Traits { return slots.Traits{Name: "reduces-first", Lends: true} }
 
+func (*reducesFirst) Reset() {}
+
 func (p *reducesFirst) Decide(v *slots.View, d *slots.Decision) {
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
 		for v.FreeAt(v.Tracker()) > 0 {

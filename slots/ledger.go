@@ -14,19 +14,19 @@ import (
 	"mrlocal/trace"
 )
 
-// Ledger is the bookkeeping of one run.
+// Ledger is the bookkeeping of one run: it keeps the state of slots, trackers, jobs and
+// tasks, and it alone changes that state. It serves one goroutine. New makes one.
 type Ledger struct {
 	config    Config
 	placement demand.Placement
 	stream    *trace.Stream // nil: nothing is recorded
 
 	// The policy, its traits and its optional abilities (nil: it does not have them).
-	policy         Policy
-	traits         Traits
-	observer       Observer
-	nothingToGrant NothingToGrant
-	selective      Selective
-	speculator     Speculator
+	policy     Policy
+	traits     Traits
+	observer   Observer
+	selective  Selective
+	speculator Speculator
 
 	now        time.Duration // of the latest fact or Assign
 	blacklists blacklist.Cluster
@@ -35,7 +35,7 @@ type Ledger struct {
 	jobs       []*ledgerJob
 	pools      []*ledgerPool
 	poolID     map[string]PoolID // by name
-	userLimits map[string]*limit // of users with a limit; never iterated, for its order is random
+	userLimits map[string]*limit // of users with a limit; never iterated, because the order is random
 	homeSlots  int32             // of the first tracker
 
 	total   totals
@@ -43,7 +43,7 @@ type Ledger struct {
 	free    [slotLists]order.Set[TrackerID] // trackers that can start something on a free slot of the list
 	seq     int64                           // grants so far
 	dirty   bool                            // something has changed since the last AssignAll
-	last    TrackerID                       // that AssignAll gave something last
+	last    TrackerID                       // the last tracker on which AssignAll granted something; -1: none
 	wake    time.Duration                   // earliest time that the policy asked for; negative: none
 
 	// The deadlock guard.
@@ -61,16 +61,16 @@ type Ledger struct {
 	decisions []trace.Event // to be recorded behind the Assign
 
 	digest     trace.Digest // of all facts so far
-	unobserved []Fact       // that the observer has not seen
-	explaining *explaining  // nil: nobody listens to explanations
+	unobserved []Fact       // facts that the observer has not got yet
+	explaining *explaining  // nil: explanations are off
 
 	stats   Stats // Moves, Refused and Stale
 	meter   meter.Meter
-	refused Refusal // the first that only a bug gives
+	refused Refusal // the first that only a bug in the policy causes
 	steps   int64   // facts and visits, counted in checked builds
 }
 
-// kill is the order to end an attempt.
+// kill is the order to end an attempt, and the rule that led to it.
 type kill struct {
 	attempt AttemptID
 	slot    SlotID
@@ -99,14 +99,13 @@ type totals struct {
 // freeSlots returns how many open slots are free. Draining slots are busy.
 func (t *totals) freeSlots() int32 { return t.open + t.draining - t.running[Map] - t.running[Reduce] }
 
-// New returns a Ledger without jobs that asks policy p. It copies what it needs of c. It
-// fails if c contradicts itself, or if p borrows and does not lend, has wrong weights, or
-// options that cannot be written as JSON.
+// New returns a Ledger without jobs that asks policy p. The Ledger keeps p, and the slices of
+// c except Pools; the caller must not change them. New fails if a value of c is wrong or
+// contradicts another, or if p borrows and does not lend. It also fails if the weights of p
+// are wrong, or if its options cannot be written as JSON.
 func New(c Config, p Policy) (*Ledger, error) {
 	c = c.withDefaults()
-	if r, ok := p.(Resetter); ok {
-		r.Reset()
-	}
+	p.Reset()
 	t := p.Traits()
 	if t.Borrows {
 		c.BorrowMap, c.BorrowReduce = t.BorrowMap, t.BorrowReduce
@@ -138,7 +137,6 @@ func New(c Config, p Policy) (*Ledger, error) {
 	}
 	l := &Ledger{config: c, policy: p, traits: t, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	l.observer, _ = p.(Observer)
-	l.nothingToGrant, _ = p.(NothingToGrant)
 	l.selective, _ = p.(Selective)
 	l.speculator, _ = p.(Speculator)
 	l.view, l.decision = &View{l: l}, Decision{l: l}
@@ -157,7 +155,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 
 // weighed returns a copy of slots with the weights of the home slots filled in.
 func weighed(all []Slot, w demand.Weights) []Slot {
-	// The slots belong to the caller, who may make another Ledger over them.
+	// The slots belong to the caller, who may make another Ledger with them.
 	all = slices.Clone(all)
 	for i := range all {
 		if all[i].Weight = 0; !all[i].Extra {
@@ -167,7 +165,8 @@ func weighed(all []Slot, w demand.Weights) []Slot {
 	return all
 }
 
-// layOut makes the slots and trackers, and opens the home slots.
+// layOut makes the slots and trackers, and opens the home slots. Extra slots stay closed
+// until the policy opens them.
 func (l *Ledger) layOut() {
 	l.slots = make([]ledgerSlot, len(l.config.Slots))
 	for i, s := range l.config.Slots {
@@ -186,8 +185,9 @@ func (l *Ledger) layOut() {
 	l.placement = demand.Placement{Seed: l.config.Seed, Trackers: int32(len(l.trackers)), Replicas: l.config.Replicas, GroupTrackers: l.config.GroupTrackers}
 }
 
-// SetStream appends every fact and decision from now on to s, and opens s with the
-// configuration. The caller calls it at most once, before the first fact, and keeps s.
+// SetStream makes the Ledger append every fact and decision to s, and opens s with the
+// configuration. It is called at most once, before the first fact. The caller still owns s
+// and closes it.
 func (l *Ledger) SetStream(s *trace.Stream) {
 	h, err := l.config.header()
 	invariant.Check(err == nil, "%v", err)
@@ -220,11 +220,11 @@ func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
 	return l.end(t)
 }
 
-// AssignAll visits all trackers in the order of ids, beginning after the last one that
-// got something, until a whole round grants nothing. It always visits the first
-// tracker, so that the policy sees every call. It visits others only if they have a
-// free slot for a pending task. It returns at once if nothing has changed since the
-// last time and no wake-up is due. The orders are valid until the next Assign.
+// AssignAll visits all trackers in the order of ids, until a whole round grants nothing. It
+// begins after the last tracker on which it granted something. It always visits the first
+// tracker, so that every call reaches the policy. It visits others only if they have a free
+// slot for a pending task. It returns at once if nothing has changed since the last call and
+// no wake-up is due. The orders are valid until the next Assign.
 func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	if !l.Due(now) {
 		l.orders.clear()
@@ -239,26 +239,28 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 		first = (first + 1) % n
 	}
 	l.serve(first)
-	// A grant may let others start something too: a slot was opened, or a demand has changed.
+	// A grant may let the policy start something on trackers that it has passed: it may have
+	// opened a slot, or a demand has changed.
 	for granted := true; granted; {
 		from := (l.last + 1) % n
 		granted = l.serveFrom(from, n)
 		granted = l.serveFrom(0, from) || granted
 	}
 	l.dirty = false
-	l.idleVisits = int32(len(l.trackers)) // a tracker that was not visited has no use for a visit
+	l.idleVisits = int32(len(l.trackers)) // trackers that were skipped would have got nothing (guard.go)
 	return l.end(AllTrackers)
 }
 
 // Due reports whether AssignAll would ask the policy at time now: something has changed
-// since the last time, or a wake-up is due. A driver answers a Probe only then, so that
-// what it looks at by itself leads to no decision.
+// since the last time, or a wake-up is due. A driver answers a Probe only if Due is true.
+// So the moment at which a driver looks at progress never leads to a decision.
 func (l *Ledger) Due(now time.Duration) bool { return l.dirty || l.wake >= 0 && now >= l.wake }
 
 // AllTrackers is the tracker in the event of an AssignAll.
 const AllTrackers TrackerID = -1
 
-// serveFrom visits the trackers in [from, to) that could get something.
+// serveFrom visits the trackers in [from, to) that could get something. It reports whether
+// one of them did.
 func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 	for t := l.servable(from); t >= 0 && t < to; t = l.servable(t + 1) {
 		granted = l.serve(t) || granted
@@ -274,7 +276,7 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 		return -1 // the usual answer in a busy cluster, without a look at trackers or tasks
 	}
 	m, r := l.mayStart(Map), l.mayStart(Reduce)
-	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {
+	if !m && !r {
 		return -1
 	}
 	for {
@@ -307,7 +309,7 @@ func (l *Ledger) mayStart(k Kind) bool {
 	return l.total.pending[k] > 0 || l.speculator != nil && l.speculator.Speculates(l.view, k)
 }
 
-// serve visits t, and remembers it if something was granted.
+// serve visits t and reports whether anything was granted. If so, it sets l.last.
 func (l *Ledger) serve(t TrackerID) bool {
 	if !l.visit(t) {
 		return false
@@ -348,7 +350,7 @@ func (l *Ledger) begin(now time.Duration) {
 
 // end completes the orders and records the Assign, then its decisions.
 func (l *Ledger) end(t TrackerID) *Orders {
-	// The guard comes last: it sees what the policy has left, and may add kills.
+	// The guard comes last, because it depends on the grants of the policy. It may add a kill.
 	l.guard()
 	o := &l.orders
 	for _, k := range l.kills {
@@ -373,8 +375,8 @@ func (l *Ledger) end(t TrackerID) *Orders {
 	return o
 }
 
-// clear empties o. In checked builds it spoils the old slices and leaves them, so that a
-// driver that keeps them fails.
+// clear empties o. In checked builds it overwrites the old slices and does not use them
+// again, so that a driver that keeps them fails.
 func (o *Orders) clear() {
 	if invariant.Enabled {
 		for i := range o.Starts {

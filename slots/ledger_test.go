@@ -12,7 +12,7 @@ import (
 	"mrlocal/trace"
 )
 
-// anySlot is a policy that fills the free slots of the visited tracker with all that may
+// anySlot is a policy that fills the free slots of the visited tracker with any tasks that may
 // start, maps first. It then runs a function of the test.
 type anySlot struct {
 	typed bool
@@ -22,6 +22,8 @@ type anySlot struct {
 
 func (p *anySlot) Traits() slots.Traits { return slots.Traits{Name: "any", Lends: !p.typed} }
 func (p *anySlot) Observe(f slots.Fact) { p.seen = append(p.seen, f) }
+
+func (*anySlot) Reset() {}
 
 func (p *anySlot) Decide(v *slots.View, d *slots.Decision) {
 	if p.each != nil {

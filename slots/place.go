@@ -20,11 +20,11 @@ func (l *Ledger) placed(j *ledgerJob) bool {
 	return (l.placement.Replicas > 0 || j.places.Given()) && !j.spec.Unplaced
 }
 
-// indexed reports whether maps of j are found by place. On a single tracker all inputs
-// are there.
+// indexed reports whether j.places finds maps by their place. A single tracker has all inputs,
+// so it needs no index.
 func (l *Ledger) indexed(j *ledgerJob) bool { return l.placed(j) && len(l.trackers) > 1 }
 
-// addPlaces adds the maps that became known to the index.
+// addPlaces adds maps to the index that became known since the last call.
 func (l *Ledger) addPlaces(j *ledgerJob) {
 	if l.indexed(j) {
 		j.places.Add(&l.placement, int32(j.id), j.side[Map].total)
@@ -39,8 +39,8 @@ func (l *Ledger) levelOf(j *ledgerJob, t TaskID, at TrackerID) Level {
 	return j.places.Level(&l.placement, int32(j.id), int32(t), int32(at))
 }
 
-// nearest returns the map of j that is nearest to a tracker, among those that never
-// failed, and NoTask if none is nearer than LevelAny.
+// nearest returns the startable map of j whose input is nearest to a tracker, among those
+// that never failed, and its level. It returns NoTask if none is nearer than LevelAny.
 func (l *Ledger) nearest(j *ledgerJob, at TrackerID) (TaskID, Level) {
 	t, level, found := j.places.Nearest(&l.placement, int32(at), &j.side[Map])
 	if !found {
@@ -50,10 +50,14 @@ func (l *Ledger) nearest(j *ledgerJob, at TrackerID) (TaskID, Level) {
 }
 
 // pick returns the task of kind k to start next on a tracker (Hadoop 1.0.3,
-// JobInProgress.findNewMapTask, findNewReduceTask). The order is: tasks that failed
-// before, wherever their input is, but not on a tracker where they failed. Then the
-// nearest of the maps that have a place. Then tasks that were killed or whose output was
-// lost. Then the next task in order. pick returns NoTask if no task has the least locality.
+// JobInProgress.findNewMapTask, findNewReduceTask). The order is:
+//
+//  1. tasks that failed before, wherever their input is, but not on a tracker where they failed;
+//  2. of the maps that have a place, the nearest;
+//  3. tasks that were killed, or whose output was lost with its tracker;
+//  4. the next task in order.
+//
+// pick returns NoTask if there is none, or none with locality least or better.
 func (l *Ledger) pick(j *ledgerJob, k Kind, at TrackerID, least Level) TaskID {
 	s := &j.side[k]
 	if t := l.retryAt(j, k, at); t != NoTask {
@@ -71,8 +75,8 @@ func (l *Ledger) pick(j *ledgerJob, k Kind, at TrackerID, least Level) TaskID {
 	return s.pick()
 }
 
-// local returns the best level of the maps of j that may start on a tracker. A map that
-// failed before counts as LevelTracker.
+// local returns the best level of the maps of j that may start on a tracker. It is for
+// View.Local. A map that failed before counts as LevelTracker, because pick takes it first.
 func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 	if !l.placed(j) {
 		return LevelAny
@@ -87,20 +91,22 @@ func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 // A failure limits where tasks may run next (package blacklist). A task does not run again
 // on a tracker where it failed, unless it failed on all of them.
 
-// failedAt counts a failed attempt on a tracker.
+// failedAt counts a failed attempt on a tracker, which bars the task from the tracker.
 func (l *Ledger) failedAt(j *ledgerJob, k Kind, t TaskID, at TrackerID) {
-	if len(l.trackers) > 1 { // else there is no other tracker
+	if len(l.trackers) > 1 { // on a single tracker the task has to run again there
 		j.failures.Failed(k, int32(t), int32(at), l.config.MaxTrackerFailures)
 	}
 }
 
-// blacklisted reports whether a tracker gets no more tasks of j.
+// blacklisted reports whether a tracker gets no more tasks of j, because too many of its
+// attempts failed there.
 func (l *Ledger) blacklisted(j *ledgerJob, at TrackerID) bool {
 	return j.failures.Lists(int32(at), l.config.MaxTrackerFailures, len(l.trackers))
 }
 
-// relist closes the slots of trackers that the graylist takes out of service, or opens so
-// many of each home kind again. What runs there goes on; its slots close as they become free.
+// relist sets how many slots of each home kind are open on trackers whose state on the
+// graylist has changed. 0 takes them out of service, and a large number opens all. Running
+// attempts go on, and their slots close when they end.
 func (l *Ledger) relist(trackers []int32, open int) {
 	for _, t := range trackers {
 		l.resize(TrackerID(t), [slotLists]int{Map: open, Reduce: open}, trace.RuleGraylisted)
@@ -117,8 +123,8 @@ func (l *Ledger) out(t *tracker) bool { return t.lost || l.blacklists.Gray(int32
 // it.
 func (l *Ledger) Graylisted(t TrackerID) bool { return l.blacklists.Gray(int32(t)) }
 
-// avoids reports whether a task failed on a tracker, and there is a usable one where it
-// did not.
+// avoids reports whether a task failed on a tracker and could run on another one where it did
+// not fail.
 func (l *Ledger) avoids(j *ledgerJob, k Kind, t TaskID, at TrackerID) bool {
 	failed := j.failures.On(k, int32(t))
 	if !slices.Contains(failed, int32(at)) {

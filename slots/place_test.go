@@ -21,6 +21,8 @@ type nearPolicy struct {
 }
 
 func (*nearPolicy) Traits() slots.Traits { return slots.Traits{Name: "near"} }
+func (*nearPolicy) Reset()               {}
+
 func (p *nearPolicy) Decide(v *slots.View, d *slots.Decision) {
 	if p.look != nil {
 		p.look(v)

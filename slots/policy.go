@@ -10,9 +10,17 @@ import (
 // Policy decides which task runs on which free slot. A policy must be deterministic:
 // the same views lead to the same grants. It may keep orderings (Ranking) of what
 // View.Changed reports, but no counts of its own; the View has all of them.
+//
+// A policy with state is a pointer, and serves one run at a time: drivers refuse it while it serves
+// another run. A policy that embeds another Policy has the methods below. It has none of the
+// optional abilities of the other policy, unless it passes them on.
 type Policy interface {
 	// Traits returns the constants of the policy.
 	Traits() Traits
+
+	// Reset forgets the run before. New calls it, so that one value can serve one run after
+	// another. A policy without state has an empty Reset.
+	Reset()
 
 	// Decide is one heartbeat of the tracker v.Tracker. It reads v and grants
 	// through d. The Ledger applies each grant at once, so v shows it when Grant
@@ -51,8 +59,9 @@ type Traits struct {
 	// PoolLimits: the policy keeps to Pool.MaxMaps and Pool.MaxReduces.
 	PoolLimits bool
 
-	// Rules word the policy's own rules, by which it grants, in the terms of its source.
-	// Explanations show them. A rule without words speaks for itself.
+	// Rules explains the policy's own rules in the terms of its source. An explanation
+	// shows the words of a rule after its name. A rule that is missing here is shown by
+	// its name alone.
 	Rules map[Rule]string
 
 	// Options are recorded with the configuration, as JSON, so that a replay can
@@ -70,15 +79,10 @@ type Opener interface {
 	Extra(home [2]int32, most int) int
 }
 
-// NothingToGrant is a policy that can say, in O(1), that it would grant nothing on
-// any tracker in the state v. AssignAll then visits no more trackers.
-type NothingToGrant interface {
-	NothingToGrant(v *View) bool
-}
-
 // Selective is a policy that can say, without a visit, on which trackers it may grant
-// something. NextVisit returns the first of them from t on, or -1 if there is none.
-// AssignAll skips the others.
+// something in the state v. NextVisit returns the first of them from t on, or -1 if there
+// is none. A policy that only knows that it would grant nothing on any tracker returns -1
+// then, and else t. AssignAll skips the other trackers.
 type Selective interface {
 	NextVisit(v *View, t TrackerID) TrackerID
 }
@@ -88,12 +92,6 @@ type Selective interface {
 // trackers with free slots although no task is pending.
 type Speculator interface {
 	Speculates(v *View, k Kind) bool
-}
-
-// Resetter is a policy with state. New calls Reset, so that one value can serve one
-// run after another. Drivers refuse a policy that serves another run.
-type Resetter interface {
-	Reset()
 }
 
 // PhaseGate is a policy that decides when a reduce leaves its copy phase
@@ -128,8 +126,9 @@ type Grant struct {
 	// good, so that it is not lent. Only a policy with Traits.Lends may do so.
 	Rehome bool
 
-	// PreScheduled: the tracker has its even part of the load already, and gets the map
-	// because the input is there. It is counted, and changes nothing else.
+	// PreScheduled marks a map that a tracker gets beyond its share of an even load,
+	// because the input is there (DynamicMR's Slot PreScheduling). The Ledger counts such
+	// grants and treats them like any other.
 	PreScheduled bool
 
 	// HomeSlot: if the Ledger picks the slot, it picks no extra slot.
@@ -147,9 +146,9 @@ type Grant struct {
 type Move uint8
 
 const (
-	MoveIfLent Move = iota // it does if its slot is lent
-	MoveAlways             // it borrows by the paper's counts, whatever slot it gets
-	MoveNever              // it has a slot of its own kind by the paper's counts
+	MoveIfLent Move = iota // the grant is a move if its slot is lent
+	MoveAlways             // it is a move: the task borrows by the paper's counts, whatever slot it gets
+	MoveNever              // it is no move: by the paper's counts the task has a slot of its own kind
 )
 
 // Refusal is the reason why the Ledger did not apply a grant.
@@ -177,7 +176,7 @@ var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed"
 // String returns the word that scripts and messages use.
 func (r Refusal) String() string { return refusalNames[r] }
 
-// why says in words what bug leads to r.
+// why describes the bug in a policy that leads to r.
 func (r Refusal) why() string {
 	switch r {
 	case RefusedSlot:
@@ -194,20 +193,21 @@ func (r Refusal) why() string {
 	return r.String()
 }
 
-// bug reports whether only a policy with a bug can get r.
+// bug reports whether only a bug in the policy can be the cause of r.
 func (r Refusal) bug() bool {
 	return r == RefusedSlot || r == RefusedJob || r == RefusedTask || r == RefusedTyped || r == RefusedAllowance
 }
 
-// Decision takes the answers of a policy during one visit.
+// Decision takes the answers of a policy during one visit. It belongs to the Ledger and is
+// valid until Decide returns.
 type Decision struct {
 	l       *Ledger
-	refused Refusal
+	refused Refusal // result of the last call of Grant
 }
 
-// Grant starts an attempt and returns true, or returns false and does nothing; Refused
-// has the reason. In checked builds it panics if only a bug in the policy can be the
-// reason.
+// Grant starts an attempt and returns true. If the Ledger refuses g, Grant does nothing and
+// returns false, and Refused returns the reason. In checked builds Grant panics if only a
+// bug in the policy can be the reason.
 func (d *Decision) Grant(g Grant) bool {
 	d.refused = d.l.grant(g)
 	if d.l.explaining != nil {
@@ -216,7 +216,8 @@ func (d *Decision) Grant(g Grant) bool {
 	return d.refused == Granted
 }
 
-// Started returns what the last grant started. There must have been one on this Assign.
+// Started returns the start that the last successful Grant led to. It panics if none
+// succeeded during this Assign.
 func (d *Decision) Started() Start { return d.l.orders.Starts[len(d.l.orders.Starts)-1] }
 
 // Refused returns the result of the last call of Grant.
@@ -251,10 +252,10 @@ func (d *Decision) WakeAt(t time.Duration) {
 	}
 }
 
-// Probe asks the driver to report the progress of all running attempts once. That
-// happens before the first Assign at or after time t that something else leads to: a
-// fact or a wake-up. Drivers report progress only when asked; with heartbeats, from then
-// on at each.
+// Probe asks the driver to report the progress of all running attempts once, before the
+// first Assign at or after time t. t counts from the start of the run; the earliest such time
+// counts. A Probe does not lead to an Assign by itself. Drivers report progress only after
+// a Probe. A driver with heartbeats then reports it at each heartbeat.
 func (d *Decision) Probe(t time.Duration) {
 	if o := &d.l.orders; o.Probe < 0 || t < o.Probe {
 		o.Probe = t
@@ -270,12 +271,15 @@ type Start struct {
 	Locality Level // of a map whose input has a place
 }
 
-// Orders are what a driver has to do, all of it and at once. The slices are valid
-// until the next Assign.
+// Orders are what a driver has to do at once after an Assign. The slices belong to the
+// Ledger and are valid until the next Assign.
 type Orders struct {
 	Starts   []Start
-	Kills    []AttemptID   // must end soon; the driver reports the end of each with Finish
+	Kills    []AttemptID   // attempts to end; the driver reports the end of each with Finish
 	Advances []AttemptID   // reduces that may leave their copy phase
-	Wake     time.Duration // call Assign again at this time; negative: not needed
-	Probe    time.Duration // report the progress of running attempts before the first Assign from this time on that is Due; negative: not needed
+	Wake     time.Duration // call Assign again at this time of the run; negative: not needed
+
+	// Probe is a time of the run; negative: none. The driver reports the progress of the
+	// running attempts before the first Assign from that time on for which Due is true.
+	Probe time.Duration
 }

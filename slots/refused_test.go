@@ -8,7 +8,7 @@ import (
 	"mrlocal/slots"
 )
 
-// borrower is a policy that borrows, and has forgotten to say that it lends.
+// borrower is a policy that sets Traits.Borrows, but not Traits.Lends.
 type borrower struct{ anySlot }
 
 func (*borrower) Traits() slots.Traits {

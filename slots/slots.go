@@ -5,10 +5,10 @@
 // A driver (the engine or the simulator) gives facts to a Ledger (Submit, Ready, Phase, Progress,
 // Finish and others). It asks the Ledger for orders (Assign, AssignAll). The Ledger shows its state
 // to a Policy as a View, which is always current, and the policy answers through a Decision with
-// grants. The Ledger checks each grant and applies it at once. It guarantees what no policy may
-// break. Only one attempt of a task runs unless the policy asks for a speculative one. No reduce
-// starts before the gate of its job opens, and a run never deadlocks (guard.go). slots/replay gives
-// the facts of a recorded run to a fresh Ledger and expects the same decisions.
+// grants. The Ledger checks each grant and applies it at once. It enforces rules that no policy
+// can break. Only one attempt of a task runs unless the policy asks for a speculative one. No
+// reduce starts before the gate of its job opens, and a run never deadlocks (guard.go).
+// slots/replay gives the facts of a recorded run to a fresh Ledger and expects the same decisions.
 //
 // Cost: a fact costs O(1), plus O(log n) for each ordering that it changes. An Assign
 // costs what has changed since the last one. A task takes at most 32 bytes.
@@ -51,7 +51,7 @@ const (
 	NoJob  JobID  = -1
 )
 
-// Kind, Phase and Rule are the words that this package shares with event files.
+// Kind, Phase and Rule are the types that this package shares with event files.
 type (
 	Kind  = trace.Kind
 	Phase = trace.Phase
@@ -99,6 +99,7 @@ type AttemptID struct {
 	N    int32 // number of the attempt within its task, from 0
 }
 
+// String returns the id in words, such as "job 0 map 7 attempt 1", for errors.
 func (a AttemptID) String() string {
 	return fmt.Sprintf("job %d %s %d attempt %d", a.Job, a.Kind, a.Task, a.N)
 }
@@ -119,7 +120,7 @@ type Layout struct {
 	Trackers    int
 	MapSlots    int
 	ReduceSlots int
-	MaxSlots    int // home and extra slots together; no more than the home slots: no extra ones
+	MaxSlots    int // home and extra slots together; up to MapSlots+ReduceSlots: no extra slots
 
 	Core func(tracker, i int) int32 // core of slot i of a tracker; nil: no slot is bound
 }
@@ -130,6 +131,8 @@ type Layout struct {
 func (y Layout) Slots() []Slot {
 	home := y.MapSlots + y.ReduceSlots
 	all := make([]Slot, 0, y.Trackers*max(y.MaxSlots, home))
+	// lay appends the slots [from, to) of each tracker. On a tracker, map slots have the lowest
+	// numbers and extra slots the highest.
 	lay := func(from, to int) {
 		for t := range y.Trackers {
 			for i := from; i < to; i++ {

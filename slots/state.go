@@ -20,6 +20,7 @@ const (
 	Killed          // Abort was called
 )
 
+// String returns the word that event files and reports use.
 func (s State) String() string {
 	return [...]string{"running", "succeeded", "failed", "killed"}[s]
 }
@@ -42,9 +43,10 @@ type ledgerTask struct {
 	failed int32     // failed attempts and lost outputs
 	n      int32     // attempts so far, which is the number of the next one
 	head   SlotID    // the first slot with a running attempt of it; ledgerSlot.next has the others
-	done   TrackerID // that committed it; noTracker: none, or it was restored
+	done   TrackerID // the tracker that committed it; noTracker: none did, or the output is restored
 }
 
+// noTracker stands for "none". A restored output lies on no tracker, so no loss concerns it.
 const noTracker TrackerID = -1
 
 // jobSide is the maps of a job or its reduces.
@@ -80,7 +82,7 @@ type AttemptCounts struct {
 	PreScheduled int64 // maps started by Grant.PreScheduled
 
 	// Times of attempts that have ended, however they ended (Hadoop 1.0.3,
-	// JobInProgress.meterTaskAttempt). Lent is that on slots of the other kind.
+	// JobInProgress.meterTaskAttempt). Lent is the part on slots of the other kind.
 	SlotTime, Lent time.Duration
 }
 
@@ -127,15 +129,19 @@ func (j *ledgerJob) complete() bool {
 	return j.mapsDone()
 }
 
+// mapsDone reports whether no map of the job is left to run. It may become false again if
+// the output of a map is lost.
 func (j *ledgerJob) mapsDone() bool { return j.sealed && j.side[Map].done == j.side[Map].total }
 
+// live returns how many attempts of the job run.
 func (j *ledgerJob) live() int32 { return j.side[Map].running + j.side[Reduce].running }
 
 // raiseTotal makes n or more tasks known.
 func (s *jobSide) raiseTotal(n int32) { s.total = max(s.total, n) }
 
-// task returns task t. It is stored from the first time that anything happens to it;
-// until then it is pending, or not ready. The pointer is valid until the next call.
+// task returns task t. s.tasks grows up to t at the first call, so that a job with a million
+// maps uses no memory for maps that have not started. A task beyond s.tasks is pending, or
+// not ready. The pointer is valid until the next call.
 func (s *jobSide) task(t TaskID) *ledgerTask {
 	for int(t) >= len(s.tasks) {
 		s.tasks = append(s.tasks, ledgerTask{head: NoSlot, done: -1})
@@ -149,6 +155,7 @@ func (s *jobSide) makeReady(n int32) {
 	if n <= s.ready {
 		return
 	}
+	// Tasks of s.tasks that are not pending were dropped or restored before they were ready.
 	s.pending += n - s.ready
 	for ; int(s.ready) < len(s.tasks) && s.ready < n; s.ready++ {
 		if s.tasks[s.ready].state != taskPending {
@@ -158,7 +165,9 @@ func (s *jobSide) makeReady(n int32) {
 	s.ready = n
 }
 
-// pick returns the next of the pending tasks that never failed, or NoTask.
+// pick returns the next of the pending tasks that never failed, or NoTask. Tasks that were
+// killed or lost their output come first. It drops stale entries, so its cost is amortised
+// O(1).
 func (s *jobSide) pick() TaskID {
 	for s.requeuedHead < len(s.requeued) {
 		t := s.requeued[s.requeuedHead]
@@ -196,12 +205,13 @@ const (
 )
 
 // Slots are kept in three lists: those of home kind Map, of home kind Reduce, and the
-// extra ones.
+// extra ones. The index of a home list is its Kind.
 const (
 	homeExtra = 2
 	slotLists = 3
 )
 
+// numPhases is the number of phases, for arrays by Phase.
 const numPhases = int(PhaseHeld) + 1
 
 // ledgerSlot is the state of a slot. The fields below busy describe its attempt.
@@ -214,7 +224,7 @@ type ledgerSlot struct {
 	killing     bool // its end is ordered
 	speculative bool
 	advanced    bool // a reduce that may leave its copy phase
-	rule        Rule
+	rule        Rule // of the grant
 	attempt     AttemptID
 	phase       Phase
 	progress    PPM
@@ -223,10 +233,10 @@ type ledgerSlot struct {
 	seq         int64  // grants before this one, so that the newest attempt has the largest
 	next        SlotID // of the next running attempt of the same task, or NoSlot
 
-	times SlotTimes // without the running attempt
+	times SlotTimes // of attempts that have ended; Starts includes the running one
 }
 
-// SlotTimes are how a slot was used.
+// SlotTimes says how long a slot was used.
 type SlotTimes struct {
 	Busy, Lent time.Duration // Lent is part of Busy
 	Starts     int64
@@ -240,20 +250,21 @@ func (s *ledgerSlot) list() int {
 	return int(s.Home)
 }
 
-// tracker is the state of a tracker.
+// tracker is the state of a tracker. All counts are kept up to date in place.
 type tracker struct {
 	id         TrackerID
 	slots      []SlotID
 	cap        [2]int32 // open home slots
 	open       int32    // open slots, extra ones included
 	running    [2]int32
-	phases     [numPhases]int32 // running attempts by phase
-	free       [slotLists]order.IDs[SlotID]
-	tally      demand.Tally // the papers' used and lent slots
-	reduceRoom int32        // weight that waiting reduces may have so that a map still fits; 0 without weights
+	phases     [numPhases]int32             // running attempts by phase
+	free       [slotLists]order.IDs[SlotID] // free open slots
+	tally      demand.Tally                 // the papers' used and lent slots
+	reduceRoom int32                        // weight that waiting reduces may have so that a map still fits; 0 without weights
 	lost       bool
 }
 
+// freeSlots returns how many open slots are free, whatever the weights allow.
 func (t *tracker) freeSlots() int32 {
 	return int32(len(t.free[Map]) + len(t.free[Reduce]) + len(t.free[homeExtra]))
 }

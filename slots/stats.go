@@ -12,11 +12,11 @@ type Stats struct {
 	meter.Totals
 	Moves            int64   // grants by a borrowing rule; for a policy without one, grants on a slot of the other kind
 	Jain, JainInTime float64 // Jain's index of fairness between pools, of the whole run and as a mean over its moments; 1: even
-	Refused          int64   // grants that the Ledger refused for a reason that only a bug in the policy gives
-	Stale            int64   // reports of the end of attempts that the Ledger did not know
+	Refused          int64   // grants that the Ledger refused for a reason that only a bug in the policy causes
+	Stale            int64   // calls of Finish for attempts that do not run, because their tracker was lost
 }
 
-// Stats returns the figures so far.
+// Stats returns the figures so far. Attempts that run count up to now.
 func (l *Ledger) Stats() Stats {
 	s := l.stats
 	s.Jain, s.JainInTime = l.meter.Jain(l.now), l.meter.JainInTime()
@@ -30,8 +30,8 @@ func (l *Ledger) Stats() Stats {
 	return s
 }
 
-// Refused says how many grants the Ledger refused for a reason that only a bug in the
-// policy gives. It has the reason of the first one. It returns "" if there were none.
+// Refused returns a message if the Ledger refused grants for reasons that only a bug in the
+// policy causes, else "". The message has their number and the reason of the first one.
 func (l *Ledger) Refused() string {
 	if l.stats.Refused == 0 {
 		return ""
@@ -76,7 +76,7 @@ func (l *Ledger) JobTimes(id JobID) JobTimes { return l.jobs[id].times }
 // JobCounts returns the counts of a job's attempts of kind k.
 func (l *Ledger) JobCounts(id JobID, k Kind) AttemptCounts { return l.jobs[id].side[k].counts }
 
-// JobTasks returns how many tasks of kind k a job has, and how many of them are done.
+// JobTasks returns how many tasks of kind k of a job are done, and how many it has.
 func (l *Ledger) JobTasks(id JobID, k Kind) (done, total int32) {
 	s := &l.jobs[id].side[k]
 	return s.done, s.total

@@ -6,10 +6,10 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// View is the state that a policy decides on. The Ledger keeps it up to date in place:
-// a grant shows at once. A View, and each JobView and PoolView taken from it, is valid
-// until Decide returns; checked builds make it unusable then. Methods that take an id
-// need the id of something that exists.
+// View is the state that a policy decides on. The Ledger keeps it up to date in place, so it
+// includes each grant at once. A View, and each JobView and PoolView taken from it, is valid
+// until Decide returns; checked builds make it unusable then. Methods that take an id panic
+// if nothing has that id.
 type View struct {
 	l *Ledger
 }
@@ -84,7 +84,8 @@ func (v *View) OpenExtra(t TrackerID) int32 {
 // InPhase returns how many attempts on tracker t are in phase p.
 func (v *View) InPhase(t TrackerID, p Phase) int32 { return v.l.trackers[t].phases[p] }
 
-// CapacityOf returns what tracker t has of each resource.
+// CapacityOf returns what tracker t has of each resource: the whole of it, unless
+// Config.Capacities says otherwise.
 func (v *View) CapacityOf(t TrackerID) demand.Vector { return v.l.config.Capacities.Of(int32(t)) }
 
 // SlotsOf returns all slots of tracker t, in the order of ids. The slice belongs to the
@@ -106,8 +107,8 @@ func (v *View) Placed(id JobID) bool { return v.l.placed(v.l.jobs[id]) }
 // Group returns the group of tracker t; 0 if there are no groups.
 func (v *View) Group(t TrackerID) int32 { return v.l.placement.Group(int32(t)) }
 
-// Changed appends to dst, once each, the jobs that have changed since the last call,
-// and returns the extended slice.
+// Changed appends to dst, once each, the jobs that have changed since the last call, and
+// returns the extended slice. Only the policy calls it, because a call forgets the changes.
 func (v *View) Changed(dst []JobID) []JobID {
 	for _, id := range v.l.changed {
 		v.l.jobs[id].changed = false
@@ -156,7 +157,7 @@ type SlotView struct {
 	Advanced bool // a reduce that may leave its copy phase
 	Attempt  AttemptID
 	Phase    Phase
-	Progress PPM // at the latest Probe
+	Progress PPM // as the driver reported it last (Decision.Probe)
 	Started  time.Duration
 
 	Speculative bool // the attempt was started beside a running one of its task

@@ -172,10 +172,11 @@ func (c *copier) endPart() {
 // mapping that is longer than a chunk. It grows the lease if necessary, and returns false if
 // the budget refuses that.
 func (c *copier) take(bytes int) (*membudget.Chunk, bool) {
-	// The lease charges whole pages. ChunkBytes/64 is one page.
-	charge := int64(max(bytes, membudget.ChunkBytes) + membudget.ChunkBytes/64)
-	if bytes == membudget.ChunkBytes {
-		charge = membudget.ChunkBytes
+	// The lease charges a chunk as a whole, and pieces and mappings by the page.
+	charge := int64(membudget.ChunkBytes)
+	if bytes <= pieceMax || bytes > membudget.ChunkBytes {
+		const page = membudget.ChunkBytes / 64
+		charge = int64(bytes+page-1) / page * page
 	}
 	if c.lease.Available() < charge && !c.lease.Grow(charge) {
 		return nil, false

@@ -190,6 +190,7 @@ type stderr struct {
 	tally       *tally   // of the attempt
 	prefix      string   // of lines for Hadoop, by default "reporter:"
 	line        []byte   // the part of a line that was read so far
+	afterCR     bool     // the last byte was CR, so LF ends no further line
 	tail        []byte   // the last lines that were passed on
 	file        *os.File // also gets the lines that are passed on; nil: none
 	passed      int64    // bytes that were passed on, with those beyond mostPassed
@@ -215,23 +216,25 @@ func newStderr(w *Work, id taskID, n int, t *tally) *stderr {
 }
 
 // read takes p, which is any part of standard error, and borrows it during the call. Lines
-// end with LF, CR or both.
+// end with LF, CR or CR LF.
 func (e *stderr) read(p []byte) {
 	for len(p) > 0 {
+		if e.afterCR && p[0] == '\n' {
+			e.afterCR, p = false, p[1:]
+			continue
+		}
+		e.afterCR = false
 		end := bytes.IndexAny(p, "\n\r")
+		if len(e.line) > mostLine && end != 0 {
+			e.endLine()
+		}
 		if end < 0 {
 			e.line = append(e.line, p...)
-			if len(e.line) > mostLine {
-				e.endLine()
-			}
 			return
 		}
 		e.line = append(e.line, p[:end]...)
-		// Empty lines are left out, so the one between CR and LF is too.
-		if len(e.line) > 0 || p[end] == '\n' && !(end == 0 && len(e.line) == 0) {
-			e.endLine()
-		}
-		p = p[end+1:]
+		e.endLine()
+		e.afterCR, p = p[end] == '\r', p[end+1:]
 	}
 }
 

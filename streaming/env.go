@@ -25,8 +25,8 @@ func attemptName(id taskID, n int) string {
 
 // environment returns the variables of a command, NAME=VALUE, for attempt n of a task
 // (PipeMapRed.addJobConfToEnvironment). They are those of this process, the properties of
-// the job, and those of -cmdenv, in this order. dir is the working directory, or "". split
-// is nil in reduces.
+// the job, and those of -cmdenv. Of several values of a name, only the last one is passed on. dir
+// is the working directory, or "". split is nil in reduces.
 //
 // Properties that the task sets also exist under their old names. Of Hadoop's default
 // properties, some 700, only those that concern tasks are set.
@@ -34,7 +34,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 	c := w.properties()
 	task := func(name, value string) {
 		c[name] = value
-		if old, ok := parse.Old(name); ok {
+		if old, ok := parse.OldName(name); ok {
 			c[old] = value
 		}
 	}
@@ -65,14 +65,37 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 		env = append(env, variable(name)+"="+value)
 	}
 	env = append(env, w.added()...)
-	// Hadoop sets these two after all others.
+	// Hadoop sets these two after all others, so -cmdenv cannot set them. In a friendly job it can
+	// set TMPDIR.
 	env = append(env, "TMPDIR="+w.inherited("TMPDIR", "/tmp"))
+	if w.o.Friendly {
+		env = append(env, w.added()...)
+	}
 	if dir != "" {
 		env = append(env, "PWD="+dir)
 	}
-	// A variable that occurs several times is passed on several times, in this order. A variable
-	// with a NUL byte would fail the start of the command, so it is left out.
-	return slices.DeleteFunc(env, func(v string) bool { return strings.IndexByte(v, 0) >= 0 })
+	return lastValues(env)
+}
+
+// lastValues returns variables NAME=VALUE with the last value of each name alone. Commands would
+// take the first one. A variable with a NUL byte would fail the start of the command, so it is
+// left out.
+func lastValues(env []string) []string {
+	var last []string
+	index := map[string]int{} // in last, by name
+	for _, v := range env {
+		if strings.IndexByte(v, 0) >= 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(v, "=")
+		if i, ok := index[name]; ok {
+			last[i] = v
+			continue
+		}
+		index[name] = len(last)
+		last = append(last, v)
+	}
+	return last
 }
 
 // inherited returns the value of a variable of this process, or otherwise if it is not set.
@@ -197,7 +220,7 @@ func resolve(words []string, dir string, env []string) ([]string, error) {
 	if filepath.IsAbs(words[0]) {
 		return words, nil
 	}
-	// The PATH is that of the command, because -cmdenv may set it. The last one counts.
+	// The PATH is that of the command, because -cmdenv may set it.
 	path := ""
 	for _, v := range env {
 		if p, ok := strings.CutPrefix(v, "PATH="); ok {

@@ -38,7 +38,12 @@ func (w *Work) chooseInput() error {
 			return w.chooseReader()
 		}
 		in.format, in.key = "KeyValueTextInputFormat", wire.Text
-		in.separator = w.conf.Get("mapreduce.input.keyvaluelinerecordreader.key.value.separator", "\t")[0]
+		const name = "mapreduce.input.keyvaluelinerecordreader.key.value.separator"
+		separator := w.separator(name)
+		if len(separator) == 0 {
+			return failed("%s: is empty", name)
+		}
+		in.separator = separator[0]
 	case "org.apache.hadoop.mapred.lib.NLineInputFormat":
 		in.format = "NLineInputFormat"
 	case "StreamInputFormat", "org.apache.hadoop.streaming.StreamInputFormat":

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"mrlocal/jobs"
+	"mrlocal/streaming/fields"
 )
 
 // Hadoop promises no order of records with equal keys. Yet each run of a map gives the same
@@ -51,21 +52,14 @@ func (r *runner) inHadoopOrder(out jobs.Emitter) (emit func(key, value []byte), 
 
 // sortKey appends the bytes by which a record sorts: the number of its reduce (4 bytes, highest
 // first), and an encoding of its key. Encodings have the order of the job. None is the start of
-// another one, so bytes behind it decide among equal keys alone. The exception is a
-// KeyFieldBasedComparator without options, whose encoding is the key itself.
+// another one, so bytes behind it decide among equal keys alone.
 func (w *Work) sortKey(dst, key []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(w.partition(key, w.Reducers)))
-	if w.order != nil {
-		return w.order.Append(dst, key)
+	order := w.order
+	if order == nil {
+		order = &fields.Order{} // of bytes
 	}
-	// A zero byte gets 0xff behind it, and two zero bytes end the key. So a key sorts before longer
-	// keys that begin with it.
-	for _, c := range key {
-		if dst = append(dst, c); c == 0 {
-			dst = append(dst, 0xff)
-		}
-	}
-	return append(dst, 0, 0)
+	return order.Append(dst, key)
 }
 
 // emitPaired emits a record with sortKey as its key. Its value is the length of key, key, and

@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,4 +55,26 @@ func TestTheQuicksortSortsAndLosesNothing(t *testing.T) {
 			t.Fatalf("%d of %d records", len(seen), len(keys))
 		}
 	})
+}
+
+// Numbers of records follow a sort key. They must not decide between different keys.
+func TestNoSortKeyIsTheStartOfAnother(t *testing.T) {
+	const comparator = "mapreduce.job.output.key.comparator.class=org.apache.hadoop.mapred.lib.KeyFieldBasedComparator"
+	for _, args := range [][]string{
+		{},
+		{"-D", comparator},
+		{"-D", comparator, "-D", "mapreduce.partition.keycomparator.options="},
+		{"-D", comparator, "-D", "mapreduce.partition.keycomparator.options=-r"},
+		{"-D", comparator, "-D", "mapreduce.partition.keycomparator.options=-k1,1 -k2,2"},
+	} {
+		w := newWork(t, Options{}, args...)
+		for _, key := range []string{"", "a", "ab", "a\tb"} {
+			for _, longer := range []string{"\x00", "\xff", "\tc", "b"} {
+				a, b := w.sortKey(nil, []byte(key)), w.sortKey(nil, []byte(key+longer))
+				if bytes.HasPrefix(b, a) && !bytes.Equal(a, b) { // the comparator may take keys for equal
+					t.Errorf("%v: the sort key of %q begins with that of %q", args, key+longer, key)
+				}
+			}
+		}
+	}
 }

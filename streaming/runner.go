@@ -187,7 +187,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	m.out = out
 	flush := func() {}
 	m.emit = m.emitter()
-	if w.exact && w.o.ValueOrder == AsTheyAre {
+	if w.exact && w.o.ValueOrder == DefaultOrder {
 		m.emit, flush = m.inHadoopOrder(out)
 	}
 	// A class that is built in needs no process.

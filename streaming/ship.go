@@ -151,13 +151,13 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 }
 
 // unpack unpacks the archives of the job, and fills in w.ship.places. In a strict run, or with
-// Options.Apart, it also puts each file of -files into a directory of its own, as a cluster does.
+// Options.SeparateFiles, it also puts each file of -files into a directory of its own, as a cluster does.
 func (w *Work) unpack() error {
 	w.ship.places = map[parse.Shipped]string{}
 	w.ship.temp = disk.NewTempRoot([]string{w.o.TempDir}, 0)
 	for _, f := range w.args.Files {
 		info, err := os.Stat(f.Path)
-		apart := (!w.o.Friendly || w.o.Apart) && !f.Packed && err == nil && info.Mode().IsRegular()
+		apart := (!w.o.Friendly || w.o.SeparateFiles) && !f.Packed && err == nil && info.Mode().IsRegular()
 		if _, done := w.ship.places[f]; !f.Archive && !apart || done {
 			continue
 		}

@@ -45,11 +45,11 @@ import (
 // required. The functions may be called by several attempts at once.
 type Options struct {
 	Friendly bool // warn of traps, and avoid them; false: strict, as Hadoop
-	// Apart puts each shipped file into a directory of its own, as a cluster does, in a
+	// SeparateFiles puts each shipped file into a directory of its own, as a cluster does, in a
 	// friendly run too. A strict run always does so.
-	Apart   bool
-	Environ []string // the environment of this process, NAME=VALUE; commands inherit it
-	TempDir string   // an existing directory for working directories and unpacked archives
+	SeparateFiles bool
+	Environ       []string // the environment of this process, NAME=VALUE; commands inherit it
+	TempDir       string   // an existing directory for working directories and unpacked archives
 	// Stderr gets what commands write to standard error. Work locks it, so it need not
 	// be safe for several goroutines. nil: that text is dropped.
 	Stderr     io.Writer
@@ -65,8 +65,8 @@ type Options struct {
 type ValueOrder uint8
 
 const (
-	// AsTheyAre is the order of the engine, or in small strict jobs that of Hadoop.
-	AsTheyAre ValueOrder = iota
+	// DefaultOrder is the order of the engine, or in small strict jobs that of Hadoop.
+	DefaultOrder ValueOrder = iota
 	// Reversed is the order in which the last record of the last map comes first.
 	Reversed
 	// Shuffled is an order by a hash of each record's map and number. Each run has the same.
@@ -148,7 +148,7 @@ func New(args *parse.ParsedJob, o Options) (*Work, error) {
 	}
 	// Only a small job is sorted in Hadoop's order, because each of its maps holds all its records
 	// in memory.
-	w.exact = !w.MapOnly && (w.o.ValueOrder != AsTheyAre || !w.o.Friendly && w.InputBytes <= exactBytes)
+	w.exact = !w.MapOnly && (w.o.ValueOrder != DefaultOrder || !w.o.Friendly && w.InputBytes <= exactBytes)
 	w.makeJob()
 	return w, nil
 }
@@ -567,9 +567,6 @@ func (w *Work) Overwrites(file string) error {
 	return nil
 }
 
-// Shown returns a path as Hadoop shows it in messages: file:/absolute/path.
-func Shown(path string) string { return records.Qualify(path) }
-
 // Timeout returns the time without progress after which a task fails. It is 0 if the
 // arguments give none.
 func (w *Work) Timeout() time.Duration {
@@ -590,7 +587,7 @@ func (w *Work) Tries() int {
 	return w.MaxTries
 }
 
-// Close removes the archives that the job has unpacked, and the files given to Keep. Each
+// Close removes the archives that the job has unpacked, and the files given to AdoptInput. Each
 // attempt removes its own working directory. A nil Work has nothing to close.
 func (w *Work) Close() error {
 	if w == nil {
@@ -605,5 +602,5 @@ func (w *Work) Close() error {
 	return errors.Join(all...)
 }
 
-// Keep gives temp, which holds inputs of the job, to the Work. Close closes it.
-func (w *Work) Keep(temp *disk.TempRoot) { w.inputTemp = temp }
+// AdoptInput gives temp, which holds inputs of the job, to the Work. Close closes it.
+func (w *Work) AdoptInput(temp *disk.TempRoot) { w.inputTemp = temp }

@@ -71,6 +71,7 @@ type Listener struct {
 // failed.
 func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 	begun := time.Now()
+	// The cluster schedules, so the report names its scheduler. No policy of ours decides.
 	r := &report.Report{Schema: 1, Kind: "submit", Policy: "yarn", Slots: []report.Slot{}}
 	var err error
 	for i := range p.Steps {

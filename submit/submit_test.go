@@ -161,9 +161,9 @@ func TestExitCodesOfHadoopBecomeKinds(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerIsToldOnce reads the output of Hadoop 3.4.2's client without a
+// TestOneNoteNamesAServerThatDoesNotAnswer reads the output of Hadoop 3.4.2's client without a
 // ResourceManager.
-func TestAServerThatDoesNotAnswerIsToldOnce(t *testing.T) {
+func TestOneNoteNamesAServerThatDoesNotAnswer(t *testing.T) {
 	var said []string
 	w := watcher{job: &report.JobReport{}, l: Listener{Note: func(text string) { said = append(said, text) }}}
 	for i := range 3 {

@@ -13,17 +13,19 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// ErrCut means that an event file has no last line, because the run that wrote it was
-// killed or the file was cut.
+// ErrCut means that an event file has no last line. The run that wrote it goes on or was killed,
+// or the file was cut.
 var ErrCut = errors.New("cut short: its last line is missing")
 
 // ErrChanged means that the hash or the number of events in the last line does not
 // fit the lines before it.
 var ErrChanged = errors.New("changed after it was written: the hash in its last line does not match")
 
-// errAfterEnd prevents that two files in one are read as if they were the first.
+// errAfterEnd is the error of a file with lines after the last line of a run, such as two files in
+// one.
 var errAfterEnd = errors.New("something comes after the run's last line")
 
+// errNotOurs is the error of a file that does not begin like an event file.
 var errNotOurs = errors.New("line 1: not an event file of mrlocal")
 
 // SyntaxError is an error in one line of an event file. Lines count from 1.
@@ -32,42 +34,41 @@ type SyntaxError struct {
 	Err  error
 }
 
+// Error returns the error with the number of the line.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns the error without the line.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// Limits of a line, so that a broken file does not take all memory. The header grows
+// Limits of a line, so that a damaged file does not take all memory. The header grows
 // with the number of slots, so its limit is larger.
 const maxLineBytes, maxHeaderBytes = 64 << 20, 2 << 30
 
-// Decoder reads an event file. It keeps one line and all texts.
+// Decoder reads an event file. It keeps one line and all texts. It does not close the reader.
 type Decoder struct {
-	// What callers of the methods get; valid as long as the Decoder.
 	header Header
-	schema int // of the file
-	// scan reads the lines after the header. line is the number of the last one, count the events
-	// so far, and hash covers all lines so far.
-	scan  *bufio.Scanner
-	line  int
-	count uint64
-	hash  *xxhash.Digest
-	// ops finds an Op by its name in the file. texts is the table of texts, which grows with the
-	// file; number 0 stands for none.
-	ops   map[string]Op
-	texts [][]string
+	schema int            // of the file
+	scan   *bufio.Scanner // of the lines after the header
+	line   int            // number of the last line
+	count  uint64         // number of events so far
+	hash   *xxhash.Digest // of all lines so far
+	ops    map[string]Op  // by name in the file
+
+	texts [][]string       // by number; 0: none. It grows with the file
 	rules map[string]int32 // numbers of texts, by rule
-	// The fields point into the line, so they are valid until the next one is read.
-	fields fields // of the current line
+
+	fields fields // of the current line; they point into it, so they are valid until the next line
 }
 
 // NewDecoder reads the header from r. It fails if r is not an event file, or has a
-// schema that this program does not know. Events of schema 2 are those of schema 3.
+// schema that this program does not know. It converts events of schema 2 to schema 3.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1}
 	for op := range numOps {
 		d.ops[op.String()] = op
 	}
 	in := bufio.NewReaderSize(r, 64<<10)
-	// The header does not go through the scanner, whose lines are bounded more tightly.
+	// The header may be longer than the lines of the scanner.
 	line, err := headerLine(in)
 	if err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
@@ -75,7 +76,7 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	d.scan = bufio.NewScanner(in)
 	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
 	var h fileHeader
-	// Other JSON files may begin with a schema too; the kind distinguishes them.
+	// Other JSON files may begin with a schema, too. The kind distinguishes them.
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
 		return nil, fmt.Errorf("read events: %w", errNotOurs)
 	}
@@ -88,11 +89,12 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	return d, nil
 }
 
-// headerLine reads the first line, if it begins like a header.
+// headerLine reads the first line, without its newline. It fails if the line does not begin like
+// a header.
 func headerLine(in *bufio.Reader) (line []byte, err error) {
 	const begin = `{"schema":`
-	// A look at the first bytes keeps a large file of another kind from being read into memory as
-	// one line.
+	// The check of the first bytes keeps a large file of another kind from being read into memory
+	// as one line.
 	switch start, err := in.Peek(len(begin)); {
 	case len(start) == 0 && err == io.EOF:
 		return nil, errors.New("empty")
@@ -119,7 +121,8 @@ func (d *Decoder) Header() *Header { return &d.header }
 // Line returns the number of the line that Next read last, from 1.
 func (d *Decoder) Line() int { return d.line }
 
-// Texts returns the texts that the Ref of an event refers to.
+// Texts returns the texts that the Ref of a decoded event refers to. They belong to the Decoder
+// and stay valid.
 func (d *Decoder) Texts(ref int32) []string { return d.texts[ref] }
 
 // next returns the next line, which is valid until the next call.
@@ -137,7 +140,7 @@ func (d *Decoder) next() ([]byte, error) {
 	return d.scan.Bytes(), nil
 }
 
-// sum adds a line to the hash that the last line has to match.
+// sum adds a line to the hash that the last line of the file has to match.
 func (d *Decoder) sum(line []byte) {
 	d.hash.Write(line)
 	d.hash.Write([]byte{'\n'})
@@ -147,7 +150,7 @@ func (d *Decoder) sum(line []byte) {
 // ErrCut or ErrChanged if it is not. An error in a line is a *SyntaxError.
 func (d *Decoder) Next() (Event, error) {
 	line, err := d.next()
-	// A whole file ends with the line "end", so the end of the file comes too early here.
+	// Next returns io.EOF at the line "end", so a file that ends here has no such line.
 	if err == io.EOF {
 		return Event{}, ErrCut
 	}
@@ -155,7 +158,7 @@ func (d *Decoder) Next() (Event, error) {
 		return Event{}, err
 	}
 	if d.fields, err = d.fields[:0].split(line); err != nil {
-		if _, peek := d.next(); peek == io.EOF { // half of a last line
+		if _, peek := d.next(); peek == io.EOF { // the file was cut in this line
 			return Event{}, ErrCut
 		}
 		return Event{}, &SyntaxError{d.line, err}
@@ -173,7 +176,7 @@ func (d *Decoder) Next() (Event, error) {
 	return e, nil
 }
 
-// end checks the last line.
+// end checks the last line, and that no line follows. It returns io.EOF if the file is whole.
 func (d *Decoder) end() error {
 	want := fmt.Sprintf(`"%016x"`, d.hash.Sum64())
 	hash, _ := d.fields.get("hash")
@@ -181,14 +184,15 @@ func (d *Decoder) end() error {
 	if string(hash) != want || string(events) != strconv.FormatUint(d.count, 10) {
 		return ErrChanged
 	}
-	// The hash was right, so this is a second file behind the first, or an addition by hand.
+	// A second file, or lines that were added later, may follow the last line.
 	if _, err := d.next(); err != io.EOF {
 		return &SyntaxError{d.line, errAfterEnd}
 	}
 	return io.EOF
 }
 
-// event makes an event of the current line: the inverse of AppendJSON.
+// event returns the event of the current line. It is the inverse of AppendJSON. It fails if a
+// field that the Op needs is missing or malformed.
 func (d *Decoder) event() (Event, error) {
 	var e Event
 	name, _ := d.fields.get("op")
@@ -201,7 +205,7 @@ func (d *Decoder) event() (Event, error) {
 	f := fieldReader{fields: d.fields}
 	e.Seq = uint64(f.number("seq", 64))
 	e.At = time.Duration(f.number("at", 64))
-	// The table of shapes says which fields the line must have. Others that it has are ignored.
+	// The table of shapes says which fields the line must have. Other fields are ignored.
 	part := func(has parts, name string) int32 {
 		if s.parts&has == 0 {
 			return 0
@@ -218,7 +222,6 @@ func (d *Decoder) event() (Event, error) {
 	if s.parts&hasRule != 0 {
 		e.Ref = d.rule(&f)
 	}
-	// The numbers of bits and names agree.
 	for i, name := range flagNames {
 		if bit := Flags(1) << i; s.flags&bit != 0 && string(f.field(name)) == "true" {
 			e.Flags |= bit
@@ -232,14 +235,14 @@ func (d *Decoder) event() (Event, error) {
 			values[i] = f.number(name, 64)
 		}
 	}
-	// Schema 2 had the new size of a kvbuffer where its old size stands now.
+	// Schema 2 had only the new size of a kvbuffer, in the place of the old size.
 	if d.schema == oldestSchema && op == OpGrow {
 		values[0], values[1] = 0, values[0]
 	}
-	// Fields that the Op does not use stay 0, so decoded events compare with recorded ones.
+	// Fields that the Op does not use stay 0, so decoded and recorded events can be compared by ==.
 	e.A, e.B, e.C, e.D, e.E, e.F = values[0], values[1], values[2], values[3], values[4], values[5]
 	if len(s.texts) > 0 {
-		// Each such event gets texts of its own. They are few: one set for each job.
+		// Each event with texts gets an entry of its own. Most of these events are submissions.
 		texts := make([]string, len(s.texts))
 		for i, name := range s.texts {
 			texts[i] = f.text(name)
@@ -250,8 +253,8 @@ func (d *Decoder) event() (Event, error) {
 	return e, f.err
 }
 
-// rule returns the number of the texts that hold the line's rule. Each rule has its texts
-// once.
+// rule returns the number of the texts with the line's rule; 0: none. Each rule has one entry in
+// the table.
 func (d *Decoder) rule(f *fieldReader) int32 {
 	rule := f.unquoted("rule")
 	if f.err != nil || string(rule) == noRule {
@@ -265,12 +268,14 @@ func (d *Decoder) rule(f *fieldReader) int32 {
 	return ref
 }
 
-// fieldReader reads fields of a line and keeps the first error.
+// fieldReader reads fields of a line and keeps the first error, so that event reads all fields and
+// checks once.
 type fieldReader struct {
 	fields fields
 	err    error
 }
 
+// field returns the value of a field as JSON. A missing field is an error.
 func (f *fieldReader) field(name string) json.RawMessage {
 	v, ok := f.fields.get(name)
 	if !ok && f.err == nil {
@@ -279,8 +284,7 @@ func (f *fieldReader) field(name string) json.RawMessage {
 	return v
 }
 
-// number returns a whole number of at most so many bits. The first mistake stays in err, so
-// that a caller reads all fields and checks once.
+// number returns the value of a field that is a whole number of at most so many bits.
 func (f *fieldReader) number(name string, bits int) int64 {
 	v := f.field(name)
 	n, err := strconv.ParseInt(string(v), 10, bits)
@@ -290,12 +294,13 @@ func (f *fieldReader) number(name string, bits int) int64 {
 	return n
 }
 
+// text returns the text of a field.
 func (f *fieldReader) text(name string) string { return string(f.unquoted(name)) }
 
-// unquoted returns a field's text, which may be a part of the line.
+// unquoted returns the text of a field. It is a part of the line if the text has no escapes, so it
+// is valid until the next line.
 func (f *fieldReader) unquoted(name string) []byte {
 	v := f.field(name)
-	// The common case needs no copy of the text.
 	if plain, next := plainText(v, 0); next == len(v) {
 		return plain
 	}
@@ -306,7 +311,7 @@ func (f *fieldReader) unquoted(name string) []byte {
 	return []byte(t)
 }
 
-// word returns the index of a field's text in words.
+// word returns the index of a field's text in words. A text that is not there is an error.
 func (f *fieldReader) word(name string, words []string) int {
 	t := f.unquoted(name)
 	for i, w := range words {
@@ -320,7 +325,7 @@ func (f *fieldReader) word(name string, words []string) int {
 	return 0
 }
 
-// field is a name and its value as JSON. Both are parts of the line.
+// field is a name and its value as JSON. Both may be parts of the line.
 type field struct {
 	name  []byte
 	value json.RawMessage
@@ -329,9 +334,9 @@ type field struct {
 // fields are the fields of a line. If a name occurs twice, the last value counts.
 type fields []field
 
-// get returns the value of a field as its JSON, borrowed from the line.
+// get returns the value of a field as JSON, borrowed from the line, and false if there is none. An
+// event has about ten fields, so the search is linear.
 func (f fields) get(name string) (json.RawMessage, bool) {
-	// An event has about ten fields, so a plain search is enough.
 	for i := len(f) - 1; i >= 0; i-- {
 		if string(f[i].name) == name {
 			return f[i].value, true
@@ -340,13 +345,13 @@ func (f fields) get(name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// split appends the fields of a line to f. It tries the form that AppendJSON writes,
-// which is fast to read, and then any JSON object. It fails if the line is not one.
+// split appends the fields of a line to f. It first tries to read the form that AppendJSON
+// writes, which is fast, and then any JSON object. It fails if the line is no JSON object.
 func (f fields) split(line []byte) (fields, error) {
 	if plain, ok := f.splitPlain(line); ok {
 		return plain, nil
 	}
-	// A line that was edited by hand may have blanks or escapes.
+	// A line with escapes, or one that was edited by hand.
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {
 		return f, err
@@ -364,8 +369,7 @@ func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return f, false
 	}
-	for i := 1; ; i++ { // i is behind { or ,
-		// A negative index says that the line needs the general reader.
+	for i := 1; ; i++ { // line[i] follows { or ,
 		name, next := plainText(line, i)
 		if next < 0 || next >= len(line) || line[next] != ':' {
 			return f, false
@@ -382,8 +386,7 @@ func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
 		f = append(f, field{name, line[from:i]})
 		switch {
 		case line[i] == '}':
-			// Anything behind the object makes the line invalid.
-			return f, i == len(line)-1
+			return f, i == len(line)-1 // else something follows the object
 		case line[i] != ',':
 			return f, false
 		}
@@ -407,8 +410,8 @@ func plainText(line []byte, i int) (text []byte, next int) {
 	return nil, -1
 }
 
-// plainLiteral returns the index behind a whole number, true or false at i, and a
-// negative number if there is none.
+// plainLiteral returns the index behind a whole number, true or false at i, or a negative
+// number if there is none.
 func plainLiteral(line []byte, i int) (next int) {
 	for _, word := range []string{"true", "false"} {
 		if bytes.HasPrefix(line[min(i, len(line)):], []byte(word)) {

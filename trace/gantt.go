@@ -13,8 +13,8 @@ import (
 // Grouping says what has a letter in a gantt.
 type Grouping uint8
 
-// ByDefault is ByJob as long as there are letters for all jobs, and otherwise ByPool if there are
-// several pools, and fewer than jobs.
+// ByDefault is ByJob if there are letters for all jobs. Otherwise it is ByPool if there are
+// several pools, but fewer than jobs.
 const (
 	ByDefault Grouping = iota
 	ByPool
@@ -27,18 +27,18 @@ type GanttOptions struct {
 	Cell  time.Duration            // time per column; 0: the least of 1, 2, 2.5, 5, 10, … for which the run fits Width
 	Width int                      // columns of a line, its label included; 0: 80
 	By    Grouping                 // what has a letter
-	Names func(job int32) string   // names for the legend; nil: no legend
-	Word  func(name string) string // shown for a pool's name in the legend; nil: the name
+	Names func(job int32) string   // returns the name of a job for the legend; nil: no legend
+	Word  func(name string) string // returns the text for the name of a pool in the legend; nil: the name
 }
 
 const (
 	defaultGanttWidth = 80
-	leastGanttColumns = 10 // of the chart itself, however narrow the line
+	leastGanttColumns = 10 // columns of the chart without labels, however narrow the line
 )
 
 // Gantt draws one row per slot and one column per cell of time. A cell has the letter of the job,
 // pool or phase that used the slot longest in it. Of two attempts with equal times, the earlier one
-// counts. The letter is in lower case if the task was of the other kind than the row's. Then the
+// counts. The letter is in lower case if the kind of the task differs from that of the row: the
 // slot was lent or had changed its home kind. A cell is `.` if the slot was idle longer than any
 // job used it. An attempt that has not ended is drawn up to the last event.
 //
@@ -46,7 +46,7 @@ const (
 // again. Pools have letters in the order of their first jobs. The lower case of a digit is the sign
 // above it on a keyboard. Phases have letters of their own: M for a map that computes, I for one in
 // an I/O period. A reduce has C, S and R while it copies, sorts and reduces, and H while it is
-// held. The legend names what is drawn, and no more. If there are several trackers, each has a
+// held. The legend names only letters that are drawn. If there are several trackers, each has a
 // heading above its slots.
 //
 //	         0s        10s       20s
@@ -55,8 +55,7 @@ const (
 //
 // Gantt fails if w does.
 func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
-	// The rows are ordered by tracker. The slots of the timeline stay in the order of their
-	// numbers.
+	// The rows are ordered by tracker; t.slots stays in the order of ids.
 	slots := slices.Clone(t.slots)
 	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Tracker, b.Tracker) })
 	label := t.label()
@@ -67,11 +66,10 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 		o.Cell = t.Cell(o.Width)
 	}
 	o.By = t.grouping(o.By)
-	// The last cell may be used in part.
+	// The run may end within the last cell.
 	columns := int((t.End + o.Cell - 1) / o.Cell)
 	rows := newGanttRows(len(slots), columns, o.Cell)
-	t.bookAll(rows, o.By, o.Cell)
-	// The letters that appear; the legend names only these.
+	t.fillAll(rows, o.By, o.Cell)
 	drawn := map[byte]bool{}
 
 	var b strings.Builder
@@ -82,7 +80,7 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 			fmt.Fprintf(&b, "tracker %d\n", s.Tracker)
 		}
 		row := &rows[s.ID]
-		// Most extra slots never open, and their rows would say nothing.
+		// Most extra slots never open, so their rows are left out.
 		if s.Extra && !row.used {
 			continue
 		}
@@ -105,8 +103,8 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 	return nil
 }
 
-// Cell returns the time per column with which the run fits width columns. Gantts with
-// the same time per column compare.
+// Cell returns the least round time per column with which the run fits lines of width columns.
+// Two gantts are comparable if both have the same time per column.
 func (t *Timeline) Cell(width int) time.Duration {
 	return cellFor(t.End, max(leastGanttColumns, width-t.label()))
 }
@@ -116,65 +114,64 @@ func (t *Timeline) label() int {
 	return len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(t.slots)-1)))
 }
 
-// ganttRow is the row of one slot. For each cell it has the letter of the longest
-// user, that user's time, and the time in which the slot was idle.
+// ganttRow is the row of one slot. The slices have an element for each cell.
 type ganttRow struct {
-	letter []byte
-	most   []time.Duration
-	idle   []time.Duration
-	used   bool
+	letter []byte          // of the longest use; 0: none
+	most   []time.Duration // time of the longest use
+	idle   []time.Duration // time in which the slot was idle
+	used   bool            // an attempt ran on the slot
 }
 
-// newGanttRows returns rows without a letter, all of whose time is idle. cell is the time of a
+// newGanttRows returns rows without letters, in which all time is idle. cell is the time of a
 // column.
 func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
 	rows := make([]ganttRow, slots)
 	for i := range rows {
 		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), idle: make([]time.Duration, columns)}
 		for c := range rows[i].idle {
-			// Each attempt that is booked takes its time from this.
-			rows[i].idle[c] = cell
+			rows[i].idle[c] = cell // fill takes the time of each attempt from it
 		}
 	}
 	return rows
 }
 
-// grouping chooses what has a letter.
+// grouping resolves ByDefault.
 func (t *Timeline) grouping(by Grouping) Grouping {
 	switch {
 	case by != ByDefault:
 		return by
-	// Letters that many jobs share say little. Pools help if there are fewer of them.
+	// Several jobs would share a letter.
 	case int(t.jobs) > Letters && len(t.pools) > 1 && len(t.pools) < int(t.jobs):
 		return ByPool
 	}
 	return ByJob
 }
 
-// bookAll adds all attempts to the rows of their slots. An attempt takes its phases one after
-// the other.
-func (t *Timeline) bookAll(rows []ganttRow, by Grouping, cell time.Duration) {
+// fillAll adds all attempts to the rows of their slots. With ByPhase it adds the phases of an
+// attempt one after the other.
+func (t *Timeline) fillAll(rows []ganttRow, by Grouping, cell time.Duration) {
 	phases := t.phases
 	if by != ByPhase {
 		phases = nil
 	}
-	// Phases are in the order of time over all attempts, so each attempt needs its own last one.
-	begun := make([]phaseStart, len(t.spans)) // of each attempt, the phase that it is in
+	// t.phases is in the order of time over all attempts. begun has the current phase of each
+	// attempt.
+	begun := make([]phaseStart, len(t.spans))
 	for i := range t.spans {
 		s := &t.spans[i]
 		begun[i] = phaseStart{at: s.from, phase: firstPhase(s.kind)}
 	}
-	book := func(span int32, to time.Duration) {
+	fill := func(span int32, to time.Duration) {
 		s := &t.spans[span]
-		rows[s.slot].book(t.letterOf(s, begun[span].phase, by), begun[span].at, to, cell)
+		rows[s.slot].fill(t.letterOf(s, begun[span].phase, by), begun[span].at, to, cell)
 	}
 	for _, p := range phases {
-		// The phase before ends where this one begins.
-		book(p.span, p.at)
+		// The phase before ends when this one begins.
+		fill(p.span, p.at)
 		begun[p.span] = p
 	}
 	for i := range t.spans {
-		book(int32(i), t.until(&t.spans[i]))
+		fill(int32(i), t.until(&t.spans[i]))
 	}
 }
 
@@ -197,7 +194,7 @@ func (t *Timeline) letterOf(s *span, phase Phase, by Grouping) byte {
 	return Letter(s.job, s.lent)
 }
 
-// poolOf returns the number of a job's pool; one more than there are if it is not known.
+// poolOf returns the number of a job's pool, or the number of pools if it is not known.
 func (t *Timeline) poolOf(job int32) int32 {
 	if int(job) < len(t.pool) && t.pool[job] >= 0 {
 		return t.pool[job]
@@ -211,29 +208,28 @@ var (
 	phaseWords   = [...]string{PhaseNone: "other", PhaseCompute: "map", PhaseIO: "map I/O", PhaseCopy: "copy", PhaseSort: "sort", PhaseReduce: "reduce", PhaseHeld: "held"}
 )
 
-// book adds the use of the slot from from to to.
-func (r *ganttRow) book(letter byte, from, to, cell time.Duration) {
+// fill adds the use of the slot between the times from and to. A use of no length still sets
+// r.used.
+func (r *ganttRow) fill(letter byte, from, to, cell time.Duration) {
 	r.used = true
-	// An attempt of zero length still counts as a use of the slot, but takes no cell.
 	for c := int(from / cell); c < len(r.letter); c++ {
 		start, end := max(from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
 		if end <= start {
 			break
 		}
 		r.idle[c] -= end - start
-		// The comparison is strict, so the earlier of two equal attempts keeps the cell.
 		if end-start > r.most[c] {
 			r.most[c], r.letter[c] = end-start, letter
 		}
 	}
 }
 
-// text returns the row: a letter where the slot was busy for most of a cell, a dot elsewhere.
+// text returns the row: letters, and dots for the cells in which the slot was idle longer than any
+// use.
 func (r *ganttRow) text() []byte {
 	out := make([]byte, len(r.letter))
 	for c := range out {
 		out[c] = r.letter[c]
-		// A cell shows its longest state, and idleness is one of them.
 		if r.letter[c] == 0 || r.idle[c] > r.most[c] {
 			out[c] = '.'
 		}
@@ -242,15 +238,17 @@ func (r *ganttRow) text() []byte {
 }
 
 const (
-	// The signs of the second line stand above the digits 0 to 9 on an American keyboard.
+	// The signs in ganttLent are above the digits 0 to 9 on an American keyboard.
 	ganttHome = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	ganttLent = "abcdefghijklmnopqrstuvwxyz)!@#$%^&*("
 )
 
-// Letters is how many letters there are for jobs or pools; after that many they repeat.
+// Letters is the number of letters for jobs or pools. Job number Letters has the first letter
+// again.
 const Letters = len(ganttHome)
 
-// Letter returns the letter of job or pool i in all pictures: in lower case on a lent slot.
+// Letter returns the letter of job or pool i in all pictures, in lower case on a lent slot. i must
+// not be negative.
 func Letter(i int32, lent bool) byte {
 	if lent {
 		return ganttLent[int(i)%Letters]
@@ -263,7 +261,7 @@ func axis(b *strings.Builder, label, columns int, cell time.Duration) {
 	line := strings.Repeat(" ", label)
 	for c := 0; c < columns; c += 10 {
 		mark := (time.Duration(c) * cell).String()
-		// A mark that would touch the one before it is left out.
+		// A mark is left out if it would touch the one before.
 		if at := label + c; at > len(line) || c == 0 {
 			line += strings.Repeat(" ", at-len(line)) + mark
 		}
@@ -274,13 +272,13 @@ func axis(b *strings.Builder, label, columns int, cell time.Duration) {
 // legend writes a name for each letter that was drawn. If several jobs or pools share a
 // letter, it names the first and counts the others.
 func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOptions) {
-	names := make([]string, 0, t.jobs) // by number; "" was not started
+	names := make([]string, 0, t.jobs) // of jobs or pools, by number
 	var entries []string
 	switch o.By {
 	case ByPhase:
 		entries = append(entries, "phases:")
 		for p, letter := range phaseLetters {
-			// The bit 0x20 makes a capital letter lower case, which is how a lent slot is drawn.
+			// letter|0x20 is the lower case, of a lent slot.
 			if drawn[letter] || drawn[letter|0x20] {
 				entries = append(entries, fmt.Sprintf("%c %s", letter, phaseWords[p]))
 			}
@@ -293,7 +291,7 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 			}
 			names = append(names, name)
 		}
-		// The number after the last pool, which poolOf returns for jobs without one.
+		// poolOf returns this number for jobs without a pool.
 		names = append(names, "(no pool)")
 	default:
 		for job := range t.jobs {
@@ -306,9 +304,9 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 	}
 }
 
-// lettered returns an entry for each letter that was drawn, with the names that share it.
+// lettered returns an entry of the legend for each letter that was drawn. Of several jobs or pools
+// with the letter, it names the first one that started and counts the others that started.
 func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []string {
-	// A job that never started has no letter in the picture, although it shares one.
 	started := make([]bool, len(names))
 	for i := range t.spans {
 		switch by {
@@ -325,8 +323,7 @@ func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []
 			continue
 		}
 		first, more := -1, 0
-		// These numbers share the letter. It was drawn, so one of them has started, and first is
-		// set.
+		// These numbers share the letter. One of them has started, because the letter was drawn.
 		for n := letter; n < len(names); n += Letters {
 			switch {
 			case !started[n]:
@@ -349,11 +346,11 @@ func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []
 	return entries
 }
 
-// writeWrapped writes entries, two blanks apart, in lines of at most width columns.
+// writeWrapped writes entries, two blanks apart, in lines of at most width columns. A rune counts
+// as one column.
 func writeWrapped(b *strings.Builder, entries []string, width int) {
 	used := 0
 	for i, e := range entries {
-		// Names may be in any language; a rune counts as one column.
 		n := utf8.RuneCountInString(e)
 		switch {
 		case i == 0:
@@ -375,7 +372,6 @@ func writeWrapped(b *strings.Builder, entries []string, width int) {
 // cellFor returns the least round time (1, 2, 2.5 or 5 times a power of ten) with
 // which the given number of cells covers whole.
 func cellFor(whole time.Duration, columns int) time.Duration {
-	// Rounded up, so that the cells cover the whole time.
 	least := (whole + time.Duration(columns) - 1) / time.Duration(columns)
 	for unit := time.Duration(1); ; unit *= 10 {
 		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {

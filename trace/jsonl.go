@@ -12,8 +12,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// schema is the version of event files that this package writes. It also reads oldestSchema,
-// which has no buffer, fetch and usage, and whose grow and refuse have one size only.
+// schema is the version of event files that this package writes. It also reads oldestSchema. That
+// version has no events buffer, fetch and usage, and its grow and refuse have only one size.
 const (
 	schema       = 3
 	oldestSchema = 2
@@ -21,14 +21,13 @@ const (
 
 // JSONL is a Sink that writes an event file, one JSON object per line, with times in
 // nanoseconds. The first line is the header. The last line has the number of events
-// and a hash of all lines before it. By these a reader notices a file that was cut
+// and a hash of all lines before it. With these a reader detects a file that was cut
 // or changed.
 type JSONL struct {
-	w    *bufio.Writer
-	hash *xxhash.Digest
-	// The buffer of a line, used again for the next one.
-	line  []byte
-	count uint64
+	w     *bufio.Writer
+	hash  *xxhash.Digest // of all lines so far
+	line  []byte         // the buffer of a line, used again for the next one
+	count uint64         // number of events so far
 }
 
 // NewJSONL returns a sink that writes to w. Stream.Close writes the last line; it
@@ -47,13 +46,13 @@ type fileHeader struct {
 	Slots  []Slot          `json:"slots"`
 }
 
+// fileKind is the kind in the header of every event file.
 const fileKind = "mrlocal-events"
 
 // Open writes the header.
 func (j *JSONL) Open(h *Header) error {
 	config := h.Config
-	// Every file has an object here, which readers need not check for null.
-	if config == nil {
+	if config == nil { // readers expect an object, not null
 		config = json.RawMessage("{}")
 	}
 	line, err := json.Marshal(fileHeader{schema, fileKind, h.Policy, h.Seed, config, h.Slots})
@@ -71,7 +70,7 @@ func (j *JSONL) Record(s *Stream, e *Event) error {
 	return j.write(j.line)
 }
 
-// write adds the line to the hash of the file, too.
+// write writes a line, and adds it to the hash of the file.
 func (j *JSONL) write(line []byte) error {
 	j.hash.Write(line)
 	if _, err := j.w.Write(line); err != nil {
@@ -80,9 +79,9 @@ func (j *JSONL) write(line []byte) error {
 	return nil
 }
 
-// Close writes the last line.
+// Close writes the last line and all lines that are still in memory. It does not close the writer.
 func (j *JSONL) Close() error {
-	// An error of this write stays in the buffer, and Flush returns it.
+	// Flush returns an error of this write.
 	fmt.Fprintf(j.w, `{"op":"end","events":%d,"hash":"%016x"}`+"\n", j.count, j.hash.Sum64())
 	if err := j.w.Flush(); err != nil {
 		return fmt.Errorf("write events: %w", err)
@@ -90,7 +89,7 @@ func (j *JSONL) Close() error {
 	return nil
 }
 
-// Flush writes the lines so far, for a reader of a file that still grows.
+// Flush writes all lines that are still in memory, for readers of a file that grows.
 func (j *JSONL) Flush() error {
 	if err := j.w.Flush(); err != nil {
 		return fmt.Errorf("write events: %w", err)
@@ -98,8 +97,8 @@ func (j *JSONL) Flush() error {
 	return nil
 }
 
-// AppendJSON appends the line of an event, without the newline. texts are those that
-// e.Ref refers to.
+// AppendJSON appends the line of an event to dst, without the newline, and returns the extended
+// slice. texts are those that e.Ref refers to.
 // hot: runs once per event of a recorded run.
 func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	s := e.Op.shape()
@@ -135,7 +134,6 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	values := [...]int64{e.A, e.B, e.C, e.D, e.E, e.F}
 	for i, name := range s.values {
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
-		// A number that stands for a word is written as the word.
 		if i == 0 && s.words != nil {
 			dst = appendText(dst, nameOf(s.words, uint8(values[0])))
 		} else {
@@ -143,7 +141,7 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 		}
 	}
 	for i, name := range s.texts {
-		// An event without texts is written without these fields; readers report the missing ones.
+		// Missing texts are left out. A Decoder then reports a missing field.
 		if i < len(texts) {
 			dst = append(append(append(dst, `,"`...), name...), `":`...)
 			dst = appendText(dst, texts[i])
@@ -152,10 +150,10 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	return append(dst, '}')
 }
 
-// noRule stands in event files for a decision without a rule.
+// noRule is the rule in event files of a decision without a rule.
 const noRule = "none"
 
-// RuleOf returns the rule among the texts of a decision.
+// RuleOf returns the rule of a decision, given its texts.
 func RuleOf(texts []string) Rule {
 	if len(texts) == 0 {
 		return RuleNone
@@ -163,11 +161,10 @@ func RuleOf(texts []string) Rule {
 	return Rule(texts[0])
 }
 
-// appendText appends a JSON string. Bytes that are not UTF-8 become U+FFFD, as in
-// encoding/json.
+// appendText appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, as in
+// encoding/json. Texts without escapes, which are nearly all, need no allocation.
 func appendText(dst []byte, text string) []byte {
 	plain := true
-	// Names are nearly always plain, and encoding/json would allocate for each.
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			plain = false
@@ -184,8 +181,9 @@ func appendText(dst []byte, text string) []byte {
 	return append(dst, quoted...)
 }
 
-// Convert reads an event file of any schema that this program knows, and writes it in the
-// newest one. It fails with the error of a Decoder if the file is not whole.
+// Convert reads an event file of any schema that this program knows from r, and writes it to w in
+// the newest one. It fails with the error of a Decoder if the file is not whole. Then w has a
+// part of the file, without a last line.
 func Convert(w io.Writer, r io.Reader) error {
 	d, err := NewDecoder(r)
 	if err != nil {

@@ -1,7 +1,7 @@
 package trace
 
-// Op says what happened. The numbers of facts are part of digests, so their order
-// stays.
+// Op says what happened. Digests contain the numbers of facts, so their order must not
+// change.
 type Op uint8
 
 const (
@@ -12,13 +12,13 @@ const (
 	OpReady       // more maps of a job are known, or may start
 	OpDrop        // a task is not needed any more
 	OpPhase       // an attempt enters a phase
-	OpProgress    // an attempt has got so far, as a policy wanted to know
+	OpProgress    // the progress of an attempt, after a Probe of the policy
 	OpFinish      // an attempt has ended
 	OpLostOutput  // the output of a committed map is gone
 	OpLostTracker // a tracker is gone
 	OpAbort       // a job is cancelled
 	OpDemand      // what a task of a job needs in a phase
-	OpRestore     // the output of a map is there from a killed run
+	OpRestore     // the output of a map is left from a killed run
 	OpPlace       // a tracker has the input of a map
 
 	// OpAssign is a driver's question for orders. The decisions up to the next
@@ -51,10 +51,10 @@ const (
 	OpBuffer     // a map has its kvbuffer
 	OpFetch      // a reduce has copied outputs of maps
 	OpUsage      // what the process uses
-	OpCores      // what the cores of the machine did since the last such event
-	OpSeen       // an attempt was seen to have got so far, and no policy had asked
-	OpTimes      // a map is done, and how long it read, sorted and spilled
-	OpStatus     // the user's code says what an attempt does
+	OpCores      // how the cores of the machine spent the time since the last such event
+	OpSeen       // the progress of an attempt, for displays; the Ledger does not get it
+	OpTimes      // a map is done; the times in which it read, sorted and spilled
+	OpStatus     // the user's code reports the status of an attempt
 
 	numOps
 )
@@ -62,21 +62,23 @@ const (
 // Ops is the number of Ops, with OpNone.
 const Ops = numOps
 
-// Class says what a replay does with an Op.
+// Class says what a replay does with an event.
 type Class uint8
 
 const (
-	Detail   Class = iota // nothing: the Ledger neither receives nor makes it
-	Fact                  // gives it to the Ledger
-	Ask                   // asks the Ledger, which answers with decisions
-	Decision              // compares it with what the Ledger decides now
+	Detail   Class = iota // it ignores the event: the Ledger neither receives nor makes it
+	Fact                  // it gives the event to the Ledger
+	Ask                   // it asks the Ledger for orders, which leads to decisions
+	Decision              // it compares the event with the next decision of the Ledger
 )
 
+// String returns the name of the Op in event files.
 func (o Op) String() string { return o.shape().name }
 
-// Class returns what a replay does with o.
+// Class returns the class of o.
 func (o Op) Class() Class { return o.shape().class }
 
+// shape returns the shape of o, or that of OpNone for a number that is no Op.
 func (o Op) shape() *shape {
 	if o < numOps {
 		return &shapes[o]
@@ -100,17 +102,19 @@ const (
 	ofAttempt = ofTask | hasN | hasSlot
 )
 
-// shape is how an Op's events look in an event file.
+// shape says which fields the events of an Op have in an event file.
 type shape struct {
 	name   string
 	class  Class
 	parts  parts
 	flags  Flags
 	values []string // names of A, B, ... in order
-	words  []string // not nil: A is an index of these
+	words  []string // not nil: A is an index of these, and the file has the word
 	texts  []string // names of the texts that Ref refers to
 }
 
+// shapes has the shape of each Op. Names and fields are part of the format of event files
+// (docs/formats.md).
 var shapes = [numOps]shape{
 	OpNone: {name: "none"},
 
@@ -167,9 +171,11 @@ var stateNames = [...]string{"running", "succeeded", "failed", "killed"}
 // levelNames are levels of locality, numbered as package slots has them.
 var levelNames = [...]string{"any", "group", "tracker"}
 
+// kindNames are in the order of kinds.
 var kindNames = [Kinds]string{"map", "reduce"}
 
+// phaseNames are in the order of phases.
 var phaseNames = [...]string{"none", "compute", "io", "copy", "sort", "reduce", "held"}
 
-// flagNames are in the order of the bits.
+// flagNames are in the order of the bits of Flags.
 var flagNames = [...]string{"ok", "killed", "lent", "sealed", "speculative", "unplaced", "single"}

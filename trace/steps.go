@@ -12,18 +12,18 @@ import (
 type StepOptions struct {
 	Step  time.Duration            // time per step; 0: a round time that makes 10 to 25 steps
 	Width int                      // columns of a line; 0: 80. Pools that do not fit are added up as "others"
-	Word  func(name string) string // shown for a pool's name; nil: the name
+	Word  func(name string) string // returns the text for the name of a pool; nil: the name
 }
 
 const (
-	fewSteps   = 25
-	countWidth = len("reduces")
+	fewSteps   = 25             // the largest number of steps, if the user gives no step
+	countWidth = len("reduces") // columns of a count of reduces
 )
 
-// Steps writes for each step of time and each pool how many maps and reduces run when
-// the step starts: the numbers that [DHFS13, Fig. 5] plots. Steps count from 1, as in
-// the figure. An attempt that ends when a step starts is not counted; one that starts
-// then is. Steps fails if w does.
+// Steps writes a table of how many maps and reduces of each pool run at the start of each step
+// of time. [DHFS13, Fig. 5] plots these numbers. Steps are numbered from 1, as in the figure. An
+// attempt that ends at the start of a step does not count; one that starts then counts. Steps
+// fails if w does.
 func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	if o.Step <= 0 {
 		o.Step = cellFor(t.End, fewSteps)
@@ -49,7 +49,7 @@ func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	return nil
 }
 
-// poolCounts are running attempts by pool and kind.
+// poolCounts are numbers of running attempts, by pool in the order of Timeline.pools, and kind.
 type poolCounts [][Kinds]int
 
 // counts returns the running attempts at the start of each step.
@@ -57,7 +57,6 @@ func (t *Timeline) counts(step time.Duration) []poolCounts {
 	steps := int((t.End + step - 1) / step)
 	counts := make([]poolCounts, steps)
 	for i := range counts {
-		// By pool, in the order of Timeline.pools.
 		counts[i] = make(poolCounts, len(t.pools))
 	}
 	for i := range t.spans {
@@ -73,11 +72,11 @@ func (t *Timeline) counts(step time.Duration) []poolCounts {
 	return counts
 }
 
-// stepTable holds the cells of the table.
+// stepTable has the contents of the table.
 type stepTable struct {
-	times  []string
-	pools  []string
-	counts []poolCounts
+	times  []string     // starts of the steps
+	pools  []string     // names for the heading
+	counts []poolCounts // by step
 }
 
 // head returns the width of the two columns on the left.
@@ -94,7 +93,8 @@ func poolWidth(name string) int {
 	return max(2+len("maps")+2+countWidth, 2+utf8.RuneCountInString(name))
 }
 
-// fold adds up the pools that do not fit the width, into a last one.
+// fold replaces the pools that do not fit the width by one pool with the sums of their counts. At
+// least one pool stays, even if the lines are then too long.
 func (t *stepTable) fold(width int) {
 	used, fit := t.head(), 0
 	for fit < len(t.pools) && used+poolWidth(t.pools[fit]) <= width {
@@ -104,14 +104,12 @@ func (t *stepTable) fold(width int) {
 	if fit == len(t.pools) {
 		return
 	}
-	// The name of the last column depends on how many pools it adds up.
 	others := func(kept int) string { return fmt.Sprintf("%d others", len(t.pools)-kept) }
-	// The column of the others needs room too, so more pools may have to join it.
+	// The column of the others needs room, too, so more pools may have to join it.
 	for fit > 1 && used+poolWidth(others(fit)) > width {
 		fit--
 		used -= poolWidth(t.pools[fit])
 	}
-	// One pool is shown even if the line gets too long.
 	fit = max(1, fit)
 	for i, c := range t.counts {
 		var sum [Kinds]int
@@ -124,8 +122,8 @@ func (t *stepTable) fold(width int) {
 	t.pools = append(t.pools[:fit:fit], others(fit))
 }
 
-// text returns the table: two columns for each pool under its name, and a line for each step.
-// Widths are in characters, not in bytes.
+// text returns the table: a line for each step, and two columns for each pool under its name. A
+// rune counts as one column.
 func (t *stepTable) text() string {
 	var b strings.Builder
 	head := t.head()

@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// Slot describes a slot to the readers of a stream.
+// Slot describes a slot in the header of a stream.
 type Slot struct {
 	ID      int32 `json:"id"`
 	Tracker int32 `json:"tracker"`
-	Core    int32 `json:"core"` // that its thread is bound to; -1: none
+	Core    int32 `json:"core"` // the core to which its thread is bound; -1: none
 	Home    Kind  `json:"home"`
 	Extra   bool  `json:"extra,omitempty"`  // closed until a policy opens it
 	Weight  int64 `json:"weight,omitempty"` // in parts per million; 0: 1.0
 }
 
-// Header is what a reader has to know before the first event.
+// Header has the facts that a reader needs before the first event.
 type Header struct {
 	Policy string
 	Seed   uint64
@@ -33,28 +33,26 @@ type Sink interface {
 	Record(s *Stream, e *Event) error
 }
 
-// opener and closer are optional methods of a Sink: Open gets the header before
-// the first event, Close comes after the last one.
+// opener and closer are optional methods of a Sink. Open gets the header before the first
+// event. Close is called after the last event.
 type (
 	opener interface{ Open(h *Header) error }
 	closer interface{ Close() error }
 )
 
-// Stream numbers events and hands them to its readers. Texts may be called from any
-// goroutine; all other methods belong to the owner.
+// Stream numbers events and gives them to its readers. Texts may be called from any
+// goroutine. All other methods may only be called by the owner.
 type Stream struct {
-	// The number of the last event.
-	seq    uint64
-	header *Header
-	sinks  []Sink
-	// Readers that may lose events, and never delay the owner.
-	follow []*Reader
-	err    error
+	seq    uint64         // number of the last event
+	header *Header        // nil before Open
+	sinks  []Sink         // nil: the sink has failed
+	follow []*Reader      // lossy readers, which never delay the owner
+	err    error          // errors of sinks, joined
 	rules  map[Rule]int32 // numbers of texts, by rule
 
 	mu struct {
 		sync.Mutex
-		texts [][]string
+		texts [][]string // by number
 	}
 }
 
@@ -82,6 +80,7 @@ func (s *Stream) Open(h Header) {
 	}
 }
 
+// openSink gives the header to sink i, if it has an Open method.
 func (s *Stream) openSink(i int) {
 	if o, ok := s.sinks[i].(opener); ok {
 		s.fail(i, o.Open(s.header))
@@ -104,14 +103,15 @@ func (s *Stream) Append(e Event) {
 	}
 }
 
-// record takes e by value, so that e escapes to the heap only if there are sinks.
+// record gives e to sink i. It takes e by value, so that e of Append escapes to the heap only if
+// there are sinks.
 func (s *Stream) record(i int, k Sink, e Event) {
 	if err := k.Record(s, &e); err != nil {
 		s.fail(i, err)
 	}
 }
 
-// fail drops sink i if err is not nil.
+// fail drops sink i and keeps err, if err is not nil.
 func (s *Stream) fail(i int, err error) {
 	if err != nil {
 		s.sinks[i] = nil
@@ -139,7 +139,7 @@ func (s *Stream) Close() error {
 }
 
 // Refer adds texts to the stream's table and returns their number, for Event.Ref.
-// The stream keeps the slice.
+// The stream keeps the slice, which the caller must not change.
 func (s *Stream) Refer(texts ...string) int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,10 +147,10 @@ func (s *Stream) Refer(texts ...string) int32 {
 	return int32(len(s.mu.texts) - 1)
 }
 
-// ReferRule adds a rule to the stream's table, unless it is there, and returns its
-// number. It allocates only for a new rule.
+// ReferRule adds a rule to the stream's table, unless it is there, and returns its number, 0
+// for RuleNone. It allocates only for a new rule. A run has a few dozen rules and millions of
+// decisions.
 func (s *Stream) ReferRule(rule Rule) int32 {
-	// A run has a few dozen rules and millions of decisions, so each rule is stored once.
 	ref, ok := s.rules[rule]
 	if !ok && rule != RuleNone {
 		ref = s.Refer(string(rule))
@@ -170,7 +170,7 @@ func (s *Stream) Texts(ref int32) []string {
 	return s.mu.texts[ref]
 }
 
-// Log is a Sink that keeps every event, for tests.
+// Log is a Sink that keeps every event in memory, for tests.
 type Log struct {
 	Events []Event
 	stream *Stream
@@ -189,12 +189,12 @@ func (l *Log) Rule(e *Event) Rule { return RuleOf(l.stream.Texts(e.Ref)) }
 func (l *Log) Line(e *Event) string { return string(AppendJSON(nil, e, l.stream.Texts(e.Ref))) }
 
 // Reader is a lossy reader of a Stream: a ring between the coordinator, which never
-// waits, and one reading goroutine. An event that finds the ring full is lost to
-// this reader; the reader sees a gap in Event.Seq.
+// waits, and one reading goroutine. If the ring is full, the reader does not get the event
+// and finds a gap in Event.Seq.
 type Reader struct {
 	ring    []Event
-	written atomic.Uint64 // events so far; only the coordinator changes it
-	read    atomic.Uint64 // events so far; only the reader changes it
+	written atomic.Uint64 // number of events written; only the coordinator changes it
+	read    atomic.Uint64 // number of events read; only the reading goroutine changes it
 	ended   atomic.Bool
 }
 
@@ -219,7 +219,7 @@ func (r *Reader) offer(e *Event) {
 		return
 	}
 	r.ring[w&uint64(len(r.ring)-1)] = *e
-	// The store publishes the event: the reader sees the place filled once it sees the counter.
+	// After the event, because Read takes all events below the counter.
 	r.written.Store(w + 1)
 }
 
@@ -240,20 +240,20 @@ func (r *Reader) Read(dst []Event) int {
 // Ended reports whether the stream is closed. There may still be unread events.
 func (r *Reader) Ended() bool { return r.ended.Load() }
 
-// Digest is a hash of facts, in order. Each Assign records the digest of all facts
-// before it, so that a replay notices if other facts led to the same decisions. The
-// zero value is the digest of no facts.
+// Digest is a hash of a sequence of facts. Each Assign records the digest of all facts
+// before it. So a replay also finds changed facts that lead to the same decisions. The zero
+// value is the digest of no facts.
 type Digest uint64
 
-// Sum returns 52 bits of the digest, which readers of JSON that know only doubles
-// read exactly.
+// Sum returns 52 bits of the digest. A JSON reader that has only floating-point numbers reads
+// these exactly.
 func (d Digest) Sum() int64 { return int64(d & (1<<52 - 1)) }
 
 // Mix adds a fact. texts are the texts that its Ref refers to.
 func (d *Digest) Mix(e *Event, texts []string) {
 	h := uint64(*d)
-	// Seq and Slot are left out. Seq counts details as well, which a replay does not have. The
-	// slot of an attempt follows from the decision that started it.
+	// Seq and Slot are left out. Seq also numbers details, which a replay does not have. The slot
+	// of an attempt follows from the decision that started it.
 	for _, v := range [...]uint64{
 		uint64(e.At), uint64(e.Op) | uint64(e.Kind)<<8 | uint64(e.Phase)<<16 | uint64(e.Flags)<<24 | uint64(uint32(e.Job))<<32,
 		uint64(uint32(e.Task)) | uint64(uint32(e.N))<<32, uint64(e.A), uint64(e.B), uint64(e.C), uint64(e.D), uint64(e.E), uint64(e.F),
@@ -270,11 +270,11 @@ func (d *Digest) Mix(e *Event, texts []string) {
 	*d = Digest(h)
 }
 
-// Hash adds v to the hash h, by multiplying and folding. It is not cryptographic,
-// and the same on every machine.
+// Hash returns the hash h with v added, by multiplying and folding. It is the same on every
+// machine, and not cryptographic.
 func Hash(h, v uint64) uint64 {
 	// The constants are those of splitmix64. Both halves of the product count, so that each bit of
-	// v reaches the whole hash.
+	// v affects the whole hash.
 	hi, lo := bits.Mul64(h^v^0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9)
 	return hi ^ lo
 }

@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// Timeline is a Sink that keeps which attempt held which slot from when to when, for
-// gantts and counts. The zero value is ready for Attach. An attempt takes 32 bytes,
-// far less than its events; a phase that is kept takes 16.
+// Timeline is a Sink that keeps the slot, start and end of each attempt, for gantts and counts.
+// The zero value is ready for Attach. An attempt takes 32 bytes, far less than its events; a
+// phase that is kept takes 16.
 type Timeline struct {
 	End        time.Duration // time of the last event
-	KeepPhases bool          // keep when attempts enter their phases, for Gantt; set before Attach
+	KeepPhases bool          // keep the starts of phases, for Gantt; set before Attach
 
-	slots  []Slot
-	spans  []span
-	phases []phaseStart
-	away   []bool   // by slot: its home kind has changed
-	open   []int32  // by slot: index into spans of the attempt that runs there; -1: none
-	jobs   int32    // the largest job number, plus one
-	names  []string // by job
-	pool   []int32  // by job: index into pools
-	pools  []string // in the order of their first jobs
+	slots  []Slot       // by id
+	spans  []span       // in the order of starts
+	phases []phaseStart // in the order of times; empty without KeepPhases
+	away   []bool       // by slot: its home kind differs from that in the header
+	open   []int32      // by slot: index into spans of the running attempt; -1: none
+	jobs   int32        // the largest job number, plus one
+	names  []string     // by job
+	pool   []int32      // by job: index into pools
+	pools  []string     // in the order of their first jobs
 }
 
-// span is an attempt's time on a slot.
+// span is an attempt's time on a slot, from the start of the run.
 type span struct {
-	// Times are since the start of the run.
 	from, to  time.Duration // to < 0: the attempt has not ended
 	slot, job int32
 	kind      Kind
@@ -53,7 +52,8 @@ func (t *Timeline) Record(s *Stream, e *Event) error {
 	return nil
 }
 
-// Add adds an event whose Ref refers to texts, for a caller that has no Stream.
+// Add adds an event whose Ref refers to texts, for a caller without a Stream. It keeps the strings
+// of texts, not the slice.
 func (t *Timeline) Add(e *Event, texts []string) {
 	if e.Op == OpSubmit && len(texts) > 1 {
 		t.submit(e.Job, texts[0], texts[1])
@@ -63,12 +63,11 @@ func (t *Timeline) Add(e *Event, texts []string) {
 
 // submit keeps the name and the pool of a job.
 func (t *Timeline) submit(job int32, name, pool string) {
-	// Job numbers are dense, but a file that was cut may skip some.
+	// A damaged file may skip numbers of jobs.
 	for int32(len(t.names)) <= job {
 		t.names, t.pool = append(t.names, ""), append(t.pool, -1)
 	}
 	t.names[job] = name
-	// There are few pools, so a search is enough.
 	i := slices.Index(t.pools, pool)
 	if i < 0 {
 		i = len(t.pools)
@@ -77,11 +76,10 @@ func (t *Timeline) submit(job int32, name, pool string) {
 	t.pool[job] = int32(i)
 }
 
-// add starts or ends the span of a slot. A lost tracker closes its slots, which ends
-// the attempts on them.
+// add starts or ends the span of a slot. It also notes phases and changes of home kinds. It ignores
+// events that name a slot which the header lacks, as in a damaged file.
 func (t *Timeline) add(e *Event) {
 	t.End = max(t.End, e.At)
-	// Events of a broken file may name slots that the header lacks. Such events are ignored here.
 	if e.Op == OpHome && e.Slot >= 0 && int(e.Slot) < len(t.away) {
 		t.away[e.Slot] = e.Kind != t.slots[e.Slot].Home
 	}
@@ -91,8 +89,8 @@ func (t *Timeline) add(e *Event) {
 	if e.Op != OpStart && e.Op != OpFinish && e.Op != OpClose || e.Slot < 0 || int(e.Slot) >= len(t.open) {
 		return
 	}
-	// OpClose ends an attempt only where the tracker is lost. A drained slot closes after its
-	// attempt has ended.
+	// OpClose ends an attempt only if the tracker is lost. A draining slot closes after its attempt
+	// has ended.
 	if at := t.open[e.Slot]; at >= 0 {
 		t.spans[at].to = e.At
 		t.open[e.Slot] = -1
@@ -100,13 +98,13 @@ func (t *Timeline) add(e *Event) {
 	if e.Op == OpStart {
 		t.jobs = max(t.jobs, e.Job+1)
 		t.open[e.Slot] = int32(len(t.spans))
-		// A slot that has changed its home kind counts as lent, since the row is labelled with the
-		// kind that it had at the start.
+		// An attempt on a slot that has changed its home kind counts as lent, because the label of
+		// the row has the kind from the header.
 		t.spans = append(t.spans, span{from: e.At, to: -1, slot: e.Slot, job: e.Job, kind: e.Kind, lent: e.Has(Lent) || t.away[e.Slot]})
 	}
 }
 
-// until returns the end of a span, or the last event's time.
+// until returns the end of a span, or the time of the last event if the attempt has not ended.
 func (t *Timeline) until(s *span) time.Duration {
 	if s.to < 0 {
 		return t.End

@@ -7,18 +7,17 @@
 // all readers of it.
 //
 // An Event has a fixed size and holds no pointer, so appending one allocates
-// nothing. Texts (names of jobs, pools, users and rules) stand in a table of the
+// nothing. Texts (names of jobs, pools, users and rules) are in a table of the
 // Stream; an event refers to them by number.
 //
-// Ownership: a Stream belongs to one goroutine, the coordinator's. Exact readers
-// (Sink) run on that goroutine, and it waits for them. A lossy reader (Follow) may
-// run on any goroutine; it loses events when it is slow, and sees the loss as a gap
-// in their numbers.
+// Ownership: a Stream belongs to one goroutine, that of the coordinator. Exact readers
+// (Sink) run on that goroutine, which waits for them. A lossy reader (Follow) may
+// run on any goroutine. It loses events if it is slow, and finds a gap in the numbers of the
+// events.
 //
-// Neighbours: slots defines what the facts and decisions mean, and slots/replay
-// decides a recorded run again. The words that all of them share (Kind, Phase,
-// Rule) stand here, because this package is below the others. docs/formats.md
-// describes event files.
+// Neighbours: slots defines the meaning of facts and decisions, and slots/replay repeats
+// the decisions of a recorded run. The types that all of them share (Kind, Phase, Rule) are
+// here, because this package is below the others. docs/formats.md describes event files.
 package trace
 
 import (
@@ -30,7 +29,7 @@ import (
 type Kind uint8
 
 const (
-	// The numbers of kinds and phases are parts of digests, so they stay.
+	// Digests of facts contain the numbers of kinds and phases, so these must not change.
 	Map Kind = iota
 	Reduce
 )
@@ -41,7 +40,7 @@ const Kinds = 2
 // Other returns the other kind.
 func (k Kind) Other() Kind { return k ^ 1 }
 
-// FirstPhase returns the phase in which an attempt is until it reports another one.
+// FirstPhase returns the phase in which an attempt of kind k starts.
 func (k Kind) FirstPhase() Phase {
 	if k == Map {
 		return PhaseCompute
@@ -49,12 +48,13 @@ func (k Kind) FirstPhase() Phase {
 	return PhaseCopy
 }
 
+// String returns the name of the kind in event files: map or reduce.
 func (k Kind) String() string { return nameOf(kindNames[:], uint8(k)) }
 
-// Phase is what an attempt is doing. A map computes or is in an I/O period
+// Phase says what an attempt is doing. A map computes or is in an I/O period
 // [Split11, dynamic slot request of map task]. A reduce copies, sorts and reduces
-// (Hadoop 1.0.3, ReduceTask). Between copying and sorting a reduce is held if the
-// policy decides when it goes on.
+// (Hadoop 1.0.3, ReduceTask). A reduce that has copied everything is held as long as the
+// policy does not let it go on.
 type Phase uint8
 
 const (
@@ -64,14 +64,15 @@ const (
 	PhaseCopy
 	PhaseSort
 	PhaseReduce
-	PhaseHeld // last, because digests of facts contain these numbers
+	PhaseHeld // last, although it comes before PhaseSort, because digests contain the numbers
 )
 
+// String returns the name of the phase in event files.
 func (p Phase) String() string { return nameOf(phaseNames[:], uint8(p)) }
 
 // Rule is the name of the reason for a decision, in the terms of a paper. Each policy has
-// its own rules, as constants of its package; those here are the Ledger's. A rule is
-// valid UTF-8.
+// its own rules, as constants of its package. The rules here are those of the Ledger. A rule
+// must be valid UTF-8.
 type Rule string
 
 const (
@@ -82,7 +83,7 @@ const (
 	RuleJobEnded      Rule = "job-ended"      // the job failed, was cancelled or is complete
 	RuleLostTracker   Rule = "lost-tracker"   // the tracker went away
 	RuleGraylisted    Rule = "graylisted"     // several jobs blacklisted the tracker
-	RuleReclaim       Rule = "reclaim"        // the policy took the slot back
+	RuleReclaim       Rule = "reclaim"        // the policy has the attempt killed
 	RuleResize        Rule = "resize"         // the policy changed the number of open slots, or their home kind
 )
 
@@ -107,8 +108,8 @@ const (
 	Single                        // submit: each map runs one attempt at a time
 )
 
-// Event is one thing that happened. Op decides which fields are used; the table in
-// ops.go lists them, and names A to F as event files do.
+// Event is a fact, a decision or a detail of a run. Op decides which fields are used. The
+// table in ops.go lists them, with the names of A to F in event files.
 type Event struct {
 	Seq uint64        // from 1 without gaps; the Stream sets it
 	At  time.Duration // since the run's start
@@ -119,7 +120,7 @@ type Event struct {
 	Flags Flags
 
 	Job, Task, N, Slot int32 // N: the attempt's number within its task, from 0
-	Ref                int32 // number of texts in the Stream's table, a decision's rule among them; 0: none
+	Ref                int32 // number of its texts in the Stream's table, such as the rule of a decision; 0: none
 
 	A, B, C, D, E, F int64
 }
@@ -134,7 +135,7 @@ func (e *Event) Set(f Flags, on bool) {
 	}
 }
 
-// nameOf returns "?" for a number that has no name.
+// nameOf returns name i, or "?" for a number that has no name.
 func nameOf(names []string, i uint8) string {
 	if int(i) < len(names) {
 		return names[i]
@@ -145,7 +146,7 @@ func nameOf(names []string, i uint8) string {
 // MarshalText returns the name of the kind, for JSON.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads the name of a kind.
+// UnmarshalText reads the name of a kind. It fails for any other text.
 func (k *Kind) UnmarshalText(text []byte) error {
 	for i, name := range kindNames {
 		if name == string(text) {

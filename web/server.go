@@ -84,7 +84,7 @@ func Listen(o Options) (*Server, error) {
 		if errors.As(err, &op) {
 			err = op.Err
 		}
-		return nil, errs.Optionf("Options.Addr "+o.Addr, "%v; port 0 takes a free one", err)
+		return nil, errs.Optionf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
 	}
 	s := &Server{options: o, listener: l, stop: make(chan struct{}), streams: make(chan struct{}, mostStreams), questions: make(chan struct{}, mostQuestions)}
 	if remote {

@@ -391,7 +391,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestADriverIsToldWhatAJobLacks(t *testing.T) {
+func TestEachDriverNamesWhatAJobLacks(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"jobs: [{name: a, maps: 3, map_time: 1s}]":                                    {"", "w:1:8: job a: can only be simulated: to run it, give job"},
 		"jobs: [{name: a, job: sort, args: {input: x}}]":                              {"w:1:8: job a: no maps", ""},

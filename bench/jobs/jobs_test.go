@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -243,4 +244,21 @@ func straightTeraValidate(docs []doc, _ []byte) []byte {
 		}
 	}
 	return fmt.Appendf(nil, "records\t%d\nchecksum\t%x\n", counts[0]+counts[1], sums[0]+sums[1])
+}
+
+// A message about a wrong line has the byte offset of the line in its file, whatever the blocks.
+func TestWrongLinesAreNamedByTheirOffset(t *testing.T) {
+	for good, chain := range map[string]func() (jobs.Chain, error){"a\tb\n": adjacencylist.New, "a|b|c|d\t1\n": rankedinvertedindex.New, "a,b\n": selfjoin.New} {
+		c, err := chain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := []jobtest.File{{Path: "in", Data: []byte(good + good + good + "wrong\n")}}
+		for _, blockBytes := range []int{0, len(good)} {
+			_, err = jobtest.Run(c, files, jobtest.Cut{BlockBytes: blockBytes})
+			if want := fmt.Sprintf("in: line at byte %d: \"wrong\"", 3*len(good)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", c[0].Name, err, want)
+			}
+		}
+	}
 }

@@ -13,7 +13,8 @@ import (
 	"mrlocal/slots/policy/registry"
 )
 
-// policiesCommand lists the table of policies, in its order: simplest first.
+// policiesCommand returns mrlocal policies, which lists the policies in the order of the registry:
+// simplest first.
 func policiesCommand() command.Command {
 	return command.Command{Usage: "list the slot policies, each with one line and its paper",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
@@ -21,8 +22,7 @@ func policiesCommand() command.Command {
 				return 0, err
 			}
 			var text bytes.Buffer
-			// A second line, below the description, has the reference.
-			width := 0 // of the first column: the longest name
+			width := 0 // of the first column, which has the names
 			for _, p := range registry.All() {
 				width = max(width, len(p.Name))
 			}
@@ -33,9 +33,9 @@ func policiesCommand() command.Command {
 		}}
 }
 
-// versionCommand prints the same as --version.
+// versionCommand returns mrlocal version, which prints the same line as --version.
 func versionCommand() command.Command {
-	all := argv.ToggleSpec("licenses", "", "print the notices of the modules and files in this program that others wrote")
+	all := argv.ToggleSpec("licenses", "", "print the licences of the modules and files in this program that others wrote")
 	return command.Command{Usage: "print the version", Flags: []argv.Spec{all},
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
 			if err := command.NoWords(line); err != nil || !line.Has("licenses") {
@@ -46,8 +46,8 @@ func versionCommand() command.Command {
 		}}
 }
 
-// printVersion writes the version with commit, Go release and platform, unless there is an
-// error already.
+// printVersion writes the version with commit, Go release and platform. If err is not nil, it
+// writes nothing and returns err.
 func printVersion(e command.Env, err error) (code int, _ error) {
 	if err != nil {
 		return command.Usage, err
@@ -55,7 +55,7 @@ func printVersion(e command.Env, err error) (code int, _ error) {
 	return command.Done, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
 }
 
-// documentedCommands lists all commands with their flags, those of tools too.
+// documentedCommands returns all commands and subcommands with their flags, in the order of the help.
 func documentedCommands() (list []documented) {
 	for _, c := range all() {
 		list = append(list, documented{Path: []string{c.Name}, Usage: c.Usage, Flags: c.AllFlags()})
@@ -66,7 +66,7 @@ func documentedCommands() (list []documented) {
 	return list
 }
 
-// completionCommand prints a script for a shell.
+// completionCommand returns mrlocal completion, which prints a script for a shell.
 func completionCommand() command.Command {
 	return command.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
 		Long: "The script completes commands, flags, policies, other choices, and files.",
@@ -79,10 +79,10 @@ func completionCommand() command.Command {
 		}}
 }
 
-// manCommand prints manual pages.
+// manCommand returns mrlocal man, which prints or writes manual pages.
 func manCommand() command.Command {
 	return command.Command{Usage: "print the manual page, or write a page a command", Args: "[DIR]",
-		Long: "Without DIR the page of mrlocal goes to standard output. With DIR, which is made if it is missing, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there.",
+		Long: "Without DIR the page of mrlocal goes to standard output. With DIR, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
 			pages := manualPages(documentedCommands(), appHelp)
 			if len(line.Words) == 0 {

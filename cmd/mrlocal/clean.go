@@ -17,30 +17,31 @@ import (
 	"mrlocal/output"
 )
 
+// cleanHelp is the help text of mrlocal clean below its usage.
 const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished; a DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
 
-// cleanCommand removes what killed runs have left.
+// cleanCommand returns mrlocal clean, which removes what killed runs have left behind.
 func cleanCommand() command.Command {
 	return command.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp,
 		Flags: []argv.Spec{argv.ToggleSpec("dry-run", "n", "list what would be removed, and remove nothing")},
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			// Without words, the places where a killed run leaves files by default.
+			// By default, a killed run leaves files in these two directories.
 			dirs := line.Words
 			if len(dirs) == 0 {
 				dirs = []string{os.TempDir(), "."}
 			}
-			// The list is printed even if something could not be removed.
+			// After an error, text still lists what was removed.
 			text, err := clean(dirs, line.Has("dry-run"), len(line.Words) > 0)
 			return command.Done, errors.Join(err, e.Write(text))
 		}}
 }
 
-// clean removes what killed runs have left in directories: temporary files, journals and
-// unfinished results. If itself is set, it also removes a directory that is an unfinished
-// result. If dry is set, it removes nothing. It returns a line for each thing, and the sum.
-// What cannot be removed is an error, after all else was removed.
+// clean removes what killed runs have left in dirs: temporary files, journals and unfinished
+// results. If itself is true, it also removes those of dirs that are unfinished results themselves.
+// If dry is true, it removes nothing. It returns a line for each leftover, and a line with the sum.
+// It goes on after an error, and returns the first one with their number.
 func clean(dirs []string, dry, itself bool) ([]byte, error) {
-	// A mistake in a later word must not leave half of the work done.
+	// All words are checked before anything is removed.
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
 		switch {
@@ -51,15 +52,15 @@ func clean(dirs []string, dry, itself bool) ([]byte, error) {
 		}
 	}
 	var text strings.Builder
-	// An error about one thing does not keep the others from being removed.
 	var failed []error
 	count, bytes := 0, int64(0)
 	for _, dir := range dirs {
-		// Package disk knows what belongs to a live run, package output which results are
-		// unfinished.
+		// Package disk finds the temporary files and journals of dead runs, and package output the
+		// unfinished results.
 		found := disk.CleanTemp([]string{dir}, dry)
 		beside, err := output.Clean(dir, dry, itself)
-		// A directory that --resume has made goes with its journal.
+		// CleanTemp removes a directory that --resume has created together with its journal. Then
+		// dir does not exist any more, and this is no error.
 		if err != nil && !(len(found) > 0 && errors.Is(err, fs.ErrNotExist)) {
 			failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(dir), errs.Cause(err)))
 		}
@@ -72,7 +73,7 @@ func clean(dirs []string, dry, itself bool) ([]byte, error) {
 			fmt.Fprintf(&text, "%10s  %s\n", humanize.IBytes(uint64(left.Bytes)), argv.Quote(left.Path))
 		}
 	}
-	// The sum is printed without any leftovers too, so that the user sees that mrlocal has looked.
+	// The line with the sum appears even if there are no leftovers.
 	verb := "removed"
 	if dry {
 		verb = "would remove"

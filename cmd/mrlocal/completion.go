@@ -10,9 +10,9 @@ import (
 	"mrlocal/errs"
 )
 
-// completionScript returns the script that completes command lines of mrlocal in the shell that words
-// name: "bash", "zsh" or "fish". It completes commands, flags, names of policies, the choices that the help
-// of a flag names, and files.
+// completionScript returns a script that completes command lines of mrlocal in a shell. words is
+// the shell: bash, zsh or fish. The script completes commands, flags, names of policies, the
+// choices in the help of a flag, and files. It fails with an options error for any other shell.
 func completionScript(words []string, commands []documented, policies []string) (string, error) {
 	c := completion{commands: commands, policies: policies}
 	shell := strings.Join(words, " ")
@@ -22,7 +22,7 @@ func completionScript(words []string, commands []documented, policies []string) 
 	case "bash":
 		return c.bash(), nil
 	case "zsh":
-		// bashcompinit gives zsh what the script of bash calls.
+		// bashcompinit defines in zsh the functions that the script for bash calls.
 		return "#compdef mrlocal\nautoload -U +X bashcompinit && bashcompinit\n" + c.bash(), nil
 	case "fish":
 		return c.fish(), nil
@@ -30,13 +30,13 @@ func completionScript(words []string, commands []documented, policies []string) 
 	return "", errs.Optionf(argv.Quote(shell), "no such shell; there are bash, zsh and fish")
 }
 
-// completion is what the scripts are made from.
+// completion makes the scripts.
 type completion struct {
 	commands []documented
-	policies []string
+	policies []string // the values of --sched
 }
 
-// words returns the words that may follow path: names of commands below it.
+// words returns the names of the commands directly below path.
 func (c completion) words(path []string) (words []string) {
 	for _, cmd := range c.commands {
 		if n := len(path); len(cmd.Path) > n && slices.Equal(cmd.Path[:n], path) && !slices.Contains(words, cmd.Path[n]) {
@@ -46,11 +46,11 @@ func (c completion) words(path []string) (words []string) {
 	return words
 }
 
-// choicePattern matches the values that the help of a flag names: `auto|none`.
+// choicePattern matches the choices in the help of a flag, as `auto|none`.
 var choicePattern = regexp.MustCompile("`([a-z0-9]+(?:\\|[a-z0-9]+)+)`")
 
-// valuesOf returns the words that a flag takes; none where it takes other values, such as a
-// file.
+// valuesOf returns the words that a flag takes as its value. It returns nil for a flag with other
+// values, such as files.
 func (c completion) valuesOf(flag, help string) []string {
 	if flag == "sched" {
 		return c.policies
@@ -61,8 +61,9 @@ func (c completion) valuesOf(flag, help string) []string {
 	return nil
 }
 
-// bash writes a function that looks at the words so far. A path of two words is tried before
-// its first word, as run before run sort.
+// bash returns a script with the function that bash calls at each Tab. From the words so far, the
+// function finds the command, and offers its subcommands, its flags, or the values of the flag
+// before.
 func (c completion) bash() string {
 	var b strings.Builder
 	b.WriteString(`_mrlocal() {
@@ -82,7 +83,7 @@ func (c completion) bash() string {
 			if !f.Value || len(values) == 0 || known[f.Name] {
 				continue
 			}
-			// A flag means the same in each command that has it, so one line serves all.
+			// A flag takes the same values in all commands, so one line is enough.
 			known[f.Name] = true
 			fmt.Fprintf(&b, "\t--%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", f.Name, strings.Join(values, " "))
 		}
@@ -94,7 +95,8 @@ func (c completion) bash() string {
 			fmt.Fprintf(&b, "\t'%s ') words='%s' ;;\n", name, strings.Join(below, " "))
 		}
 	}
-	// The longest path comes first, because the first pattern that matches is taken.
+	// The shell takes the first pattern that matches, so longer paths come first: "run sort" before
+	// "run".
 	sorted := slices.SortedStableFunc(slices.Values(c.commands), func(x, y documented) int { return len(y.Path) - len(x.Path) })
 	for _, cmd := range sorted {
 		var flags []string
@@ -114,13 +116,14 @@ complete -o filenames -F _mrlocal mrlocal
 	return b.String()
 }
 
-// fish returns a script with a line for each command and for each flag. fish reads the conditions
-// (-n) at each Tab, and shows the descriptions (-d) beside the words.
+// fish returns a script with a line for each command and for each flag. At each Tab, fish evaluates
+// the conditions (-n), and shows the descriptions (-d) beside the words.
 func (c completion) fish() string {
 	var b strings.Builder
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
 	fmt.Fprintf(&b, "complete -c mrlocal -n __fish_use_subcommand -f -a %s\n", quote(strings.Join(c.words(nil), " ")))
 	for _, cmd := range c.commands {
+		// below is the condition that the line has all words of the path of the command.
 		var seen []string
 		for _, word := range cmd.Path {
 			seen = append(seen, "__fish_seen_subcommand_from "+word)
@@ -137,8 +140,7 @@ func (c completion) fish() string {
 			if f.Short != "" {
 				fmt.Fprintf(&b, " -s %s", f.Short)
 			}
-			// -x takes one of these words and no file; -r takes a value, for which fish offers
-			// files.
+			// With -x, fish offers only the words of -a. With -r, it offers files.
 			if values := c.valuesOf(f.Name, f.Help); f.Value && len(values) > 0 {
 				fmt.Fprintf(&b, " -x -a %s", quote(strings.Join(values, " ")))
 			} else if f.Value {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// everyday is a pair of command lines.
+// everyday is a pair of command lines, one with mrlocal and one with its peer.
 type everyday struct {
 	ours, peer string
 	differs    string // why the two differ; "": they must not
@@ -77,8 +77,7 @@ func TestEverydayCommands(t *testing.T) {
 	}
 }
 
-// isMissing reports whether a program is not there, or one that is to be compared with is
-// not that of GNU.
+// isMissing reports whether the program of that name is missing, or is another one than that of GNU.
 func isMissing(name string) bool {
 	if name == "cd" { // a word of the shell
 		return false
@@ -93,7 +92,7 @@ func isMissing(name string) bool {
 	return err != nil
 }
 
-// outcome is what a command line did.
+// outcome is the result of a command line.
 type outcome struct {
 	stdout   string
 	code     int
@@ -106,7 +105,7 @@ func runLine(t *testing.T, files map[string]string, line string) outcome {
 	return runLineIn(t, writeFiles(t, t.TempDir(), files), line, os.Getenv("PATH"))
 }
 
-// writeFiles returns the directory.
+// writeFiles writes the files into a temporary directory and returns its path.
 func writeFiles(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
 	for name, text := range files {
@@ -135,8 +134,8 @@ func runLineIn(t *testing.T, dir, line, path string) outcome {
 	return outcome{stdout.String(), c.ProcessState.ExitCode(), stderr.Len() > 0}
 }
 
-// everydayFiles are the files that the commands read, by name. Those with data have some more than
-// so many lines.
+// everydayFiles returns the texts of the files that the commands read, by name. Files with data have a
+// little more than so many lines.
 func everydayFiles(lines int) map[string]string {
 	var numbers, sizes, log, tabs, text strings.Builder
 	for i := range lines {

@@ -19,9 +19,10 @@ var everydayMiB = flag.Int("everyday", 0, "time the everyday commands on files o
 // readsTree matches command lines whose data does not grow with the files.
 var readsTree = regexp.MustCompile(`\btree\b|none|--no-such|no/where`)
 
-// TestEverydayTimes times each pair of testdata/everyday.txt that reads no tree: medians of 5 in
-// turn, on the files of TestEverydayCommands, made larger. It prints the peer's time by ours,
-// least first, and fails where the two print different bytes.
+// TestEverydayTimes times each pair of testdata/everyday.txt that does not read a tree. Both
+// commands of a pair run 5 times in turn, on larger files than those of TestEverydayCommands, and
+// the medians count. The test prints the time of the peer divided by ours, least first. It fails if
+// both print different bytes.
 //
 //	go test ./cmd/mrlocal -run EverydayTimes -v -timeout 1h -everyday 64
 func TestEverydayTimes(t *testing.T) {
@@ -37,7 +38,8 @@ func TestEverydayTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	// The results lie apart: a command may read the whole directory.
+	// The results are in another directory, because a command may read the whole directory of the
+	// files.
 	out, err := os.MkdirTemp(base, "everyday-")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func TestEverydayTimes(t *testing.T) {
 		var got [2]outcome
 		for range 5 {
 			for i, line := range []string{p.ours, p.peer} {
-				// Into a file: a reader of a pipe would take part of a core from both.
+				// The output goes to a file, because the reader of a pipe would take a part of a core.
 				begin := time.Now()
 				got[i] = runLineIn(t, dir, "{ "+line+"\n} >"+results[i], path)
 				times[i] = append(times[i], time.Since(begin))

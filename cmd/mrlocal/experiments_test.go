@@ -10,8 +10,8 @@ import (
 	"mrlocal/bench"
 )
 
-// The test writes the document of two experiments. Package bench
-// compares the document of all experiments with docs/reproduction.md.
+// The test writes the document of only two experiments. Package bench compares the document of all
+// experiments with docs/reproduction.md.
 func TestTheDocumentIsWritten(t *testing.T) {
 	all, err := bench.All()
 	if err != nil {

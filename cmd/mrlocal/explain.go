@@ -12,12 +12,13 @@ import (
 	"mrlocal/slots/explain"
 )
 
+// explainHelp is the help text of mrlocal explain below its usage.
 const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat. Why was slot 2 lent at 5.3 s? --slot 2 --at 5.3s. --slot, --lent and --job go together; the answer to --task, --lent and --job ends at --at.
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
 
-// explainCommand answers questions about a run from its events alone. The run may
-// have been real or simulated.
+// explainCommand returns mrlocal explain, which explains the decisions of a recorded run, real or
+// simulated.
 func explainCommand() command.Command {
 	return command.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: explainHelp,
 		Flags: []argv.Spec{
@@ -33,30 +34,28 @@ func explainCommand() command.Command {
 		Run: runExplain}
 }
 
-// runExplain prints the answer to one question, or all decisions of the run as it
-// reads the events.
+// runExplain prints the answer to the question that the flags ask. Without a question it prints all
+// decisions of the run.
 func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	// Every flag is read before the first mistake is reported.
 	r := command.NewReader(line)
 	o := explain.Options{
 		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"),
-		WhyIdle: -1, // no slot is asked for; slots count from 0
+		WhyIdle: -1, // no slot, since slots count from 0
 		Limit:   r.Count("limit", 1, math.MaxInt32),
 	}
-	// Slot 0 is a slot, so the value alone does not say whether the flag was given.
+	// 0 is a slot too, so Count alone does not show whether the flag was given.
 	if line.Has("why-idle") {
 		o.WhyIdle = r.Count("why-idle", 0, math.MaxInt32)
 	}
 	o.HasSlot, o.Slot = line.Has("slot"), r.Count("slot", 0, math.MaxInt32)
 	o.Lent, o.Job = line.Has("lent"), r.Path("job")
 	windows := r.Time("releases", false)
-	// Filters choose among decisions. A task or an idle slot is another question with an answer
-	// of its own.
+	// --slot, --lent and --job filter decisions. --task and --why-idle ask other questions.
 	switch filtered := o.HasSlot || o.Lent || o.Job != ""; {
 	case o.Task != "" && o.WhyIdle >= 0:
 		r.Keep(errs.Optionf("--task, --why-idle", "give one of them, not both"))
 	case filtered && (o.Task != "" || o.WhyIdle >= 0):
-		r.Keep(errs.Optionf("--task, --why-idle", "go without --slot, --lent and --job"))
+		r.Keep(errs.Optionf("--task, --why-idle", "cannot be combined with --slot, --lent or --job"))
 	}
 	if r.Err != nil {
 		return 0, r.Err
@@ -67,20 +66,21 @@ func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error)
 	}
 	defer events.Close()
 	o.Name = argv.Quote(path) // for messages
-	// The file may be large or a pipe that does not end, so reading stops with ctx.
+	// The file may be large, so reading stops when ctx ends.
 	read := process.Until(ctx, events)
 	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0 || o.HasSlot || o.Lent || o.Job != ""; asked {
-		var b bytes.Buffer // an answer that ends in an error is not printed
+		var b bytes.Buffer // so that nothing is printed of an answer that fails
 		if err := explain.Sentences(&b, read, o); err != nil {
 			return 0, err
 		}
 		return command.Done, e.Write(b.Bytes())
 	}
 	if line.Has("releases") {
-		return command.Done, explain.Releases(e.Stdout, read, o.Name, windows)
+		return command.Done, writeReleases(e.Stdout, read, o.Name, windows)
 	}
-	// All decisions are printed as they are read, because there may be millions of them.
-	if err = explain.Sentences(e.Stdout, read, o); command.Gone(err) { // as in: explain run.jsonl | head
+	// There may be millions of decisions, so they are printed while the events are read. In explain
+	// run.jsonl | head, head closes the pipe early, which is success.
+	if err = explain.Sentences(e.Stdout, read, o); command.Gone(err) {
 		err = nil
 	}
 	return command.Done, err

@@ -15,8 +15,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 )
 
-// A disk gets full under spills, results and a journal: the command fails with the cause and leaves
-// nothing, another temporary directory helps, and --resume goes on when there is room.
+// A disk becomes full with spills, results and a journal. The command then fails with the cause and
+// leaves no files. Another temporary directory helps, and --resume goes on when there is room
+// again.
 func TestAFullDisk(t *testing.T) {
 	small, dir := t.TempDir(), t.TempDir()
 	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=3m"); err != nil {
@@ -68,7 +69,7 @@ func TestAFullDisk(t *testing.T) {
 
 	resumed := append(spilling, "--resume", filepath.Join(small, "kept"), "-o", out)
 	command(3, full, resumed...)
-	command(3, full, resumed...) // as far as it comes
+	command(3, full, resumed...) // the run goes as far as the disk has room
 	if err := unix.Mount("tmpfs", small, "tmpfs", unix.MS_REMOUNT, "size=32m"); err != nil {
 		t.Skipf("cannot make the tmpfs larger: %v", err)
 	}

@@ -12,15 +12,16 @@ import (
 	"mrlocal/errs"
 )
 
+// Defaults of --size and --seed. The help of the flags repeats them.
 const (
-	// The texts of the flags name these values too.
 	genDefaultBytes = 64 << 20
 	genDefaultSeed  = 1
 )
 
+// genHelp is the help text of mrlocal gen below its usage.
 const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf), corpus (short technical lines, many of them equal), movies (ratings), edges (of a graph), points (around ten centres) or candidates (lists of four items, for self-join). teragen is another name of records. The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
-// genCommand makes input for the examples and the benchmarks.
+// genCommand returns mrlocal gen, which makes inputs for examples and benchmarks.
 func genCommand() command.Command {
 	return command.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp,
 		Flags: []argv.Spec{
@@ -35,7 +36,7 @@ func runGen(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if len(line.Words) == 0 {
 		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus|movies|edges|points|candidates --size SIZE DIR_OR_FILE")
 	}
-	// Words are checked from left to right, so that the message is about the first mistake.
+	// The message is about the first wrong word from the left.
 	name := line.Words[0]
 	kind, err := kindOf(name)
 	switch {
@@ -49,35 +50,35 @@ func runGen(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	place := line.Words[1]
 	r := command.NewReader(line)
 	bytes, seed := cmp.Or(r.Size("size", 1), genDefaultBytes), uint64(genDefaultSeed)
-	if line.Has("seed") { // 0 is a seed too
+	if line.Has("seed") { // the seed may be 0
 		seed = argv.Value(&r.Reader, "seed", argv.Seed)
 	}
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	// A stream is written in order and never replaced. Generate replaces a file by renaming.
+	// Generate writes a temporary file and renames it. This would replace a device, or the file of
+	// standard output.
 	if place == "-" || kind != datagen.Wiki && isOpen(place, e.Stdout) {
 		return command.Done, genStream(ctx, e, kind, bytes, seed)
 	}
 	return command.Done, datagen.Generate(ctx, kind, place, bytes, seed)
 }
 
-// kindOf reads a KIND. A misspelt one gets the nearest name.
+// kindOf parses a KIND. The error for an unknown kind suggests the nearest one, or lists all kinds.
 func kindOf(name string) (datagen.Kind, error) {
 	var names []string
-	// Package datagen knows the kinds, so this command need not list them.
 	for _, k := range datagen.Kinds() {
 		names = append(names, string(k))
 	}
-	// A name without a near one gets the error of datagen, which lists all kinds.
+	// If no kind is near, the error of ParseKind lists all of them.
 	if near := errs.Nearest(name, names); near != "" && near != name {
 		return "", errs.Optionf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
 	}
 	return datagen.ParseKind(name)
 }
 
-// genStream writes data to standard output. A reader that closes the pipe has enough; that
-// is no failure.
+// genStream writes data to standard output. A closed pipe is success. It refuses a wiki, which is a
+// directory.
 func genStream(ctx context.Context, e command.Env, kind datagen.Kind, bytes int64, seed uint64) error {
 	if kind == datagen.Wiki {
 		return errs.Optionf("-", "a wiki is a directory; name one")
@@ -88,15 +89,14 @@ func genStream(ctx context.Context, e command.Env, kind datagen.Kind, bytes int6
 	return nil
 }
 
-// isOpen reports whether w writes to the file name already. /dev/stdout is one: its link
-// must not be replaced.
+// isOpen reports whether name is the file to which w writes, as /dev/stdout is for standard output.
 func isOpen(name string, w io.Writer) bool {
-	// Tests write to memory, which no path names.
+	// Tests write to memory, which has no name.
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
 	}
-	// Stat follows links, such as that of /dev/stdout to the file itself.
+	// Stat follows the link /dev/stdout to the file itself.
 	a, err := os.Stat(name)
 	if err != nil {
 		return false

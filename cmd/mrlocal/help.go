@@ -8,24 +8,24 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 )
 
-// documented is a command with its flags.
+// documented is a command as completion scripts and manual pages describe it.
 type documented struct {
 	Path  []string // the words that name it: "run", "sort"
 	Usage string   // one line
 	Flags []argv.Spec
 }
 
-// mostFlagsAtOnce is the number of flags that a help shows without groups: about as many as one
-// reads at a glance.
+// mostFlagsAtOnce is the largest number of flags that --help shows in full. A command with more
+// flags is a long one.
 const mostFlagsAtOnce = 16
 
-// commonFlags are the names of the flags that the help of a long command shows first, separated by
+// commonFlags has the names of the flags that the help of a long command shows first, separated by
 // blanks.
 const commonFlags = "input output output-file overwrite sched map-slots reduce-slots memory gantt events cost compare total-slots real"
 
-// flagGroups returns the headings of --help-all, each with the names of its flags. A flag that
-// stands nowhere belongs to one command alone. A test demands a place here for each flag that
-// several commands have.
+// flagGroups returns the headings of --help-all, each with the names of its flags, separated by
+// blanks. A flag that is in no group belongs to one command only. A test checks that each flag of
+// several commands is in a group.
 func flagGroups() [][2]string {
 	return [][2]string{
 		{"INPUT AND OUTPUT", "input decode all output overwrite output-file compress-output reducers block-size events report verbose quiet progress gantt step width profile resume csv svg html trace metrics"},
@@ -37,8 +37,7 @@ func flagGroups() [][2]string {
 	}
 }
 
-// groupOf returns the heading of a flag; "" is that of the flags that belong to one command
-// alone.
+// groupOf returns the heading of the group of a flag, or "" if the flag is in no group.
 func groupOf(flag string) string {
 	for _, g := range flagGroups() {
 		if slices.Contains(strings.Fields(g[1]), flag) {
@@ -48,8 +47,8 @@ func groupOf(flag string) string {
 	return ""
 }
 
-// headingOf returns the heading of a flag in the help of a command with these flags. It is "" for
-// the common flags, and for all flags of a command that has few.
+// headingOf returns the heading below which a flag stands in the help of a command with these
+// flags. It is "" for common flags, and for all flags of a command that is not long.
 func headingOf(flag string, flags []argv.Spec) string {
 	switch group := groupOf(flag); {
 	case !isLong(flags) || slices.Contains(strings.Fields(commonFlags), flag):
@@ -61,11 +60,13 @@ func headingOf(flag string, flags []argv.Spec) string {
 	}
 }
 
-// isLong reports whether a command has so many flags that its help leaves some to --help-all.
+// isLong reports whether a command with these flags is a long one, whose --help shows only some of
+// them.
 func isLong(flags []argv.Spec) bool { return len(flags) > mostFlagsAtOnce }
 
-// shownFlags returns the flags that --help shows: of a long command the common ones, then those of
-// its own. all keeps every flag.
+// shownFlags returns the flags that the help shows. If all is true, as with --help-all, these are
+// all flags. Otherwise a long command shows the common flags, then the flags that no other command
+// has.
 func shownFlags(flags []argv.Spec, all bool) []argv.Spec {
 	if all || !isLong(flags) {
 		return flags
@@ -82,7 +83,7 @@ func shownFlags(flags []argv.Spec, all bool) []argv.Spec {
 	return append(first, own...)
 }
 
-// examplesOf returns lines that show a command at work; none for a path that has no help.
+// examplesOf returns the examples in the help of the command at path. Many commands have none.
 func examplesOf(path []string) []string {
 	if example := command.Example(path[len(path)-1]); example != "" && path[0] == "run" {
 		return []string{"mrlocal run " + path[len(path)-1] + " " + example}

@@ -10,7 +10,7 @@ import (
 	"mrlocal/slots/policy/registry"
 )
 
-// A flag that batch and sim share stands below a heading.
+// A flag that batch and sim share must be in a group.
 func TestEachSharedFlagHasAHeading(t *testing.T) {
 	in := map[string]int{}
 	for _, c := range documentedCommands() {
@@ -48,7 +48,7 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	}
 }
 
-// bash completes in a process of its own what a user has typed; the last word is at hand.
+// bash runs the script in a process of its own and completes the last of the typed words.
 func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 	}
 }
 
-// fish and zsh read their scripts without a complaint, where they are installed.
+// fish and zsh read their scripts without an error, if they are installed.
 func TestOtherShellsReadTheirScripts(t *testing.T) {
 	for _, shell := range []string{"zsh", "fish"} {
 		script, err := completionScript([]string{shell}, documentedCommands(), registry.Names())
@@ -111,7 +111,7 @@ func TestOtherShellsReadTheirScripts(t *testing.T) {
 	}
 }
 
-// groff formats each page without a warning, where it is installed.
+// groff formats each page without a warning, if it is installed.
 func TestManualPagesAreWellFormed(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	pages := manualPages(documentedCommands(), appHelp)

@@ -1,27 +1,28 @@
-// Command mrlocal runs MapReduce jobs on the files and cores of one machine, and
-// shows how the slots are handed out.
+// Command mrlocal runs MapReduce jobs on the files and cores of one machine. It also simulates
+// workloads of such jobs, and shows which task gets which slot.
 //
-// table lists the commands; tree.go finds and calls the one that a line names. help.go has the groups
-// and examples of the help. The commands of event files are here (replay, explain, compare, convert,
-// ui), and gen, clean, reproduce, policies, completion, man and version; the others are in the
-// packages below internal:
+// The function table lists the commands. tree.go finds the command that a line names, and calls it.
+// help.go has the groups and the examples of the help. This package has the commands of event files
+// (replay, explain, compare, convert, ui), and gen, clean, reproduce, policies, completion, man and
+// version. The packages below internal have the others:
 //
-//	argv         reads the command line, words errors
-//	command      what commands share: their type, streams, exit codes, flags; the jobs of run, with their flags
+//	argv         parses the command line, formats errors
+//	command      parts that commands share: their type, streams, exit codes, flags; the jobs of run
 //	hadoop       streaming, lint, submit, stream
 //	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
 //	pictures     --svg, --trace, --csv, --metrics, --html and --ui
-//	predict      profile and validate
-//	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result, notices of others
-//	runjob       run, tune
+//	predict      the measurements of profile and validate
+//	process      signals, GOMAXPROCS, memory limit, --profile, auxiliary files, licence notices
+//	runjob       run, tune, profile JOB
 //	show         progress, tables and gantts
 //	teach        demo
-//	tools        the commands that work as GNU tools do
-//	workloads    batch, sim, sweep, validate, profile, workload
+//	tools        sort, grep, count: the commands that work as GNU tools do
+//	workloads    batch, sim, sweep, validate, profile WORKLOAD, workload
 //
-// Results go to standard output, everything else to standard error. The exit
-// codes are: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
-// job failed; 128 plus the number of the signal when interrupted.
+// Results go to standard output, everything else to standard error. The exit codes are: 0 done; 1
+// nothing matched (run grep), or a difference was found (replay, compare, sim --compare, lint); 2 wrong
+// usage or input; 3 the job failed; 128 plus the number of the signal after a signal. Tools have the
+// exit codes of GNU tools, and streaming those of Hadoop.
 package main
 
 import (
@@ -45,11 +46,12 @@ import (
 // entry is a command of the table.
 type entry struct {
 	name string
-	make func() command.Command
+	make func() command.Command // returns the command without its name
 }
 
-// table lists the commands in the order of the help. A new command gets a line here. Only the
-// commands that a line needs are made: the flags of all take more than a millisecond.
+// table lists the commands in the order of the help. A new command gets a line here. make is a
+// function, because making the flags of all commands takes more than a millisecond. A start makes
+// only the command that it needs.
 func table() []entry {
 	return []entry{
 		{"count", tools.Count}, {"grep", tools.Grep}, {"sort", tools.Sort},
@@ -64,29 +66,29 @@ func table() []entry {
 	}
 }
 
-// main is the only function that sees the process: its streams, its arguments, its
-// exit code.
+// main passes the arguments and the streams of the process to run, and exits with its code.
+// Everything else is in run, so that tests can call it.
 func main() {
 	if err := process.CheckStart(); err != nil {
 		fmt.Fprint(os.Stderr, argv.ErrorLine("", err))
 		os.Exit(command.Usage)
 	}
-	// Both calls set the runtime of the process, before anything allocates much. A library must
-	// not do so.
+	// Both calls change the runtime of the process. They come before large allocations.
 	process.SampleNoAllocations()
 	process.CollectLate()
-	// The first signal cancels ctx. Its number decides the exit code.
+	// The first signal cancels ctx.
 	ctx, stop := process.Watch(context.Background(), os.Exit)
-	code := run(ctx, os.Args[1:], command.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv})
+	code := run(ctx, os.Args[1:], command.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Arg0: os.Args[0]})
 	stop()
 	os.Exit(code)
 }
 
-// run is the whole program. It writes every error, and returns the exit code.
+// run is the whole program. It finds the command that args name and calls it, writes its error, and
+// returns the exit code.
 func run(ctx context.Context, args []string, e command.Env) (code int) {
-	// what is the command for error lines. It is empty until the line has been read.
+	// what is the command in error lines. It is "" until the line is parsed.
 	what := ""
-	defer func() { // user code never panics here: the engine catches that inside attempts
+	defer func() { // the engine catches panics of user code, so this one is a bug
 		if r := recover(); r != nil {
 			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
@@ -96,11 +98,11 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 			return code
 		}
 	}
-	// Help and version need no command, so the parser would refuse them.
+	// Lines such as mrlocal help and mrlocal --version name no command that the parser knows.
 	if code, done := shortcut(args, e); done {
 		return code
 	}
-	args = hadoop.SideLast(args)
+	args = hadoop.JobFirst(args)
 	tree := meant(args)
 	line, err := argv.Parse(args, leaves(tree))
 	if err != nil {
@@ -114,18 +116,17 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 	return code
 }
 
-// fail writes err in one line and returns its exit code, which follows from the
-// kind of the error.
+// fail writes err as one line to standard error, and returns the exit code for its kind. what is
+// the command.
 func fail(ctx context.Context, e command.Env, what string, err error) int {
-	// A signal explains every error that follows from it, so it is the one that is reported.
+	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
 		fmt.Fprint(e.Stderr, argv.ErrorLine(what, s))
 		return s.ExitCode()
 	}
-	// All errors that are not wrong usage or wrong input are failures of the job.
 	usage := errs.IsUsage(err)
-	// A new user meets this error first: the examples read wiki/.
+	// The examples of the documents read wiki/, so new users often see this error.
 	if usage && missingWiki.MatchString(err.Error()) {
 		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
 	}
@@ -136,6 +137,5 @@ func fail(ctx context.Context, e command.Env, what string, err error) int {
 	return command.Failed
 }
 
-// missingWiki matches the error of an input that the examples in the documents use and
-// that the user has not made yet.
+// missingWiki matches the error of an input wiki, or below wiki, that does not exist.
 var missingWiki = regexp.MustCompile(`(^|[ "/])wiki(/[^: ]*)?"?: no such file`)

@@ -10,8 +10,9 @@ import (
 	"mrlocal/errs"
 )
 
-// manualPages returns manual pages in the macros of man(7), by name without suffix: "mrlocal", and
-// one for each command, such as "mrlocal-run-sort". about is the text of the first one.
+// manualPages returns the manual pages, in the macros of man(7), by name without suffix: "mrlocal",
+// and a page for each command, such as "mrlocal-run-sort". about is the description on the page
+// mrlocal.
 func manualPages(commands []documented, about string) map[string]string {
 	pages := map[string]string{}
 	var b strings.Builder
@@ -32,8 +33,8 @@ func manualPages(commands []documented, about string) map[string]string {
 	return pages
 }
 
-// writeManualPages writes pages into the directory that words names, and makes it if it is missing.
-// Pages that are there are replaced.
+// writeManualPages writes pages into the directory that words names, which must be one word. It
+// creates a missing directory, and replaces existing pages.
 func writeManualPages(words []string, pages map[string]string) error {
 	if len(words) != 1 {
 		return errs.Optionf(strings.Join(words, " "), "name one directory")
@@ -50,11 +51,11 @@ func writeManualPages(words []string, pages map[string]string) error {
 	return nil
 }
 
-// manName returns the name of a command's page, without suffix: mrlocal-run-sort.
+// manName returns the name of the page of a command without suffix, as mrlocal-run-sort.
 func manName(c documented) string { return "mrlocal-" + strings.Join(c.Path, "-") }
 
-// page returns the manual page of one command, in the macros of man(7). Its flags stand below
-// the headings of --help-all, those of the command alone first.
+// page returns the manual page of one command, in the macros of man(7). Flags that only this
+// command has come first. The others stand below the headings of --help-all.
 func (c documented) page() string {
 	var b strings.Builder
 	manHead(&b, manName(c), c.Usage)
@@ -78,12 +79,13 @@ func (c documented) page() string {
 	return b.String()
 }
 
-// manHead writes the title. There is no date, so that the same flags give the same bytes.
+// manHead writes the title and the section NAME. The title has no date, so that the same version
+// gives the same bytes.
 func manHead(b *strings.Builder, name, usage string) {
 	fmt.Fprintf(b, ".TH %s 1 \"\" mrlocal \"User Commands\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roffText(name)), roffText(name), roffText(usage))
 }
 
-// manOptions writes a heading and a tagged paragraph (.TP) for each flag.
+// manOptions writes a section with a tagged paragraph (.TP) for each flag.
 func manOptions(b *strings.Builder, heading string, specs []argv.Spec) {
 	fmt.Fprintf(b, ".SH %s\n", heading)
 	for _, f := range specs {
@@ -104,7 +106,7 @@ func manOptions(b *strings.Builder, heading string, specs []argv.Spec) {
 	}
 }
 
-// roffText keeps text from being read as a request or an escape of roff.
+// roffText escapes text, so that roff does not take a part of it for a request or an escape.
 func roffText(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...").Replace(text)
 	lines := strings.Split(text, "\n")

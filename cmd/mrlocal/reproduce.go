@@ -18,12 +18,13 @@ import (
 	"mrlocal/workload"
 )
 
+// reproduceHelp is the help text of mrlocal reproduce below its usage.
 const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml, or - for standard input; then NAMEs are of its experiments.
 
 --write writes docs/reproduction.md, its charts and its figures, below the current directory. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, inside, outside or words; docs/reproduction.md explains them.`
 
-// reproduceCommand runs in the simulator alone, so its results do not depend on
-// the machine.
+// reproduceCommand returns mrlocal reproduce, which runs the experiments of the papers. It uses
+// only the simulator, so its results do not depend on the machine.
 func reproduceCommand() command.Command {
 	return command.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: reproduceHelp, Run: runReproduce, Flags: []argv.Spec{
 		argv.ToggleSpec("list", "", "list the experiments, run none"),
@@ -34,13 +35,14 @@ func reproduceCommand() command.Command {
 	}}
 }
 
-// runReproduce reads the flags, of which at most one applies.
+// runReproduce lists, prints or runs the experiments that the line names. A figure outside of its
+// band is a result and not a failure, so the exit code is 0.
 func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	all, names, own, err := findExperiments(line.Words, e.Workload)
 	if err != nil {
 		return 0, err
 	}
-	some, err := bench.Named(all, names) // all of them without names
+	some, err := bench.Named(all, names) // without names, all experiments
 	switch {
 	case err != nil:
 		return 0, err
@@ -59,34 +61,34 @@ func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, erro
 	if o.html, err = pictures.HTML(r.Path("html"), process.Work{Stdout: e.Stdout}); err != nil {
 		return 0, err
 	}
-	// A figure that is outside is a result and no failure: the exit code is 0.
 	if r.Err != nil {
 		return 0, r.Err
 	}
 	return command.Done, o.run(ctx, some)
 }
 
-// mostSeeds bounds --seeds.
+// mostSeeds is the largest --seeds of reproduce.
 const mostSeeds = 1000
 
-// docs holds the document of toDocs, below the current directory.
+// docs is the directory of the document that --write writes, below the current directory.
 const docs = "docs"
 
-// experiments says how experiments of package bench are run and shown.
+// experiments has the options with which experiments of package bench are run and shown.
 type experiments struct {
-	seeds  int    // most seeds of each experiment; 0: those of its file
-	format string // text, csv, json or markdown
-	toDocs bool
-	html   *pictures.Table    // nil: none
-	write  func([]byte) error // to standard output
+	seeds  int                // the largest number of seeds of each experiment; 0: the number in its file
+	format string             // text, csv, json or markdown
+	toDocs bool               // --write
+	html   *pictures.Table    // of --html; nil: none
+	write  func([]byte) error // writes to standard output
 }
 
-// findExperiments returns the experiments of the files among words, which read reads, or, without a file, those
-// of the papers. The other words are names. A word with a slash or the suffix of YAML is a
-// file, and - is standard input. own reports whether there is one.
+// findExperiments divides words into files and names. A word with a slash or a suffix of YAML is a
+// file, and - is standard input. The other words are names of experiments. It returns the
+// experiments of all files, which it reads with read. If there is no file, it returns those of the
+// papers, and own is false.
 func findExperiments(words []string, read func(name string) (*workload.File, error)) (all []*bench.Experiment, names []string, own bool, err error) {
 	for _, word := range words {
-		// No experiment of the papers has such a name, so a word means one thing.
+		// No experiment has a name that could be a file here, so each word has one meaning.
 		if suffix := filepath.Ext(word); word != "-" && suffix != ".yaml" && suffix != ".yml" && !strings.Contains(word, "/") {
 			names = append(names, word)
 			continue
@@ -96,7 +98,6 @@ func findExperiments(words []string, read func(name string) (*workload.File, err
 		if err != nil {
 			return nil, nil, own, err
 		}
-		// Experiments of several files run in the order of the words.
 		of, err := bench.Of(f)
 		if err != nil {
 			return nil, nil, own, err
@@ -109,7 +110,7 @@ func findExperiments(words []string, read func(name string) (*workload.File, err
 	return all, names, own, err
 }
 
-// listExperiments returns one line for each experiment.
+// listExperiments returns a table with a line for each experiment: name, title, paper.
 func listExperiments(all []*bench.Experiment) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -120,7 +121,7 @@ func listExperiments(all []*bench.Experiment) []byte {
 	return b.Bytes()
 }
 
-// experimentFiles returns the workload files of the experiments, each once.
+// experimentFiles returns the texts of the workload files of the experiments, each file once.
 func experimentFiles(all []*bench.Experiment) ([]byte, error) {
 	var b bytes.Buffer
 	seen := map[string]bool{} // several experiments may share a file
@@ -137,12 +138,12 @@ func experimentFiles(all []*bench.Experiment) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// run runs the experiments one after the other. As text, it shows each result when it is
-// there, and the count of verdicts at the end; the other formats come at the end. With
-// toDocs it also writes docs/reproduction.md and its files.
+// run runs the experiments one after the other. In the format text, it writes each result as soon
+// as it has it, and the counts of verdicts at the end. It writes other formats at the end. If
+// o.toDocs is true, it also writes docs/reproduction.md and the files of this document.
 func (o *experiments) run(ctx context.Context, all []*bench.Experiment) error {
 	if o.toDocs {
-		// The document is checked before runs that take minutes.
+		// The paths are checked before the runs, which take minutes.
 		for _, name := range bench.DocumentFiles(all) {
 			if err := process.CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
 				return err
@@ -152,6 +153,7 @@ func (o *experiments) run(ctx context.Context, all []*bench.Experiment) error {
 	var results []*bench.Result
 	for _, x := range all {
 		r, err := x.Run(ctx, o.seeds)
+		// Isolate runs figures again with single changes, to find why a figure is outside of its band.
 		if err == nil {
 			err = r.Isolate(ctx, o.seeds)
 		}
@@ -159,7 +161,6 @@ func (o *experiments) run(ctx context.Context, all []*bench.Experiment) error {
 			return err
 		}
 		results = append(results, r)
-		// Each result appears at once: all runs together take minutes.
 		if o.format == "text" {
 			if err := o.write(append(r.Text(), '\n')); err != nil {
 				return err
@@ -173,7 +174,7 @@ func (o *experiments) run(ctx context.Context, all []*bench.Experiment) error {
 	return bench.WriteDocument(docs, results)
 }
 
-// finish writes what comes after all runs: the counts, or all figures.
+// finish writes the end of the output: in the format text the counts of verdicts, else all figures.
 func (o *experiments) finish(results []*bench.Result) error {
 	switch o.format {
 	case "csv":

@@ -19,7 +19,7 @@ import (
 
 var kills = flag.Int("kills", 5, "random kills of TestAKilledRunGoesOn in each phase")
 
-// killed is a command that is killed and gone on with.
+// killed is a command that the test kills and then resumes.
 type killed struct {
 	t      *testing.T
 	binary string
@@ -47,7 +47,7 @@ func (k *killed) begin(more ...string) *exec.Cmd {
 	return cmd
 }
 
-// journal returns the maps that have committed, by the lines of the journal.
+// journal returns the maps that have committed, as the lines of the journal list them.
 func (k *killed) journal() map[int]bool {
 	maps := map[int]bool{}
 	found, _ := filepath.Glob(filepath.Join(k.dir, "kept", "*", "journal"))
@@ -76,7 +76,7 @@ func waitFor(ended <-chan error, condition func() bool) bool {
 	return true
 }
 
-// The phases in which a run is killed, and when one begins.
+// phases are the phases in which killIn kills a run.
 var phases = []string{"maps", "shuffle and reduce", "commit"}
 
 // killIn runs the command and kills it at a random moment of a phase. It reports false if the
@@ -123,7 +123,7 @@ func glob(dir, pattern string) []string {
 	return found
 }
 
-// check fails unless the result is the right one, or none where that is allowed.
+// check fails the test if the result is wrong, or if there is none although there must be one.
 func (k *killed) check(when string, mayLack bool) {
 	k.t.Helper()
 	got, err := os.ReadFile(filepath.Join(k.dir, "out"))
@@ -135,7 +135,7 @@ func (k *killed) check(when string, mayLack bool) {
 	}
 }
 
-// goOn runs the command to its end and counts the maps that run although they have committed.
+// goOn runs the command to its end and counts maps that run again although they have committed.
 func (k *killed) goOn() {
 	k.t.Helper()
 	committed := k.journal()
@@ -173,7 +173,8 @@ func (k *killed) goOn() {
 	if len(committed) > 0 {
 		k.t.Errorf("committed maps that were not restored: %v", committed)
 	}
-	// A kill at once may leave the directory itself, empty: then the next run takes it for one of the user.
+	// A very early kill may leave an empty directory, which the next run takes for a directory of
+	// the user.
 	for _, left := range []string{"kept/*", ".out.mrlocal-*", "mrlocal-*"} {
 		if found := glob(k.dir, left); len(found) > 0 {
 			k.t.Fatalf("left: %v", found)
@@ -182,7 +183,7 @@ func (k *killed) goOn() {
 }
 
 // TestAKilledRunGoesOn kills the command at random moments of each phase, some runs twice, and
-// goes on. The result is right, and no map runs again that has committed.
+// resumes it. The result must be right, and no map that has committed may run again.
 func TestAKilledRunGoesOn(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no locks here")
@@ -201,7 +202,7 @@ func TestAKilledRunGoesOn(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	for i, args := range []string{"sort", "wordcount", "sort -k1,1nr -s", "grep -e [a-e]+"} {
-		// Each job has its share of the kills.
+		// The kills are divided among the jobs.
 		n := (*kills + 3 - i) / 4
 		if n == 0 {
 			continue

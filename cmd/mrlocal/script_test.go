@@ -93,8 +93,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// refused checks that mrlocal refuses the arguments in one line, and leaves no
-// file.
+// refused checks that mrlocal refuses the arguments with one line, and leaves no file.
 func refused(ts *testscript.TestScript, want int, args []string) {
 	message, err := regexp.Compile(args[0])
 	ts.Check(err)
@@ -152,9 +151,9 @@ func socket(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { l.Close() })
 }
 
-// signalled starts mrlocal with a standard input that never ends, and sends it a signal.
-// mrlocal must end in time with the right exit code, and leave no file. mrlocal promises
-// two seconds; the test allows four, for busy machines.
+// signalled starts mrlocal with a standard input that never ends, and sends it a signal. mrlocal
+// must end in time with the right exit code, and leave no file. The documented bound is two
+// seconds. The test allows four, for busy machines.
 func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT}[args[0]]
 	if !ok {
@@ -218,9 +217,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readme runs those lines of the shell blocks in README.md that call mrlocal. The
-// data of the test is small, so the blocks of the workload file and the text become
-// smaller.
+// readme runs the lines of the shell blocks in README.md that call mrlocal. It makes the text and
+// the blocks of the workload file smaller, so that the test is fast.
 func readme(ts *testscript.TestScript, neg bool, args []string) {
 	text, err := os.ReadFile(filepath.Join(ts.Getenv("REPOSITORY"), "README.md"))
 	ts.Check(err)

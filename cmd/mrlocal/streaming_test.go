@@ -23,7 +23,7 @@ import (
 
 var goldenDir = flag.String("golden", "../../streaming/testdata/golden", "directory of recorded cases")
 
-// differs are the recorded cases that end otherwise here on purpose, with the reason.
+// differs lists the recorded cases that have another result here on purpose, with the reason.
 func differs() map[string]string {
 	stays := "Hadoop's local runner leaves the parts of finished tasks; here a failed job leaves nothing half-written"
 	codec := "only gzip and zstd are written; the codec is refused by name"
@@ -36,7 +36,7 @@ func differs() map[string]string {
 	}
 }
 
-// hadoopCase is one case of Hadoop: what goes in, and what came out of Hadoop 3.4.2.
+// hadoopCase is one recorded case: the input, and the output of Hadoop 3.4.2.
 type hadoopCase struct {
 	args          []string
 	exit          string
@@ -46,7 +46,7 @@ type hadoopCase struct {
 	in, out, work string // directories
 }
 
-// read lays out the case below dir.
+// read writes the files of the case below dir.
 func read(t *testing.T, path, dir string) *hadoopCase {
 	a, err := txtar.ParseFile(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *hadoopCase) placeless(text string) string {
 	return strings.NewReplacer(c.in, "$IN", c.out, "$OUT", c.work, "$WORK").Replace(text)
 }
 
-// counterLines returns GROUP<TAB>NAME=VALUE of the counters that were printed.
+// counterLines returns the printed counters, as GROUP<TAB>NAME=VALUE.
 func counterLines(stderr string) []string {
 	var lines []string
 	_, text, _ := strings.Cut(stderr, "Counters: ")
@@ -173,7 +173,7 @@ func TestStreamingDoesWhatHadoopDid(t *testing.T) {
 	}
 }
 
-// compareRecorded runs a case and returns how it differs from what Hadoop did.
+// compareRecorded runs a case and returns the differences from the output of Hadoop.
 func compareRecorded(t *testing.T, path string) string {
 	c := read(t, path, t.TempDir())
 	if c.exit == "" {

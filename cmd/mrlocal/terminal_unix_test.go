@@ -19,8 +19,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 )
 
-// terminalWorkload runs for about a second on any machine; its task fails for good if
-// fail is 9.
+// terminalWorkload returns a workload that runs for about a second on any machine. If fail is 9,
+// its task fails in all attempts.
 const terminalWorkload = `cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}
 defaults: {map_time: 300ms, reduce_time: 100ms}
 jobs:
@@ -92,8 +92,8 @@ func (s *session) wait(text string) {
 	}
 }
 
-// end waits for the command and returns its exit code, what is on the screen, and all that was
-// written to it.
+// end waits for the command. It returns the exit code, the text on the screen, and all bytes that
+// were written to the terminal.
 func (s *session) end() (code int, screen, written string) {
 	s.t.Helper()
 	err := s.cmd.Wait()
@@ -101,7 +101,7 @@ func (s *session) end() (code int, screen, written string) {
 	if err != nil && !errors.As(err, &exit) {
 		s.t.Fatal(err)
 	}
-	// A read of a terminal that nobody writes to any more fails.
+	// A read fails after the last process has closed its side of the terminal.
 	<-s.done
 	_ = s.tty.Close()
 	return s.cmd.ProcessState.ExitCode(), s.text(), s.written.String()
@@ -157,7 +157,7 @@ func TestADumbTerminalGetsNoEscapes(t *testing.T) {
 	}
 }
 
-// The objects of --progress json are JSON, the last one says so, and no other line is there.
+// Each line of --progress json is a JSON object, and the last one is marked as the last.
 func TestProgressForPrograms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

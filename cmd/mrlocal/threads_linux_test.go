@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// The user's limit of threads holds for all users but root. So the command runs as another
-// user here, with the least limit that is not refused, and with one less. That of a control
-// group holds for root, too.
+// The limit of threads of a user does not hold for root. So the command runs as another user here,
+// with the least limit that is not refused, and with one thread less. The limit of a control group
+// holds for root too.
 func TestTooFewThreadsAreRefused(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil || os.Geteuid() != 0 {

@@ -20,11 +20,10 @@ import (
 	"mrlocal/trace"
 )
 
-// TestABatchGivesItsLedgerWhatASimulationGivesItsOwn runs random workload files with
-// random flags for real and in virtual time. The configuration of the Ledger and the
-// jobs that are submitted to it are the same, and so are the injected failures and the
-// configuration that the report shows. No job is submitted before its time, or before the
-// jobs that it waits for have ended.
+// TestABatchGivesItsLedgerWhatASimulationGivesItsOwn runs random workload files with random flags,
+// for real and in virtual time. Both must have the same configuration of the Ledger, the same
+// submitted jobs, the same injected failures and the same configuration in the report. A job must
+// not be submitted before its time, or before the jobs for which it waits have ended.
 func TestABatchGivesItsLedgerWhatASimulationGivesItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -46,7 +45,7 @@ func TestABatchGivesItsLedgerWhatASimulationGivesItsOwn(t *testing.T) {
 	})
 }
 
-// ledgerGets is what a driver gives its Ledger.
+// ledgerGets has the configuration and the jobs that a driver gives its Ledger.
 type ledgerGets struct {
 	Ledger slots.Config
 	Report report.Config
@@ -78,7 +77,7 @@ func (w *randomWorkload) checkRelease(t *rapid.T, run string, got times) {
 	}
 }
 
-// ledgerInput runs a command and reads what its Ledger was given out of its files.
+// ledgerInput runs a command, and reads from its files what its Ledger got.
 func ledgerInput(t *rapid.T, dir string, args []string) (got ledgerGets, at times) {
 	events, rep := filepath.Join(dir, "events"), filepath.Join(dir, "report")
 	var stderr bytes.Buffer
@@ -153,7 +152,7 @@ func readJSON(t *rapid.T, path string, into any) {
 	}
 }
 
-// randomWorkload is a workload file that is valid, and flags for it.
+// randomWorkload returns a random valid workload file, and random flags for it.
 type randomWorkload struct {
 	text   string
 	flags  []string
@@ -162,7 +161,7 @@ type randomWorkload struct {
 	after  map[string]string        // by job: one that it waits for
 }
 
-// yamlMap draws a mapping in flow style: some of its keys are there.
+// yamlMap returns a mapping in flow style with a random part of the keys.
 type yamlMap struct {
 	t    *rapid.T
 	keys []string

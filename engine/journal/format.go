@@ -19,29 +19,31 @@ import (
 // A line of the journal is the CRC-32C of its JSON text in eight hexadecimal digits, a space,
 // the text, and a newline.
 
-// format is the number of the format. Other numbers are refused.
+// format is the version of the format. Journals of other versions are refused.
 const format = 2
 
-// The checksum finds a line that a crash has torn, and one that was edited by hand.
+// sumDigits is the length of the checksum of a line. It shows that a crash has torn the line, or
+// that somebody has edited it.
 const sumDigits = 8
 
-// first is the first line: what the outputs of the maps depend on.
+// first is the first line: all on which map outputs depend beside the inputs, and the number of
+// inputs. A line with the fingerprint of each input follows.
 type first struct {
 	Format   int      `json:"mrlocal_journal"`
 	Settings []string `json:"settings"` // name=value
 	Inputs   int      `json:"inputs"`
 }
 
-// splits is the line behind the fingerprints.
+// splits is the line behind the fingerprints. A line with the Division follows.
 type splits struct {
 	Count int    `json:"splits"`
 	Hash  uint64 `json:"hash"` // of input.Plan.Division
 }
 
-// sumOf returns the checksum of a text.
+// sumOf returns the CRC-32C of a text.
 func sumOf(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
-// appendLine appends v as a line.
+// appendLine appends v to dst as a line of the journal.
 func appendLine(dst []byte, v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -50,7 +52,7 @@ func appendLine(dst []byte, v any) ([]byte, error) {
 	return fmt.Appendf(dst, "%0*x %s\n", sumDigits, sumOf(text), text), nil
 }
 
-// textOf returns the text of a line; false: the line is torn or damaged.
+// textOf returns the JSON text of a line; false: the line is torn or damaged.
 func textOf(line []byte) ([]byte, bool) {
 	if len(line) < sumDigits+2 || line[len(line)-1] != '\n' || line[sumDigits] != ' ' {
 		return nil, false
@@ -60,7 +62,8 @@ func textOf(line []byte) ([]byte, bool) {
 	return text, err == nil && uint32(sum) == sumOf(text)
 }
 
-// headOf returns the lines that a run with these settings and inputs begins its journal with.
+// headOf returns the lines with which a run with these settings and inputs begins its journal:
+// first, the fingerprints, and splits.
 func headOf(settings []string, plan *input.Plan) ([]byte, error) {
 	f := first{Format: format, Settings: settings, Inputs: len(plan.Files)}
 	head, err := appendLine(nil, &f)
@@ -78,14 +81,14 @@ func headOf(settings []string, plan *input.Plan) ([]byte, error) {
 	return appendLine(head, &splits{Count: len(plan.Splits), Hash: plan.Division()})
 }
 
-// read compares the journal with the head of this run, and reads its records up to the first
-// one that is torn.
+// read compares the head of the journal with that of this run. It then reads the division and the
+// records up to the first one that is torn, and cuts off the rest. It fails if the heads differ.
 func (j *Journal) read(plan *input.Plan) error {
 	r := bufio.NewReader(j.file)
 	if err := j.readHead(r, len(plan.Files)); err != nil {
 		return err
 	}
-	// The head of this run is equal to what stands in the file, so its length is known.
+	// The two heads are equal, so the length of one is that of the other.
 	j.bytes, j.head = int64(len(j.head)), nil
 	line, err := r.ReadBytes('\n')
 	text, ok := textOf(line)
@@ -107,11 +110,12 @@ func (j *Journal) read(plan *input.Plan) error {
 		}
 		j.maps[m.Task] = m
 	}
-	// What is torn must not stand between the records of this run.
+	// A torn record must not stay between the records of the killed run and those of this one.
 	return j.failed(j.file.Truncate(j.bytes))
 }
 
-// damaged refuses a journal whose head cannot be read.
+// damaged returns the error of a journal whose head cannot be read. err is the error of the file;
+// nil or io.EOF: the bytes themselves are wrong.
 func (j *Journal) damaged(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return j.refuse("its journal: %v", errs.Cause(err))
@@ -119,8 +123,8 @@ func (j *Journal) damaged(err error) error {
 	return j.refuse("its journal is damaged, or none of mrlocal; remove the directory to begin anew")
 }
 
-// readHead compares the head of the journal, line by line, with that of this run, which has so
-// many inputs.
+// readHead reads the head of the journal and compares it, line by line, with that of this run. The
+// run has so many inputs. readHead returns the error for the first line that differs.
 func (j *Journal) readHead(r *bufio.Reader, inputs int) error {
 	n := 0
 	for want := range bytes.Lines(j.head) {
@@ -144,7 +148,7 @@ func (j *Journal) readHead(r *bufio.Reader, inputs int) error {
 	return nil
 }
 
-// otherRun returns the error for a first line that differs from that of this run.
+// otherRun returns the error for a first line, was, that differs from that of this run, now.
 func (j *Journal) otherRun(was, now []byte) error {
 	var a, b first
 	if json.Unmarshal(was, &a) != nil || json.Unmarshal(now, &b) != nil || a.Format == 0 {
@@ -153,7 +157,7 @@ func (j *Journal) otherRun(was, now []byte) error {
 	if a.Format != b.Format {
 		return j.refuse("its journal has format %d, and this version of mrlocal reads %d; remove the directory to begin anew", a.Format, b.Format)
 	}
-	// Settings of this run go first; those that only the old run had are found after them.
+	// This covers settings that only one of the two runs has.
 	for _, s := range slices.Concat(b.Settings, a.Settings) {
 		name, _, _ := strings.Cut(s, "=")
 		if x, y := valueOf(a.Settings, name), valueOf(b.Settings, name); x != y {
@@ -163,7 +167,8 @@ func (j *Journal) otherRun(was, now []byte) error {
 	return j.refuse("there were %d input files and are %d; repeat the command, or name another directory", a.Inputs, b.Inputs)
 }
 
-// valueOf returns what settings say of a name, for a message.
+// valueOf returns the value of a name in settings, for a message. A name may have several values,
+// an empty one, or none.
 func valueOf(settings []string, name string) string {
 	var values []string
 	for _, s := range settings {
@@ -180,7 +185,8 @@ func valueOf(settings []string, name string) string {
 	return strings.Join(values, " ")
 }
 
-// otherInput returns the error for an input that differs from the journal.
+// otherInput returns the error for an input whose fingerprint in the journal, was, differs from
+// that of this run, now.
 func (j *Journal) otherInput(was, now []byte) error {
 	var a, b input.Fingerprint
 	if json.Unmarshal(was, &a) != nil || json.Unmarshal(now, &b) != nil {

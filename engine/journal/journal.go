@@ -2,18 +2,18 @@
 // cut or a full disk the same command goes on, and no committed map runs again.
 //
 // The journal is a file beside the map outputs, in a directory that disk.KeepTemp finds or
-// makes. Its head says of what run it is: settings, inputs, splits, reduces. The head is
-// complete and on disk before a map starts. Then comes a record for each map output, written
-// when the map ends: it survives a kill of the process at once. A goroutine syncs the record
-// right away and the output at most syncAfter later, so that they survive a power cut. Maps
-// that end together share one sync.
+// makes. Its head describes the run: settings, inputs, splits, reduces. The head is complete
+// and on disk before a map starts. A record for each map output follows. It is written when the
+// map ends, and from then on it survives a kill of the process. A goroutine syncs the record at
+// once, and the output at most syncAfter later, so that both survive a power cut. Maps that end
+// together share one sync.
 //
 //	head     settings ► fingerprint of each input ► reduces and cut points
 //	records  map 3 ► map 0 ► map 1 ► …              a torn one ends the journal
 //
-// A run whose head differs from the journal is refused with the first difference. A record
-// whose output cannot be read is left out, and its map runs again. So it does no harm if a power
-// cut leaves a record and not its output.
+// Open refuses a run whose head differs from that of the journal, and names the first
+// difference. Outputs leaves out a record whose output cannot be read, and its map runs again.
+// So it does no harm if a power cut leaves a record without its output.
 //
 // The format is in docs/formats.md. Neighbours: engine opens the journal, package task commits
 // to it, package runs stores and restores map outputs.
@@ -41,8 +41,8 @@ import (
 )
 
 // syncAfter is how long a map output may wait until it is synced. A short run removes its
-// outputs before the disk has them, as a run without a journal does with its spills. Freeing
-// what the disk has takes longer than syncing it in the background.
+// outputs before it syncs them. That is faster, because freeing blocks that are on the disk takes
+// longer than syncing them in the background.
 const syncAfter = 5 * time.Second
 
 // Journal is the journal of one run. Commit and Create may be called from any goroutine, the
@@ -50,15 +50,15 @@ const syncAfter = 5 * time.Second
 type Journal struct {
 	name     string // of the directory, as the user wrote it
 	kept     *disk.KeptTemp
-	head     []byte     // lines up to the fingerprints
-	file     *disk.File // nil: the head is not written yet
-	bytes    int64      // of whole lines in file
-	splits   int        // how many maps there are
-	division *Division
+	head     []byte         // lines of this run up to the splits; nil: they are in file
+	file     *disk.File     // nil: the head is not written yet
+	bytes    int64          // of whole lines in file
+	splits   int            // number of maps
+	division *Division      // of the killed run; nil: there was none
 	maps     map[int]record // by task, the last one of each
 
-	wait     time.Duration // syncAfter
-	recorded chan struct{} // wakes the goroutine of syncAll; holds one
+	wait     time.Duration // syncAfter; tests set less
+	recorded chan struct{} // wakes the goroutine of syncAll; holds one token
 	syncer   sync.WaitGroup
 
 	mu struct {
@@ -66,39 +66,41 @@ type Journal struct {
 		closed    bool
 		syncing   bool     // the goroutine of syncAll has begun
 		committed int      // outputs that are recorded
-		unsynced  []string // paths of those that may not survive a power cut
-		err       error    // sticky: what follows a failed write could not be read
+		unsynced  []string // paths of outputs that may not survive a power cut
+		err       error    // the first one; records behind a failed write could not be read
 	}
 }
 
-// Division is how the keys of a job are divided among its reduces (task.SharedJob).
+// Division describes how the keys of a job are divided among its reduces. The fields are those of
+// task.SharedJob.
 type Division struct {
 	Parts  int      `json:"reduces"`
 	Spread int      `json:"spread,omitempty"`
 	Cuts   [][]byte `json:"cuts"`
 }
 
-// record is a committed map.
+// record is the line of a committed map.
 type record struct {
 	Task int    `json:"map"`
-	File string `json:"file"` // in the directory; "": no record was emitted
+	File string `json:"file"` // name in the directory; "": the map has emitted no record
 	runs.Stored
 	Counters report.Counters `json:"counters"`
 }
 
-// Run is what the outputs of the maps of a run depend on beside the inputs.
+// Run describes a run for its journal: all on which the map outputs depend beside the inputs, and
+// where files go.
 type Run struct {
 	Job      *jobs.Job
-	Settings []string // name=value: what the caller knows of the job
-	Reducers int      // that the user asks for; 0: any number
+	Settings []string // engine.Options.ResumeSettings: lines of the form name=value
+	Reducers int      // number that the user asks for; 0: any number
 	Codec    runs.Codec
 	NoDecode bool
-	Parts    bool           // the result shows where a part ends
+	Parts    bool           // the result is a directory, so it shows where a part ends
 	Temp     *disk.TempRoot // bounds the bytes of map outputs
-	Output   string         // the file or directory of the result; "": there is none
+	Output   string         // file or directory of the result; "": there is none
 }
 
-// lines returns the run as lines of the form name=value.
+// lines returns the settings of the first line of the journal, of the form name=value.
 func (r *Run) lines(blockBytes int64) []string {
 	lines := append([]string{
 		fmt.Sprintf("Options.BlockBytes=%d", blockBytes), fmt.Sprintf("Options.Reducers=%d", r.Reducers), fmt.Sprintf("Options.Codec=%v", r.Codec),
@@ -106,21 +108,22 @@ func (r *Run) lines(blockBytes int64) []string {
 	if r.NoDecode {
 		lines = append(lines, "Options.NoDecode=")
 	}
-	if r.Parts { // otherwise a key may have several parts
+	if r.Parts { // a run without parts may divide a key among several reduces
 		lines = append(lines, "Options.OutputDir=")
 	}
 	return lines
 }
 
-// Open finds the journal in the directory dir, or makes a directory for one. Errors that the
-// user causes are of kind BadOptions or BadInput. The caller closes the Journal.
+// Open finds the journal in the directory dir, or makes a directory for one. It fails if another
+// run uses dir, or if the journal there is that of a different run. Errors that the user causes
+// are of kind BadOptions or BadInput. The caller closes the Journal.
 func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 	switch {
 	case r.Job.NewReducer == nil:
 		return nil, errs.Optionf("Options.ResumeDir", "%s has no reduces here; only jobs with reduces can go on after a kill", r.Job.Name)
 	case r.Job.NoInput:
 		return nil, errs.Optionf("Options.ResumeDir", "%s finds its input by itself, so a change of it after a kill would not be noticed; run it without", r.Job.Name)
-	// The directory is cleared when the run has succeeded.
+	// The directory is removed when the run has succeeded, so it must not hold the result.
 	case r.Output != "" && paths.Overlap(dir, r.Output):
 		return nil, errs.Optionf("Options.ResumeDir", "%s: overlaps the output %s; give a name outside", dir, r.Output)
 	case len(plan.Streams) > 0:
@@ -140,7 +143,8 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 
 // open makes the head of this run and compares it with a journal that was found.
 func (j *Journal) open(settings []string, plan *input.Plan) (err error) {
-	// A directory among the inputs would change them: its files would be read next time.
+	// A journal in a directory of inputs would change the inputs of the next run: its files would
+	// be among them.
 	for _, at := range []string{j.name, filepath.Dir(filepath.Clean(j.name))} {
 		if info, err := os.Stat(at); err == nil {
 			if in, is := plan.Directory(info); is {
@@ -161,16 +165,18 @@ func (j *Journal) open(settings []string, plan *input.Plan) (err error) {
 	return nil
 }
 
-// refuse returns an options error about the directory.
+// refuse returns an error of kind BadOptions about the directory.
 func (j *Journal) refuse(format string, args ...any) error {
 	return errs.Optionf("resume directory "+j.name, format, args...)
 }
 
-// Division returns how the killed run has divided keys; nil: there was none.
+// Division returns how the killed run has divided keys; nil: there was no such run, or it has
+// not begun its journal.
 func (j *Journal) Division() *Division { return j.division }
 
-// Temp returns where map outputs go if a run has these temporary directories; nil: some of the
-// outputs are there already. A nil Journal returns temp.
+// Temp returns the directories to which map outputs go, for an estimate of their free space:
+// that of the journal, or temp if j is nil. It returns nil if some of the outputs exist already, so
+// that an estimate is not possible.
 func (j *Journal) Temp(temp *disk.TempRoot) *disk.TempRoot {
 	switch {
 	case j == nil:
@@ -181,7 +187,8 @@ func (j *Journal) Temp(temp *disk.TempRoot) *disk.TempRoot {
 	return temp.At(j.name)
 }
 
-// Begin writes the head of a new journal. From then on maps may commit.
+// Begin writes the head of a new journal, with the division of this run. From then on maps may
+// commit. It is called once, unless Division has returned the division of a killed run.
 func (j *Journal) Begin(d Division) error {
 	text, err := appendLine(j.head, d)
 	if err != nil {
@@ -193,7 +200,7 @@ func (j *Journal) Begin(d Division) error {
 		return j.failed(fs.ErrClosed)
 	}
 	name := filepath.Join(j.kept.Path, disk.JournalName)
-	// A journal is there whole or not at all: it is renamed when it is on disk.
+	// The file gets its name when its head is on disk, so that a crash leaves no half of a head.
 	if j.file, err = disk.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600); err != nil {
 		return j.failed(err)
 	}
@@ -206,7 +213,7 @@ func (j *Journal) Begin(d Division) error {
 	return j.failed(err)
 }
 
-// failed names the directory in an error; nil stays nil.
+// failed adds the directory to an error. It returns nil for nil.
 func (j *Journal) failed(err error) error {
 	if err == nil {
 		return nil
@@ -217,12 +224,12 @@ func (j *Journal) failed(err error) error {
 // mapPrefix begins the names of map outputs.
 const mapPrefix = "map-"
 
-// Create makes a file for a map output.
+// Create makes the file of a map output, in the directory of the journal.
 func (j *Journal) Create() (*disk.TempFile, error) { return j.kept.Create(mapPrefix + "*") }
 
-// Commit records the output of a map. When it returns nil, the map does not run again after a
-// kill. After a power cut this holds for outputs older than syncAfter. Commit does not wait for
-// the disk. An error of a sync is that of the next Commit.
+// Commit records the output of a map task and its counters. When it returns nil, the map does not
+// run again after a kill. After a power cut this holds for outputs older than syncAfter. Commit
+// does not wait for the disk. If a sync fails, the next Commit returns its error.
 func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 	r := record{Task: task, Stored: out, Counters: *c}
 	if out.Path != "" {
@@ -238,8 +245,8 @@ func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 		j.mu.err = fs.ErrClosed
 	}
 	if j.mu.err == nil {
-		// One write a record, at the place behind the last whole one, so that only the last record
-		// can be torn.
+		// Each record is one write behind the last whole record, so that only the last record can
+		// be torn.
 		_, j.mu.err = j.file.WriteAt(line, j.bytes)
 	}
 	if j.mu.err != nil {
@@ -261,8 +268,8 @@ func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 	return nil
 }
 
-// syncAll makes durable what is committed until the journal is closed: records at once, outputs
-// in groups.
+// syncAll is a goroutine that syncs records at once, and outputs in groups, until the journal is
+// closed.
 func (j *Journal) syncAll() {
 	var due <-chan time.Time // nil: no output waits
 	for {
@@ -288,7 +295,7 @@ func (j *Journal) syncAll() {
 	}
 }
 
-// syncOutputs makes durable the outputs that are there, but ends early if the journal is closed.
+// syncOutputs syncs the outputs that wait. It ends early if the journal is closed.
 func (j *Journal) syncOutputs() error {
 	for {
 		j.mu.Lock()
@@ -305,7 +312,8 @@ func (j *Journal) syncOutputs() error {
 	}
 }
 
-// NoteKept notes, after a run that failed, how many map outputs the next run finds here.
+// NoteKept notes for the user, after a run that failed, how many map outputs the next run finds
+// in the directory.
 func (j *Journal) NoteKept(note func(string)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -314,14 +322,16 @@ func (j *Journal) NoteKept(note func(string)) {
 	}
 }
 
-// Output is the output of a map that a killed run has committed.
+// Output is the output of a map that a killed run has committed. The caller of Outputs owns the
+// MapOutput.
 type Output struct {
 	Output   *runs.MapOutput
 	Counters report.Counters
 }
 
-// Outputs returns the committed outputs, by map. It notes how many there are, and why others
-// cannot be read.
+// Outputs returns the committed outputs of the killed run, by map task. parts is the number of
+// reduces. It notes how many outputs there are, and for each that cannot be read, why its map runs
+// again. It is called once, before any Commit.
 func (j *Journal) Outputs(parts int, note func(string)) map[int]*Output {
 	found := map[int]*Output{}
 	var lost []string
@@ -342,7 +352,7 @@ func (j *Journal) Outputs(parts int, note func(string)) map[int]*Output {
 	for _, text := range lost {
 		note(text)
 	}
-	// No attempt commits before the job is submitted, so the lock is not needed yet.
+	// No attempt commits before the job is submitted, so mu is not needed here.
 	j.mu.committed, j.maps = len(found), nil
 	return found
 }
@@ -356,13 +366,13 @@ func (j *Journal) removeOrphans() {
 	entries, _ := disk.ReadDir(j.kept.Path)
 	for _, e := range entries {
 		if name := e.Name(); strings.HasPrefix(name, mapPrefix) && !used[name] {
-			_ = disk.Remove(filepath.Join(j.kept.Path, name)) // it takes room, nothing else
+			_ = disk.Remove(filepath.Join(j.kept.Path, name)) // a file that stays only takes space
 		}
 	}
 }
 
-// Close unlocks the directory. It removes the directory if the run has succeeded, or has not
-// begun the journal. It may be called again.
+// Close ends the goroutine that syncs, and unlocks the directory. It removes the directory if the
+// run has succeeded, or if no journal was begun. It may be called again.
 func (j *Journal) Close(succeeded bool) error {
 	j.mu.Lock()
 	if !j.mu.closed {
@@ -371,7 +381,7 @@ func (j *Journal) Close(succeeded bool) error {
 	}
 	j.mu.Unlock()
 	j.syncer.Wait()
-	// A directory that holds nothing of use is removed even if the run has failed.
+	// A directory without a journal is removed even if the run has failed.
 	begun := j.kept.Found || j.file != nil
 	var err error
 	if j.file != nil {
@@ -381,7 +391,7 @@ func (j *Journal) Close(succeeded bool) error {
 	return errors.Join(err, j.kept.Close(succeeded || !begun))
 }
 
-// syncPath makes a file, or the names in a directory, durable.
+// syncPath syncs a file, or the names in a directory.
 func syncPath(path string) error {
 	f, err := disk.OpenRead(path)
 	if err != nil {

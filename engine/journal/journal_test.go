@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// plan returns the plan of a file of 64 splits, and what a journal says of the run.
+// plan returns the plan of a file of 64 splits, and the description of the run for its journal.
 func plan(t *testing.T) (*input.Plan, Run) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "in")
@@ -202,7 +202,7 @@ func TestNoRecordFollowsAWriteThatHasFailed(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		j.file.Close()
-		j.file = whole // works again, but what a failed write has left is not known
+		j.file = whole // it can be written again, but a failed write may have left bytes in it
 	}
 }
 
@@ -247,7 +247,7 @@ func TestAnInputThatChangedUnderItsOldTimeIsRefused(t *testing.T) {
 	}
 }
 
-// A missing output shows when it is synced: the sync fails, and with it the next Commit.
+// If an output is missing, its sync fails, and so does the next Commit.
 func TestAnOutputIsSyncedWhenItsTimeHasCome(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -11,44 +11,45 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Pieces bounds what the feeders of a run keep in memory together. Each piece that
+// Pieces bounds how much the feeders of a run keep in memory together. Each piece that
 // a feeder fills, or that waits for its map, holds a token.
 //
 // Feeders do not wait for each other for ever. A limited number of them decode at a
 // time, a piece needs one token, and maps take the pieces that wait. Only a giant
-// record takes more tokens: one record at a time, and never those that the other
-// feeders need.
+// record takes more tokens. One record at a time may do so, and it leaves the tokens
+// that the other feeders need.
 type Pieces struct {
-	bytes  int64 // of one piece
-	count  int
+	bytes  int64         // of decoded text in one piece
+	count  int           // of pieces
 	most   int           // tokens that a giant record takes
 	tokens chan struct{} // one for each piece that may be in memory
 	turns  chan struct{} // one for each feeder that may decode
 	giants chan struct{} // one for the piece that may take many tokens
 
-	windowsBytes func(limitBytes int64) int64 // what decoders with large windows may take together
-	windows      atomic.Int64                 // what they have taken
+	windowsBytes func(limitBytes int64) int64 // most bytes of decoders with large windows together (AllowWindows)
+	windows      atomic.Int64                 // bytes that they have taken
 
-	aheadBytes int64       // what decoding ahead may take
-	shed       atomic.Bool // nothing is decoded ahead any more
+	aheadBytes int64       // most bytes of decoding ahead
+	shed       atomic.Bool // set: no feeder decodes ahead any more
 }
 
-// smallWindowBytes is what package input lets every decoder keep. The budget does
-// not count it for feeders: it would be leased as long as the stream lasts, and
-// maps need room for their floors until then.
+// smallWindowBytes is the window that package input allows every decoder. Feeders do
+// not lease it: such a lease would last as long as the stream, and maps need the memory
+// for their floors until then.
 const smallWindowBytes = 8 << 20
 
-// mostFeeders is how many streams are decoded at a time. More feeders would take
-// memory from the maps that read their pieces.
+// mostFeeders is the largest number of streams that are decoded at a time. More feeders
+// would take memory from the maps that read their pieces.
 const mostFeeders = 4
 
-// NewPieces allows a piece for each slot and for each feeder that decodes. A piece has
-// blockBytes, or less where the pieces would take an eighth of limitBytes. The only
-// feeder of a run may take aheadBytes to decode ahead.
+// NewPieces makes the bounds for a run with so many slots and so many jobs that read streams. It
+// allows a piece for each slot and for each feeder that decodes. A piece has blockBytes, or less
+// so that all pieces take at most an eighth of limitBytes. The only feeder of a run may take
+// aheadBytes to decode ahead.
 func NewPieces(limitBytes, blockBytes, aheadBytes int64, slots, streamJobs int) *Pieces {
 	feeders := min(streamJobs, mostFeeders)
 	count := slots + feeders
-	// The two chunks are those of pieceBytes. They too count in the eighth.
+	// pieceBytes adds two chunks to each piece. They too count in the eighth.
 	bytes := max(membudget.ChunkBytes, min(blockBytes, limitBytes/8/int64(count)-2*membudget.ChunkBytes))
 	return &Pieces{
 		bytes: bytes, count: count, most: count - feeders + 1, aheadBytes: aheadBytes,
@@ -56,19 +57,19 @@ func NewPieces(limitBytes, blockBytes, aheadBytes int64, slots, streamJobs int) 
 	}
 }
 
-// TotalBytes returns what all pieces may take together.
+// TotalBytes returns the most bytes that all pieces lease together.
 func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
 
-// AllowWindows sets how many bytes decoders with larger windows than usual may take
-// together, of a budget of limitBytes. It is called once, before any feeder serves.
-// The bytes that are left must be enough for a map.
+// AllowWindows sets how many bytes the decoders with windows above smallWindowBytes may take
+// together. bytes returns that number for a budget of limitBytes. The rest of the budget must be
+// enough for a map. AllowWindows is called once, before any feeder serves.
 func (p *Pieces) AllowWindows(bytes func(limitBytes int64) int64) { p.windowsBytes = bytes }
 
-// DecoderBytes returns what decoders hold, or may take to decode ahead, as long as
-// their streams last. A floor must not wait for it.
+// DecoderBytes returns the bytes that decoders hold, or may take to decode ahead, until their
+// streams end. A floor of an attempt must not wait for these bytes.
 func (p *Pieces) DecoderBytes() int64 { return p.windows.Load() + p.mayAhead() }
 
-// mayAhead returns what decoding ahead may still take.
+// mayAhead returns the most bytes of decoding ahead; 0 once it was shed.
 func (p *Pieces) mayAhead() int64 {
 	if p.shed.Load() {
 		return 0
@@ -76,15 +77,16 @@ func (p *Pieces) mayAhead() int64 {
 	return p.aheadBytes
 }
 
-// takeWindow takes bytes of what AllowWindows allows. Where too little is left, the
-// error names the least bound that would do.
+// takeWindow takes bytes for a large window, within the bound of AllowWindows. If too little is
+// left, it fails with a *RoomError that names the least Options.MemoryBytes that would do. what
+// names the window in the message.
 func (p *Pieces) takeWindow(bytes, limitBytes int64, what string) error {
 	taken := p.windows.Add(bytes)
 	if taken <= p.windowsBytes(limitBytes) {
 		return nil
 	}
 	p.windows.Add(-bytes)
-	// What windows may take is no simple function of the bound, so larger bounds are tried.
+	// windowsBytes is no simple function of the bound, so larger bounds are tried, by 1 MiB each.
 	enough := limitBytes>>20<<20 + 1<<20
 	for p.windowsBytes(enough) < taken {
 		enough += 1 << 20
@@ -96,7 +98,7 @@ func (p *Pieces) takeWindow(bytes, limitBytes int64, what string) error {
 // a chunk that is not full.
 func (p *Pieces) pieceBytes() int64 { return p.bytes + 2*membudget.ChunkBytes }
 
-// take waits until it can send a token to c.
+// take waits until it can send a token to c. It fails with the cause of ctx.
 func take(ctx context.Context, c chan struct{}) error {
 	select {
 	case c <- struct{}{}:
@@ -106,11 +108,13 @@ func take(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// Feeder finds the sources of a job in input order. Splits of files are announced at once. A
-// stream (standard input, a FIFO, a large compressed file) is decoded here, by one goroutine.
-// Its pieces wait in leased memory for their maps.
+// Feeder announces the sources of a job in input order. It announces splits of files at once. It
+// decodes a stream (standard input, a FIFO, a large compressed file) and announces each piece. The
+// pieces wait in leased memory for their maps.
+//
+// Serve runs on one goroutine. Only EndFile and Stop may be called from others.
 type Feeder struct {
-	// Found, if not nil, yields one plan after the other. NewFeeder then gets none.
+	// Found, if not nil, yields one plan after the other. The plan of NewFeeder is nil then.
 	Found iter.Seq2[*input.Plan, error]
 
 	plan    *input.Plan
@@ -120,18 +124,16 @@ type Feeder struct {
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 
-	stream *input.Stream // the one being decoded
-	// The index of that stream in the plan; -1: none was opened yet.
-	file int32
-	// Where the next piece begins in the decoded text.
-	offset      int64
+	stream      *input.Stream    // being decoded; nil: none yet
+	file        int32            // index of stream in the plan; -1: none was opened yet
+	offset      int64            // where the next piece begins in the decoded text
 	lease       *membudget.Lease // of the piece being filled
 	tokensHeld  int              // by the piece being filled
 	giant       bool             // the piece being filled may take many tokens
-	besideBytes int64            // of the records of that piece, taken beside a window
+	besideBytes int64            // taken of Pieces.windows for giant records of the piece being filled
 	unwanted    atomic.Pointer[streamOf]
-	primed      *Held // decoded before the job was submitted, for sampling
-	ahead       int64 // leased to decode ahead
+	primed      *Held // first piece, decoded before the job was submitted, for sampling
+	ahead       int64 // bytes leased to decode ahead
 }
 
 // streamOf names a stream.
@@ -140,36 +142,38 @@ type streamOf struct {
 	file int32
 }
 
-// EndFile says that nothing more of the file of s is of use. A stream is then read no
-// further than to the end of the block at hand. It may be called from any goroutine.
+// EndFile notes that the job needs no more of the file of s. If the file is a stream, the feeder
+// ends it after the current block. EndFile may be called from any goroutine.
 func (f *Feeder) EndFile(s Source) {
 	if h, ok := s.(*Held); ok {
 		f.unwanted.Store(&streamOf{h.plan, h.file})
 	}
 }
 
-// wanted reports whether EndFile has left a file of the plan at hand.
+// wanted reports whether the job still needs a file of the current plan (EndFile).
 func (f *Feeder) wanted(file int32) bool {
 	u := f.unwanted.Load()
 	return u == nil || *u != streamOf{f.plan, file}
 }
 
-// NewFeeder makes the feeder of a plan. It ends with ctx. skipped is called with the
-// streams that are left out as binary.
+// NewFeeder makes the feeder of a plan. The feeder ends when ctx ends or Stop is called. skipped is
+// called with the streams that are left out as binary.
 func NewFeeder(ctx context.Context, plan *input.Plan, budget *membudget.Budget, pieces *Pieces, skipped func(files []int32)) *Feeder {
 	f := &Feeder{plan: plan, budget: budget, pieces: pieces, skipped: skipped, file: -1}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	return f
 }
 
-// Serve announces every source, and then nil, which says that there are no more.
+// Serve calls announce with every source, and then with nil: there are no more. announce owns
+// the source. Serve waits while too many feeders decode or too many pieces are in memory. It fails
+// if a stream cannot be decoded, or with the cause of Stop.
 func (f *Feeder) Serve(announce func(s Source)) error {
 	if err := take(f.ctx, f.pieces.turns); err != nil {
 		return err
 	}
 	defer func() {
 		if f.stream != nil {
-			f.stream.Close() // it may still decode ahead
+			f.stream.Close() // after an error it may still decode ahead
 		}
 		<-f.pieces.turns
 	}()
@@ -182,7 +186,7 @@ func (f *Feeder) Serve(announce func(s Source)) error {
 	}
 	for plan, err := range f.Found {
 		if err == nil {
-			err = context.Cause(f.ctx) // nothing else would stop a walk
+			err = context.Cause(f.ctx) // the search does not check ctx
 		}
 		if err != nil {
 			return err
@@ -196,7 +200,7 @@ func (f *Feeder) Serve(announce func(s Source)) error {
 	return nil
 }
 
-// serve announces every source of the plan at hand.
+// serve announces every source of the current plan, in input order.
 func (f *Feeder) serve(announce func(s Source)) error {
 	streams := f.plan.Streams
 	for i := range f.plan.Splits {
@@ -230,8 +234,8 @@ func (f *Feeder) decode(file int32, announce func(Source)) error {
 }
 
 // Prime decodes the first piece of the first stream before the job is submitted, so that cut
-// points can be sampled from it. It is nil if the stream is empty. Serve announces that piece
-// first.
+// points can be sampled from it. It returns nil if the stream is empty. The feeder owns the piece.
+// Serve announces it first.
 func (f *Feeder) Prime() (*Held, error) {
 	piece, err := f.piece(f.plan.Streams[0])
 	f.primed = piece
@@ -241,8 +245,9 @@ func (f *Feeder) Prime() (*Held, error) {
 	return piece, err
 }
 
-// Forget gives back the piece that Prime has decoded, whose file can be read again.
-// A piece that no map may read yet must not keep its token from others.
+// Forget gives back the piece that Prime has decoded, if there is one. The file of the piece must
+// be readable again, unless Serve is not called. It is used where the piece would keep its token
+// from jobs that run before.
 func (f *Feeder) Forget() {
 	if f.primed == nil {
 		return
@@ -252,7 +257,8 @@ func (f *Feeder) Forget() {
 	f.primed, f.stream, f.file = nil, nil, -1
 }
 
-// piece decodes the next piece of file; nil: the file has ended.
+// piece decodes and returns the next piece of file; nil: the file has ended, or is skipped as
+// binary.
 func (f *Feeder) piece(file int32) (*Held, error) {
 	if p := f.primed; p != nil && p.file == file {
 		f.primed = nil
@@ -280,6 +286,8 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	}
 	f.lease = lease
 	p := &Held{plan: f.plan, file: file, lease: lease, offset: f.offset}
+	// A piece ends when it is full, when EndFile was called, when the stream ends, or when the
+	// writer of a pipe pauses.
 	for paused := false; !paused && p.bytes < f.pieces.bytes && f.wanted(file) && f.stream.Next(); paused = f.stream.Paused() {
 		b := f.stream.Block()
 		p.blocks = append(p.blocks, heldBlock{b.Block, b.Loan.Chunk})
@@ -287,13 +295,13 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 		p.bytes += int64(len(b.Data))
 	}
 	f.offset += p.bytes
-	// The closure may run on another goroutine, when these fields are those of a later piece.
+	// free runs later, and on another goroutine. The fields belong to a later piece by then.
 	held, beside := f.tokensHeld, f.besideBytes
 	p.free = func() { f.giveTokens(held); f.pieces.windows.Add(-beside) }
 	if err := f.stream.Err(); err != nil {
 		p.Release()
 		if f.plan.Missed(file, err) {
-			f.stream.Close() // it is known already
+			f.stream.Close() // Missed has reported the error
 			return nil, nil
 		}
 		return nil, InputError{err}
@@ -309,11 +317,11 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	return p, nil
 }
 
-// takeTokens waits until the piece being filled holds n tokens.
+// takeTokens waits until the piece being filled holds n tokens. If it fails, the piece holds none.
 func (f *Feeder) takeTokens(n int) error {
 	for ; f.tokensHeld < n; f.tokensHeld++ {
-		// Two feeders could each hold half of the tokens and wait for the rest. Only one at a time
-		// may want many (giants).
+		// Two feeders that each hold half of the tokens could wait for each other. So only one at
+		// a time takes more than one (giants).
 		if err := take(f.ctx, f.pieces.tokens); err != nil {
 			f.giveTokens(f.tokensHeld)
 			f.tokensHeld = 0
@@ -330,23 +338,23 @@ func (f *Feeder) giveTokens(n int) {
 	}
 }
 
-// takeGiant makes the piece being filled the only one in memory until its map has
-// committed, except those that other feeders are filling. So the map finds room for
-// its floor beside it.
+// takeGiant waits until the piece being filled is the only one in memory, except those that other
+// feeders are filling. The piece keeps the tokens until its map has committed. So there is room
+// for the floor of the map beside a giant record.
 func (f *Feeder) takeGiant() error {
 	if !f.giant {
 		if err := take(f.ctx, f.pieces.giants); err != nil {
 			return err
 		}
 		f.giant = true
-		// Nothing but the record and its map needs memory now.
+		// The memory of decoding ahead goes to the record and its map.
 		f.pieces.shed.Store(true)
 		f.stream.Shed()
 	}
 	return f.takeTokens(f.pieces.most)
 }
 
-// endGiant lets other pieces take many tokens.
+// endGiant lets the next piece with a giant record take many tokens.
 func (f *Feeder) endGiant() {
 	if f.giant {
 		f.giant = false
@@ -354,8 +362,9 @@ func (f *Feeder) endGiant() {
 	}
 }
 
-// Stop ends the feeder and does not wait for that: the feeder may hang in a read
-// that cannot be interrupted, of a FIFO without writer.
+// Stop ends the feeder with cause. It does not wait for the end, because the feeder may hang in a
+// read that cannot be interrupted, such as that of a FIFO without writer. It may be called from any
+// goroutine.
 func (f *Feeder) Stop(cause error) {
 	if cause == nil {
 		cause = errors.New("job ended")
@@ -363,12 +372,12 @@ func (f *Feeder) Stop(cause error) {
 	f.cancel(cause)
 }
 
-// feedMemory is the memory that a stream reads into: the lease of the piece being
-// filled.
+// feedMemory is the input.Memory of the stream being decoded: the lease of the piece being
+// filled. It is an input.Sparer and an input.Charger too.
 type feedMemory struct{ f *Feeder }
 
-// Get returns a chunk of at least n bytes. Where the piece's lease is too small, the
-// record in it is a giant: it gets tokens and memory of its own.
+// Get returns a chunk of at least n bytes. If the piece's lease is too small for it, the record
+// is a giant. Get then waits for many tokens, and for more memory.
 func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	f := m.f
 	extraBytes := int64(max(n+bigSlackBytes, membudget.ChunkBytes))
@@ -377,7 +386,8 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 			return nil, err
 		}
 		if f.pieces.windows.Load() > 0 {
-			// The window stays while the map of this record waits for its floor.
+			// The decoder keeps its window while the map of this record waits for its floor. So
+			// both count against the bound of large windows.
 			what := fmt.Sprintf("a record of %d bytes beside a decoder's window", n)
 			if err := f.pieces.takeWindow(extraBytes, f.budget.Limit(), what); err != nil {
 				return nil, err
@@ -385,7 +395,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 			f.besideBytes += extraBytes
 		}
 	}
-	// Where the lease cannot grow, the record gets memory of its own below.
+	// If the lease cannot grow, the record gets a lease of its own below, for which it waits.
 	c, err := Memory{f.lease}.Get(n)
 	var room *RoomError
 	if !errors.As(err, &room) {
@@ -410,7 +420,8 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	return c, nil
 }
 
-// Spare gives memory for decoding ahead, if that is free.
+// Spare leases bytes for decoding ahead, if they are free and within the bound. release gives them
+// back.
 func (m feedMemory) Spare(bytes int64) (release func(), ok bool) {
 	f := m.f
 	if f.ahead+bytes > f.pieces.mayAhead() {
@@ -427,14 +438,15 @@ func (m feedMemory) Spare(bytes int64) (release func(), ok bool) {
 // Put gives a chunk back.
 func (m feedMemory) Put(c *membudget.Chunk) { m.f.lease.Free(c) }
 
-// Charge accounts for the decoder of a stream, which lives longer than pieces. It
-// waits for a large window: attempts end, and their outputs can be evicted.
+// Charge leases the window of the decoder of a stream until release is called. A window of up to
+// smallWindowBytes is free. For a larger one it waits until attempts end or their outputs are
+// evicted.
 func (m feedMemory) Charge(bytes int64) (release func(), err error) {
 	if bytes <= smallWindowBytes {
 		return func() {}, nil
 	}
 	p := m.f.pieces
-	p.shed.Store(true) // the helpers of this file have ended
+	p.shed.Store(true) // nothing is decoded ahead beside a large window; the helpers of this file have ended
 	if err := p.takeWindow(bytes, m.f.budget.Limit(), "a decoder's window"); err != nil {
 		return nil, err
 	}

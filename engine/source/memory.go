@@ -11,23 +11,23 @@ import (
 	"mrlocal/jobs"
 )
 
-// RoomError says that a record, or records that must be in memory together, need
-// more than the attempt's lease. The attempt starts again with a larger floor, and
-// holds nothing while it waits for that.
+// RoomError is the error of a record, or of several records that must be in memory together, for
+// which the attempt's lease is too small. The attempt starts again with a larger floor, and holds
+// no lease while it waits for the floor.
 type RoomError struct {
-	Bytes int64
-	What  string
-	held  int64 // bytes of what else was in the lease, such as a kvbuffer
+	Bytes int64  // needed at once
+	What  string // what needs them, for the message
+	held  int64  // bytes of all else in the lease, such as a kvbuffer
 }
 
 func (e *RoomError) Error() string {
 	return fmt.Sprintf("%s needs %d bytes of memory at once; raise Options.MemoryBytes", e.What, e.Bytes)
 }
 
-// Enough returns err, which wraps room, with the bound that would be enough. A bound
-// of limitBytes has room for roomBytes only. Room grows at least as fast as the
-// bound, because what tasks keep for themselves grows more slowly. If there seems to
-// be enough room, Enough adds what else was held.
+// Enough adds to err, which wraps e, the bound of memory that would be enough. A bound of
+// limitBytes leaves roomBytes for such a record. The room grows at least in proportion to the
+// bound, because floors and buffers of tasks grow more slowly. If roomBytes seem to be enough
+// already, Enough counts all else that was in the lease too.
 func (e *RoomError) Enough(err error, limitBytes, roomBytes int64) error {
 	if roomBytes <= 0 {
 		return err
@@ -43,9 +43,9 @@ func (e *RoomError) Enough(err error, limitBytes, roomBytes int64) error {
 // Memory is the leased memory of an attempt, for input blocks.
 type Memory struct{ Lease *membudget.Lease }
 
-// Get returns a chunk of at least n bytes. It grows the lease if it must, and fails
-// with a *RoomError. Small files get parts of a chunk, because a kvbuffer may hold
-// very many of them.
+// Get returns a chunk of at least n bytes, which the caller gives back with Put. It grows the
+// lease if it must. It fails with a *RoomError. Up to half a chunk it returns a part of one,
+// because a kvbuffer may hold the blocks of very many small files.
 func (m Memory) Get(n int) (*membudget.Chunk, error) {
 	take, charged := m.Lease.Chunk, int64(membudget.ChunkBytes)
 	switch {
@@ -62,7 +62,8 @@ func (m Memory) Get(n int) (*membudget.Chunk, error) {
 			return c, nil
 		}
 	}
-	// A decoder's window is there at the same time. Other memory may be free again by then.
+	// The next attempt needs the window of a decoder (Charge) at the same time as the chunk. All
+	// else in the lease may need less by then.
 	window := m.Lease.Charged()
 	room := &RoomError{Bytes: charged + window, What: "an input block", held: m.Lease.Granted() - m.Lease.Available() - window}
 	if n > membudget.ChunkBytes {
@@ -71,11 +72,12 @@ func (m Memory) Get(n int) (*membudget.Chunk, error) {
 	return nil, room
 }
 
-// bigSlackBytes is how much rounding to pages may add to a large chunk.
+// bigSlackBytes is the most that rounding to pages adds to a large chunk.
 const bigSlackBytes = 64 << 10
 
-// Charge accounts for memory that a decoder keeps on the Go heap. Where the lease
-// cannot grow, a floor that was raised for the window has the room.
+// Charge counts the window that a decoder keeps on the Go heap against the lease. It fails with a
+// *RoomError. The attempt then starts again with a floor that has room for the window. release
+// counts the window off again.
 func (m Memory) Charge(bytes int64) (release func(), err error) {
 	grown := int64(0)
 	if m.Lease.Grow(bytes) {
@@ -95,24 +97,24 @@ func (m Memory) Put(c *membudget.Chunk) { m.Lease.Free(c) }
 type Room struct {
 	Job      *jobs.Job
 	Plan     *input.Plan // nil: the job reads no file
-	First    *Held       // the beginning of a stream; nil: there is none
+	First    *Held       // first piece of a stream; nil: there is none
 	Budget   *membudget.Budget
-	Temp     *disk.TempRoot // nil: nothing is known
+	Temp     *disk.TempRoot // nil: the free space is not known
 	MaxBytes int64          // Options.MaxTempBytes
 	Fits     bool           // the job is likely to fit in memory
 	Plain    bool           // spills are not compressed
 	Note     func(string)
 }
 
-// mostShrink is by how much compression makes temporary files smaller at best, as far as the
-// estimate goes. Only then is a job refused that may do after all.
+// mostShrink is the factor by which compression makes temporary files smaller at best. It is
+// large, so that a job is refused only if its files can hardly fit.
 const mostShrink = 4
 
 // Check returns an options error for a job whose map outputs cannot fit in memory and in the
-// temporary directories. It notes a job whose outputs may not fit. ratio is what Sample has
-// returned; 0: there was no sample yet.
+// temporary directories. If they may fit or not, it calls Note. ratio is the bytes of map output
+// for each byte of input, as Sample returns it; 0: not known, and Check samples if it has to.
 func (r *Room) Check(ctx context.Context, ratio float64) error {
-	// How much a combiner leaves depends on all of the input.
+	// A sample does not show how much a combiner leaves.
 	if r.Temp == nil || r.Fits || r.Job.NewReducer == nil || r.Plan == nil || r.Job.NewFolder != nil || r.Job.NewCombiner != nil {
 		return nil
 	}
@@ -132,14 +134,15 @@ func (r *Room) Check(ctx context.Context, ratio float64) error {
 		}
 		ratio = s.ratio()
 	}
-	// Compressed inputs count as stored, so they need more than that. At worst nothing stays in
-	// memory; at best all of it is used.
+	// Compressed inputs count as stored, so most is too low for them. At worst all outputs go to
+	// disk. At best all of the memory holds outputs too.
 	most := int64(ratio * float64(r.Plan.Bytes))
 	least := most - r.Budget.Limit()
 	if !r.Plain {
 		least /= mostShrink
 	}
 	const mib = 1 << 20
+	// A sixteenth more allows for an error of the estimate.
 	does := fmt.Sprintf("%dMiB would do, or more of Options.MemoryBytes", (most+most/16)/mib+1)
 	switch {
 	case most <= room:
@@ -148,7 +151,7 @@ func (r *Room) Check(ctx context.Context, ratio float64) error {
 		r.Note(fmt.Sprintf("temporary files may take %dMiB, but only %dMiB are allowed or free; %s", most/mib+1, room/mib, does))
 		return nil
 	case r.MaxBytes > 0 && room == r.MaxBytes:
-		return errs.Optionf(fmt.Sprintf("Options.MaxTempBytes %d", room), "too little for map outputs of about %dMiB; %s", most/mib+1, does)
+		return errs.Optionf("Options.MaxTempBytes", "%d: too little for map outputs of about %dMiB; %s", room, most/mib+1, does)
 	}
 	if err := r.Temp.Check(); err != nil { // it has waited until now (Options.TempAtNeed)
 		return err

@@ -11,18 +11,19 @@ import (
 	"mrlocal/output/spool"
 )
 
-// Part is the text that a reduce of the job before in a chain has written.
+// Part is the part of the output that one task of the job before in a chain has written. The spool
+// belongs to the sink of that job (task.Spools).
 type Part struct {
-	Name  string // in messages
+	Name  string // for messages
 	File  int32  // its place in the input order
 	Spool *spool.Spool
-	Delim byte
+	Delim byte // ends a record
 
 	RecordBytes int // of binary records, which have no delimiter; else 0
 }
 
-// recordEnd returns the last place in data at which a record ends; 0: none does. data begins
-// with a record.
+// recordEnd returns the index in data behind the last whole record; 0: there is no whole record.
+// data begins with a record.
 func (s Part) recordEnd(data []byte) int {
 	if s.RecordBytes > 0 {
 		return len(data) / s.RecordBytes * s.RecordBytes
@@ -41,25 +42,24 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 	return &partBlocks{src: s, r: s.Spool.NewReader(), mem: mem}, nil
 }
 
-// partBlocks cuts the text of a part into blocks of whole records. It copies the
-// beginning of a record behind a block to the next chunk before it lends the
-// block. A kvbuffer that takes the chunk over may free it at any time.
+// partBlocks divides the text of a part into blocks of whole records. A chunk may end within a
+// record. partBlocks copies the beginning of that record to the next chunk before it lends the
+// block: a kvbuffer that takes the chunk over may free it at any time.
 type partBlocks struct {
 	src    Part
 	r      *spool.Reader
 	mem    Memory
-	block  jobs.Block       // at hand
+	block  jobs.Block       // the current one
 	chunk  *membudget.Chunk // of block
 	loan   membudget.Loan   // of chunk
-	ahead  *membudget.Chunk // of the next block; its first carry bytes are read
-	carry  int
-	offset int64
-	eof    bool
+	ahead  *membudget.Chunk // of the next block
+	carry  int              // bytes of ahead that are read already
+	offset int64            // of the next block in the part
+	eof    bool             // the last read has reached the end of the part
 	err    error
 }
 
-// Next moves to the next block. The chunk of the last one is free again, unless the mapper
-// took it over.
+// Next moves to the next block. Close returns the error that ended the reading.
 func (b *partBlocks) Next() bool {
 	var more bool
 	if b.err == nil {
@@ -72,8 +72,8 @@ func (b *partBlocks) Block() input.LentBlock {
 	return input.LentBlock{Block: b.block, Loan: &b.loan, ConsumedBytes: b.offset}
 }
 
-// next moves to the next block. The chunk of the last one goes back to the lease,
-// unless the kvbuffer has taken it over.
+// next moves to the next block. It gives back the chunk of the current one, unless the kvbuffer
+// has taken it over.
 func (b *partBlocks) next() (more bool, err error) {
 	if b.chunk != nil && !b.loan.Taken() {
 		b.mem.Put(b.chunk)
@@ -89,7 +89,7 @@ func (b *partBlocks) next() (more bool, err error) {
 		}
 		cut := b.src.recordEnd(b.ahead.Data[:n])
 		if b.eof {
-			cut = n
+			cut = n // the last record may lack its delimiter
 		}
 		b.carry = n
 		if cut > 0 {
@@ -101,8 +101,8 @@ func (b *partBlocks) next() (more bool, err error) {
 	}
 }
 
-// handOut makes the first cut bytes of ahead the block at hand. The bytes from cut
-// to n move to the next chunk.
+// handOut makes the first cut bytes of ahead the current block. It copies the bytes from cut to n
+// to the next chunk.
 func (b *partBlocks) handOut(cut, n int) error {
 	b.chunk, b.ahead, b.carry = b.ahead, nil, 0
 	if n > cut {
@@ -117,7 +117,7 @@ func (b *partBlocks) handOut(cut, n int) error {
 	return nil
 }
 
-// room makes ahead hold at least n bytes, and keeps what it carries.
+// room makes ahead a chunk of at least n bytes, and keeps its first carry bytes.
 func (b *partBlocks) room(n int) error {
 	if b.ahead != nil && len(b.ahead.Data) >= n {
 		return nil
@@ -134,9 +134,9 @@ func (b *partBlocks) room(n int) error {
 	return nil
 }
 
-// roomForRecord makes ahead as large as the record that begins at offset and is
-// longer than knownBytes. It scans the record to its end first, so that it gets
-// the chunk once. What ahead carries is read again.
+// roomForRecord makes ahead as large as the record that begins at offset and is longer than
+// knownBytes. It first scans the spool for the end of the record, so that it asks for memory only
+// once. fill then reads the record from its start.
 func (b *partBlocks) roomForRecord(knownBytes int) error {
 	scan := make([]byte, 32<<10)
 	size := int64(knownBytes)
@@ -156,11 +156,10 @@ func (b *partBlocks) roomForRecord(knownBytes int) error {
 	}
 	b.mem.Put(b.ahead)
 	b.ahead, b.carry = nil, 0
-	return b.room(int(size) + 1) // one byte more, so that the end of the part is seen behind its last record
+	return b.room(int(size) + 1) // with one byte more, fill notices the end of the part behind its last record
 }
 
-// fill reads until ahead is full or the part ends. It returns how many bytes ahead
-// then holds.
+// fill reads until ahead is full or the part ends. It returns the number of bytes in ahead.
 func (b *partBlocks) fill() (n int, err error) {
 	n = b.carry
 	for n < len(b.ahead.Data) && !b.eof {

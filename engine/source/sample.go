@@ -14,43 +14,43 @@ import (
 	"mrlocal/spill/record"
 )
 
-// Bounds of a sample: places and keys (after Hadoop 1.0.3, InputSampler). The lease
-// holds the place of the input that is sampled at a time.
+// Bounds of a sample (after Hadoop 1.0.3, InputSampler).
 const (
-	SamplePlaces     = 64
-	SampleLeaseBytes = 4 * membudget.ChunkBytes
+	SamplePlaces     = 64                       // places of the input that are read
+	SampleLeaseBytes = 4 * membudget.ChunkBytes // lease for Sample: one place is in memory at a time
 
-	sampleKeys          = 10_000
+	sampleKeys          = 10_000 // of all places together
 	sampleBytesPerPlace = 64 << 10
 
 	recordHeaderBytes = 2 // of a short record in a segment
 )
 
-// sampler is an Emitter that keeps the sort keys that a job's own mapper would put
-// into the kvbuffer.
+// sampler is the Emitter of a sample. It keeps the sort keys that the job's mapper would put into
+// the kvbuffer.
 type sampler struct {
-	appendKey func(dst, record []byte) []byte
-	group     func(key []byte) int // nil: a group is a key
-	distinct  bool
-	seen      map[string]struct{}
+	appendKey func(dst, record []byte) []byte // jobs.Job.AppendKey
+	group     func(key []byte) int            // jobs.Job.GroupBytes; nil: a group is a key
+	distinct  bool                            // keep each key once
+	seen      map[string]struct{}             // keys, if distinct
 	keys      [][]byte
-	limit     int // of keys, at this place
+	limit     int // of keys, after the current place
 
-	inBytes, outBytes int64 // of the blocks, and of all records that the mapper made of them
+	inBytes, outBytes int64 // of the blocks, and of all records that the mapper has emitted
 }
 
-// Emit implements jobs.Emitter. key is borrowed, so add copies it.
+// Emit implements jobs.Emitter. It counts the record and keeps the key.
 func (s *sampler) Emit(key, value []byte) {
 	s.outBytes += int64(len(key) + len(value) + recordHeaderBytes)
 	s.add(key)
 }
 
-// Take samples the spans of a block evenly.
+// Take implements jobs.Taker. It counts all spans, and keeps copies of the keys of
+// evenly spaced ones.
 func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
 	for _, span := range spans {
 		s.outBytes += int64(span.Len) + recordHeaderBytes
 	}
-	// One place gives no more than its share of the keys, however short its records are.
+	// A place with short records must not take more than its share of the keys.
 	step := max(1, len(spans)/max(1, s.limit-len(s.keys)))
 	for i := 0; i < len(spans); i += step {
 		record := b.Data[spans[i].Off : spans[i].Off+spans[i].Len]
@@ -62,11 +62,12 @@ func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
 	}
 }
 
-// maxSampleKeyBytes cuts giant keys: a cut point need not be a whole key.
+// maxSampleKeyBytes is the length to which long keys are cut. A cut point need not be a whole
+// key.
 const maxSampleKeyBytes = 256
 
-// add keeps a copy of key. It drops keys beyond the limit and, for jobs that fold
-// values, keys that it has.
+// add keeps a copy of key, or of its first bytes. It drops keys beyond the limit. If the job
+// folds values, it also drops keys that it has already.
 func (s *sampler) add(key []byte) {
 	if len(s.keys) >= s.limit {
 		return
@@ -84,10 +85,11 @@ func (s *sampler) add(key []byte) {
 	s.keys = append(s.keys, bytes.Clone(key))
 }
 
-// CutsOf returns the cut points by which map m of maps divides its records. The
-// parts between equal cut points all belong to one key. The records of the first
-// maps go to the first of these parts, and so on. Several reduces share the key,
-// and its records still follow each other in the order of maps.
+// CutsOf returns the cut points by which map m of maps divides its records. Equal cut points
+// bound several parts that all belong to one frequent key. CutsOf changes them, so that each map
+// sends the key to one of these parts: the first maps to the first part, and so on. The records
+// of the key are still in the order of the maps. The result shares memory with cuts, and must
+// not be changed.
 //
 //	cuts         k     k     k    k\0
 //	map 0 of 2   k    k\0   k\0   k\0
@@ -100,7 +102,7 @@ func CutsOf(cuts [][]byte, m, maps int) [][]byte {
 		if end-i < 2 || end == len(cuts) || !isNext(cuts[end], cuts[i]) {
 			continue
 		}
-		// The slice of the job is shared by all maps; a copy is made only if a key is divided.
+		// All maps share cuts, so it is copied before the first change.
 		if &own[0] == &cuts[0] {
 			own = slices.Clone(cuts)
 		}
@@ -111,11 +113,11 @@ func CutsOf(cuts [][]byte, m, maps int) [][]byte {
 	return own
 }
 
-// isNext reports whether a is the next possible key after b.
+// isNext reports whether a is the next possible key after b: b and a zero byte.
 func isNext(a, b []byte) bool { return len(a) == len(b)+1 && a[len(b)] == 0 && bytes.HasPrefix(a, b) }
 
-// PadCuts repeats the last cut point until there are parts ranges, because the
-// user asks for that number. Those between equal cut points are empty.
+// PadCuts repeats the last cut point until there are cut points for the number of parts that the
+// user asks for. The parts between equal cut points are empty.
 func PadCuts(cuts [][]byte, parts int) [][]byte {
 	last := []byte{}
 	if len(cuts) > 0 {
@@ -127,12 +129,13 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
-// Sample runs the job's mapper over places of the input and returns the cut points of a
-// total order of parts. It also returns how many bytes the mapper makes of each byte
-// that it reads. A key that equals a cut point belongs to the part behind it (Hadoop
-// 1.0.3, TotalOrderPartitioner). first is the beginning of a stream; nil: there is none.
-// With spread, records of one key may go to several parts (CutsOf). lease is for the
-// input, and stays the caller's.
+// Sample runs the job's mapper over places of the input. It returns at most parts-1 cut points of
+// a total order, and ratio: how many bytes the mapper emits for each byte that it reads. A key
+// that equals a cut point belongs to the part behind it (Hadoop 1.0.3, TotalOrderPartitioner).
+//
+// first is the first piece of a stream; nil: there is none. If spread is true, records of one key
+// may go to several parts (CutsOf). lease is for the input, at least SampleLeaseBytes. The caller
+// closes it. Sample fails if the input cannot be read or the mapper fails.
 func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, lease *membudget.Lease) (cuts [][]byte, ratio float64, err error) {
 	s, err := sample(j, plan, first, lease)
 	if err != nil {
@@ -141,7 +144,7 @@ func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, 
 	return record.CutPoints(s.keys, parts, spread), s.ratio(), nil
 }
 
-// ratio returns how many bytes the mapper makes of each byte that it reads.
+// ratio returns how many bytes the mapper emits for each byte that it reads.
 func (s *sampler) ratio() float64 { return float64(s.outBytes) / float64(max(s.inBytes, 1)) }
 
 // sample runs the mapper over places of the input.
@@ -170,8 +173,20 @@ func sample(j *jobs.Job, plan *input.Plan, first *Held, lease *membudget.Lease) 
 	return s, nil
 }
 
-// ReadSide reads a file of side data (jobs.OwnAttempt.Side); "": there is none. Errors are of
-// kind errs.BadInput.
+// CheckSide returns an input error if the file of side data is not there; "": there is none. A run
+// checks it before anything starts.
+func CheckSide(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(name); err != nil {
+		return errs.Inputf(name, "%w", errs.Cause(err))
+	}
+	return nil
+}
+
+// ReadSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
+// if the file cannot be read, or has more than jobs.MaxSideBytes. Errors are of kind errs.BadInput.
 func ReadSide(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
@@ -186,13 +201,13 @@ func ReadSide(name string) ([]byte, error) {
 	case err != nil:
 		return nil, errs.Inputf(name, "%w", errs.Cause(err))
 	case len(data) > jobs.MaxSideBytes:
-		return nil, errs.Inputf(name, "side data has at most %dMiB", jobs.MaxSideBytes>>20)
+		return nil, errs.Inputf(name, "side data of more than %dMiB", jobs.MaxSideBytes>>20)
 	}
 	return data, nil
 }
 
-// Sampled returns the job as sampling runs it: its mappers get their side data as in an
-// attempt.
+// Sampled returns the job for sampling. There are no attempts then, so NewMapper itself passes the
+// side data to mappers that are a jobs.Attempter.
 func Sampled(ctx context.Context, j *jobs.Job, side []byte) *jobs.Job {
 	if side == nil {
 		return j

@@ -1,15 +1,14 @@
-// Package source is what map tasks read: splits of files, decoded pieces of streams, parts of
-// the job before in a chain, or nothing. It also samples an input for the cut points of a total
-// order. It runs user code so that a panic becomes an error (Guard). And it finds which trackers
-// have the blocks of a split (Trackers).
+// Package source has the sources of map tasks: splits of files, decoded pieces of streams, parts
+// of the job before in a chain, or no input. It also samples an input for the cut points of a
+// total order. Guard runs user code so that a panic becomes an error. Trackers finds the trackers
+// that have the blocks of a split.
 //
-// Memory: a block lies in a chunk of the reading attempt's lease (Memory). A
-// block of a stream lies in the lease of a piece that a Feeder has decoded ahead.
-// A membudget.Loan says who owns the chunk. Pieces bounds how many pieces exist,
-// of all feeders of a run together.
+// Memory: a block of a file or part lies in a chunk of the reading attempt's lease (Memory). A
+// block of a stream lies in the lease of a piece that a Feeder has decoded. A membudget.Loan
+// says who owns the chunk. Pieces bounds how many pieces all feeders of a run keep in memory.
 //
-// Package input finds and reads files. Package engine decides which attempt reads
-// what, and owns the goroutine of a Feeder.
+// Package input finds and reads files. Package engine decides which attempt reads which
+// source, and runs each Feeder on a goroutine.
 package source
 
 import (
@@ -22,23 +21,27 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Source is what a map task reads.
+// Source is the input of a map task.
 type Source interface {
+	// Open begins to read. The blocks take their memory from mem.
 	Open(mem Memory) (Blocks, error)
-	StoredBytes() int64     // 0: not known
-	Again() (Source, error) // what the next attempt reads; it fails where the source cannot be read again
+	// StoredBytes returns the length of the source; 0: it is not known.
+	StoredBytes() int64
+	// Again returns the source that the next attempt of the task reads. It fails if the input
+	// cannot be read a second time.
+	Again() (Source, error)
 }
 
 // Blocks yields the blocks of a source in order. input.Reader and input.Stream
 // are Blocks.
 type Blocks interface {
 	Next() bool             // moves to the next block; false: there is none
-	Block() input.LentBlock // the current one, on loan until the next call of Next or Close
-	Close() error           // gives back what is held, and returns what ended the reading; nil: its end
+	Block() input.LentBlock // the current block, borrowed until the next call of Next or Close
+	Close() error           // gives back memory and files; returns the error that ended the reading, nil at its end
 }
 
-// File is a split of files on disk. Skipped is called, on any goroutine, with the
-// files that were left out as binary.
+// File is a split of files that can be read at any offset. Skipped is called, on any goroutine,
+// with the files that were left out as binary. It must not keep the slice.
 type File struct {
 	Plan    *input.Plan
 	Split   *input.Split
@@ -72,16 +75,17 @@ type Held struct {
 	plan   *input.Plan
 	file   int32
 	blocks []heldBlock
-	lease  *membudget.Lease
-	offset int64 // of the piece in the decoded stream
-	bytes  int64
-	taken  bool // a kvbuffer has taken a chunk over: the piece is not whole any more
-	free   func()
+	lease  *membudget.Lease // nil: released
+	offset int64            // of the piece in the decoded stream
+	bytes  int64            // decoded
+	taken  bool             // a kvbuffer has taken a chunk over: the piece is not whole any more
+	free   func()           // gives the tokens of the piece back; Release calls it
 }
 
-// Bytes returns what the piece has leased.
+// Bytes returns the bytes that the piece has leased.
 func (s *Held) Bytes() int64 { return s.lease.Granted() }
 
+// heldBlock is a block of a piece, in a chunk of the piece's lease.
 type heldBlock struct {
 	block jobs.Block
 	chunk *membudget.Chunk
@@ -90,8 +94,8 @@ type heldBlock struct {
 // StoredBytes returns the length of the decoded piece.
 func (s *Held) StoredBytes() int64 { return s.bytes }
 
-// Again returns the piece for the next attempt: from memory while it is whole
-// there, else decoded from the file once more.
+// Again returns the piece itself while it is whole in memory, and else a source that decodes it
+// from the file once more. It fails if the file can be read only once.
 func (s *Held) Again() (Source, error) {
 	if !s.taken && s.lease != nil {
 		return s, nil
@@ -103,7 +107,8 @@ func (s *Held) Again() (Source, error) {
 	return decodedAgain{plan: s.plan, file: s.file, offset: s.offset, bytes: s.bytes}, nil
 }
 
-// Release gives the memory back when the map has committed or the job has ended.
+// Release gives memory and tokens of the piece back. It is called when the map has committed or
+// the job has ended. It may be called again.
 func (s *Held) Release() {
 	if s.lease != nil {
 		s.lease.Close()
@@ -112,22 +117,22 @@ func (s *Held) Release() {
 	}
 }
 
-// Open hands out the blocks that wait in memory.
+// Open returns the blocks that wait in memory. It needs no memory of the attempt.
 func (s *Held) Open(mem Memory) (Blocks, error) {
 	return &heldBlocks{s: s, i: -1}, nil
 }
 
-// heldBlocks hands out the blocks of a Held. A chunk that the kvbuffer takes
-// over moves to its lease, with the memory charged for it.
+// heldBlocks are the blocks of a Held. A chunk that the kvbuffer takes over moves to the lease of
+// the kvbuffer, with the memory that is charged for it.
 type heldBlocks struct {
 	s         *Held
-	i         int // of the block at hand
-	loan      membudget.Loan
-	doneBytes int64
+	i         int            // index of the current block
+	loan      membudget.Loan // of its chunk
+	doneBytes int64          // up to its end
 }
 
-// Next moves to the next block that waits. It notes whether the mapper took the last one over,
-// because the piece is then no longer whole in memory.
+// Next moves to the next block. It also notes whether the kvbuffer has taken the current one over,
+// because the piece is not whole in memory then.
 func (b *heldBlocks) Next() bool {
 	b.s.taken = b.s.taken || b.loan.Taken()
 	b.loan = membudget.Loan{}
@@ -149,7 +154,8 @@ func (b *heldBlocks) Close() error {
 	return nil
 }
 
-// decodedAgain is a piece of a compressed file that is decoded once more.
+// decodedAgain is a piece of a stream that is decoded once more, because it is no longer whole in
+// memory.
 type decodedAgain struct {
 	plan          *input.Plan
 	file          int32
@@ -159,7 +165,7 @@ type decodedAgain struct {
 func (s decodedAgain) StoredBytes() int64     { return s.bytes }
 func (s decodedAgain) Again() (Source, error) { return s, nil }
 
-// Open decodes the file from its start, up to the records of the piece.
+// Open decodes the file from its start, and skips the records before the piece.
 func (s decodedAgain) Open(mem Memory) (Blocks, error) {
 	st, err := s.plan.ReopenStream(s.file, s.offset, s.bytes, mem)
 	if err != nil {
@@ -168,12 +174,12 @@ func (s decodedAgain) Open(mem Memory) (Blocks, error) {
 	return st, nil
 }
 
-// InputError marks a failure of the input itself.
+// InputError marks a failure of the input itself. Another attempt would fail with it too.
 type InputError struct{ error }
 
 func (e InputError) Unwrap() error { return e.error }
 
-// Input marks err as a failure of the input.
+// Input returns err as an InputError.
 func Input(err error) error { return InputError{err} }
 
 // Empty is a split of a job without input. It has one block without data.
@@ -182,12 +188,13 @@ type Empty struct{}
 // StoredBytes returns 0.
 func (Empty) StoredBytes() int64 { return 0 }
 
-// Again returns another one.
+// Again returns an Empty.
 func (Empty) Again() (Source, error) { return Empty{}, nil }
 
-// Open yields the block.
+// Open returns one block without data.
 func (Empty) Open(Memory) (Blocks, error) { return &emptyBlocks{}, nil }
 
+// emptyBlocks is one block without data. A mapper is called once with it.
 type emptyBlocks struct {
 	begun bool
 	loan  membudget.Loan // of no chunk
@@ -205,18 +212,18 @@ func (b *emptyBlocks) Block() input.LentBlock {
 
 func (*emptyBlocks) Close() error { return nil }
 
-// UserError is a failure of user code: an error it returned, or a panic.
+// UserError is a failure of user code: an error that it has returned, or a panic.
 type UserError struct {
-	What  string // "map", "reduce", …
+	What  string // the function that failed: "map", "reduce", …
 	Cause error
-	Stack []byte
+	Stack []byte // of the goroutine, for the user
 }
 
 func (e *UserError) Error() string { return e.What + ": " + e.Cause.Error() }
 func (e *UserError) Unwrap() error { return e.Cause }
 
-// Guard runs user code. It returns a *UserError with the stack, for an error of f
-// and for a panic. what names the code in messages. Of an attempt that is killed it returns
+// Guard runs user code. It returns a *UserError with the stack if f fails or panics. what names
+// the code in messages. If an Emitter has ended f because the attempt is killed, Guard returns
 // runs.ErrKilled.
 func Guard(what string, f func() error) (err error) {
 	defer func() {
@@ -241,8 +248,8 @@ func Guard(what string, f func() error) (err error) {
 	return nil
 }
 
-// GuardNew returns the job with guarded constructors: one that panics still panics, with a
-// *UserError that names it.
+// GuardNew returns the job with guarded constructors. A constructor that panics still panics, but
+// with a *UserError that names it.
 func GuardNew(j jobs.Job) jobs.Job {
 	j.NewMapper = guardNew("new mapper", j.NewMapper)
 	j.NewReducer = guardNew("new reducer", j.NewReducer)
@@ -252,9 +259,10 @@ func GuardNew(j jobs.Job) jobs.Job {
 	return j
 }
 
+// guardNew guards one constructor.
 func guardNew[T any](what string, create func() T) func() T {
 	if create == nil {
-		return nil // what a job does not have means something
+		return nil // nil stays nil: it means that the job has no reducer, combiner and so on
 	}
 	return func() (made T) {
 		if err := Guard(what, func() error { made = create(); return nil }); err != nil {

@@ -12,16 +12,16 @@ import (
 	"mrlocal/slots"
 )
 
-// Trackers are the trackers of a run, and the hosts of HDFS that they stand for. So a run shows
-// the locality that a cluster has.
+// Trackers are the trackers of a run. Each stands for some hosts of HDFS, so that maps on one
+// machine have the locality that they have on a cluster.
 type Trackers struct {
 	Count int
-	hosts []string // host i is tracker i % Count
+	hosts []string // in the order in which Place saw them; host i is tracker i % Count
 }
 
-// Hosts returns, for each split of a plan, the hosts that have most of its bytes. It is nil if
-// there is one tracker only, if no input is on HDFS, or if parts of it are streams. It asks the
-// NameNode once for each file. If a cluster does not say where blocks are, the user gets a note.
+// Hosts returns, for each split of a plan, the hosts that have most of its bytes. It returns nil if
+// there is one tracker only, if no input is on HDFS, or if some inputs are streams. It sends one
+// request for each file. If a request fails, it calls note and returns nil.
 func (t *Trackers) Hosts(p *input.Plan, o hdfs.Options, note func(string)) [][]string {
 	if t.Count < 2 || len(p.Streams) > 0 || !slices.ContainsFunc(p.Files, func(f input.File) bool { return hdfs.Is(f.Path) }) {
 		return nil
@@ -52,6 +52,7 @@ func (t *Trackers) Hosts(p *input.Plan, o hdfs.Options, note func(string)) [][]s
 				}
 			}
 		}
+		// The 1 keeps out hosts without a byte, and Max of an empty slice from a panic.
 		most := slices.Max(append(slices.Collect(maps.Values(bytes)), 1))
 		for _, host := range slices.Sorted(maps.Keys(bytes)) {
 			if bytes[host] == most {
@@ -62,12 +63,12 @@ func (t *Trackers) Hosts(p *input.Plan, o hdfs.Options, note func(string)) [][]s
 	return hosts
 }
 
-// shown is how many hosts a note of Place names.
-const shown = 8
+// mostNamed bounds the hosts that a note of Place names.
+const mostNamed = 8
 
-// Place tells the Ledger which trackers have the input of the maps of a job, by the hosts of
-// each. Hosts that it sees for the first time become trackers in the order of their names, and
-// note tells which.
+// Place reports to the Ledger which trackers have the input of the maps of a job. hosts has the
+// hosts of each map (Hosts). New hosts are assigned to trackers in the order of their names, and
+// note gets a text with these trackers.
 func (t *Trackers) Place(l *slots.Ledger, now time.Duration, id slots.JobID, hosts [][]string, note func(string)) {
 	known, text := len(t.hosts), ""
 	for _, host := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(hosts...)))) {
@@ -75,12 +76,12 @@ func (t *Trackers) Place(l *slots.Ledger, now time.Duration, id slots.JobID, hos
 		switch {
 		case slices.Contains(t.hosts, host):
 			continue
-		case n-known < shown:
+		case n-known < mostNamed:
 			text += fmt.Sprintf(", %s (tracker %d)", host, n%t.Count)
 		}
 		t.hosts = append(t.hosts, host)
 	}
-	if more := len(t.hosts) - known - shown; more > 0 {
+	if more := len(t.hosts) - known - mostNamed; more > 0 {
 		text += fmt.Sprintf(", %d more", more)
 	}
 	if text != "" {

@@ -1,18 +1,17 @@
-// Package task is what an attempt does on the thread of its slot. A map attempt
-// reads a source into a kvbuffer or, in a map-only job, writes its part. A
+// Package task runs attempts on the threads of their slots. A map attempt reads a
+// source into a kvbuffer or, in a map-only job, writes its part of the output. A
 // reduce attempt copies map outputs, merges them, reduces, and writes its part.
 //
-// The package decides nothing. Package engine starts and kills attempts and
-// books how they end. An attempt sees that it is killed between blocks, in the
-// kvbuffer and between values. Pace slows attempts down where the options ask
-// for that.
+// Package engine decides which attempts start and which are killed, and books how
+// they end. A killed attempt notices the kill between blocks, in the kvbuffer and
+// between values. Pace slows attempts down if the options ask for it.
 //
-// Memory: an attempt leases its floor before it does anything else, and holds
-// nothing while it waits for that. It gives everything back when it ends; a map
+// Memory: an attempt leases its floor before it does anything else, and holds no
+// lease while it waits for the floor. It gives the lease back when it ends. A map
 // output has a lease of its own.
 //
-// An attempt reads an engine/source, uses package spill, and writes to a Sink.
-// A Shuffle passes map outputs to reduces. A Pool has the threads of all slots.
+// An attempt reads a source.Source, uses package spill, and writes to a Sink. A
+// Shuffle passes map outputs to reduces. A ThreadPool has the threads of all slots.
 package task
 
 import (
@@ -39,16 +38,17 @@ import (
 	"mrlocal/trace"
 )
 
-// Env is what all attempts of a run share.
+// Env is what all attempts of a run share. It does not change once attempts run.
 type Env struct {
 	Budget          *membudget.Budget
-	FloorBytes      int64        // every attempt's lease before it starts
-	SortBufferBytes int64        // of that, for the first size of a kvbuffer
+	FloorBytes      int64        // lease of each attempt before it starts
+	SortBufferBytes int64        // first size of a kvbuffer, a part of FloorBytes
 	Fits            bool         // the map outputs of all inputs are likely to fit in memory
-	HeldTotalBytes  int64        // what pieces of streams may take together
-	DecoderBytes    func() int64 // what decoders of streams hold as long as the streams last; nil: nothing
-	AfmBytes        func() int64 // free memory that a running map may count on
+	HeldTotalBytes  int64        // most bytes that pieces of streams lease together
+	DecoderBytes    func() int64 // bytes that decoders of streams hold until their streams end; nil: none
+	AfmBytes        func() int64 // free memory that a running map may count on: spill.Options.AfmBytes
 
+	// Options of kvbuffers and merges: engine.Options describes them.
 	SpillPercent       float64
 	NoGrowth           bool
 	TablesInProportion bool
@@ -63,29 +63,29 @@ type Env struct {
 	// LendsCores lets a merge sort on the cores of slots that are idle.
 	LendsCores bool
 
-	FDsPerTask int
+	FDsPerTask int           // file descriptors that an attempt may have open
 	FDTurns    chan struct{} // holds a token for each attempt that may have files open; nil: all may
 	Pace       *Pace         // nil: nothing is slowed down
 	Profile    bool          // label attempts for the profiler and the execution tracer
 }
 
-// Listener hears what attempts do. Its methods are called on the threads of
-// attempts and of their helpers.
+// Listener receives the phases and events of attempts. Its methods are called on the
+// threads of attempts and of their helpers.
 type Listener interface {
-	Phase(a *SlotAttempt, p slots.Phase)
-	Detail(e trace.Event, texts ...string) // of spills, copies and statuses; without a time
+	Phase(a *SlotAttempt, p slots.Phase)   // the attempt enters phase p
+	Detail(e trace.Event, texts ...string) // a spill, copy or status; e.At is not set, texts belong to e.Ref
 }
 
 // SlotAttempt is one attempt of a task, run on the thread of its slot. The fields above
 // the line are set before it runs.
 type SlotAttempt struct {
 	ID       slots.AttemptID
-	Slot     int
+	Slot     int // index in the ThreadPool
 	Tracker  slots.TrackerID
 	Env      *Env
 	Job      *SharedJob
 	Faulty   bool    // an injected fault makes it fail at its end
-	Stretch  float64 // it takes so many times as long; 0: as long as it takes
+	Stretch  float64 // factor on its time; 0 or 1: the attempt is not slowed down
 	Gate     Gate    // holds a reduce in its copy phase; nil: the reduce goes on when it has its data
 	listener Listener
 
@@ -93,49 +93,49 @@ type SlotAttempt struct {
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
 	stopped      atomic.Bool
-	Beat         atomic.Int64 // rises with every block: the sign of life
-	PPM          atomic.Int64 // progress in parts per million; Done has it
+	Beat         atomic.Int64 // sign of life: rises with every block, or batch of records
+	PPM          atomic.Int64 // progress in parts per million that the attempt has noted (Done)
 	timed        atomic.Pointer[timedWork]
 	Waiting      atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
 	hasFDs       atomic.Bool  // it holds a token of Env.FDTurns
 	helperCPU    atomic.Int64 // nanoseconds of its helpers
-	spilledBytes atomic.Int64
-	onDisk       atomic.Int64 // bytes it has spilled, counted where disks are slowed down
+	spilledBytes atomic.Int64 // bytes of spills, merge passes and evictions
+	onDisk       atomic.Int64 // the same bytes, counted only if disks are slowed down
 
 	// ---- of the slot's thread, and of the caller when the attempt has ended
 	Counters  report.Counters
-	CopyBytes int64
+	CopyBytes int64 // of keys and values that a reduce has copied
 
 	// CopyTime is what the bytes of a reduce take to reach its reducer [OMO21, "shuffle
 	// estimate"]. It covers taking over map outputs, the merge before the first record,
 	// and reading and unpacking segments. Waiting for maps and the gate do not count.
 	CopyTime time.Duration
 
-	// Parts of the time of a map; what is left is that of its mapper. Reading covers decoding.
-	// Sorting and spilling are those of spill.Stats.
+	// Parts of the time of a map. The mapper takes the rest. Reading covers decoding.
+	// Sorting and spilling are measured by the kvbuffer (spill.Stats).
 	readTime, sortTime, spillTime time.Duration
 
-	// DiskWait is how long it waited for the slowed-down disk of its tracker.
+	// DiskWait is how long the attempt waited for the slowed-down disk of its tracker.
 	DiskWait time.Duration
 
 	spills bool // it has begun to spill
 
-	part    Part                // what it writes; nil: it has no part
-	outputs map[string]*textOut // by name
+	part    Part                // where it writes; nil: a map with reduces, or not opened yet
+	outputs map[string]*textOut // named outputs that user code has asked for
 
 	measured  measures
 	peakBytes int64 // of the lease that was closed last
 
 	profile    *profiled // nil: the run is not profiled
-	begun      []any     // user code that has its attempt
+	begun      []any     // user code whose Begin was called; closeUser closes it
 	statuses   statuses
 	lease      *membudget.Lease
-	floorBytes int64         // of lease
-	roomBytes  int64         // of floorBytes, for a record that is larger than usual
+	floorBytes int64         // what lease got when it was reserved
+	roomBytes  int64         // part of floorBytes that is kept for a record larger than usual
 	heldBytes  int64         // leased by the piece of a stream that the attempt reads
-	workingAt  time.Time     // when it began to work
-	pausedFor  time.Duration // how long it has waited on purpose since workingAt
-	dragged    time.Duration // of pausedFor, because of Stretch
+	workingAt  time.Time     // when it began to work, after it got its floor
+	pausedFor  time.Duration // how long it has slept on purpose since workingAt
+	stretched  time.Duration // part of pausedFor that is due to Stretch
 	copiers    []time.Time   // when each copier is free; nil: no copy has been throttled
 }
 
@@ -143,14 +143,16 @@ type SlotAttempt struct {
 // blocks and for writing spills.
 const overheadBytes = 2 << 20
 
-// New makes an attempt, which Map or Reduce runs. It is killed when ctx ends.
+// New makes an attempt. Map or Reduce runs it. Its waits end when ctx ends. The caller
+// sets the other fields, and calls End when the attempt has ended.
 func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *SharedJob, l Listener) *SlotAttempt {
 	a := &SlotAttempt{ID: id, Slot: slot, Env: env, Job: job, listener: l}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	return a
 }
 
-// End frees what the context of an attempt holds that has ended.
+// End frees the context of the attempt. It is called when the attempt has ended or is
+// abandoned.
 func (a *SlotAttempt) End() { a.cancel(nil) }
 
 // ErrKilled ends an attempt that was killed, by the Ledger or because its job has
@@ -160,15 +162,15 @@ var ErrKilled = errors.New("killed")
 // Kill asks the attempt to stop. It may be called from any goroutine.
 func (a *SlotAttempt) Kill() {
 	a.stopped.Store(true)
-	// Readers of ctx find this cause; loops that only want a flag read stopped.
+	// Waits end with this cause. Loops over records read the flag, which is cheaper.
 	a.cancel(ErrKilled)
 }
 
 // Killed reports whether Kill was called.
 func (a *SlotAttempt) Killed() bool { return a.stopped.Load() }
 
-// Await waits until another attempt hands over the source that it reads. It fails
-// with ErrKilled.
+// Await waits until next brings the source that another attempt has read until then.
+// It returns ErrKilled if this attempt is killed meanwhile.
 func (a *SlotAttempt) Await(next <-chan source.Source) (source.Source, error) {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
@@ -180,7 +182,7 @@ func (a *SlotAttempt) Await(next <-chan source.Source) (source.Source, error) {
 	}
 }
 
-// Name returns the attempt as in messages, such as "count m-000007_0".
+// Name returns the name of the attempt for messages, such as "count m-000007_0".
 func (a *SlotAttempt) Name() string {
 	kind := "m"
 	if a.ID.Kind == slots.Reduce {
@@ -189,9 +191,9 @@ func (a *SlotAttempt) Name() string {
 	return fmt.Sprintf("%s %s-%06d_%d", a.Job.Spec.Name, kind, a.ID.Task, a.ID.N)
 }
 
-// Whole runs an attempt. A panic in mrlocal's own code fails the attempt and does
-// not end the process, so that the run can still remove its files.
-func Whole(attempt func() error) (err error) {
+// CatchPanic runs work and returns its error. A panic in mrlocal's own code becomes an
+// error and does not end the process, so that the run can still remove its files.
+func CatchPanic(work func() error) (err error) {
 	defer func() {
 		p := recover()
 		if user, is := p.(*source.UserError); is { // from a constructor (source.GuardNew)
@@ -202,10 +204,10 @@ func Whole(attempt func() error) (err error) {
 			err = &internalError{fault: p, stack: debug.Stack()}
 		}
 	}()
-	return attempt()
+	return work()
 }
 
-// internalError is a defect of mrlocal. Another attempt would meet it too.
+// internalError is a defect of mrlocal. Another attempt would fail with it too.
 type internalError struct {
 	fault any
 	stack []byte
@@ -228,16 +230,22 @@ func (a *SlotAttempt) ReportFailure(err error) {
 	default:
 		return
 	}
+	WriteStack(a.Env.Stderr, fmt.Errorf("attempt %s failed: %w", a.Name(), err), stack)
+}
+
+// WriteStack prints an error with the stack of the user code that has failed, in one piece.
+func WriteStack(w io.Writer, err error, stack []byte) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "mrlocal: attempt %s failed: %v\n", a.Name(), errs.OneLine(err.Error()))
+	fmt.Fprintf(&b, "mrlocal: %s\n", errs.OneLine(err.Error()))
 	for line := range strings.Lines(string(stack)) {
 		b.WriteString("    ")
 		b.WriteString(line)
 	}
-	fmt.Fprint(a.Env.Stderr, b.String())
+	fmt.Fprint(w, b.String())
 }
 
-// begin describes the attempt to user code that is a jobs.Attempter. It fails if the code panics.
+// begin calls Begin of user code that is a jobs.Attempter, with what the attempt offers to it.
+// It fails if Begin panics.
 func (a *SlotAttempt) begin(user any) error {
 	if u, ok := user.(jobs.Attempter); ok {
 		a.begun = append(a.begun, user)
@@ -250,24 +258,24 @@ func (a *SlotAttempt) begin(user any) error {
 	return nil
 }
 
-// closeUser closes the user code that has begun, where it holds something.
+// closeUser closes the user code that begin has called, if it is an io.Closer.
 func (a *SlotAttempt) closeUser() {
 	for _, user := range a.begun {
 		if c, ok := user.(io.Closer); ok {
-			_ = c.Close() // the attempt has ended, and with it all that the code could lose
+			_ = c.Close() // the part is committed or dropped by now, so an error changes nothing
 		}
 	}
 	a.begun = nil
 }
 
-// timedWork is work that time alone gets done.
+// timedWork is work whose end is known from its start, such as a sleep.
 type timedWork struct {
 	begun time.Time
-	takes time.Duration // on this tracker
+	takes time.Duration // on this tracker, Stretch included
 }
 
-// lasts notes that what is left of the attempt takes total, and Stretch times as long
-// here.
+// lasts notes that the rest of the attempt takes total. On a tracker with a Stretch it takes
+// Stretch times as long.
 func (a *SlotAttempt) lasts(total time.Duration) {
 	if a.Stretch > 1 {
 		total += time.Duration(float64(total) * (a.Stretch - 1))
@@ -275,11 +283,14 @@ func (a *SlotAttempt) lasts(total time.Duration) {
 	a.timed.Store(&timedWork{time.Now(), total})
 }
 
-// Done returns the progress of the attempt, from any goroutine. Of the job's maps, which
-// are all in number, maps are done. Work that takes a known time is done in proportion to
-// it: all of a map, and of a reduce what comes after its copy phase, as in the simulator. A
-// reduce has copied what the maps have committed, because within one machine a copy moves
-// references; where bandwidth is bounded it counts by itself.
+// Done returns the progress of the attempt. maps of the all map tasks of its job are done.
+// Done may be called from any goroutine.
+//
+//   - Work whose time is known (lasts) is done in proportion to the time that has passed: all
+//     of a map, and the part of a reduce after its copy phase, as in the simulator.
+//   - The copy phase of a reduce is done in proportion to the maps that are done: within one
+//     machine a copy moves references. If Pace bounds the bandwidth, copyPhase counts copies.
+//   - All else is done in proportion to its bytes or records.
 func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
 	const whole = float64(slots.One)
 	w, done := a.timed.Load(), slots.PPM(a.PPM.Load())
@@ -296,22 +307,25 @@ func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
 		share = 1 - float64(max(0, w.takes-time.Since(w.begun)))/float64(w.takes)
 	}
 	if a.ID.Kind == slots.Reduce {
+		// The conversion keeps the compiler from fusing the product with the sum (FMA), so that
+		// every machine gets the same number.
 		share = 1./3 + float64(share*2/3)
 	}
 	return slots.PPM(float64(share * whole))
 }
 
-// read counts what user code has read by itself.
+// read counts records and bytes that a map has read from a source of its own
+// (jobs.OwnAttempt.Read).
 func (a *SlotAttempt) read(records, bytes int64) {
 	a.Counters.MapInputRecords += records
 	a.Counters.MapInputBytes += bytes
 }
 
-// charge counts memory of user code against the lease. It leaves what the kvbuffer
-// and the blocks need at least.
+// charge counts bytes of memory of user code against the lease (jobs.OwnAttempt.Charge). It
+// reports false if the lease has no room beside what the kvbuffer and the blocks need at least.
 func (a *SlotAttempt) charge(bytes int64) bool {
-	// User code is refused memory before the kvbuffer is: it can do without, for instance by
-	// emitting what it has folded.
+	// The kvbuffer cannot do without its memory. User code can: for instance, it emits what it
+	// has folded.
 	keep := a.roomBytes + spill.LeastBytes + overheadBytes
 	if short := bytes + keep - a.lease.Available(); short > 0 && !a.lease.Grow(short) {
 		return false
@@ -319,10 +333,11 @@ func (a *SlotAttempt) charge(bytes int64) bool {
 	return a.lease.Charge(bytes)
 }
 
-// tick notes a sign of life, and that doneBytes of totalBytes are done.
+// tick notes a sign of life and the progress of the attempt: doneBytes of totalBytes, or any
+// other unit. totalBytes 0: the progress is not known.
 func (a *SlotAttempt) tick(doneBytes, totalBytes int64) {
 	a.Beat.Add(1)
-	// The input of a map with reduces is two thirds of its progress (third).
+	// The input is two thirds of the progress of a map with reduces (third).
 	whole := int64(1_000_000)
 	if a.ID.Kind == slots.Map && !a.Job.MapOnly() {
 		whole = 2 * third
@@ -332,10 +347,9 @@ func (a *SlotAttempt) tick(doneBytes, totalBytes int64) {
 	}
 }
 
-// withRoom waits for descriptors, reserves the attempt's floor and runs body. If
-// body finds that a record does not fit, it runs again on a floor that is large
-// enough. The attempt holds no memory while it waits, so that attempts do not
-// wait for each other for ever.
+// withRoom waits for descriptors, reserves the attempt's floor and runs body. If body finds
+// that a record does not fit, withRoom runs it again on a larger floor. The attempt holds no
+// lease while it waits for a floor, so that attempts do not wait for each other for ever.
 func (a *SlotAttempt) withRoom(body func() error) error {
 	if err := a.takeFDs(); err != nil {
 		return err
@@ -352,19 +366,18 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 		}
 		floorBytes = lease.Granted()
 		a.lease, a.floorBytes = lease, floorBytes
-		a.workingAt, a.pausedFor, a.dragged = time.Now(), 0, 0
+		a.workingAt, a.pausedFor, a.stretched = time.Now(), 0, 0
 		err = body()
 		a.closeUser()
 		a.peakBytes = lease.Peak()
 		lease.Close()
 		a.lease = nil
-		// body ended for want of room if a larger floor would help. Otherwise err is
-		// how the attempt ends.
+		// need is 0 unless a larger floor would help. Then err is how the attempt ends.
 		need := a.roomFor(err)
-		room := need - min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
+		room := need - a.usualFloor()
 		if need <= floorBytes && room <= a.roomBytes {
 			if need == 0 || floorBytes >= a.mostBytes() {
-				return a.enough(err)
+				return a.withBound(err)
 			}
 			need = a.mostBytes() // the kvbuffer may hold, and spill, more records of that size
 		}
@@ -374,14 +387,19 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 	}
 }
 
-// roomFor returns the floor, in bytes, with which an attempt that ended with err
-// should start again; 0: no floor helps.
+// usualFloor returns the bytes of a floor that a large record leaves to all else. An eighth
+// of the budget suffices, so that a large record may take most of it.
+func (a *SlotAttempt) usualFloor() int64 {
+	return min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
+}
+
+// roomFor returns the bytes of the floor with which an attempt that ended with err should
+// start again; 0: no floor helps.
 func (a *SlotAttempt) roomFor(err error) int64 {
-	e := a.Env
 	var room *source.RoomError
 	switch {
 	case errors.As(err, &room):
-		if need := min(e.FloorBytes, e.Budget.Limit()/8) + room.Bytes; need <= a.mostBytes() {
+		if need := a.usualFloor() + room.Bytes; need <= a.mostBytes() {
 			return need
 		}
 	case errors.Is(err, membudget.ErrNoRoom):
@@ -390,17 +408,18 @@ func (a *SlotAttempt) roomFor(err error) int64 {
 	return 0
 }
 
-// enough adds to an error about memory the bound that would do.
-func (a *SlotAttempt) enough(err error) error {
-	limit := a.Env.Budget.Limit()
+// withBound adds to a *source.RoomError the bound of memory that would be enough. It returns
+// other errors as they are.
+func (a *SlotAttempt) withBound(err error) error {
 	var room *source.RoomError
 	if errors.As(err, &room) {
-		return room.Enough(err, limit, a.mostBytes()-min(a.Env.FloorBytes, limit/8))
+		return room.Enough(err, a.Env.Budget.Limit(), a.mostBytes()-a.usualFloor())
 	}
 	return err
 }
 
-// mostBytes returns the largest floor that an attempt may wait for.
+// mostBytes returns the largest floor that an attempt may wait for: the bound less what the
+// streams of the run may hold until they end.
 func (a *SlotAttempt) mostBytes() int64 {
 	e := a.Env
 	bytes := e.Budget.Limit() - e.HeldTotalBytes
@@ -410,14 +429,14 @@ func (a *SlotAttempt) mostBytes() int64 {
 	return bytes
 }
 
-// notifySpill is called by the kvbuffer and by merges, on any thread of the
-// attempt.
+// notifySpill counts an event of the kvbuffer or of a merge, and passes it to the Listener.
+// They call it on any thread of the attempt.
 func (a *SlotAttempt) notifySpill(e runs.Event) {
 	if e.Kind == runs.SpillStart { // on the attempt's thread
 		a.spills = true
 	}
-	a.wrote(&e)
-	a.spilled(&e)
+	a.countSpilled(&e)
+	a.bookSpill(&e)
 	op := [...]trace.Op{
 		runs.Begin: trace.OpBuffer, runs.Grow: trace.OpGrow, runs.Refuse: trace.OpRefuse, runs.SpillStart: trace.OpSpillStart, runs.SpillEnd: trace.OpSpillEnd,
 		runs.Evict: trace.OpEvict, runs.MergePass: trace.OpMergeEnd,
@@ -425,29 +444,31 @@ func (a *SlotAttempt) notifySpill(e runs.Event) {
 	a.detail(op, e.Bytes, cmp.Or(e.Records, e.ToBytes), 0) // no event has both
 }
 
-// detail notifies the Listener of an event of the attempt.
+// detail passes an event of the attempt to the Listener. trace.Op says what the three numbers
+// mean.
 func (a *SlotAttempt) detail(op trace.Op, first, second, third int64, texts ...string) {
 	a.listener.Detail(trace.Event{
 		Op: op, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: first, B: second, C: third,
 	}, texts...)
 }
 
-// Bounds on the statuses of an attempt that become events: the bytes of one, how many, and
-// the time between two.
+// Bounds on the statuses of an attempt that become events. Without them user code could fill
+// the events.
 const (
-	mostStatusBytes = 256
-	mostStatuses    = 100
-	statusPause     = time.Second
+	mostStatusBytes = 256         // of one status
+	mostStatuses    = 100         // of an attempt
+	statusPause     = time.Second // between two
 )
 
-// statuses are those of an attempt.
+// statuses is what an attempt has shown so far: the last text, when, and how many.
 type statuses struct {
 	last  string
 	at    time.Time
 	count int
 }
 
-// status makes an event of what the user's code says. A text that comes too soon is left out.
+// status makes an event of a text of user code (jobs.OwnAttempt.Status). It drops a text that
+// repeats the last one, or exceeds the bounds above.
 func (a *SlotAttempt) status(text string) {
 	text = errs.OneLine(strings.ToValidUTF8(text[:min(len(text), mostStatusBytes)], "\ufffd"))
 	s, now := &a.statuses, time.Now()
@@ -475,7 +496,8 @@ func (a *SlotAttempt) addBuffer(s spill.Stats) {
 // errInjected ends an attempt that an injected fault makes fail.
 var errInjected = errors.New("fails by an injected fault")
 
-// Permanent reports whether another attempt would fail with err too.
+// Permanent reports whether another attempt would fail with err too, so that the job fails at
+// once.
 func Permanent(err error) bool {
 	var in source.InputError
 	var room *source.RoomError

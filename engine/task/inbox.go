@@ -3,10 +3,11 @@ package task
 import "sync"
 
 // Inbox holds closures that other goroutines post for the coordinator of a run
-// (docs/adr/0003). It owns them until the coordinator applies them, in the order in
-// which they were posted. It has no bound, so that posting never blocks. Even the
-// coordinator may post, because an output may report from within a call of the
-// coordinator. The number of closures is bounded by what running attempts have to report.
+// (docs/adr/0003). The coordinator applies them in the order in which they were posted.
+//
+// The inbox has no bound, so that Post never blocks. The coordinator itself may post: an
+// output may report to the inbox while the coordinator calls the output. Running attempts,
+// feeders and outputs have only so much to report, so the inbox stays small.
 type Inbox struct {
 	Wake chan struct{} // holds one token while closures wait
 	mu   struct {
@@ -19,7 +20,7 @@ type Inbox struct {
 // NewInbox returns an empty inbox.
 func NewInbox() *Inbox { return &Inbox{Wake: make(chan struct{}, 1)} }
 
-// Post adds f. After Close it drops f.
+// Post adds f, from any goroutine, and wakes the coordinator. After Close it drops f.
 func (b *Inbox) Post(f func()) {
 	b.mu.Lock()
 	if !b.mu.closed {
@@ -33,7 +34,8 @@ func (b *Inbox) Post(f func()) {
 	}
 }
 
-// Apply runs the closures that wait, and those that they post.
+// Apply runs the closures that wait, and then those that these have posted. Only the
+// coordinator calls it.
 func (b *Inbox) Apply() {
 	for {
 		b.mu.Lock()

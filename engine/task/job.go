@@ -10,39 +10,42 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// SharedJob is what the attempts of a job share.
+// SharedJob is what the attempts of a job share. The exported fields do not change once
+// attempts run.
 type SharedJob struct {
 	Spec    jobs.Job
 	Parts   int           // reduce tasks
-	ranges  record.Ranges // by which maps divide the records of a job with one reduce
-	Cuts    [][]byte      // the cut points between parts, where parts are ranges of keys
-	Spread  int           // how many maps divide the records of a key that has several parts (source.CutsOf); 0: no key has
+	ranges  record.Ranges // ranges of keys by which maps divide the records of a job with one reduce
+	Cuts    [][]byte      // cut points between the parts of a total order; nil: parts are by hash
+	Spread  int           // number of maps, if a frequent key may have several parts (source.CutsOf); 0: it has one
 	Shuffle *Shuffle      // nil: map-only
 	Sink    Sink
 	Keeper  Keeper // nil: map outputs need not outlive the run
 	Side    []byte // side data (jobs.OwnAttempt); nil: none
 
-	Uncounted bool // nobody wants to know the number of input records
+	Uncounted bool // input records are not counted (engine.JobOptions)
 
 	sizesOnce sync.Once
-	sizesErr  error
-	makers    sync.Map // of *runs.MapOutput: the *SlotAttempt that made it; only where disks are slowed down
+	sizesErr  error    // of sizesOnce
+	makers    sync.Map // the *SlotAttempt that made each *runs.MapOutput; used only if disks are slowed down
 }
 
-// Keeper keeps map outputs for a later run (journal.Journal).
+// Keeper keeps map outputs for a later run. journal.Journal is one.
 type Keeper interface {
+	// Create makes the file of a map output.
 	Create() (*disk.TempFile, error)
+	// Commit records the output of a map task. After a kill that map does not run again.
 	Commit(task int, out runs.Stored, c *report.Counters) error
 }
 
-// maker returns the attempt that made out; nil: not known.
+// maker returns the attempt that made out; nil: it is not known.
 func (j *SharedJob) maker(out *runs.MapOutput) *SlotAttempt {
 	a, _ := j.makers.Load(out)
 	maker, _ := a.(*SlotAttempt)
 	return maker
 }
 
-// Drop releases a map output that is of no use.
+// Drop releases a map output that is not used. The caller owns out, and no Shuffle has it.
 func (j *SharedJob) Drop(out *runs.MapOutput) {
 	j.makers.Delete(out)
 	out.Release()
@@ -51,16 +54,16 @@ func (j *SharedJob) Drop(out *runs.MapOutput) {
 // MapOnly reports whether the job has no reduces: its maps write its output.
 func (j *SharedJob) MapOnly() bool { return j.Spec.NewReducer == nil }
 
-// PassesThrough reports whether reduces only write a column of every record,
-// without looking at groups, and which column.
+// PassesThrough reports whether reduces only write one column of every record, without
+// looking at groups. It returns that column.
 func (j *SharedJob) PassesThrough() (jobs.Column, bool) {
 	id, ok := j.Spec.NewReducer().(jobs.Identity)
 	return id.Out, ok && !id.Unique && id.Out != jobs.Both
 }
 
-// openPart opens the attempt's part of the job's output. Where the sizes of all
-// parts are known by then, it passes them to the sink first. Parts are then
-// written at their own offsets in parallel.
+// openPart opens the attempt's part of the job's output. If reduces only pass records through,
+// the sizes of all parts are known by then. openPart passes them to the sink first. Parts are
+// then written in parallel, each at its own offset.
 func (j *SharedJob) openPart(a *SlotAttempt) (Part, error) {
 	if !j.MapOnly() {
 		if column, ok := j.PassesThrough(); ok {
@@ -74,7 +77,8 @@ func (j *SharedJob) openPart(a *SlotAttempt) (Part, error) {
 	return j.Sink.Part(int(a.ID.Task), int(a.ID.N))
 }
 
-// partSizes returns the bytes of every part of a job that passes records through.
+// partSizes returns the bytes of every part of a job that passes a column of its records
+// through.
 func (j *SharedJob) partSizes(column jobs.Column) []int64 {
 	sizes := make([]int64, j.Parts)
 	for p := range sizes {

@@ -15,10 +15,10 @@ import (
 	"mrlocal/trace"
 )
 
-// Map runs a map attempt on its slot's thread. It returns the map output, which
-// the caller owns; nil in a map-only job.
+// Map runs a map attempt on its slot's thread. It returns the map output, which the caller
+// owns. The output is nil in a map-only job, which writes a part instead.
 func (a *SlotAttempt) Map(src source.Source) (out *runs.MapOutput, err error) {
-	// The piece has memory of the budget already. The floor must fit beside it.
+	// The piece has a lease of its own already. The floor must fit beside it.
 	if held, ok := src.(*source.Held); ok {
 		a.heldBytes = held.Bytes()
 	}
@@ -35,7 +35,8 @@ func (a *SlotAttempt) Map(src source.Source) (out *runs.MapOutput, err error) {
 	return out, err
 }
 
-// mapToBuffer maps the source into a kvbuffer and closes it.
+// mapToBuffer maps the source into a kvbuffer and returns what the kvbuffer leaves: the map
+// output.
 func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	mapper := a.Job.Spec.NewMapper() // first, because it may panic
 	buf, err := spill.NewBuffer(a.bufferOptions())
@@ -65,8 +66,8 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		buf.Discard()
 		return nil, err
 	}
-	// The last sort and spill are the I/O period of [Split11]. A map whose output
-	// stays in memory has none.
+	// The last sort and spill are the I/O period of [Split11]. A map whose output stays in
+	// memory has no I/O period.
 	if !a.Env.Fits || a.spills || a.spilledBytes.Load() > 0 {
 		a.phase(slots.PhaseIO)
 	}
@@ -76,7 +77,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		return nil, err
 	}
 	began := time.Now()
-	a.written()
+	a.awaitDisk()
 	a.spillTime += time.Since(began)
 	a.addBuffer(buf.Stats())
 	if err = a.atEnd(); err == nil {
@@ -86,14 +87,15 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		out.Release()
 		return nil, err
 	}
-	// A reduce that copies from this map waits until the tracker's disk has it (pace.go).
+	// A reduce waits as long as its disk takes to read what this attempt has spilled
+	// (readSpills).
 	if a.Env.Pace != nil {
 		a.Job.makers.Store(out, a)
 	}
 	return out, nil
 }
 
-// keep commits the map output where a later run may need it.
+// keep commits the map output to the Keeper, if a later run may need it.
 func (a *SlotAttempt) keep(out *runs.MapOutput) error {
 	if a.Job.Keeper == nil {
 		return nil
@@ -123,7 +125,7 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 	if j.Keeper != nil {
 		o.OnDisk, o.CreateTemp = true, j.Keeper.Create
 	}
-	// A key may be so frequent that it has several parts. Maps send it to different ones.
+	// A frequent key may have several parts. Each map sends it to one of them.
 	if j.Spread > 0 {
 		o.Cuts = source.CutsOf(j.Cuts, int(a.ID.Task), j.Spread)
 	}
@@ -133,7 +135,8 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 	if group := j.Spec.GroupBytes; group != nil && o.Partition == nil {
 		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key)], parts) }
 	}
-	// No cuts: all keys belong to one reduce, whatever their hashes.
+	// A total order without cut points has one part. An empty list, unlike nil, keeps the
+	// kvbuffer from dividing keys by their hashes.
 	if j.Spec.Ordered && j.Spec.Partition == nil && j.Cuts == nil {
 		o.Cuts = [][]byte{}
 	}
@@ -143,12 +146,12 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 	return o
 }
 
-// feed drives a mapper, which emits to out, over every block of a source. each
-// maps one block.
+// feed calls each for every block of the source, and flushes the mapper at the end. each passes
+// the block to the mapper, and the mapper emits to out.
 //
-// A record goes from its file to the kvbuffer in three steps. in reads it into a
-// chunk of the attempt's lease. The mapper finds it in the block. out copies it
-// or, if that is a kvbuffer, takes the chunk over (membudget.Loan).
+// A record goes from its file to the kvbuffer in three steps. The source reads it into a
+// chunk of the attempt's lease. The mapper finds it in the block. out copies it or, if out is
+// a kvbuffer, takes the chunk over (membudget.Loan).
 func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
 	began := time.Now()
 	in, err := src.Open(source.Memory{Lease: a.lease})
@@ -161,7 +164,9 @@ func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitt
 		err = a.mapBlocks(in, src.StoredBytes(), each)
 	}
 	ended := in.Close()
-	if _, part := src.(source.Part); ended != nil && !part { // a temporary file may be readable when it is tried again
+	// A failure of the input is permanent. A part of a job before is a temporary file: another
+	// attempt may be able to read it.
+	if _, part := src.(source.Part); ended != nil && !part {
 		ended = source.Input(ended)
 	}
 	if err == nil {
@@ -176,9 +181,11 @@ func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitt
 	return nil
 }
 
-// mapBlocks calls each for every block, and reports progress of totalBytes.
+// mapBlocks calls each for every block. It counts records and bytes, and notes progress after
+// each block. totalBytes is the length of the source; 0: it is not known. It returns ErrKilled
+// when the attempt is killed.
 func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
-	// readBytes is what the tracker's throttled disk has been charged for so far.
+	// readBytes are the bytes for which the attempt has waited at the tracker's slowed-down disk.
 	spec, readBytes := &a.Job.Spec, int64(0)
 	for {
 		began := time.Now()
@@ -192,7 +199,8 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 			readBytes = b.ConsumedBytes
 		}
 		a.readTime += time.Since(began)
-		// Records are counted by delimiters, one pass a block, and not by what the mapper finds.
+		// Records are counted by their delimiters, in one pass over the block. The mapper does
+		// not report how many it finds.
 		if !a.Job.Uncounted {
 			a.Counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
 		}
@@ -200,26 +208,26 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 		if err := each(b); err != nil {
 			return inFile(err, b.Block)
 		}
-		// Once a block, because nothing may happen once a record. A kill in a long block is seen
-		// in Emit.
+		// This happens once a block: once a record would be too slow. Emit notices a kill
+		// within a long block.
 		a.tick(b.ConsumedBytes, totalBytes)
-		a.drag(leastPause)
+		a.stretch(leastPause)
 		if a.Killed() {
 			return ErrKilled
 		}
 	}
 }
 
-// inFile adds to an error the place in the input.
+// inFile adds the place of the block in the input to an error.
 func inFile(err error, b jobs.Block) error {
-	if b.Path == "" { // of a job without input
+	if b.Path == "" { // the job has no input
 		return err
 	}
 	return fmt.Errorf("%s at byte %d: %w", b.Path, b.Offset, err)
 }
 
-// countRecords returns how many records data has. The last one may lack its
-// delimiter. Records of fixed size have recordBytes each, and others 0.
+// countRecords returns how many records data has. The last one may lack its delimiter.
+// recordBytes is the size of records of fixed size; 0: records end with delim.
 func countRecords(data []byte, delim byte, recordBytes int) int64 {
 	if recordBytes > 0 {
 		return int64(len(data) / recordBytes)
@@ -258,8 +266,8 @@ func (a *SlotAttempt) emitter(text *textOut) jobs.Emitter {
 	return text
 }
 
-// writePart opens the part of the attempt, has write fill it, and commits it. If anything fails the
-// part is dropped.
+// writePart opens the part of the attempt, calls write to fill it, and commits it. If anything
+// fails, it drops the part.
 func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 	part, err := a.Job.openPart(a)
 	if err != nil {
@@ -270,8 +278,8 @@ func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 	if err == nil {
 		err = write(text)
 	}
-	// atEnd makes the attempt take as long as it should, and fails it if a fault was injected.
-	// So it comes before the commit, which cannot be undone.
+	// atEnd comes before the commit, because it may fail the attempt, and a commit cannot be
+	// undone.
 	if err == nil {
 		err = a.flushOutputs()
 	}

@@ -11,25 +11,24 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Pace slows attempts down, to show effects that one machine does not have:
-// narrow networks and disks. Slow trackers and remote inputs are in
-// SlotAttempt.Stretch. An attempt sleeps; a kill ends the sleep, and it does not count
-// as lack of progress.
+// Pace slows attempts down, to show effects that one machine does not have: narrow networks
+// and disks. SlotAttempt.Stretch is for slow trackers and remote inputs. An attempt is slowed
+// down by sleeping. A kill ends the sleep, and a sleeping attempt does not time out.
 type Pace struct {
 	shuffle, disk []*bandwidth // by tracker; nil: unbounded
 	copiers       Copiers
 }
 
-// Copiers bound what a reduce copies at a time, where copying takes time: Hadoop's copiers
-// (mapred.reduce.parallel.copies), under cost l2 of the simulator cluster: {shuffle: ...}.
-// The zero value is one copier, as fast as the tracker's network.
+// Copiers are the copiers of each reduce: Hadoop's mapred.reduce.parallel.copies. They matter
+// only if a bandwidth is bounded. In the simulator, cost level l2 has the same copiers
+// (cluster: {shuffle: ...}). The zero value is one copier, as fast as the tracker's network.
 type Copiers struct {
 	Parallel       int   // copiers of a reduce; 0: 1
-	BytesPerSecond int64 // of one copier; 0: what the network gives
+	BytesPerSecond int64 // most that one copier copies; 0: as much as the network of the tracker
 }
 
-// NewPace makes the pace of trackers with these bandwidths each; 0: unbounded. It returns
-// nil if nothing is bounded.
+// NewPace makes the pace of so many trackers. Each has a network of shuffleBytesPerSecond and a
+// disk of diskBytesPerSecond; 0: unbounded. NewPace returns nil if nothing is bounded.
 func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copiers Copiers) *Pace {
 	if shuffleBytesPerSecond == 0 && diskBytesPerSecond == 0 && copiers.BytesPerSecond == 0 {
 		return nil
@@ -47,33 +46,33 @@ func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copi
 	return p
 }
 
-// bandwidth is a line through which the bytes of all attempts go one after the
-// other. Reads go before writes, as in systems that write back: written bytes go
-// through while nothing is read, or when an attempt waits for them.
+// bandwidth is a line, such as a disk or a network. The bytes of all attempts of a tracker go
+// through it one after the other. Reads go before writes, as in a system that writes pages back
+// in the background: writes go through while nothing is read, or while an attempt waits for them.
 type bandwidth struct {
 	bytesPerSecond int64
 	mu             struct {
 		sync.Mutex
-		free    time.Time     // when all reads are through
-		written time.Duration // how long the writes take after that
+		free    time.Time     // when the last read that is booked ends
+		written time.Duration // how long the writes take that are left at that time
 	}
 }
 
-// takes returns how long bytes occupy the line.
+// takes returns how long so many bytes occupy the line.
 func (b *bandwidth) takes(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(b.bytesPerSecond) * float64(time.Second))
 }
 
-// settle brings the line up to the present. b.mu is held.
+// settle brings the state of the line up to now. b.mu is held.
 func (b *bandwidth) settle() {
-	// Since free nothing was read, so writes went through in that time.
+	// Nothing was read from free until now, so writes went through in that time.
 	if now := time.Now(); b.mu.free.Before(now) {
 		b.mu.written = max(0, b.mu.written-now.Sub(b.mu.free))
 		b.mu.free = now
 	}
 }
 
-// book reads bytes through the line and returns when they are through.
+// book puts a read of bytes behind all other reads. It returns the time at which the read ends.
 func (b *bandwidth) book(bytes int64) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +81,7 @@ func (b *bandwidth) book(bytes int64) time.Time {
 	return b.mu.free
 }
 
-// write puts bytes behind all reads.
+// write puts a write of bytes behind all reads and other writes.
 func (b *bandwidth) write(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +89,7 @@ func (b *bandwidth) write(bytes int64) {
 	b.mu.written += b.takes(bytes)
 }
 
-// flushed returns when all writes are through, if nothing is read until then.
+// flushed returns the time at which all writes end, if nothing more is read until then.
 func (b *bandwidth) flushed() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,11 +97,11 @@ func (b *bandwidth) flushed() time.Time {
 	return b.mu.free.Add(b.mu.written)
 }
 
-// leastPause is the shortest sleep that is worth its cost. Shorter ones add up
-// until they are as long.
+// leastPause is the shortest sleep. Shorter ones cost more than they are worth: they add up
+// until they are as long as this.
 const leastPause = time.Millisecond
 
-// pause sleeps for d, or until the attempt is killed.
+// pause sleeps for d, or until the attempt is killed, and adds the time to pausedFor.
 func (a *SlotAttempt) pause(d time.Duration) {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
@@ -116,28 +115,26 @@ func (a *SlotAttempt) pause(d time.Duration) {
 	a.pausedFor += time.Since(begun)
 }
 
-// through waits until bytes have gone through the tracker's line.
-func (a *SlotAttempt) through(lines []*bandwidth, bytes int64) {
-	if lines == nil || bytes <= 0 {
+// readFromDisk waits as long as the tracker's disk takes to read so many bytes. It does not wait
+// if disks are unbounded.
+func (a *SlotAttempt) readFromDisk(bytes int64) {
+	disks := a.Env.Pace.disk
+	if disks == nil || bytes <= 0 {
 		return
 	}
-	if d := time.Until(lines[a.Tracker].book(bytes)); d >= leastPause {
+	before := a.pausedFor
+	if d := time.Until(disks[a.Tracker].book(bytes)); d >= leastPause {
 		a.pause(d)
 	}
-}
-
-// readFromDisk waits as long as the tracker's disk takes to read bytes.
-func (a *SlotAttempt) readFromDisk(bytes int64) {
-	before := a.pausedFor
-	a.through(a.Env.Pace.disk, bytes)
 	a.DiskWait += a.pausedFor - before
 }
 
-// copied waits until a copier of the attempt is free, and has it copy bytes of a map output.
-// That takes as long as the tracker's network and the rate of a copy need. The copier that is
-// free first takes it, so that copies of one rate end in their order. copied fails when the
-// attempt is killed.
-func (a *SlotAttempt) copied(bytes int64) error {
+// awaitCopy waits until a copier of the attempt is free, and makes it copy bytes of a map output.
+// The copy takes as long as the tracker's network and the rate of the copier need. The copier that
+// is free first takes it, so that copies of one rate end in their order. With one copier,
+// awaitCopy also waits for the end of the copy; with several, lastCopiers does. awaitCopy fails
+// when the attempt is killed.
+func (a *SlotAttempt) awaitCopy(bytes int64) error {
 	p := a.Env.Pace
 	if p == nil || p.shuffle == nil && p.copiers.BytesPerSecond == 0 {
 		return nil
@@ -151,10 +148,11 @@ func (a *SlotAttempt) copied(bytes int64) error {
 			first = i
 		}
 	}
-	if err := a.until(a.copiers[first]); err != nil {
+	if err := a.sleepUntil(a.copiers[first]); err != nil {
 		return err
 	}
-	// A wait that was too short to sleep is owed still.
+	// The copier may be free a little later than now, because the sleep was too short to be
+	// worth it. The copy begins at that time all the same.
 	begun := a.copiers[first]
 	if now := time.Now(); begun.Before(now) {
 		begun = now
@@ -173,22 +171,22 @@ func (a *SlotAttempt) copied(bytes int64) error {
 	if p.copiers.Parallel > 1 {
 		return nil
 	}
-	return a.until(ends) // a single copier hands over what it has copied
+	return a.sleepUntil(ends)
 }
 
 // lastCopiers waits until all copiers of the attempt are free.
 func (a *SlotAttempt) lastCopiers() (err error) {
 	for _, ends := range a.copiers {
 		if err == nil {
-			err = a.until(ends)
+			err = a.sleepUntil(ends)
 		}
 	}
 	a.copiers = nil
 	return err
 }
 
-// until waits for a time. It fails when the attempt is killed.
-func (a *SlotAttempt) until(t time.Time) error {
+// sleepUntil waits until t. It fails when the attempt is killed.
+func (a *SlotAttempt) sleepUntil(t time.Time) error {
 	if d := time.Until(t); d >= leastPause {
 		a.pause(d)
 	}
@@ -198,8 +196,8 @@ func (a *SlotAttempt) until(t time.Time) error {
 	return nil
 }
 
-// spilled books the writing of a spill, on any thread.
-func (a *SlotAttempt) spilled(e *runs.Event) {
+// bookSpill puts the writing of a spill on the tracker's disk, on any thread. It does not wait.
+func (a *SlotAttempt) bookSpill(e *runs.Event) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
 	}
@@ -210,13 +208,14 @@ func (a *SlotAttempt) spilled(e *runs.Event) {
 	}
 }
 
-// written waits until the tracker's disk has taken what the attempt has spilled.
-// The I/O period of a map lasts until then.
-func (a *SlotAttempt) written() {
+// awaitDisk waits until the tracker's disk has written what the attempt has spilled. The I/O
+// period of a map lasts until then.
+func (a *SlotAttempt) awaitDisk() {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil || a.onDisk.Load() == 0 {
 		return
 	}
-	// Another attempt may read meanwhile, and reads go first, so the time is asked again.
+	// Another attempt may read meanwhile, and reads go first. So the time is computed anew after
+	// each sleep.
 	for a.ctx.Err() == nil {
 		d := time.Until(a.Env.Pace.disk[a.Tracker].flushed())
 		if d < leastPause {
@@ -228,9 +227,9 @@ func (a *SlotAttempt) written() {
 	}
 }
 
-// readSpills waits as long as the disk takes to read the attempt's part of what
-// the makers of outputs have spilled. The part of an output is taken to be spilled
-// in proportion to its share of that output.
+// readSpills waits as long as the disk takes to read the reduce's part of all spills of the
+// maps. Of each output it counts the bytes that the map has spilled, times the part's share of
+// the output.
 func (a *SlotAttempt) readSpills(outputs []*runs.MapOutput) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
@@ -252,26 +251,26 @@ func (a *SlotAttempt) readSpills(outputs []*runs.MapOutput) {
 	a.readFromDisk(bytes)
 }
 
-// drag sleeps for the work done so far, if the attempt is to take Stretch times as
-// long and the sleep is at least least. An attempt cannot be made faster.
-func (a *SlotAttempt) drag(least time.Duration) {
+// stretch sleeps, so that the work done so far takes Stretch times as long. It does not sleep
+// for less than least. A Stretch below 1 has no effect, because no sleep makes an attempt faster.
+func (a *SlotAttempt) stretch(least time.Duration) {
 	if a.Stretch <= 1 {
 		return
 	}
-	// Sleep of this function and of throttled lines is no work, and is not stretched.
+	// Sleeps of this function and at slowed-down lines are no work, and are not stretched.
 	worked := time.Since(a.workingAt) - a.pausedFor
-	if owed := time.Duration(float64(worked)*(a.Stretch-1)) - a.dragged; owed >= least {
+	if owed := time.Duration(float64(worked)*(a.Stretch-1)) - a.stretched; owed >= least {
 		before := a.pausedFor
 		a.pause(owed)
-		a.dragged += a.pausedFor - before
+		a.stretched += a.pausedFor - before
 	}
 }
 
-// atEnd is called by every attempt between its work and its commit. It sleeps what
-// is left to sleep, and returns an error if the attempt is killed or an injected
-// fault makes it fail.
+// atEnd is called by every attempt between its work and its commit. It sleeps for what Stretch
+// has left to sleep. It returns an error if the attempt is killed, or if an injected fault makes
+// it fail.
 func (a *SlotAttempt) atEnd() error {
-	a.drag(1)
+	a.stretch(1)
 	switch {
 	case a.Killed():
 		return ErrKilled
@@ -285,16 +284,16 @@ func (a *SlotAttempt) atEnd() error {
 // attempt's thread.
 type measures struct {
 	phases [slots.PhaseHeld + 1]report.Usage
-	// The fields from here on are the readings at the start of the phase.
-	now   slots.Phase
+	now    slots.Phase // the current phase; PhaseNone: not begun, or ended
+	// The fields from here on are the readings at the start of the current phase.
 	begun time.Time
-	cpu   time.Duration // of the thread and the helpers, when the phase began
-	read  int64
-	wrote int64
+	cpu   time.Duration // of the thread and the helpers
+	read  int64         // bytes of input and copies
+	wrote int64         // bytes of spills and output
 }
 
-// Usage returns what the attempt has used in each phase, and ends the last phase.
-// The attempt's thread calls it when all is done.
+// Usage ends the last phase and returns what the attempt has used, by slots.Phase. The
+// attempt's thread calls it once, after Map or Reduce.
 func (a *SlotAttempt) Usage() []report.Usage {
 	a.measure(slots.PhaseNone)
 	return a.measured.phases[:]
@@ -305,7 +304,7 @@ func (a *SlotAttempt) measure(next slots.Phase) {
 	m := &a.measured
 	cpu, read := machine.ThreadCPU()+time.Duration(a.helperCPU.Load()), a.Counters.MapInputBytes+a.CopyBytes
 	wrote := a.spilledBytes.Load() + a.Counters.OutputBytes
-	// An attempt that runs twice for want of memory enters a phase twice, so usage adds up.
+	// withRoom may run an attempt twice. It then enters a phase twice, and its usage adds up.
 	if m.now != slots.PhaseNone {
 		u := &m.phases[m.now]
 		u.Attempts = 1
@@ -326,16 +325,16 @@ func (a *SlotAttempt) peak() int64 {
 	return a.lease.Peak()
 }
 
-// wrote counts what the kvbuffer or a merge writes, on any thread.
-func (a *SlotAttempt) wrote(e *runs.Event) {
+// countSpilled adds the bytes that the kvbuffer or a merge has written, on any thread.
+func (a *SlotAttempt) countSpilled(e *runs.Event) {
 	switch e.Kind {
 	case runs.SpillEnd, runs.MergePass, runs.Evict:
 		a.spilledBytes.Add(e.Bytes)
 	}
 }
 
-// helped returns f with its processor time added to the attempt's.
-func (a *SlotAttempt) helped(f func()) func() {
+// withCPU returns a closure that runs f and adds the processor time of f to the attempt.
+func (a *SlotAttempt) withCPU(f func()) func() {
 	return func() {
 		before := machine.ThreadCPU()
 		defer func() { a.helperCPU.Add(int64(machine.ThreadCPU() - before)) }()

@@ -8,17 +8,21 @@ import (
 	"mrlocal/internal/machine"
 )
 
-// ThreadPool has the operating system threads of all slots. A thread is locked to its goroutine, bound to
-// the core of its slot, and runs one closure at a time. Methods may be called from any goroutine.
+// ThreadPool has the operating system threads of all slots. A thread is locked to its goroutine,
+// bound to the core of its slot, and runs one closure at a time. Methods may be called from any
+// goroutine.
 //
-// A slot has one thread for its tasks (Run). While a task needs them, it has helper threads on the
-// same core (Helper), which sort spills and decode input. So one map slot never uses two cores. A
-// task that asks for more runs it beside itself, on a core that is idle (Beside). A thread starts
-// when it is first used. A thread that is stuck in user code can be abandoned (Abandon); another one
-// takes its place.
+// A slot has three kinds of threads. Each starts when it is first used.
+//
+//   - One thread runs its tasks (Run). A thread that is stuck in user code can be abandoned
+//     (Abandon). Another one takes its place.
+//   - Helper threads on the same core sort spills and decode input (Helper). They share the
+//     core with the task, so one map slot never uses two cores.
+//   - A task may also use the helpers of another slot whose core is idle (Beside).
 //
 // A closure that panics ends the process, so callers of user code have to catch its panics. A
-// closure that ends its goroutine (runtime.Goexit) costs only the thread, which is replaced.
+// closure that ends its goroutine (runtime.Goexit) ends only its thread, and the pool replaces
+// the thread.
 type ThreadPool struct {
 	// By slot number. The slice itself never changes, so it needs no lock.
 	slots  []poolSlot
@@ -27,20 +31,20 @@ type ThreadPool struct {
 
 // poolSlot has the threads of one slot.
 type poolSlot struct {
-	wantCore int
+	wantCore int // core to bind to; -1: none
 
 	mu struct {
 		sync.Mutex
-		main   *slotThread   // nil: not started yet
+		main   *slotThread   // runs tasks; nil: not started yet
 		idle   []*slotThread // helpers without a closure
 		beside int           // closures of Beside that run
-		core   int           // of the main thread, as the kernel reports it
+		core   int           // of the thread that was bound last, as the kernel reports it; -1: unbound
 		closed bool
 	}
 }
 
-// NewPool makes a pool for slots on these cores; -1 is a slot whose threads are not bound. It tries
-// to bind a thread to each core once, and returns an error for each core for which that fails. The
+// NewPool makes a pool. Slot i runs on cores[i]; -1: its threads are not bound. NewPool tries to
+// bind a thread to each core once, and returns an error for each core for which that fails. The
 // threads of such a core run unbound. The caller has to call Close.
 func NewPool(cores []int) (*ThreadPool, []error) {
 	// The probe runs on a thread of its own. The caller's thread keeps its cores.
@@ -57,14 +61,14 @@ func NewPool(cores []int) (*ThreadPool, []error) {
 	return p, problems
 }
 
-// probeCores tries each core once, on a thread that ends afterwards.
+// probeCores binds a thread to each core once, and returns the cores for which that works.
 func probeCores(cores []int) (usable map[int]bool, problems []error) {
 	usable = make(map[int]bool)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// The thread ends with this goroutine, because it is never unlocked. So no other goroutine
-		// gets its core.
+		// The goroutine never unlocks its thread, so the thread ends with it. Otherwise another
+		// goroutine would run on a thread that is bound to the last core.
 		runtime.LockOSThread()
 		for _, core := range cores {
 			if _, tried := usable[core]; tried || core < 0 {
@@ -72,7 +76,7 @@ func probeCores(cores []int) (usable map[int]bool, problems []error) {
 			}
 			err := machine.BindThread(core)
 			if err == nil && machine.ThreadCore() != core {
-				// The call may succeed without an effect.
+				// The call may succeed without an effect, for instance in a sandbox.
 				err = fmt.Errorf("bind thread to core %d: the system put it elsewhere", core)
 			}
 			usable[core] = err == nil
@@ -99,10 +103,10 @@ func (p *ThreadPool) Run(slot int, f func()) {
 	p.mainThread(s).push(f)
 }
 
-// mainThread returns the thread for tasks, and starts it if need be. The caller holds s.mu.
+// mainThread returns the thread for tasks, and starts it if need be. The caller holds s.mu, so
+// that two callers do not start two threads.
 func (p *ThreadPool) mainThread(s *poolSlot) *slotThread {
 	if s.mu.main == nil {
-		// The lock keeps two callers from starting two threads.
 		s.mu.main = newSlotThread()
 		p.start(s, s.mu.main)
 	}
@@ -111,8 +115,8 @@ func (p *ThreadPool) mainThread(s *poolSlot) *slotThread {
 
 // Helper runs f on a helper thread that is bound to the core of the slot, and returns at
 // once. Each closure has a helper for itself, an idle one or a new one, so that a closure
-// that waits never delays another. After Close, which only an abandoned thread can see, f
-// runs on the calling thread.
+// that waits never delays another. After Close, f runs on the calling thread before Helper
+// returns. Only a thread that was abandoned can call Helper then.
 func (p *ThreadPool) Helper(slot int, f func()) {
 	s := &p.slots[slot]
 	s.mu.Lock()
@@ -137,7 +141,7 @@ func (p *ThreadPool) Helper(slot int, f func()) {
 	s.mu.Unlock()
 }
 
-// rest makes a helper idle, or lets it end after Close.
+// rest returns a helper to the idle ones, or ends it after Close.
 func (p *ThreadPool) rest(s *poolSlot, t *slotThread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,9 +153,10 @@ func (p *ThreadPool) rest(s *poolSlot, t *slotThread) {
 	s.mu.idle = append(s.mu.idle, t)
 }
 
-// Beside runs f on a helper thread of another slot whose core is idle, and returns at once: no slot
-// of that core runs anything. f asks idle now and then, and ends soon if another task has got that
-// core. It reports false, and does not run f, where all cores are busy.
+// Beside runs f on a helper thread of another slot than slot, and returns true at once. No slot
+// on the core of that helper runs anything. f has to call idle now and then, and to end soon once
+// idle reports false: a task has got the core then. If all cores are busy, Beside returns false
+// and does not run f.
 func (p *ThreadPool) Beside(slot int, f func(idle func() bool)) bool {
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -178,10 +183,10 @@ func (p *ThreadPool) Beside(slot int, f func(idle func() bool)) bool {
 	return false
 }
 
-// busy reports whether anything runs on a core: tasks, or what runs beside them. Slot i stands for
-// a core of its own where no core is bound. not is the slot of the caller.
-func (p *ThreadPool) busy(core, i, not int) bool {
-	if core >= 0 && core == p.slots[not].wantCore || p.runsTask(core, i) {
+// busy reports whether anything runs on the core of slot i: tasks, or closures of Beside. If core
+// is -1, slot i counts as a core of its own. The core of the slot caller counts as busy.
+func (p *ThreadPool) busy(core, i, caller int) bool {
+	if core >= 0 && core == p.slots[caller].wantCore || p.runsTask(core, i) {
 		return true
 	}
 	for k := range p.slots {
@@ -196,7 +201,7 @@ func (p *ThreadPool) busy(core, i, not int) bool {
 	return false
 }
 
-// runsTask reports whether a slot of the core runs a task, or slot i does.
+// runsTask reports whether slot i, or another slot of the core, runs a task.
 func (p *ThreadPool) runsTask(core, i int) bool {
 	for k := range p.slots {
 		s := &p.slots[k]
@@ -213,8 +218,8 @@ func (p *ThreadPool) runsTask(core, i int) bool {
 	return false
 }
 
-// Core returns the core of the slot's thread, as the kernel reports it to the thread, or
-// -1 if the thread is not bound. It starts the thread if need be.
+// Core returns the core of the slot's thread, as the kernel reports it to the thread; -1: the
+// thread is not bound. Core starts the thread if need be, and waits until it is bound.
 func (p *ThreadPool) Core(slot int) int {
 	s := &p.slots[slot]
 	s.mu.Lock()
@@ -232,9 +237,8 @@ func (p *ThreadPool) Core(slot int) int {
 }
 
 // Abandon replaces the thread of the slot, which is stuck in a closure. The closures that
-// wait behind it run on the new thread. Close does not wait for the old thread, which ends
-// if its closure ever returns. Abandon returns false and does nothing if no closure is
-// running.
+// wait behind it run on a new thread. Close does not wait for the old thread. That thread ends
+// if its closure ever returns. Abandon returns false and does nothing if no closure is running.
 func (p *ThreadPool) Abandon(slot int) bool {
 	s := &p.slots[slot]
 	s.mu.Lock()
@@ -246,8 +250,8 @@ func (p *ThreadPool) Abandon(slot int) bool {
 	if !stuck {
 		return false
 	}
-	// Close must not wait for the old thread any more. Its end does not count itself off again
-	// (end).
+	// Close must not wait for the old thread any more. So Done is called here, and end does not
+	// call it a second time.
 	s.mu.main = nil
 	p.ending.Done()
 	for _, f := range waiting {

@@ -9,17 +9,17 @@ import (
 	"mrlocal/slots"
 )
 
-// profiled shows an attempt in profiles. Its slot, job, kind and phase are labels
-// of its thread's samples. In the execution trace it is a task, and its phases are
-// regions. It belongs to the attempt's thread, and is nil if the run is not
+// profiled shows an attempt in a CPU profile and an execution trace. In the profile, slot, job,
+// kind and phase are labels of the samples of its thread. In the trace the attempt is a task, and
+// its phases are regions. A profiled belongs to the attempt's thread. It is nil if the run is not
 // profiled.
 type profiled struct {
-	ctx    context.Context // with the labels that stay, and the trace's task
-	region *trace.Region
+	ctx    context.Context // with the labels of all phases, and the task of the trace
+	region *trace.Region   // the current phase
 }
 
-// Profiled runs the work of an attempt on its slot's thread, with labels if the
-// run is profiled.
+// Profiled runs work on the calling thread, which is that of the attempt's slot. If the run is
+// profiled, it labels the thread meanwhile. It returns the error of work.
 func (a *SlotAttempt) Profiled(work func() error) error {
 	if !a.Env.Profile {
 		return work()
@@ -58,19 +58,20 @@ func (a *SlotAttempt) phase(phase slots.Phase) {
 	a.listener.Phase(a, phase)
 }
 
-// helper runs a closure on a thread that is bound to the slot's core, so that
-// spilling in the background does not use another core.
+// helper runs a closure on a helper thread of the slot (ThreadPool.Helper), so that spilling
+// in the background does not use another core.
 func (a *SlotAttempt) helper(f func()) { a.Env.Pool.Helper(a.Slot, a.labelled("spill", f)) }
 
-// beside runs a closure on the core of an idle slot, if there is one.
+// beside runs a closure on the core of an idle slot (ThreadPool.Beside). It returns false if no
+// core is idle.
 func (a *SlotAttempt) beside(f func(idle func() bool)) bool {
 	return a.Env.Pool.Beside(a.Slot, func(idle func() bool) { a.labelled("sort", func() { f(idle) })() })
 }
 
-// labelled returns f with its processor time added to the attempt's, and with labels if the run is
-// profiled.
+// labelled returns a closure that runs f, adds the processor time of f to the attempt and, if the
+// run is profiled, labels the thread.
 func (a *SlotAttempt) labelled(phase string, f func()) func() {
-	f = a.helped(f)
+	f = a.withCPU(f)
 	p := a.profile
 	if p == nil {
 		return f

@@ -13,15 +13,13 @@ import (
 	"mrlocal/trace"
 )
 
-// third is a third of an attempt's progress, in parts per million. A reduce has one
-// for the copy, one for the sort and one for the reduce (Hadoop 1.0.3, ReduceTask).
-// A map has two for its input and one for its last sort and spill (Hadoop 2,
-// MapTask). With the input alone a map would look done before most of its time has
-// passed.
+// third is a third of an attempt's progress, in parts per million. A reduce has one third
+// for the copy, one for the sort and one for the reduce (Hadoop 1.0.3, ReduceTask). A map
+// has two thirds for its input and one for its last sort and spill (Hadoop 2, MapTask): a
+// map that has read its input may still have most of its time ahead.
 const third = 1_000_000 / 3
 
-// Copying reports whether an attempt with that progress is a reduce in its copy
-// phase.
+// Copying reports whether the attempt is a reduce, and in its copy phase at that progress.
 func (a *SlotAttempt) Copying(done slots.PPM) bool { return a.ID.Kind == slots.Reduce && done < third }
 
 // Reduce runs a reduce attempt on its slot's thread. It copies its partition of
@@ -33,11 +31,11 @@ func (a *SlotAttempt) Reduce() error {
 	if err := a.copyPhase(fetch); err != nil {
 		return err
 	}
-	if err := a.pass(); err != nil {
+	if err := a.awaitGate(); err != nil {
 		return err
 	}
 	records, bytes := a.input(fetch)
-	// Memory is reserved after the copy: a reduce that waits for maps leaves the
+	// Memory is reserved after the copy phase, so that a reduce that waits for maps leaves the
 	// memory to them.
 	return a.withRoom(func() error {
 		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, bytes
@@ -57,8 +55,9 @@ func (a *SlotAttempt) Reduce() error {
 	})
 }
 
-// copyPhase waits until fetch has handed over every map output of the job. Within
-// one machine a copy moves references, not bytes.
+// copyPhase waits until fetch has the output of every map of the job. A copy moves references,
+// not bytes, unless Pace makes it take time. copyPhase fails when the attempt is killed or the
+// job is over.
 func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
@@ -75,7 +74,7 @@ func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 		_, keyBytes, valueBytes := out.PartBytes(task)
 		a.CopyBytes += keyBytes + valueBytes
 		events.add(a, mapTask, keyBytes+valueBytes)
-		return a.copied(keyBytes + valueBytes)
+		return a.awaitCopy(keyBytes + valueBytes)
 	})
 	if begun := time.Now(); err == nil {
 		err = a.lastCopiers()
@@ -86,11 +85,12 @@ func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 	return err
 }
 
-// mostFetchEvents bounds the events of copies that a reduce makes, roughly.
+// mostFetchEvents is about how many events a reduce makes of its copies at most. A job of
+// many maps and reduces would fill the events otherwise.
 const mostFetchEvents = 64
 
-// input returns how many records and bytes the copied outputs have for the reduce. Outputs
-// that were lost after their copy are not among them.
+// input returns how many records and bytes the copied outputs have for the reduce. It does not
+// count outputs that were lost after their copy.
 func (a *SlotAttempt) input(fetch *Fetch) (records, bytes int64) {
 	for _, out := range fetch.Outputs() {
 		n, keyBytes, valueBytes := out.PartBytes(int(a.ID.Task))
@@ -99,18 +99,19 @@ func (a *SlotAttempt) input(fetch *Fetch) (records, bytes int64) {
 	return records, bytes
 }
 
-// fetched collects copies of map outputs for one event. every is how many make an event.
+// fetched collects copies of map outputs for one event.
 type fetched struct {
-	every, first, maps int
-	bytes              int64
+	every int   // copies for one event
+	first int   // first map of a range of maps; -1: the maps collected are no range
+	maps  int   // copies since the last event
+	bytes int64 // of these copies
 }
 
-// add counts the copy of one map output, and makes an event if there are enough.
+// add counts the copy of one map output, and posts an event if there are enough.
 func (f *fetched) add(a *SlotAttempt, mapTask int, bytes int64) {
 	switch {
 	case f.maps == 0:
 		f.first = mapTask
-	// Only maps that follow one another have a range.
 	case mapTask != f.first+f.maps:
 		f.first = -1
 	}
@@ -121,6 +122,7 @@ func (f *fetched) add(a *SlotAttempt, mapTask int, bytes int64) {
 	}
 }
 
+// post makes an event of the copies that were collected, if there are any.
 func (f *fetched) post(a *SlotAttempt) {
 	if f.maps > 0 {
 		a.detail(trace.OpFetch, int64(f.first), int64(f.maps), f.bytes)
@@ -131,17 +133,21 @@ func (f *fetched) post(a *SlotAttempt) {
 // mergeOptions returns the options of the attempt's merge.
 func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
 	e := a.Env
+	// Of its file descriptors the attempt keeps three for the file of a pass, its part and a
+	// spare one, and one for each named output. A merge needs two.
 	o := runs.MergeOptions{
 		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
 		Codec: e.Codec, FDs: max(2, e.FDsPerTask-3-len(a.Job.Spec.Outputs)), Killed: a.Killed, Notify: a.notifySpill,
 	}
+	// A slow attempt must not get the help of another core: it would be less slow.
 	if e.LendsCores && a.Stretch == 0 {
 		o.Beside = a.beside
 	}
 	return o
 }
 
-// reduce runs the reducer over the merge and commits the part.
+// reduce runs the reducer over the merge, and writes and commits the part. Of three loops it takes
+// the cheapest that the job allows: without a reducer, by records, or by groups.
 func (a *SlotAttempt) reduce(m *runs.Merge) error {
 	reducer := a.Job.Spec.NewReducer() // first, because it may panic
 	return a.writePart(func(text *textOut) error {
@@ -163,12 +169,12 @@ func (a *SlotAttempt) reduce(m *runs.Merge) error {
 	})
 }
 
-// recordsPerTick is after how many records a reduce notes progress and looks
+// recordsPerTick is the number of records after which a reduce notes progress and checks
 // whether it is killed.
 const recordsPerTick = 1 << 14
 
-// passThrough writes a column of every record of the merge, without calling a
-// reducer.
+// passThrough writes a column of every record of the merge, without calling a reducer. It has
+// one loop for each case, so that no loop branches for each record.
 func (a *SlotAttempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) error {
 	n := int64(0)
 	if a.Job.Spec.Bare {
@@ -201,7 +207,7 @@ func (a *SlotAttempt) passThrough(m *runs.Merge, column jobs.Column, text *textO
 	return a.stopCause(m, text)
 }
 
-// reduceGroups calls the reducer once for each group.
+// reduceGroups calls the reducer once for each group of records.
 func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOut) error {
 	n, out := int64(0), a.emitter(text)
 	groups := groups(m)
@@ -213,7 +219,7 @@ func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *te
 			if err := reducer.Reduce(groups.Key(), groups.Values(), out); err != nil {
 				return err
 			}
-			// Values.Next looks for a kill too, so a long group does not hide one.
+			// Values.Next checks for a kill too, so a kill within a long group is noticed.
 			if n++; n%1024 == 0 && !a.alive(n, text) {
 				break
 			}
@@ -224,7 +230,8 @@ func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *te
 	return a.ended(m, text, err)
 }
 
-// reduceRecords calls the reducer once for each record, and counts the groups.
+// reduceRecords calls the reducer once for each record, and counts the groups: runs of equal
+// keys.
 func (a *SlotAttempt) reduceRecords(m *runs.Merge, reducer jobs.RecordReducer, text *textOut) error {
 	n, number, out, last := int64(0), int64(0), a.emitter(text), []byte(nil)
 	err := source.Guard("reduce", func() error {
@@ -246,7 +253,8 @@ func (a *SlotAttempt) reduceRecords(m *runs.Merge, reducer jobs.RecordReducer, t
 	return a.ended(m, text, err)
 }
 
-// flush lets the reducer emit what it has collected, if it is a Flusher and all went well.
+// flush calls Flush of a reducer that is a jobs.Flusher, unless the merge failed or the attempt
+// is killed.
 func (a *SlotAttempt) flush(m *runs.Merge, reducer any, text *textOut) error {
 	if f, ok := reducer.(jobs.Flusher); ok && m.Err() == nil && !a.Killed() {
 		return f.Flush(text)
@@ -254,7 +262,9 @@ func (a *SlotAttempt) flush(m *runs.Merge, reducer any, text *textOut) error {
 	return nil
 }
 
-// ended returns why a reducer has stopped; nil: at the end of the merge. err is its own error.
+// ended returns the error with which a loop over a merge has stopped; nil: at the end of the
+// merge. err is the error of the reducer. A failed merge or a kill counts first, because it
+// makes reducers fail too.
 func (a *SlotAttempt) ended(m *runs.Merge, text *textOut, err error) error {
 	if err != nil && m.Err() == nil && !a.Killed() {
 		return err
@@ -262,17 +272,19 @@ func (a *SlotAttempt) ended(m *runs.Merge, text *textOut, err error) error {
 	return a.stopCause(m, text)
 }
 
-// alive notes progress and reports whether to go on.
+// alive notes a sign of life and the progress: done of the reduce's input records, or groups. It
+// reports whether the loop goes on: the output has no error, and the attempt is not killed.
 func (a *SlotAttempt) alive(done int64, text *textOut) bool {
 	a.Beat.Add(1)
 	if total := a.Counters.ReduceInputRecords; total > 0 {
 		a.PPM.Store(min(1_000_000, 2*third+done*third/total))
 	}
-	a.drag(leastPause)
+	a.stretch(leastPause)
 	return text.err == nil && !a.Killed()
 }
 
-// stopCause returns why a loop over a merge has stopped; nil: at its end.
+// stopCause returns the error that has stopped a loop over a merge; nil: the loop has reached
+// the end of the merge.
 func (a *SlotAttempt) stopCause(m *runs.Merge, text *textOut) error {
 	switch {
 	case m.Err() != nil:
@@ -285,10 +297,11 @@ func (a *SlotAttempt) stopCause(m *runs.Merge, text *textOut) error {
 	return nil
 }
 
-// Gate holds a reduce in its copy phase until it is opened (slots.PhaseGate).
+// Gate holds a reduce in its copy phase until the coordinator opens it (slots.PhaseGate).
 type Gate chan struct{}
 
-// Open lets the reduce go on. It may be called again, by the coordinator alone.
+// Open lets the reduce go on: it closes the channel. Only the coordinator calls it. It may be
+// called again.
 func (g Gate) Open() {
 	select {
 	case <-g:
@@ -297,9 +310,9 @@ func (g Gate) Open() {
 	}
 }
 
-// pass waits until the gate is open. The reduce has been handed all map outputs,
-// and leases nothing meanwhile.
-func (a *SlotAttempt) pass() error {
+// awaitGate waits until the gate is open. The reduce has copied all map outputs by then, and
+// leases no memory while it waits. awaitGate fails when the attempt is killed.
+func (a *SlotAttempt) awaitGate() error {
 	if a.Gate == nil {
 		return nil
 	}
@@ -319,7 +332,7 @@ func (a *SlotAttempt) pass() error {
 	}
 }
 
-// groups is what a reduce reads: a merge, or keys of a merge joined to groups.
+// groups are the groups of records that a reduce reads: those of a merge, or prefixGroups.
 type groups interface {
 	NextGroup() bool
 	Key() []byte
@@ -327,21 +340,21 @@ type groups interface {
 }
 
 // prefixGroups makes one group of all keys of a merge that have the same prefix
-// (jobs.Job.GroupBytes). It supplies the values of one key after the other.
-//
-// Other jobs read the merge itself, so they pay nothing for this.
+// (jobs.Job.GroupBytes). It supplies the values of one key after the other. Jobs without such
+// groups read the merge itself, which is faster.
 type prefixGroups struct {
 	m      *runs.Merge
-	prefix func(key []byte) int
-	first  []byte // the first key of the group, copied because m moves on
-	length int    // of its prefix
-	begun  bool
-	within bool // m stands at a key of the group
-	more   bool // m stands at a key
+	prefix func(key []byte) int // bytes of a key's prefix
+	first  []byte               // first key of the group, copied because m overwrites its key
+	length int                  // of the prefix of first
+	begun  bool                 // NextGroup was called
+	within bool                 // m stands at a key of the group
+	more   bool                 // m stands at a key
 	values jobs.Values
 }
 
-// NextGroup moves to the next group, and passes over what is left of the last one.
+// NextGroup moves to the next group, and skips the rest of the current one. It returns false at
+// the end of the merge.
 func (g *prefixGroups) NextGroup() bool {
 	if !g.begun {
 		g.begun = true
@@ -359,13 +372,13 @@ func (g *prefixGroups) NextGroup() bool {
 	return true
 }
 
-// Key returns the first key of the group, borrowed until the next group.
+// Key returns the first key of the group. It is borrowed until the next call of NextGroup.
 func (g *prefixGroups) Key() []byte { return g.first }
 
 // Values returns the values of the group.
 func (g *prefixGroups) Values() *jobs.Values { return &g.values }
 
-// Refill implements jobs.Refiller. A window has values of one key.
+// Refill implements jobs.Refiller. It fills vs with values of one key, and sets that key.
 func (g *prefixGroups) Refill(vs *jobs.Values) bool {
 	for g.within {
 		if g.m.Refill(vs) {
@@ -377,7 +390,8 @@ func (g *prefixGroups) Refill(vs *jobs.Values) bool {
 	return false
 }
 
-// step moves to the next key, which may begin another group.
+// step moves to the next key of the merge. within is false after it if that key begins another
+// group.
 func (g *prefixGroups) step() {
 	if g.more = g.m.NextGroup(); !g.more {
 		g.within = false

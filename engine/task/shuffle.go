@@ -10,30 +10,30 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// errShuffleClosed ends a copy phase because the job is over.
+// errShuffleClosed ends a copy phase because the job has ended.
 var errShuffleClosed = errors.New("shuffle: closed")
 
 // Shuffle passes the map outputs of one job to its reduces, as the maps commit.
 //
-// Within one machine a shuffle moves references, not bytes. It keeps the shape
-// that it has in Hadoop. A reduce attempt is in its copy phase (Fetch.Copy)
-// until it has the output of every map. It gets each once, in the order in which
-// the maps committed. Slot policies reason about that phase.
+// Within one machine a shuffle moves references, not bytes. The copy phase exists all
+// the same, because slot policies take it into account: a reduce attempt is in its copy
+// phase (Fetch.Copy) until it has the output of every map. It gets each output once, in
+// the order in which the maps committed.
 //
-// A Shuffle owns the outputs that were committed to it. It releases an output
-// when every part has committed, because until then a reduce may be tried again,
-// or when the output was lost. It never does that while a Fetch that has it is
-// open. Its methods may be called from any goroutine.
+// A Shuffle owns the outputs that were committed to it. It releases an output in two
+// cases: when every part has committed, because until then a reduce may be tried again;
+// or when the output was lost. While an open Fetch holds the output, the release waits.
+// The methods may be called from any goroutine.
 type Shuffle struct {
 	mu struct {
 		sync.Mutex
 		outputs   []*committed // by map task; nil: not committed, or lost
 		commits   []*committed // in the order of the commits, lost ones too
-		live      int          // outputs that are not nil
-		losses    int
-		sealed    bool // the number of maps is final
-		partsDone []bool
-		doneCount int
+		live      int          // number of outputs that are not nil
+		losses    int          // calls of Lost that took an output back
+		sealed    bool         // the number of maps is final
+		partsDone []bool       // parts that have committed
+		doneCount int          // how many of partsDone are true
 		closed    bool
 		changed   chan struct{} // closed, and made anew, at every change
 	}
@@ -43,13 +43,13 @@ type Shuffle struct {
 type committed struct {
 	mapTask int
 	out     *runs.MapOutput
-	holders int  // open fetches that have it
-	lost    bool // its map runs again
-	unused  bool // lost, or no part needs it: released with its last holder
+	holders int  // number of open Fetches that hold it
+	lost    bool // Lost took it back: its map runs again
+	unused  bool // lost, or no part needs it: released once holders is 0
 }
 
-// NewShuffle makes the shuffle of a job of parts partitions and, as far as is known,
-// maps tasks (Grow, Seal).
+// NewShuffle makes the shuffle of a job of parts partitions. maps is the number of map tasks
+// that are known so far. Grow raises it, and Seal makes it final.
 func NewShuffle(maps, parts int) *Shuffle {
 	s := &Shuffle{}
 	s.mu.outputs = make([]*committed, maps)
@@ -64,9 +64,9 @@ func (s *Shuffle) notify() {
 	s.mu.changed = make(chan struct{})
 }
 
-// Commit takes the output of a map task over. It releases an output that the
-// job does not need. That is the second one of a map task, or one that comes
-// when all parts are done or the shuffle is closed.
+// Commit takes the output of a map task over. It releases an output that the job does not
+// need: the second one of a map task, or one that comes when all parts have committed or the
+// shuffle is closed.
 func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +85,9 @@ func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.notify()
 }
 
-// Lost takes back the output of a map task: no Fetch gets it any more. Copy phases
-// that have it give it up, and wait until the map has run again.
+// Lost takes back the output of a map task: no Fetch gets it any more. Reduces in their copy
+// phase give it up, and wait until the map has run again. A reduce after its copy phase keeps
+// it.
 func (s *Shuffle) Lost(mapTask int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +103,7 @@ func (s *Shuffle) Lost(mapTask int) {
 	s.notify()
 }
 
-// drop marks an output as unused. s.mu is held.
+// drop marks an output as unused, and releases it if no Fetch holds it. s.mu is held.
 func (e *committed) drop() {
 	if e.unused {
 		return
@@ -113,27 +114,28 @@ func (e *committed) drop() {
 	}
 }
 
-// Grow says that the job has at least maps tasks.
+// Grow raises the number of map tasks to maps, if it is lower.
 func (s *Shuffle) Grow(maps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grow(maps)
 }
 
+// grow is Grow with s.mu held.
 func (s *Shuffle) grow(maps int) {
 	for len(s.mu.outputs) < maps {
 		s.mu.outputs = append(s.mu.outputs, nil)
 	}
 }
 
-// Maps returns how many maps the job has, as far as is known.
+// Maps returns the number of map tasks that are known.
 func (s *Shuffle) Maps() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.mu.outputs)
 }
 
-// Seal says that the number of maps is final.
+// Seal makes the number of map tasks final. Only then can a copy phase end.
 func (s *Shuffle) Seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,13 +143,14 @@ func (s *Shuffle) Seal() {
 	s.notify()
 }
 
-// complete reports whether the outputs of all maps are there. s.mu is held.
+// complete reports whether the outputs of all maps are committed. s.mu is held.
 func (s *Shuffle) complete() bool { return s.mu.sealed && s.mu.live == len(s.mu.outputs) }
 
 // allDone reports whether all parts have committed. s.mu is held.
 func (s *Shuffle) allDone() bool { return s.mu.doneCount == len(s.mu.partsDone) }
 
-// PartBytes adds up what the committed outputs hold of a part.
+// PartBytes returns the number of records of a part in all committed outputs, and the bytes of
+// their keys and values.
 func (s *Shuffle) PartBytes(part int) (records, keyBytes, valueBytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +164,8 @@ func (s *Shuffle) PartBytes(part int) (records, keyBytes, valueBytes int64) {
 	return records, keyBytes, valueBytes
 }
 
-// PartDone says that the reduce of a part has committed, so that its input is
-// not needed again. After the last part all outputs are released.
+// PartDone notes that the reduce of a part has committed, so that its input is not needed
+// again. After the last part it releases all outputs.
 func (s *Shuffle) PartDone(part int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,9 +188,9 @@ func (s *Shuffle) dropAll() {
 	}
 }
 
-// Close ends the shuffle of the job. Copy phases end with errShuffleClosed. Every
-// output is released, at the latest when the last Fetch that has it is closed.
-// It may be called again.
+// Close ends the shuffle of the job. Copy phases end with errShuffleClosed. Close releases
+// every output that no open Fetch holds. The others are released when their last Fetch is
+// closed. Close may be called again.
 func (s *Shuffle) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +202,7 @@ func (s *Shuffle) Close() {
 	s.notify()
 }
 
-// check finds a part number that the caller has wrong.
+// check returns an error if the job has no such part. That is a defect of the caller.
 func (s *Shuffle) check(part int) error {
 	if part < 0 || part >= len(s.mu.partsDone) {
 		return fmt.Errorf("shuffle: part %d of %d", part, len(s.mu.partsDone))
@@ -207,15 +210,14 @@ func (s *Shuffle) check(part int) error {
 	return nil
 }
 
-// Fetch holds what one reduce attempt has copied. It keeps those outputs from
-// being released until it is closed. The attempt closes it when it has read
-// them, however the attempt ends. Copy and Outputs belong to one goroutine;
-// Close may be called from any.
+// Fetch holds the outputs that one reduce attempt has copied. They are not released until it
+// is closed. The attempt closes it when it has read the outputs, and also when it fails. Copy
+// and Outputs are called from one goroutine; Close from any.
 type Fetch struct {
 	shuffle *Shuffle
 	part    int
-	seen    int // commits that next has looked at, in their order
-	losses  int // of the shuffle, when held was last checked for lost outputs
+	seen    int // number of commits that next has looked at
+	losses  int // losses of the shuffle when held was last checked for lost outputs
 
 	// Under shuffle.mu.
 	held   []*committed
@@ -225,11 +227,13 @@ type Fetch struct {
 // Fetch begins the copy phase of a reduce attempt.
 func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
 
-// Copy calls fn with the output of each map, once, in the order in which the
-// maps committed. An output that is lost meanwhile is given up; Copy waits for the
-// map to run again, and calls fn with its new output. It returns nil when it has
-// all maps of a sealed number, and else errShuffleClosed, the error of fn or the cause of
-// ctx. fn may be nil, and may take as long as a copy should take.
+// Copy calls fn with the output of each map, once, in the order in which the maps committed.
+// If an output is lost meanwhile, Copy gives it up, waits for the map to run again, and calls
+// fn with the new output.
+//
+// Copy returns nil when the shuffle is sealed and fn has got the outputs of all maps. It fails
+// with errShuffleClosed, the error of fn, or the cause of ctx. fn may be nil. It may sleep, to
+// make the copy take time.
 func (f *Fetch) Copy(ctx context.Context, fn func(mapTask int, out *runs.MapOutput) error) error {
 	for {
 		e, changed, err := f.next()
@@ -254,8 +258,8 @@ func (f *Fetch) Copy(ctx context.Context, fn func(mapTask int, out *runs.MapOutp
 	}
 }
 
-// next holds and returns the next committed output. If there is none, changed
-// is what to wait for, and nil when all maps have been copied.
+// next holds and returns the next committed output. If there is none, e is nil, and changed is
+// closed when there may be one. If all maps have been copied, both are nil.
 func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 	s := f.shuffle
 	s.mu.Lock()
@@ -286,15 +290,15 @@ func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 	return nil, s.mu.changed, nil
 }
 
-// Copied returns how many outputs it holds; lost ones no longer count once Copy goes on.
+// Copied returns how many outputs the Fetch holds. Lost outputs count until Copy gives them up.
 func (f *Fetch) Copied() int {
 	f.shuffle.mu.Lock()
 	defer f.shuffle.mu.Unlock()
 	return len(f.held)
 }
 
-// Outputs lists what was copied, in map order: the order in which a merge
-// returns equal keys.
+// Outputs returns the outputs that were copied, by the number of their maps: a merge returns
+// equal keys in this order. The outputs are borrowed until Close.
 func (f *Fetch) Outputs() []*runs.MapOutput {
 	f.shuffle.mu.Lock()
 	held := slices.Clone(f.held)
@@ -307,7 +311,7 @@ func (f *Fetch) Outputs() []*runs.MapOutput {
 	return outs
 }
 
-// Close gives up everything that was copied. It may be called again.
+// Close gives up all outputs. It may be called again.
 func (f *Fetch) Close() {
 	f.shuffle.mu.Lock()
 	defer f.shuffle.mu.Unlock()
@@ -318,7 +322,8 @@ func (f *Fetch) Close() {
 	f.held = nil
 }
 
-// release takes back one holder, and returns true. s.mu is held.
+// release counts one holder off, and releases an unused output with its last holder. It returns
+// true, so that slices.DeleteFunc can call it. s.mu is held.
 func (e *committed) release() bool {
 	e.holders--
 	if e.unused && e.holders == 0 {

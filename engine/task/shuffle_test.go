@@ -174,7 +174,7 @@ func copied(t *testing.T, parts int) (*Shuffle, *runs.MapOutput, *Fetch) {
 	return s, out, f
 }
 
-// A reduce that has copied all goes on with what it has, as it does in Hadoop.
+// A reduce that has copied all outputs keeps them if one is lost later, as in Hadoop.
 func TestAnOutputThatIsLostAfterTheCopyPhaseIsKept(t *testing.T) {
 	s, lost, f := copied(t, 1)
 	s.Lost(0)
@@ -238,9 +238,9 @@ func TestCloseEndsCopyPhasesAndReleasesEverything(t *testing.T) {
 	}
 }
 
-// Whatever is committed, lost and fetched in whatever order: a copy phase that
-// ends well has exactly one living output of every map, and in the end
-// everything was released.
+// Outputs are committed, lost and fetched in a random order. A copy phase that
+// succeeds has exactly one output of every map that is not lost. In the end all
+// outputs are released.
 func TestAnyHistoryEndsWithEverythingReleased(t *testing.T) {
 	k := newKit(t)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -15,30 +15,33 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Sink is where a job's parts go.
+// Sink takes the parts of a job's output. Its methods may be called from any goroutine.
 type Sink interface {
+	// Part begins the part that an attempt of a task writes.
 	Part(task, attempt int) (Part, error)
-	Sizes(bytes []int64) error // of every part, where they are known before the first is written
+	// Sizes sets the bytes of every part. It is called before the first part is begun, and
+	// only if the sizes are known by then.
+	Sizes(bytes []int64) error
 }
 
-// Part is one attempt's share of the output. Of several attempts at a task the
-// first to commit wins; Commit of the others returns output.ErrLost.
+// Part is the part of the output that one attempt writes. The first attempt of a task to
+// commit wins. Commit of the others returns output.ErrLost.
 type Part interface {
 	io.Writer
 	Commit() error
-	Abort()
+	Abort() // drops the part; it may follow a Commit that failed
 }
 
-// Spools is a Sink that keeps each part for the next job of a chain, in memory
-// where the budget allows that.
+// Spools is a Sink that keeps each part for the next job of a chain: in memory if the budget
+// allows it, else in a temporary file.
 type Spools struct {
 	memory     *membudget.Budget
 	createTemp func() (*disk.TempFile, error)
-	mu         sync.Mutex     // while attempts run
+	mu         sync.Mutex     // guards parts while attempts run
 	parts      []*spool.Spool // by task; set by the attempt that commits first
 }
 
-// NewSpools makes the sink of a job with so many parts.
+// NewSpools makes the sink of a job with so many parts. Release frees them.
 func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spools {
 	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*spool.Spool, parts)}
 }
@@ -51,12 +54,12 @@ func (s *Spools) Part(task, _ int) (Part, error) {
 // Sizes does nothing: a spool grows.
 func (s *Spools) Sizes([]int64) error { return nil }
 
-// Parts returns the parts, by task, when the job has ended; nil: none was
-// committed. They stay those of the sink.
+// Parts returns the parts by task, nil for a task that has committed none. It is called when
+// the job has ended. The sink still owns the parts.
 func (s *Spools) Parts() []*spool.Spool { return s.parts }
 
-// Text returns all parts as one text, in their order, when the job has ended. It fails if
-// they have more than mostBytes.
+// Text returns all parts as one text, in their order. It is called when the job has ended. It
+// fails if the parts have more than mostBytes. The caller owns the text.
 func (s *Spools) Text(mostBytes int64) ([]byte, error) {
 	var total int64
 	for _, p := range s.parts {
@@ -65,7 +68,7 @@ func (s *Spools) Text(mostBytes int64) ([]byte, error) {
 		}
 	}
 	if total > mostBytes {
-		return nil, fmt.Errorf("has written %d bytes of side data, of which there are at most %d", total, mostBytes)
+		return nil, fmt.Errorf("wrote %d bytes of side data; at most %d are allowed", total, mostBytes)
 	}
 	text := make([]byte, 0, total)
 	for _, p := range s.parts {
@@ -84,7 +87,7 @@ func (s *Spools) Text(mostBytes int64) ([]byte, error) {
 	return text, nil
 }
 
-// Release frees all parts.
+// Release frees all parts. It may be called again.
 func (s *Spools) Release() {
 	for i, p := range s.parts {
 		if p != nil {
@@ -94,15 +97,17 @@ func (s *Spools) Release() {
 	}
 }
 
+// spoolPart is the part of one attempt. Its spool belongs to the sink once it has committed.
 type spoolPart struct {
 	*spool.Spool
 	sink *Spools
 	task int
 }
 
-// Commit keeps the spool, if no other attempt of the task has committed.
+// Commit keeps the spool, if no other attempt of the task has committed. Otherwise it releases
+// the spool and returns output.ErrLost.
 func (p *spoolPart) Commit() error {
-	// Sealing writes what is left, outside of the lock.
+	// Seal may write to disk, so it comes before the lock.
 	if err := p.Seal(); err != nil {
 		p.Release()
 		return err
@@ -117,7 +122,7 @@ func (p *spoolPart) Commit() error {
 	return nil
 }
 
-// It may follow a failed Commit: a second Release does nothing.
+// Abort releases the spool. It may follow a failed Commit: a second Release does nothing.
 func (p *spoolPart) Abort() { p.Release() }
 
 // Discard is a Sink that throws the output away. The zero value is ready.
@@ -126,12 +131,13 @@ type Discard struct {
 	committed map[int]struct{} // tasks
 }
 
-// Part takes whatever is written to it.
+// Part returns a part that drops all bytes.
 func (d *Discard) Part(task, _ int) (Part, error) { return discardedPart{d, task}, nil }
 
-// Sizes does nothing.
+// Sizes does nothing: no bytes are kept.
 func (*Discard) Sizes([]int64) error { return nil }
 
+// discardedPart only remembers which attempt of a task commits first.
 type discardedPart struct {
 	sink *Discard
 	task int
@@ -158,10 +164,10 @@ func (p discardedPart) Commit() error {
 // as text in a chunk of leased memory and writes full chunks to a part.
 type textOut struct {
 	w       io.Writer
-	buf     []byte
+	buf     []byte // its capacity never changes
 	delim   byte
 	killed  func() bool
-	err     error // the first one
+	err     error // the first one of w; later text is dropped
 	records int64
 	bytes   int64 // written to w
 }
@@ -170,18 +176,20 @@ type textOut struct {
 // textOut.
 type bareOut struct{ *textOut }
 
-// Emit writes key and value side by side.
+// Emit writes key and value without TAB and delimiter.
 func (b bareOut) Emit(key, value []byte) {
 	b.records++
 	b.put(key)
 	b.put(value)
 }
 
-// newTextOut takes a chunk of the attempt's lease, which goes back with the lease.
+// newTextOut makes a textOut that writes to w. Its buffer is a chunk of the attempt's lease. The
+// chunk goes back when the lease is closed.
 func newTextOut(a *SlotAttempt, w io.Writer) (*textOut, error) {
 	return newTextOutOf(a, w, membudget.ChunkBytes)
 }
 
+// newTextOutOf is newTextOut with a buffer of at least so many bytes.
 func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
 	c, err := source.Memory{Lease: a.lease}.Get(bytes)
 	if err != nil {
@@ -191,11 +199,11 @@ func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
 }
 
 // Emit writes key, TAB, value and delimiter. It leaves out a nil key or value, and
-// the TAB with it.
+// the TAB with it. It copies key and value.
 func (t *textOut) Emit(key, value []byte) {
 	t.records++
-	// Two bytes are for TAB and delimiter. A record longer than the buffer goes through put in
-	// parts.
+	// Two bytes are for TAB and delimiter. A record that does not fit into the buffer goes
+	// through put in parts.
 	if cap(t.buf)-len(t.buf) < len(key)+len(value)+2 {
 		t.put(key)
 		if key != nil && value != nil {
@@ -227,8 +235,9 @@ func (t *textOut) line(record []byte) {
 // WriteRaw writes p without a delimiter.
 func (t *textOut) WriteRaw(p []byte) { t.put(p) }
 
-// put appends p. It writes the buffer whenever that is full. If the attempt is killed, it ends
-// the user code that is calling: it panics with runs.ErrKilled, which the engine recovers.
+// put appends p to the buffer, and writes the buffer whenever it is full. If the attempt is
+// killed, put panics with runs.ErrKilled. The panic ends the user code that is calling.
+// source.Guard or CatchPanic recovers it.
 func (t *textOut) put(p []byte) {
 	for {
 		n := copy(t.buf[len(t.buf):cap(t.buf)], p)
@@ -243,31 +252,32 @@ func (t *textOut) put(p []byte) {
 	}
 }
 
-// flush writes what the buffer holds.
+// flush writes the buffer, and returns the first error of the textOut.
 func (t *textOut) flush() error {
 	if t.err == nil && len(t.buf) > 0 {
 		var n int
 		n, t.err = t.w.Write(t.buf)
 		t.bytes += int64(n)
 	}
-	// After an error the text is dropped: the attempt fails with t.err, and its part goes.
+	// After an error the text is dropped: the attempt fails with t.err, and drops its part.
 	t.buf = t.buf[:0]
 	return t.err
 }
 
-// outputBytes is the buffer of a named output.
+// outputBytes is the buffer of a named output. It is small because a job may have many of them.
 const outputBytes = 16 << 10
 
-// besider is a Part whose attempt may write further files, which are committed with it.
-type besider interface {
+// namedParts is a Part that has files for the named outputs of its attempt. They are committed
+// with the part.
+type namedParts interface {
 	Beside(name string) (io.Writer, error)
 }
 
-// Beside throws a named output away, as all else.
+// Beside returns a writer that drops a named output.
 func (p discardedPart) Beside(string) (io.Writer, error) { return p, nil }
 
-// output returns the Emitter of a named output (jobs.OwnAttempt.Output). An output that cannot be
-// had fails the attempt, at its end.
+// output returns the Emitter of a named output (jobs.OwnAttempt.Output). It returns no error: if
+// the output cannot be opened, flushOutputs fails the attempt at its end.
 func (a *SlotAttempt) output(name string) jobs.Emitter {
 	if text, ok := a.outputs[name]; ok {
 		return a.emitter(text)
@@ -283,13 +293,14 @@ func (a *SlotAttempt) output(name string) jobs.Emitter {
 	return a.emitter(text)
 }
 
-// openOutput opens a named output beside the part of the attempt. It ends with the part. A name
-// that the job does not list is an error, since the result would not have its file for each part.
+// openOutput opens a named output beside the part of the attempt. The output is committed or
+// dropped with the part. openOutput fails if the job does not list the name, because each part of
+// the result has a file for each listed name.
 func (a *SlotAttempt) openOutput(name string) (*textOut, error) {
 	if !slices.Contains(a.Job.Spec.Outputs, name) {
 		return nil, fmt.Errorf("output %q is none of the job's Outputs", name)
 	}
-	part, ok := a.part.(besider)
+	part, ok := a.part.(namedParts)
 	if !ok {
 		return nil, fmt.Errorf("output %q: this attempt writes no part of the result; where a job has reducers, only they do", name)
 	}
@@ -300,8 +311,8 @@ func (a *SlotAttempt) openOutput(name string) (*textOut, error) {
 	return newTextOutOf(a, w, outputBytes)
 }
 
-// flushOutputs writes what the buffers of named outputs hold, in the order of their names. It
-// returns the first error of any of them.
+// flushOutputs writes the buffers of named outputs, in the order of jobs.Job.Outputs. It returns
+// the first error of any of them.
 func (a *SlotAttempt) flushOutputs() error {
 	for _, name := range a.Job.Spec.Outputs {
 		if text := a.outputs[name]; text != nil {
@@ -311,7 +322,7 @@ func (a *SlotAttempt) flushOutputs() error {
 			a.Counters.OutputBytes += text.bytes
 		}
 	}
-	for _, text := range a.outputs { // of other names, which have only errors
+	for _, text := range a.outputs { // names that the job does not list have an error and no part
 		if text.err != nil {
 			return text.err
 		}

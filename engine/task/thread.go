@@ -9,8 +9,9 @@ import (
 	"mrlocal/internal/machine"
 )
 
-// slotThread is a goroutine that is locked to an operating system thread. It never unlocks, so
-// that the operating system thread ends with it.
+// slotThread is a goroutine that is locked to an operating system thread, with a queue of
+// closures. The goroutine never unlocks, so that the operating system thread ends with it. No
+// other goroutine then inherits a bound thread.
 type slotThread struct {
 	bound chan struct{} // closed once the thread is bound and its core is known
 	wake  sync.Cond     // on mu; signalled when the queue or a flag changes
@@ -18,12 +19,12 @@ type slotThread struct {
 	mu struct {
 		sync.Mutex
 		queue   []func()
-		running bool // a closure
+		running bool // a closure runs
 		state   threadState
 	}
 }
 
-// threadState is how long a thread goes on.
+// threadState is how long a thread runs.
 type threadState uint8
 
 const (
@@ -39,13 +40,14 @@ func (s threadState) Next() []threadState {
 	return [...][]threadState{{threadFinishing, threadAbandoned}, {threadAbandoned}, nil}[s]
 }
 
+// newSlotThread makes a thread that start has to start.
 func newSlotThread() *slotThread {
 	t := &slotThread{bound: make(chan struct{})}
 	t.wake.L = &t.mu
 	return t
 }
 
-// start starts a thread of a slot.
+// start starts a thread of a slot. Close waits for it from then on.
 func (p *ThreadPool) start(s *poolSlot, t *slotThread) {
 	p.ending.Add(1)
 	go p.loop(s, t)
@@ -54,7 +56,7 @@ func (p *ThreadPool) start(s *poolSlot, t *slotThread) {
 // loop runs the closures of a thread. If a closure calls runtime.Goexit, the deferred
 // function still runs, and a new goroutine goes on with the queue.
 func (p *ThreadPool) loop(s *poolSlot, t *slotThread) {
-	// Only a normal return sets it. A closure that calls Goexit skips that line.
+	// The last line of loop sets ended. A closure that calls Goexit skips that line.
 	ended := false
 	defer func() {
 		if ended {
@@ -73,7 +75,8 @@ func (p *ThreadPool) loop(s *poolSlot, t *slotThread) {
 	ended = true
 }
 
-// end notifies Close that the thread has ended, unless Abandon has done so.
+// end counts the thread off, so that Close need not wait for it. Abandon has counted an
+// abandoned thread off already.
 func (p *ThreadPool) end(t *slotThread) {
 	t.mu.Lock()
 	counted := t.mu.state != threadAbandoned
@@ -83,9 +86,9 @@ func (p *ThreadPool) end(t *slotThread) {
 	}
 }
 
-// bind binds the calling thread to the core of the slot and notes the core that the
-// kernel reports. NewPool has found the core usable. If a control group has lost the core
-// since, the thread runs unbound, and the report shows that.
+// bind binds the calling thread to the core of the slot and notes the core that the kernel
+// reports. NewPool has tried the core. If the control group of the process has lost the core
+// since then, the thread runs unbound, and the report shows that.
 func (s *poolSlot) bind(t *slotThread) {
 	if s.wantCore >= 0 {
 		core := -1
@@ -112,7 +115,7 @@ func (t *slotThread) push(f func()) {
 	t.wake.Signal()
 }
 
-// next waits for a closure and returns it. nil means that the thread has to end.
+// next waits for a closure and returns it; nil: the thread has to end.
 func (t *slotThread) next() func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +131,7 @@ func (t *slotThread) next() func() {
 			t.mu.queue = slices.Delete(t.mu.queue, 0, 1)
 			t.mu.running = true
 			return f
-		// It comes after the queue: what was pushed before Close still runs.
+		// The queue is checked first: closures that were pushed before Close still run.
 		case t.mu.state == threadFinishing:
 			return nil
 		}
@@ -165,8 +168,8 @@ func (t *slotThread) abandon() (waiting []func(), stuck bool) {
 	return waiting, true
 }
 
-// died notes that a closure has ended the goroutine, and reports whether another goroutine
-// has to go on with the queue.
+// died notes that a closure has ended the goroutine (runtime.Goexit). It reports whether another
+// goroutine has to go on with the queue.
 func (t *slotThread) died() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

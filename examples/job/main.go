@@ -1,6 +1,6 @@
-// Command job is a complete job of a user's own, an inverted index. For each
-// word in the files and directories that its arguments name, it prints the
-// names of the files that hold the word. mrlocal submit runs it on a Hadoop cluster.
+// Command job is an example of a user's own job: an inverted index. For each
+// word in the files and directories of its arguments, it prints the names of
+// the files that have the word. mrlocal submit runs it on a Hadoop cluster.
 package main
 
 import (
@@ -21,19 +21,19 @@ import (
 type indexer struct{ words *jobs.Words }
 
 func (x indexer) Map(b jobs.Block, out jobs.Emitter) error {
-	name := []byte(filepath.Base(b.Path))   // b and what it refers to are valid during this call only
+	name := []byte(filepath.Base(b.Path))   // b and its memory are borrowed during this call
 	for words := range x.words.In(b.Data) { // some hundred words at a time
 		jobs.EmitSpans(out, b.Data, words, name)
 	}
 	return nil
 }
 
-// lister reduces the names that came with a word to a sorted list.
+// lister reduces the names of the files with a word to a sorted list.
 type lister struct{}
 
 func (lister) Reduce(word []byte, names *jobs.Values, out jobs.Emitter) error {
 	files := map[string]bool{}
-	for names.Next() { // the values come once, in no order that one may rely on
+	for names.Next() { // values can be read only once, and have no defined order
 		files[string(names.Value())] = true
 	}
 	out.Emit(word, []byte(strings.Join(slices.Sorted(maps.Keys(files)), ",")))
@@ -43,10 +43,10 @@ func (lister) Reduce(word []byte, names *jobs.Values, out jobs.Emitter) error {
 func main() {
 	index := jobs.Job{
 		Name: "index", Ordered: true, // the output is in the order of the words
-		NewMapper:  func() jobs.Mapper { return indexer{jobs.LettersAndDigits()} }, // one an attempt: no lock is needed
+		NewMapper:  func() jobs.Mapper { return indexer{jobs.LettersAndDigits()} }, // each attempt has its own, so it needs no lock
 		NewReducer: func() jobs.Reducer { return lister{} },
 	}
-	if len(os.Args) > 1 && os.Args[1] == "stream" { // a child on a cluster: mrlocal submit ./job
+	if len(os.Args) > 1 && os.Args[1] == "stream" { // a task on a cluster, started by mrlocal submit ./job
 		os.Exit(stream.Main(jobs.Chain{index}, os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	}
 	_, err := mrlocal.Run(context.Background(), index, mrlocal.Options{

@@ -1,4 +1,4 @@
-// Command policy simulates a workload file under a policy of a user's own: shortest job first.
+// Command policy simulates a workload file under an example of a user's own policy: shortest job first.
 package main
 
 import (
@@ -12,37 +12,37 @@ import (
 	"mrlocal/workload"
 )
 
-type shortest struct{ jobs slots.Ranking[int32] } // by the number of tasks left
+type shortest struct {
+	jobs [2]slots.Ranking[int32] // by kind: the jobs with pending tasks, by the number of tasks left
+	todo []slots.JobID           // the jobs to rank at the next visit; kept, so that a decision allocates nothing
+}
+
 func (*shortest) Traits() slots.Traits {
 	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
 }
-func (p *shortest) Reset()   { p.jobs = slots.Ranking[int32]{Less: fewer} } // before each run
 func fewer(a, b *int32) bool { return *a < *b }
-
-func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // v.Tracker() has free slots: fill them
-	for p.update(v); p.start(v, d); p.update(v) {
-	} // one task after the other
+func (p *shortest) Reset() { // before each run
+	*p = shortest{jobs: [2]slots.Ranking[int32]{{Less: fewer}, {Less: fewer}}}
 }
 
-func (p *shortest) update(v *slots.View) { // ranks the jobs that changed since it was called last
-	for _, id := range v.Changed(nil) {
-		p.jobs.Remove(int32(id))
-		if j := v.Job(id); !j.Ended() {
-			p.jobs.Set(int32(id), j.Total(slots.Map)-j.Done(slots.Map)+j.Total(slots.Reduce)-j.Done(slots.Reduce))
+func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // fills the free slots of v.Tracker()
+	p.todo = v.Changed(p.todo)
+	for _, id := range p.todo {
+		for k, j := slots.Map, v.Job(id); k <= slots.Reduce; k++ {
+			p.jobs[k].Keep(int32(id), j.Pending(k) > 0, j.Total(slots.Map)-j.Done(slots.Map)+j.Total(slots.Reduce)-j.Done(slots.Reduce))
 		}
 	}
-}
-
-func (p *shortest) start(v *slots.View, d *slots.Decision) bool { // false: nothing more can start here
-	for _, id := range p.jobs.Firsts(nil, p.jobs.Len()) {
-		for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
-			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: "fewest-left"}
-			if v.Job(g.Job).Pending(k) > 0 && v.FreeHome(v.Tracker(), k) > 0 && d.Grant(g) { // the Ledger may refuse
-				return true
+	p.todo = p.todo[:0]
+	for k := slots.Map; k <= slots.Reduce; k++ {
+		for v.FreeHome(v.Tracker(), k) > 0 && p.jobs[k].Len() > 0 { // one task after the other: each grant changes v
+			first, _ := p.jobs[k].First()
+			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(first), Kind: k, Task: slots.NoTask, Rule: "fewest-left"}
+			if !d.Grant(g) || v.Job(g.Job).Pending(k) == 0 { // the Ledger may refuse: then the next job
+				p.jobs[k].Remove(first)
+				p.todo = append(p.todo, g.Job)
 			}
 		}
 	}
-	return false
 }
 
 func main() {

@@ -2,21 +2,19 @@ package codec
 
 import "sync"
 
-// demand is the memory of decoding ahead, in bytes: of two goroutines with three
-// units, and of each further goroutine with a unit.
+// demand is the memory of decoding ahead, in bytes: first for two goroutines with three units,
+// and more for each further goroutine with one unit.
 type demand struct{ first, more int64 }
 
-// demands are what each codec asks for. Codecs without a demand are not decoded
-// ahead.
+// demands has the demand of each codec. Codecs without a demand are not decoded ahead.
 //
 // A unit of bzip2 is one block: at most 1 MiB as stored and 2 MiB as text. Its
 // decoder has a table of 3.6 MB. A unit of members or frames has 4 MiB as stored and
 // 8 MiB as text at most, which is what pzstd makes by default.
 var demands = [codecs]demand{Bzip2: {16 << 20, 8 << 20}, Gzip: {48 << 20, 16 << 20}, Zstd: {48 << 20, 16 << 20}}
 
-// AheadBytes returns how many bytes the given number of goroutines, but at least
-// two, ask of Spare together to decode a file ahead. It returns 0 if the codec is
-// not decoded ahead.
+// AheadBytes returns the bytes that Decoders ask of Spare in all to decode one file ahead with so
+// many goroutines, at least two. It returns 0 if the codec is not decoded ahead.
 func (c Codec) AheadBytes(goroutines int) int64 {
 	if c >= codecs || demands[c].first == 0 {
 		return 0
@@ -28,29 +26,29 @@ func (c Codec) AheadBytes(goroutines int) int64 {
 const mostHelpers = 64
 
 // unit is a part of a compressed file that can be decoded without the parts before
-// it: a block of bzip2, or whole members or frames. The reader fills stored, a
-// helper fills text and ok, and the reader waits for done between the two.
+// it: a block of bzip2, or whole members or frames. The reader fills stored and passes the unit to
+// a helper. The helper fills text and ok, and sends done. Then the unit is the reader's again.
 type unit struct {
-	at, end int64 // its range in the file, in bits
+	at, end int64 // its range in the file, in bits (bzip2 only)
 	stored  []byte
 	text    []byte
 	ok      bool // text is all of the unit; false: the reader decodes it itself
-	// One element is buffered, so a helper never waits for the reader.
+	// done has room for one element, so a helper never waits for the reader.
 	done chan struct{}
 }
 
-// ahead decodes units on goroutines of its own, while the reader hands out the text
-// of earlier ones. A unit that a helper cannot decode, for whatever reason, is left
-// to the reader. So errors do not depend on who decodes. One goroutine uses ahead.
+// ahead decodes units on goroutines of its own, the helpers, while the reader returns the text of
+// earlier units. The reader itself decodes a unit that a helper cannot decode, so errors do not
+// depend on helpers. Only the reader's goroutine uses ahead.
 type ahead struct {
 	moreBytes int64 // of one more helper
 	spare     func(bytes int64) (release func(), ok bool)
-	run       func(work <-chan *unit) // a helper; it ends when work is closed
-	work      chan *unit
-	queue     []*unit // given to helpers, in the order of the file
-	idle      []*unit
-	helpers   int
-	release   []func()
+	run       func(work <-chan *unit) // runs a helper; it ends when work is closed
+	work      chan *unit              // nil: closed, or not started
+	queue     []*unit                 // passed to helpers, in the order of the file
+	idle      []*unit                 // to be used again
+	helpers   int                     // number of goroutines
+	release   []func()                // of spare
 	ended     sync.WaitGroup
 }
 
@@ -63,7 +61,8 @@ func (a *ahead) start(d demand, spare func(int64) (func(), bool), run func(work 
 	if !ok {
 		return false
 	}
-	// The queue holds one unit more than there are helpers (wants), so a send never blocks.
+	// The queue has at most one unit more than there are helpers (wants). With this buffer a send
+	// never blocks.
 	*a = ahead{moreBytes: d.more, spare: spare, run: run, work: make(chan *unit, mostHelpers+1), release: []func(){release}}
 	a.help()
 	a.help()
@@ -78,13 +77,14 @@ func (a *ahead) help() {
 	})
 }
 
-// wants reports whether another unit should be handed out. Where all helpers are
-// busy it starts another one, if there is memory for it.
+// wants reports whether another unit should be passed to the helpers. If all of them are busy, it
+// starts another one, if there is memory for it.
 func (a *ahead) wants() bool {
 	if a.work == nil {
 		return false
 	}
-	// One unit a helper, and one that waits, so that no helper idles between two of them.
+	// There is one unit for each helper and one that waits, so that no helper is idle between two
+	// units.
 	if len(a.queue) <= a.helpers {
 		return true
 	}
@@ -98,7 +98,7 @@ func (a *ahead) wants() bool {
 	return false
 }
 
-// take returns a unit to be filled.
+// take returns an empty unit.
 func (a *ahead) take() *unit {
 	if n := len(a.idle); n > 0 {
 		u := a.idle[n-1]
@@ -109,27 +109,27 @@ func (a *ahead) take() *unit {
 	return &unit{done: make(chan struct{}, 1)}
 }
 
-// hand hands a unit to the helpers.
+// hand passes a unit to the helpers. wants must have returned true, so that work has room.
 func (a *ahead) hand(u *unit) {
 	a.queue = append(a.queue, u)
-	a.work <- u // there is room, because wants was asked
+	a.work <- u
 }
 
-// pop waits for the first unit of the queue and returns it.
+// pop waits until the oldest unit of the queue is decoded, and returns it.
 func (a *ahead) pop() *unit {
-	// The reader waits for the oldest unit: text is handed out in the order of the file.
 	u := a.queue[0]
 	a.queue = a.queue[1:]
 	<-u.done
 	return u
 }
 
-// close ends the helpers, waits for them, and gives their memory back. Units that
-// they had not begun stay undecoded. It may be called again.
+// close ends the helpers, waits for them, and gives their memory back. The units of the queue stay
+// there, and the reader decodes them itself. It may be called again.
 func (a *ahead) close() {
 	if a.work == nil {
 		return
 	}
+	// Units that no helper has begun are done without text.
 	for emptied := false; !emptied; {
 		select {
 		case u := <-a.work:
@@ -140,7 +140,7 @@ func (a *ahead) close() {
 	}
 	close(a.work)
 	a.ended.Wait()
-	// The reader still walks through these units, and decodes each of them itself.
+	// Text that the reader has not read is dropped, because its memory is given back.
 	for _, u := range a.queue {
 		<-u.done
 		u.ok, u.text = false, nil

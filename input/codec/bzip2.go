@@ -15,32 +15,32 @@ import (
 //	stored   BZh9│block│block│block│end│BZh9│block│end
 //	unit              └─────┘                            of a helper
 //
-// The reader searches for magics ahead of its place. What lies between two of them
-// is a unit, which a helper decodes as a stream of one block. Compressed data may
-// hold a magic by chance. So the reader goes from the true end of each block to the
-// next, and uses a unit only if it begins there. Blocks without a unit it decodes
-// itself. Package compress/bzip2 decodes in both cases.
+// The reader searches for magics ahead of its place. The bits between two magics are a
+// unit, which a helper decodes as a stream of one block. Compressed data may have a magic
+// by chance. So the reader goes from the true end of each block to the next, and uses a
+// unit only if it begins there. It decodes blocks without a unit itself. Helpers and
+// reader both use package compress/bzip2.
 //
 // Its errors are those of compress/bzip2 for the same file, after the same bytes.
 type bzip2Reader struct {
 	src    io.Reader
-	srcErr error  // how src ended
-	buf    []byte // of the file, from byte base on
+	srcErr error  // with which src ended; nil: it has not ended
+	buf    []byte // bytes of the file, from byte base on
 	base   int64
-	at     int64 // the place of the reader, in bits
-	begun  bool
-	level  byte   // of the stream at hand
+	at     int64  // place of the reader, in bits of the file
+	begun  bool   // the first header was read
+	level  byte   // of the current stream: '1' to '9'
 	crc    uint32 // of its blocks so far
 	err    error
 
-	// The scan runs ahead of the reader by at most a block for each helper.
-	scanned   int64 // magics are found up to this byte
-	open      int64 // the last magic of a block found, in bits, whose end is not found; -1: none
-	scanLevel byte  // of the stream at that place
+	// The scan for magics is ahead of the reader by about a block for each helper.
+	scanned   int64 // byte of the file up to which magics were searched
+	open      int64 // place of the last magic of a block, in bits, if its end is not found yet; -1: none
+	scanLevel byte  // level of the stream there
 
-	unit   *unit // whose text is handed out
-	sent   int   // bytes of it
-	block  io.Reader
+	unit   *unit       // whose text Read returns; nil: none
+	sent   int         // bytes of its text that were returned
+	block  io.Reader   // decodes a block on the reader's goroutine; nil: none
 	source bzip2Source // of block
 	ahead  ahead
 }
@@ -55,10 +55,10 @@ const (
 	mostBlockTextBytes = 2 << 20
 )
 
-// errBlockEnd ends a bzip2Source behind one block.
+// errBlockEnd is the error of a bzip2Source behind its block.
 var errBlockEnd = errors.New("the block ends")
 
-// reset begins another file. The buffer is kept, and so is ahead, which its owner starts.
+// reset begins another file. It keeps the buffer, and ahead, which the caller has started.
 func (x *bzip2Reader) reset(src io.Reader) {
 	x.src, x.srcErr, x.buf, x.base, x.at, x.begun, x.err = src, nil, x.buf[:0], 0, 0, false, nil
 	x.scanned, x.open, x.scanLevel = 0, -1, '9'
@@ -69,7 +69,7 @@ func (x *bzip2Reader) reset(src io.Reader) {
 func (x *bzip2Reader) Read(p []byte) (int, error) {
 	for x.err == nil && len(p) > 0 {
 		switch {
-		// Text of a helper. When it is used up, the reader stands behind the block.
+		// A helper has decoded the block. Behind its text, the reader moves to the end of the block.
 		case x.unit != nil:
 			if n := copy(p, x.unit.text[x.sent:]); n > 0 {
 				x.sent += n
@@ -79,9 +79,10 @@ func (x *bzip2Reader) Read(p []byte) (int, error) {
 			x.ahead.idle, x.unit = append(x.ahead.idle, x.unit), nil
 		case x.block != nil:
 			n, err := x.block.Read(p)
-			// No byte may be asked for behind the block, where another block or the end follows.
+			// The decoder reads the whole block before it returns the first byte. From then on it
+			// must not get bytes behind the block, which belong to another block or the end.
 			if n > 0 {
-				x.source.ended = true // a block is read whole before its first byte comes out
+				x.source.ended = true
 			}
 			if err == errBlockEnd {
 				err = x.endBlock()
@@ -96,7 +97,8 @@ func (x *bzip2Reader) Read(p []byte) (int, error) {
 	return 0, x.err
 }
 
-// next begins the block or the stream that follows, or returns io.EOF.
+// next begins the next block or reads the header of the next stream. It returns io.EOF at the end
+// of the file.
 func (x *bzip2Reader) next() error {
 	if !x.begun {
 		x.begun = true
@@ -112,7 +114,7 @@ func (x *bzip2Reader) next() error {
 	crc, err := x.bits(x.at+bzip2MagicBits, 32)
 	switch {
 	case magic == bzip2BlockBits && err == nil:
-		// The sum of a stream is made of the sums of its blocks, which stand behind their magics.
+		// The checksum of a stream is computed from those of its blocks.
 		x.crc = (x.crc<<1 | x.crc>>31) ^ uint32(crc)
 		x.begin()
 		return nil
@@ -128,8 +130,8 @@ func (x *bzip2Reader) next() error {
 	return x.header(false)
 }
 
-// header reads the header of a stream. first says that it is the first of the file.
-// It returns io.EOF if the file ends before it.
+// header reads the header of a stream. first reports that it is the first one of the file. If the
+// file ends before another one, header returns io.EOF. Its errors are those of compress/bzip2.
 func (x *bzip2Reader) header(first bool) error {
 	if !first && !x.fill(x.at/8+1) && x.srcErr == io.EOF {
 		return io.EOF
@@ -137,7 +139,7 @@ func (x *bzip2Reader) header(first bool) error {
 	for i, wrong := range [...]string{"bad magic value", "bad magic value", "non-Huffman entropy encoding", "invalid compression level"} {
 		if !first && i < 2 {
 			wrong = "bad magic value in continuation file"
-			if i == 0 { // two bytes are read before they are looked at
+			if i == 0 { // compress/bzip2 reads two bytes before it compares them
 				if _, err := x.bits(x.at, 16); err != nil {
 					return err
 				}
@@ -159,9 +161,10 @@ func (x *bzip2Reader) header(first bool) error {
 	return nil
 }
 
-// begin takes the unit of the block at hand, or begins to decode the block.
+// begin takes the unit of the block at the reader's place. If there is none, the reader begins to
+// decode the block itself.
 func (x *bzip2Reader) begin() {
-	// Units before this place began at a magic by chance, inside of a block.
+	// Units before this place began at a magic by chance, inside a block.
 	for len(x.ahead.queue) > 0 && x.ahead.queue[0].at <= x.at {
 		u := x.ahead.pop()
 		if u.at == x.at && u.ok {
@@ -174,8 +177,8 @@ func (x *bzip2Reader) begin() {
 	x.block = bzip2.NewReader(&x.source)
 }
 
-// endBlock finds the end of the block that the reader has decoded itself. The
-// decoder has read up to seven bits more.
+// endBlock moves the reader to the end of the block that it has decoded itself. The decoder has
+// read up to seven bits more, so the next magic is searched in these places.
 func (x *bzip2Reader) endBlock() error {
 	x.block = nil
 	wrong := error(bzip2.StructuralError("bad magic value found"))
@@ -191,9 +194,9 @@ func (x *bzip2Reader) endBlock() error {
 	return wrong
 }
 
-// hand finds units and hands them to the helpers.
+// hand searches for units and passes them to the helpers, as long as these want some.
 func (x *bzip2Reader) hand() {
-	// The reader may have decoded a block itself, and overtaken the scan.
+	// If the reader has decoded a block itself, it may be ahead of the scan.
 	if x.scanned < x.at/8 {
 		x.scanned = x.at / 8
 	}
@@ -205,7 +208,7 @@ func (x *bzip2Reader) hand() {
 		if !ok {
 			return
 		}
-		// A longer range is no block of bzip2, or a bad one. The reader finds out which.
+		// A longer range cannot be a sound block. The reader decodes it, and finds the error.
 		if x.open >= 0 && at-x.open <= 8*mostBlockBytes {
 			x.ahead.hand(x.cut(x.open, at))
 		}
@@ -220,9 +223,10 @@ func (x *bzip2Reader) hand() {
 	}
 }
 
-// scan returns the next magic behind those that it has found.
+// scan returns the next magic and its place in bits. It returns false if there is none within
+// about a block for each helper.
 func (x *bzip2Reader) scan() (at int64, magic uint64, ok bool) {
-	// This bounds the buffer, which holds the file from the reader's place to the scan's.
+	// The buffer has all bytes from the reader's place to that of the scan, so most bounds it.
 	most := x.at/8 + int64(x.ahead.helpers+2)*mostBlockBytes
 	for x.scanned < most {
 		x.fill(x.scanned + bzip2ScanBytes)
@@ -243,17 +247,17 @@ func (x *bzip2Reader) scan() (at int64, magic uint64, ok bool) {
 		if len(data) < 8 {
 			break
 		}
-		// A magic with the bits before it spans up to seven bytes; the tail is searched again.
+		// A magic that begins within a byte spans seven bytes, so the last seven are searched again.
 		x.scanned += int64(len(data)) - 7
 	}
 	return 0, 0, false
 }
 
-// bzip2ScanBytes is how much of a file is searched for magics at a time.
+// bzip2ScanBytes is the number of bytes that are searched for magics at a time.
 const bzip2ScanBytes = 64 << 10
 
-// bzip2Third has the values of the third byte of those that hold a magic. The magic
-// begins at any bit of the first one.
+// bzip2Third has the values that the third byte of a magic can have. The magic begins at any bit
+// of the first byte. Most bytes have another value, so the search is fast.
 var bzip2Third = func() (is [256]bool) {
 	for shift := range 8 {
 		is[byte(uint64(bzip2BlockBits)>>(24+shift))] = true
@@ -262,9 +266,9 @@ var bzip2Third = func() (is [256]bool) {
 	return is
 }()
 
-// cut makes a unit of the block between two magics: a stream of its own.
-// The block moves to a byte boundary, because its decoder reads a stream from a whole
-// byte on. The stream's own checksum is that of its only block.
+// cut makes a unit of the block in the bits [at, end) of the file: a stream of its own. It shifts the
+// block to a byte boundary, because a stream begins with a whole byte. The checksum of the stream
+// is that of its only block.
 func (x *bzip2Reader) cut(at, end int64) *unit {
 	u := x.ahead.take()
 	u.at, u.end = at, end
@@ -293,14 +297,14 @@ func (x *bzip2Reader) cut(at, end int64) *unit {
 	return u
 }
 
-// fill reads the file up to byte end. It returns false where the file ends before.
+// fill reads the file up to byte end. It returns false if the file ends before.
 func (x *bzip2Reader) fill(end int64) bool {
 	for x.base+int64(len(x.buf)) < end {
 		if x.srcErr != nil {
 			return false
 		}
-		// Bytes before the reader are dropped, but only when half of the buffer is free by that.
-		// Each byte is so moved once at most on average.
+		// Bytes before the reader's place are dropped when they are at least half of the buffer. So
+		// each byte is moved at most once on average.
 		if done := x.at/8 - x.base; len(x.buf) == cap(x.buf) && done > int64(len(x.buf)/2) {
 			x.buf = x.buf[:copy(x.buf, x.buf[done:])]
 			x.base += done
@@ -313,7 +317,7 @@ func (x *bzip2Reader) fill(end int64) bool {
 	return true
 }
 
-// bits returns n bits of the file, at most 48, from a place on.
+// bits returns n bits of the file, at most 48, from bit at on.
 func (x *bzip2Reader) bits(at int64, n uint) (uint64, error) {
 	end := at + int64(n)
 	if !x.fill((end + 7) / 8) {
@@ -326,20 +330,20 @@ func (x *bzip2Reader) bits(at int64, n uint) (uint64, error) {
 	return word >> uint(-end&7) & (1<<n - 1), nil
 }
 
-// bzip2Source is one block as a stream of its own: a header, then the bits of the
-// file from the block on. Its decoder is stopped when it has read the block.
+// bzip2Source gives a decoder one block as a stream of its own: a header, and then the bits of the
+// file from the start of the block on. When the decoder has read the block, the source ends.
 type bzip2Source struct {
 	x     *bzip2Reader
 	head  int   // bytes of the header that were read
-	at    int64 // of the next byte, in bits of the file
+	at    int64 // place of the next byte, in bits of the file
 	ended bool  // the block has been read
 }
 
-// Read is not called, because ReadByte is there.
+// Read is never called: compress/bzip2 calls ReadByte of an io.ByteReader.
 func (s *bzip2Source) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
-// ReadByte gives the decoder a file of one block: a head of four bytes, then the bits of the
-// block from where it begins, which may be inside of a byte.
+// ReadByte returns the four bytes of the header, and then the bits of the block. They may begin
+// within a byte of the file.
 func (s *bzip2Source) ReadByte() (byte, error) {
 	switch {
 	case s.ended:
@@ -349,7 +353,7 @@ func (s *bzip2Source) ReadByte() (byte, error) {
 		return [...]byte{'B', 'Z', 'h', s.x.level}[s.head-1], nil
 	}
 	b, err := s.x.bits(s.at, 8)
-	// The file has no whole byte left. Zero bits fill it up; the decoder finds the true end.
+	// If the file has no whole byte left, zero bits fill it up. The decoder finds the true end.
 	if left := 8 - uint(s.at%8); err == io.ErrUnexpectedEOF && left < 8 {
 		b, err = s.x.bits(s.at, left) // the last bits of the file
 		b <<= 8 - left
@@ -358,19 +362,19 @@ func (s *bzip2Source) ReadByte() (byte, error) {
 	return byte(b), err
 }
 
-// bzip2Helper decodes units. All of them are one file of many streams for its
-// decoder, which keeps its large table so.
+// bzip2Helper decodes units. It gives all of them to one decoder as one file of many streams, so
+// that the decoder keeps its large table.
 type bzip2Helper struct {
 	work <-chan *unit
 	unit *unit // being decoded
-	next int   // byte of its stored bytes
+	next int   // index of the next byte in its stored bytes
 	over bool  // there are no more units
 }
 
-// errUnit ends a decoder that has met a unit that is no whole block.
+// errUnit ends the decoder of a unit that is no whole block.
 var errUnit = errors.New("no whole block")
 
-// bzip2Help decodes the units of work.
+// bzip2Help is a helper that decodes the units of work.
 func bzip2Help(work <-chan *unit) {
 	h := &bzip2Helper{work: work}
 	buf := make([]byte, 32<<10)
@@ -378,7 +382,7 @@ func bzip2Help(work <-chan *unit) {
 		r := bzip2.NewReader(h)
 		for {
 			n, err := r.Read(buf)
-			// The unit is not what it seemed, or its text is too long for the memory asked for.
+			// The unit is no block, or its text is longer than the memory that was asked for.
 			if err != nil || len(h.unit.text)+n > mostBlockTextBytes {
 				h.finish(false)
 				break
@@ -388,7 +392,7 @@ func bzip2Help(work <-chan *unit) {
 	}
 }
 
-// finish gives the unit back to the reader. From here on the helper does not touch it.
+// finish gives the unit back to the reader. The helper must not use it any more.
 func (h *bzip2Helper) finish(ok bool) {
 	if u := h.unit; u != nil {
 		h.unit = nil
@@ -397,12 +401,12 @@ func (h *bzip2Helper) finish(ok bool) {
 	}
 }
 
-// Read is not called, because ReadByte is there.
+// Read is never called: compress/bzip2 calls ReadByte of an io.ByteReader.
 func (h *bzip2Helper) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
-// ReadByte goes from one unit to the next. The decoder checks a block when it has
-// given all of its text, and reads on only then. So a unit whose bytes have ended is
-// whole if there is text of it.
+// ReadByte returns the bytes of one unit after the other. The decoder checks a block after it has
+// returned all of its text, and reads on only then. So when the bytes of a unit have ended, the
+// unit is sound if it has text.
 func (h *bzip2Helper) ReadByte() (byte, error) {
 	if h.unit == nil || h.next == len(h.unit.stored) {
 		if h.unit != nil {

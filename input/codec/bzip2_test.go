@@ -107,8 +107,7 @@ func payload(r *rand.Rand, most int) []byte {
 	return p
 }
 
-// spares grants memory until it has granted it a number of times, and counts what is
-// not given back.
+// spares grants memory a number of times, and counts the grants that are not given back.
 type spares struct {
 	grants int
 	held   atomic.Int64
@@ -134,8 +133,7 @@ func readParts(r io.Reader, rng *rand.Rand) (text []byte, err error) {
 	return text, err
 }
 
-// sameAhead compares what Decoders give of data with helpers and without, and their
-// errors.
+// sameAhead compares the text and the errors of Decoders with helpers and without.
 func sameAhead(t *testing.T, what string, data []byte, rng *rand.Rand) {
 	t.Helper()
 	decode := func(s *spares) (text []byte, message string) {
@@ -163,8 +161,7 @@ func sameAhead(t *testing.T, what string, data []byte, rng *rand.Rand) {
 	}
 }
 
-// spoiled calls f with data, and with data that is cut short, changed or followed by
-// something.
+// spoiled calls f with data, and with data that is cut short, changed, or followed by other bytes.
 func spoiled(data []byte, rng *rand.Rand, f func(what string, data []byte)) {
 	f("whole", data)
 	f("cut short", data[:4+rng.IntN(len(data)-4)])

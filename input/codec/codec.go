@@ -4,16 +4,15 @@
 //	                      └───► Decoders.Open ──► decoded bytes
 //
 // gzip, bzip2, zstd, s2 with snappy, xz and lz4 are decoded. Archives and older
-// formats are only recognised, so that nobody takes their bytes for text.
+// formats are only recognised, so that their bytes are not read as text.
 //
-// bzip2 blocks, gzip members and zstd frames of a large file are decoded on several
-// goroutines where the caller has memory to spare (Decoders.Spare). The text and the
-// errors are the same.
+// If the caller has memory to spare (Decoders.Spare), several goroutines decode the bzip2 blocks,
+// gzip members or zstd frames of a large file. The text and the errors are the same.
 //
-// Memory: what a decoder keeps lies on the Go heap. Decoders charge for it
-// before they take it.
+// Memory: a decoder keeps its window on the Go heap. Decoders charge the window before they
+// allocate it.
 //
-// Neighbours: package input opens the files; it says which of them are decoded.
+// Neighbours: package input opens the files, and decides which of them are decoded.
 package codec
 
 import (
@@ -29,7 +28,7 @@ import (
 type Codec uint8
 
 const (
-	// The order is that of the names in String.
+	// The names in String have the same order.
 	None Codec = iota
 	Gzip
 	Bzip2
@@ -38,7 +37,7 @@ const (
 	XZ
 	LZ4 // in frames
 
-	codecs // the number of codecs that are decoded; those below are refused
+	codecs // number of codecs that are decoded, and None; the formats below it are refused
 
 	zipArchive
 	sevenZipArchive
@@ -62,12 +61,12 @@ func (c Codec) String() string {
 // Refused reports whether c is known, but not decoded.
 func (c Codec) Refused() bool { return c > codecs }
 
-// Refusal returns the reason, a *FileError, why a file of a refused codec is not read.
+// Refusal returns the error for a file of a refused codec. It wraps a *FileError.
 func (c Codec) Refusal() error {
 	return &refusedError{&FileError{fmt.Errorf("is %s, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are", c)}}
 }
 
-// HeadBytes are enough to recognise a codec.
+// HeadBytes is the number of bytes that suffice to recognise a codec.
 const HeadBytes = 64
 
 // The first bytes of each format, from its specification.
@@ -94,8 +93,9 @@ var refusedMagics = [...]struct {
 	{"\x02\x21\x4c\x18", legacyLZ4},
 }
 
-// brotliSuffix is the only sign of brotli.
-const brotliSuffix = ".br" // its data has no magic
+// brotliSuffix is the suffix by which a file of brotli is recognised, because its data has no
+// magic.
+const brotliSuffix = ".br"
 
 // TextName reports whether the suffix of path is a usual one of text.
 func TextName(path string) bool {
@@ -108,10 +108,11 @@ func TextName(path string) bool {
 	return false
 }
 
-// detect recognises compressed data by its first bytes. A head that ends inside the
-// magic of a codec counts too. Its decoder then reports data that is cut short.
-// Reading it as text would give a wrong result. The numbers are the least bytes of a
-// magic that count: fewer would catch short text files.
+// detect returns the codec of compressed data by its first bytes; None: it is not compressed.
+//
+// A head that ends inside the magic of a codec counts too: the decoder then reports data that
+// is cut short, while reading it as text would give a wrong result. The numbers are the least
+// bytes of a magic that count. With fewer, short text files would count as compressed.
 func detect(head []byte) Codec {
 	switch {
 	case starts(head, gzipMagic, 2):
@@ -148,8 +149,8 @@ func isCompress(head []byte) bool {
 }
 
 // isLZMA reports whether head begins an .lzma file, which has no magic. As xz
-// does, it accepts the usual properties and a dictionary of 2^n or 2^n +
-// 2^(n-1) bytes. The length is below 256 GiB or unknown.
+// does, it accepts the usual properties, a dictionary of 2^n or 2^n + 2^(n-1)
+// bytes, and a length below 256 GiB or unknown.
 func isLZMA(head []byte) bool {
 	if len(head) < 14 || head[0] != 0x5d || head[13] != 0 {
 		return false
@@ -181,8 +182,8 @@ func afterSkippable(head []byte) []byte {
 	return head
 }
 
-// Of recognises a file by its first bytes, head, of which HeadBytes are enough.
-// Brotli has no magic and is recognised by the suffix of path.
+// Of returns the codec of a file by its first bytes, head; HeadBytes of them suffice. It
+// recognises brotli by the suffix of path. It returns None for a file that is not compressed.
 func Of(path string, head []byte) Codec {
 	if c := detect(head); c != None {
 		return c

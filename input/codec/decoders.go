@@ -15,32 +15,31 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// readBytes is the buffer in front of each decoder, one for all files of a reader.
 const (
+	// readBytes is the buffer in front of each decoder.
 	readBytes = 256 << 10
-	// freeWindowBytes is the memory that a decoder may take even if Charge
+	// freeWindowBytes is the largest window that a decoder takes even if Charge
 	// refuses it. Each zstd decoder should accept such a window (RFC 8878,
 	// 3.1.1.1.2).
 	freeWindowBytes = 8 << 20
 )
 
-// Decoders holds the decoders of one reader. Each decoder is made once and
+// Decoders has the decoders of one reader. Each decoder is made once and
 // reset for each file, so that 100,000 small files do not make 100,000
-// decoders. The zero value works. One goroutine uses it.
+// decoders. The zero value works. It belongs to one goroutine.
 type Decoders struct {
-	// Charge asks for memory that a decoder keeps on the Go heap. The Decoders
-	// call release when they are closed. If Charge is nil, windows of more than
-	// 8 MiB are refused.
+	// Charge asks for the memory of a window on the Go heap. The Decoders call release
+	// when the window is dropped. If Charge is nil, windows of more than 8 MiB are refused.
 	Charge func(bytes int64) (release func(), err error)
-	// Spare asks for memory of decoding ahead, which is worth it for a large file. Where
-	// it is granted, goroutines decode parts of the file; the Decoders call release when
-	// they have ended. It never waits. If Spare is nil, no goroutine is started.
+	// Spare asks for the memory of decoding ahead. If it returns true, goroutines decode
+	// parts of the file, and the Decoders call release when these have ended. Spare never
+	// waits. If it is nil, nothing is decoded ahead.
 	Spare func(bytes int64) (release func(), ok bool)
-	// Garbage is called if something else than zeros follows the data of a gzip or bzip2
-	// file. The decoder ignores it, as gzip and bzip2 do. Garbage may be nil.
+	// Garbage, if not nil, is called if other bytes than zeros follow the data of a gzip or
+	// bzip2 file. The decoder ignores these bytes, as gzip and bzip2 do.
 	Garbage func(Codec)
 
-	// One buffer for all files. It may hold bytes behind the end of what a decoder has read.
+	// buf serves all files. It may hold bytes that no decoder has read yet.
 	buf     *bufio.Reader
 	stored  stored
 	codec   Codec // of the open file
@@ -53,24 +52,23 @@ type Decoders struct {
 	windows [codecs]window // of each codec's decoder
 }
 
-// window is the memory that a decoder keeps on the Go heap.
-// A larger one replaces it; a smaller file keeps it.
+// window is the memory that the decoder of a codec keeps on the Go heap. A file that needs a larger
+// window replaces it. A file that needs a smaller one uses it as it is.
 type window struct {
 	bytes   int64
-	release func() // nil if nothing was charged
+	release func() // nil: nothing was charged
 }
 
-// stored counts the bytes that are read of a file, as they are stored.
-// Progress is shown in stored bytes, because the decoded length is not known.
+// stored counts the stored bytes that are read of a file. Progress is shown in stored bytes,
+// because the decoded length is not known.
 type stored struct {
 	r     io.Reader
 	bytes int64
-	ended bool
+	ended bool                 // r has reported the end of the file
 	tail  [bzip2TailBytes]byte // the last bytes that were read
 }
 
-// Read passes through and counts. ended is set at the end of the file only.
-// A decoder that stops before the end of its file leaves ended unset.
+// Read reads from r, and counts.
 func (s *stored) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.bytes += int64(n)
@@ -83,13 +81,13 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Buffered returns how many bytes of a file that is not decoded have been taken from
-// the system and not been read yet.
+// Buffered returns the number of bytes in the buffer that were not read yet. It is meant for a file
+// that is not decoded.
 func (d *Decoders) Buffered() int { return d.buf.Buffered() }
 
-// Open returns a reader of what r holds, decoded unless asIs is set. The reader
-// is valid until the next call of Open. The caller passes errors of Open and of
-// the reader to Explain.
+// Open returns a reader of the decoded text of r. If asIs is true, it returns the bytes of r as
+// they are. The reader is valid until the next call of Open or Close. The caller passes errors of
+// Open and of the reader to Explain.
 func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	text, err := d.open(r, asIs)
 	if err == nil && (d.codec == Gzip || d.codec == Bzip2) {
@@ -98,23 +96,23 @@ func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	return text, err
 }
 
-// open returns the decoder.
+// open is Open without the end behind garbage (whole).
 func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 	if d.buf == nil {
 		d.buf = bufio.NewReaderSize(nil, readBytes)
 	}
 	d.stored, d.codec = stored{r: r}, None
 	d.buf.Reset(&d.stored)
-	if asIs { // a pipe may have no more than a line, and keep it for long
+	if asIs { // Peek would wait for a pipe whose writer has written less than HeadBytes
 		d.Shed()
 		return d.buf, nil
 	}
-	// A file shorter than HeadBytes ends here with io.EOF, and its head is what there is.
+	// A file shorter than HeadBytes gives all of its bytes, and io.EOF.
 	head, err := d.buf.Peek(HeadBytes)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	// The helpers of the file before must end first: they count in the memory that is asked for.
+	// The helpers of the file before must end first, because their memory is asked for again.
 	d.codec = detect(head)
 	d.Shed()
 	switch d.codec {
@@ -170,7 +168,7 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 	return nil, d.codec.Refusal()
 }
 
-// lz4Bytes returns what the decoder of a frame keeps: one block as stored and
+// lz4Bytes returns the bytes that the decoder of a frame keeps: one block as stored and
 // one as decoded. If blocks are linked, it keeps up to two more. A block has at
 // most 4 MiB.
 func lz4Bytes(head []byte) int64 {
@@ -187,7 +185,7 @@ func lz4Bytes(head []byte) int64 {
 	return blocks << (2*size + 8)
 }
 
-// openGzip opens a file of gzip members.
+// openGzip returns the decoder of a file of gzip members.
 func (d *Decoders) openGzip(r io.Reader) (io.Reader, error) {
 	src, ok := r.(*bufio.Reader)
 	if !ok {
@@ -212,8 +210,8 @@ func zstdWindow(head []byte) uint64 {
 	return window
 }
 
-// openZstd makes a decoder with a window of so many bytes, because a decoder takes
-// as much memory as its window.
+// openZstd returns a zstd decoder with a window of at least so many bytes. It makes a new one if
+// the present one has a smaller window.
 func (d *Decoders) openZstd(window uint64, r io.Reader) (io.Reader, error) {
 	bytes := int64(min(window, 1<<40))
 	if d.zstd == nil || bytes > d.windows[Zstd].bytes {
@@ -233,21 +231,21 @@ func (d *Decoders) openZstd(window uint64, r io.Reader) (io.Reader, error) {
 	return d.zstd, d.zstd.Reset(r)
 }
 
-// window charges for the memory of the decoder of a codec, unless as much is
-// charged already.
+// window charges the window of the decoder of a codec, unless as many bytes are charged already.
+// It fails if they are refused and more than freeWindowBytes.
 func (d *Decoders) window(codec Codec, bytes int64) error {
 	w := &d.windows[codec]
 	if bytes <= w.bytes {
 		return nil
 	}
-	// The decoder that the old charge was for is gone, or grows into the new one.
+	// The decoder with the old window is gone, or the new window replaces the old one in it.
 	w.free()
 	err := fmt.Errorf("a decoder's window of %d bytes is larger than 8 MiB", bytes)
 	if d.Charge != nil {
 		w.release, err = d.Charge(bytes)
 	}
-	// A window that every decoder must accept is taken without the charge, so that memory
-	// pressure alone never makes a file unreadable.
+	// A window that every decoder should accept is taken without a charge, so that a usual file
+	// can be read even if memory is short.
 	if err != nil && bytes > freeWindowBytes {
 		return &refusedError{err}
 	}
@@ -263,15 +261,15 @@ func (w *window) free() {
 	*w = window{}
 }
 
-// FileError says that a file cannot be decoded, or not to its end: it is damaged, or has a
-// format that is refused. More memory would not help.
+// FileError is the error of a file that cannot be decoded, or not to its end: it is damaged, or has
+// a format that is refused. More memory would not help.
 type FileError struct{ error }
 
 // Unwrap returns the reason.
 func (e *FileError) Unwrap() error { return e.error }
 
-// refusedError is the reason why data is not decoded although it may be sound.
-// Explain returns it as it is, and does not call the data corrupt.
+// refusedError is the error of data that is not decoded although it may be sound. Explain returns
+// it as it is, and does not call the data corrupt.
 type refusedError struct{ error }
 
 // Unwrap returns the reason.
@@ -283,8 +281,9 @@ func (d *Decoders) StoredBytes() int64 { return d.stored.bytes }
 // Ended reports whether the file that was opened last has been read to its end.
 func (d *Decoders) Ended() bool { return d.stored.ended }
 
-// Explain turns an error of a decoder into one for users: the data is corrupt or cut short,
-// behind at decoded bytes. It returns errors of the file system unchanged.
+// Explain turns an error of a decoder into one for users: a *FileError which says that the data is
+// corrupt or cut short behind so many decoded bytes. It returns errors of the file system, and of a
+// file that is not decoded, unchanged.
 func (d *Decoders) Explain(err error, at int64) error {
 	var refused *refusedError
 	var read *fs.PathError
@@ -294,7 +293,7 @@ func (d *Decoders) Explain(err error, at int64) error {
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		what = "cut short"
-	case d.codec == S2 && d.stored.ended: // this decoder calls both corrupt
+	case d.codec == S2 && d.stored.ended: // the decoder of s2 has one error for both
 		what = "corrupt or cut short"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return &FileError{fmt.Errorf("a zstd frame after %d decoded bytes needs a larger window than the first one: %w", at, err)}
@@ -302,7 +301,8 @@ func (d *Decoders) Explain(err error, at int64) error {
 	return &FileError{fmt.Errorf("%s data is %s after %d decoded bytes: %w", d.codec, what, at, err)}
 }
 
-// Close gives back the memory that was charged.
+// Close ends the goroutines and gives back the memory that was charged. The Decoders may be used
+// again.
 func (d *Decoders) Close() {
 	if d.zstd != nil {
 		d.zstd.Close()
@@ -311,12 +311,11 @@ func (d *Decoders) Close() {
 	for codec := range d.windows {
 		d.windows[codec].free()
 	}
-	// The Decoders may be used again, and then make their decoders anew.
 	*d = Decoders{Charge: d.Charge, Spare: d.Spare, Garbage: d.Garbage}
 }
 
-// Shed ends the goroutines of the open file and gives their memory back. The file is
-// decoded to its end without them.
+// Shed ends the goroutines of the open file and gives their memory back. The reader decodes the
+// rest of the file by itself.
 func (d *Decoders) Shed() {
 	if d.ahead != nil {
 		d.ahead.close()
@@ -324,13 +323,15 @@ func (d *Decoders) Shed() {
 	}
 }
 
-// whole is a decoder that ends behind the data, also where something else follows.
+// whole is the decoder of a gzip or bzip2 file, which may have other bytes behind its data. It ends
+// with the data.
 type whole struct {
 	r io.Reader
 	d *Decoders
 }
 
-// Read reads the rest of the file too, so that its length is known.
+// Read reads decoded text. At the end of the data it also reads the rest of the file, so that the
+// length of the file is known.
 func (w *whole) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	oneByte := err == io.ErrUnexpectedEOF && w.d.codec == Bzip2 && w.d.stored.ended && endsBehindBzip2(&w.d.stored.tail)
@@ -346,8 +347,8 @@ func (w *whole) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// isGarbage recognises the errors of decoders that have met no data behind whole data. The
-// first three bytes of a file are known to be right when it is opened.
+// isGarbage reports whether err is that of a decoder that has found other bytes behind whole data.
+// It cannot be that of the first bytes of a file, because detect has checked those.
 func isGarbage(err error) bool {
 	if err == errGarbage {
 		return true
@@ -359,19 +360,19 @@ func isGarbage(err error) bool {
 	return false
 }
 
-// bzip2TailBytes hold the end of a bzip2 stream, 80 bits that begin at any bit of a byte, and
-// one byte behind it.
+// bzip2TailBytes is the length of the end of a bzip2 stream, 80 bits that begin at any bit of a
+// byte, with one byte behind it.
 const bzip2TailBytes = 12
 
 // endsBehindBzip2 reports whether the last bytes of a file are the end of a stream and one byte
-// more, which begins no other stream. Decoders take that byte for a stream that is cut short,
-// when they have checked the sum of the one before. Data that is cut short elsewhere ends so by
-// a chance of 1 in 2^45.
+// more that begins no other stream. The decoder reports that byte as a stream that is cut short,
+// after it has checked the stream before. Data that is cut short elsewhere has such an end with a
+// probability of 1 in 2^45.
 func endsBehindBzip2(tail *[bzip2TailBytes]byte) bool {
 	if tail[bzip2TailBytes-1] == 'B' {
 		return false
 	}
-	// The last byte of the end is filled up with 0 to 7 bits.
+	// The last byte of a stream is filled up with 0 to 7 bits.
 	for pad := range 8 {
 		if binary.BigEndian.Uint64(tail[:])<<(8-pad)>>(64-bzip2MagicBits) == bzip2EndBits {
 			return true
@@ -380,24 +381,24 @@ func endsBehindBzip2(tail *[bzip2TailBytes]byte) bool {
 	return false
 }
 
-// gzipMembers reads the members of a gzip file one after the other (RFC 1952,
-// 2.2). Zeros may follow the last one, as tapes leave them and GNU zcat accepts
-// them. Behind anything else the data is whole too (errGarbage), unless a member
-// follows the zeros: that is an error, because its text would be lost.
+// gzipMembers reads the members of a gzip file one after the other (RFC 1952, 2.2). Zeros may
+// follow the last one: tapes leave them, and GNU zcat accepts them. If other bytes follow, the data
+// ends with errGarbage. If a member follows the zeros, errBehind fails the file, because the text
+// of that member would be lost.
 type gzipMembers struct {
 	src *bufio.Reader
 	zr  *gzip.Reader
 	err error
 }
 
-// errGarbage says that bytes other than zeros follow the last member.
+// errGarbage reports that bytes other than zeros follow the last member.
 var errGarbage = errors.New("what follows is not gzip")
 
-// errBehind says that a member follows zeros.
+// errBehind reports that a member follows zeros.
 var errBehind = errors.New("zeros stand between two members")
 
-// reset begins a member at the start of src. A file that ends here is cut short,
-// because the magic was seen.
+// reset begins a member at the start of src. If src ends here, the file is cut short, because the
+// caller has read the magic of a member.
 func (g *gzipMembers) reset() (err error) {
 	g.err = nil
 	if g.zr == nil {
@@ -409,14 +410,13 @@ func (g *gzipMembers) reset() (err error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil {
-		// Members end one by one, so that what follows the last one can be judged here.
+		// The decoder stops behind each member, so that member can check the bytes that follow.
 		g.zr.Multistream(false)
 	}
 	return err
 }
 
-// Read goes from one member to the next. An empty member gives no bytes and is passed
-// over.
+// Read reads text, from one member to the next. It skips empty members.
 func (g *gzipMembers) Read(p []byte) (int, error) {
 	for g.err == nil {
 		n, err := g.zr.Read(p)

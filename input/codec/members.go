@@ -12,22 +12,24 @@ import (
 )
 
 // membersReader decodes a file of many gzip members or zstd frames on several
-// goroutines. A unit is some whole members or frames that follow each other. A unit
-// that is too large, or that a helper cannot decode, ends that. A decoder of the
-// whole file goes on there, and meets the same bytes as without helpers.
+// goroutines. A unit is some whole members or frames that follow each other. If a unit
+// would be too large, or a helper cannot decode it, a decoder on the reader's goroutine
+// reads the rest of the file. It reads the same bytes as without helpers, so it finds the
+// same errors.
 type membersReader struct {
 	src    *bufio.Reader
-	srcErr error  // how src ended
-	buf    []byte // of the file; from at on, it is behind all units
+	srcErr error  // with which src ended; nil: it has not ended
+	buf    []byte // bytes of the file; those before at are in units
 	at     int
-	// How many bytes at the start of stored are a unit; 0: none, or more bytes are needed.
+	// cut returns the length of the unit at the start of stored; 0: there is none, or more bytes
+	// are needed.
 	cut func(stored []byte) int
-	// Makes the decoder that goes on behind the units, on the reader's goroutine.
+	// serial makes the decoder that reads the rest of the file on the reader's goroutine.
 	serial func(rest io.Reader) (io.Reader, error)
-	last   bool // no more units are cut
-	unit   *unit
-	sent   int       // bytes of unit
-	rest   io.Reader // decodes the rest of the file
+	last   bool      // no more units are cut
+	unit   *unit     // whose text Read returns; nil: none
+	sent   int       // bytes of its text that were returned
+	rest   io.Reader // decodes the rest of the file; nil: units are still decoded
 	ahead  ahead
 }
 
@@ -48,7 +50,8 @@ func (m *membersReader) Read(p []byte) (int, error) {
 	return m.rest.Read(p)
 }
 
-// next takes the next unit, or goes over to the decoder of the rest.
+// next passes units to the helpers, and takes the next unit that is decoded. If there is none, or
+// it could not be decoded, it makes the decoder of the rest of the file.
 func (m *membersReader) next() error {
 	for !m.last && m.ahead.wants() {
 		n := m.unitBytes()
@@ -63,20 +66,18 @@ func (m *membersReader) next() error {
 	var stored [][]byte
 	if len(m.ahead.queue) > 0 {
 		u := m.ahead.pop()
-		// The text of a unit is handed out only after all units before it.
 		if u.ok {
 			m.unit, m.sent = u, 0
 			return nil
 		}
 		stored = append(stored, u.stored)
 	}
-	// Later units may have been decoded well. They are decoded again, so that an error comes
-	// after the same bytes as without helpers.
+	// Later units are decoded again, even if helpers have decoded them. So the error of this unit
+	// comes after the same bytes as without helpers.
 	for len(m.ahead.queue) > 0 {
 		stored = append(stored, m.ahead.pop().stored)
 	}
 	stored = append(stored, m.buf[m.at:])
-	// From here on no helper reads the stored bytes of a unit.
 	m.ahead.close()
 	if m.at == len(m.buf) && len(stored) == 1 && m.srcErr == io.EOF {
 		return io.EOF
@@ -87,11 +88,11 @@ func (m *membersReader) next() error {
 	return err
 }
 
-// unitBytes returns the length of the next unit, whose bytes are in buf then; 0: there
-// is none. It reads little at a time, so that small units are handed out early. What
-// the file ends with may be whole members too; alone, it is not worth a helper.
+// unitBytes reads the next unit into buf, and returns its length; 0: there is none. It reads little
+// at a time, so that helpers get small units early. The rest of a file is a unit too, unless no
+// unit is in the queue: alone it is not worth a helper.
 func (m *membersReader) unitBytes() int {
-	// Each round looks at twice as many bytes, so that all rounds together cost twice the last.
+	// Each round searches twice as many bytes, so that all rounds together cost twice the last one.
 	for most := 2 * leastStoredBytes; ; most *= 2 {
 		m.fill(most)
 		stored := m.buf[m.at:]
@@ -107,10 +108,10 @@ func (m *membersReader) unitBytes() int {
 	}
 }
 
-// fill reads until buf has so many bytes that are in no unit.
+// fill reads until buf has so many bytes behind at, or src has ended.
 func (m *membersReader) fill(bytes int) {
-	const leastBytes = 1 << 20 // so that bytes move to the front of buf rarely
-	// Units have copies of their own, so the bytes before at are free.
+	const leastBytes = 1 << 20 // so that bytes are rarely moved to the front of buf
+	// Units have copies of the bytes before at.
 	if cap(m.buf)-m.at < bytes {
 		m.buf, m.at = m.buf[:copy(m.buf, m.buf[m.at:])], 0
 		m.buf = slices.Grow(m.buf, max(bytes, leastBytes)-len(m.buf))
@@ -122,13 +123,13 @@ func (m *membersReader) fill(bytes int) {
 	}
 }
 
-// ending is a reader that has ended with err, unless that is nil.
+// ending is a reader that has ended with err. If err is nil, it reads from r.
 type ending struct {
 	r   io.Reader
 	err error
 }
 
-// Read fails with err if that is not nil.
+// Read returns err, or reads from r.
 func (e *ending) Read(p []byte) (int, error) {
 	if e.err != nil {
 		return 0, e.err
@@ -136,17 +137,17 @@ func (e *ending) Read(p []byte) (int, error) {
 	return e.r.Read(p)
 }
 
+// Bounds on a unit of members or frames. leastStoredBytes is for small ones: passing a unit to a
+// helper costs as much as decoding some KB.
 const (
-	// A unit of small members or frames has this length at least, because handing it
-	// over costs as much as decoding some KB.
 	leastStoredBytes = 128 << 10
 	mostStoredBytes  = 4 << 20
 	mostTextBytes    = 8 << 20
 )
 
-// cutGzip returns where a member seems to begin, behind some others, in stored; 0:
-// nowhere. Compressed data may look like a member by chance. Then a helper cannot
-// decode the unit.
+// cutGzip returns the first place behind leastStoredBytes at which a member seems to begin; 0:
+// there is none. Compressed data may look like the start of a member by chance. A helper cannot
+// decode such a unit.
 func cutGzip(stored []byte) int {
 	for at := leastStoredBytes; at+10 <= len(stored); at++ {
 		i := bytes.Index(stored[at:], []byte(gzipMagic))
@@ -163,11 +164,12 @@ func cutGzip(stored []byte) int {
 	return 0
 }
 
-// roomBytes are behind the text of a unit, for the read that finds the end.
+// roomBytes is the room behind the text of a unit. The decoder reports the end of a member only
+// with a read that has room.
 const roomBytes = 4 << 10
 
-// helpGzip decodes units of gzip members.
-// Four times the stored bytes is room for usual text; unzip grows it where that is too little.
+// helpGzip is a helper that decodes units of gzip members. It makes room for four times the stored
+// bytes, which suffices for usual text.
 func helpGzip(work <-chan *unit) {
 	var zr gzip.Reader
 	for u := range work {
@@ -176,7 +178,8 @@ func helpGzip(work <-chan *unit) {
 	}
 }
 
-// unzip appends the text of whole members to dst.
+// unzip appends the text of whole members to dst. It returns false if stored is not some whole
+// members, or has more text than mostTextBytes.
 func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
 	r := bytes.NewReader(stored)
 	for r.Len() > 0 {
@@ -191,7 +194,7 @@ func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
 			if err == io.EOF {
 				break
 			}
-			// More text than this was not charged for. The reader decodes such a unit itself.
+			// The memory of decoding ahead is for mostTextBytes only.
 			if err != nil || len(dst) > mostTextBytes {
 				return dst, false
 			}
@@ -200,13 +203,14 @@ func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
 	return dst, true
 }
 
-// cutZstd returns the length of whole frames at the start of stored; 0: they cannot
-// be a unit.
+// cutZstd returns the length of the whole frames at the start of stored that make a unit; 0: there
+// is no whole frame, or its text is too long.
 func cutZstd(stored []byte) int {
 	at, text := 0, uint64(0)
 	for at < leastStoredBytes && at < len(stored) {
 		n, size, ok := zstdFrame(stored[at:])
-		// A frame whose header does not give its size counts as 0 here; DecodeAll then keeps to the limit.
+		// A header may lack the size of its text, which counts as 0 here. DecodeAll checks the limit
+		// too.
 		if text += size; !ok || text > mostTextBytes {
 			break
 		}
@@ -215,8 +219,8 @@ func cutZstd(stored []byte) int {
 	return at
 }
 
-// zstdFrame returns the length of the frame that stored begins with, and of its text
-// if the frame gives it. ok is false if the frame is not whole.
+// zstdFrame returns the length of the frame at the start of stored, and the length of its text if
+// the header has it. ok is false if stored does not have the whole frame.
 func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 	const headerBytes, blockHeaderBytes, checksumBytes = 18, 3, 4
 	var h zstd.Header
@@ -225,7 +229,7 @@ func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 	}
 	n = h.HeaderSize
 	if h.Skippable {
-		// The bound keeps the sum an int. Such a frame is longer than any unit anyway.
+		// The bound keeps the sum within an int. A longer frame is no unit in any case.
 		n += int(min(h.SkippableSize, math.MaxInt32))
 		return n, 0, n <= len(stored)
 	}
@@ -237,7 +241,7 @@ func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 		last = block&1 != 0
 		n += blockHeaderBytes
 		if kind := block >> 1 & 3; kind == 1 {
-			n++ // one byte, repeated
+			n++ // an RLE block stores one byte
 		} else {
 			n += block >> 3
 		}

@@ -21,38 +21,39 @@ import (
 // a sequence of streams with zeros between them. A stream has blocks, an index
 // and a footer.
 //
-// Package lzma decodes the content of a block. xzReader reads all around it.
-// The header of each block says how large a dictionary the block needs, and
-// that memory must be charged before it is taken.
+// Package lzma decodes the content of a block. xzReader reads the rest: headers, indexes and
+// footers. The header of each block has the size of the dictionary that the block needs. That
+// memory must be charged before it is allocated.
 type xzReader struct {
 	src    counting
 	window func(bytes int64) error // charges for the memory of a dictionary
 	err    error
 
-	streams int // number of streams so far
-	open    bool
+	streams int     // number of streams so far
+	open    bool    // a stream is open
 	flags   [2]byte // of the open stream
-	blocks  uint64  // of the open stream
-	// The index at the end of a stream repeats these sizes. A file may have millions of blocks.
-	sizes *xxhash.Digest // of its blocks
+	blocks  uint64  // number of blocks of the open stream so far
+	// sizes is a hash of the sizes of these blocks. The index at the end of the stream has the same
+	// sizes. A file may have millions of blocks, so they are not kept.
+	sizes *xxhash.Digest
 
-	block     *lzma.Reader2 // nil if no block is open
+	block     *lzma.Reader2 // nil: no block is open
 	header    xzBlock
 	headBytes int64
 	start     int64     // place of the data of the block in src
-	decoded   int64     // bytes of the block
-	check     hash.Hash // of the decoded bytes; nil if the stream has no checks
+	decoded   int64     // bytes of the block so far
+	check     hash.Hash // of the decoded bytes; nil: the stream has no checks
 }
 
-// xzBlock is the header of a block. Sizes in bytes; -1 if the header does not
-// give one.
+// xzBlock is the header of a block: sizes in bytes. stored and decoded are -1 if the header does
+// not have them.
 type xzBlock struct{ stored, decoded, dictionary int64 }
 
 const (
 	xzMagic      = "\xfd7zXZ\x00"
 	xzFooter     = "YZ"
 	xzLZMA2      = 0x21
-	xzLargeBytes = 16 << 20
+	xzLargeBytes = 16 << 20 // from this dictionary on, openBlock frees the last one first
 )
 
 // counting counts the bytes that are read of a buffer.
@@ -61,7 +62,7 @@ type counting struct {
 	n int64
 }
 
-// Read and ReadByte are both counted: the decoder of a block uses both.
+// Read reads and counts. The decoder of a block also calls ReadByte.
 func (c *counting) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
@@ -90,14 +91,13 @@ func inside(err error) error {
 	return err
 }
 
-// reset begins another file. The charge for a dictionary stays with the Decoders.
+// reset begins another file. The charge for the dictionary stays: the Decoders release it.
 func (x *xzReader) reset(src *bufio.Reader) {
 	*x = xzReader{src: counting{Reader: src}, window: x.window}
 }
 
-// Read implements io.Reader. The reader hands out the text of a block before it knows
-// the block's check. The call that comes to the end of the block returns the error of a
-// bad check.
+// Read implements io.Reader. It returns the text of a block before it has compared the check at
+// the end of the block. If the check is wrong, the call that reaches the end returns an error.
 func (x *xzReader) Read(p []byte) (int, error) {
 	for x.err == nil {
 		if x.block == nil {
@@ -120,7 +120,8 @@ func (x *xzReader) Read(p []byte) (int, error) {
 	return 0, x.err
 }
 
-// next opens the stream or block that follows, or returns io.EOF.
+// next opens the next block or stream, or closes the open stream. It returns io.EOF at the end of
+// the file.
 func (x *xzReader) next() error {
 	if !x.open {
 		return x.openStream()
@@ -140,7 +141,6 @@ func (x *xzReader) next() error {
 func (x *xzReader) openStream() error {
 	var head [12]byte
 	for {
-		// The next four bytes are either padding or a header, because padding comes in groups of four.
 		if _, err := io.ReadFull(&x.src, head[:4]); err != nil {
 			if x.streams == 0 {
 				return inside(err)
@@ -165,8 +165,7 @@ func (x *xzReader) openStream() error {
 	}
 	x.flags = [2]byte(head[6:])
 	switch x.check = nil; x.flags {
-	// No check.
-	case [2]byte{0, 0}:
+	case [2]byte{0, 0}: // no check
 	case [2]byte{0, 1}:
 		x.check = crc32.NewIEEE()
 	case [2]byte{0, 4}:
@@ -203,7 +202,7 @@ func (x *xzReader) openBlock(first byte) error {
 		return err
 	}
 	if x.blocks > 0 && h.dictionary >= xzLargeBytes {
-		runtime.GC() // frees the dictionary of the last block, because memory is charged for only one
+		runtime.GC() // frees the dictionary of the last block: only one is charged
 	}
 	x.header, x.headBytes, x.start, x.decoded = h, int64(len(head)), x.src.n, 0
 	if x.check != nil {
@@ -213,7 +212,7 @@ func (x *xzReader) openBlock(first byte) error {
 	return err
 }
 
-// parseXZBlock reads the header of a block without its checksum.
+// parseXZBlock parses the header of a block. head is without the checksum.
 func parseXZBlock(head []byte) (b xzBlock, err error) {
 	b.stored, b.decoded = -1, -1
 	flags, rest := head[1], head[2:]
@@ -226,7 +225,7 @@ func parseXZBlock(head []byte) (b xzBlock, err error) {
 		rest = rest[length:]
 		return int64(n)
 	}
-	// The order of the numbers is fixed: stored size, then size of the text.
+	// The stored size comes before the size of the text. Each has a flag.
 	if flags&0x40 != 0 {
 		b.stored = number()
 	}
@@ -253,14 +252,15 @@ func parseXZBlock(head []byte) (b xzBlock, err error) {
 	return b, nil
 }
 
-// closeBlock reads the padding and the check behind the data of a block.
+// closeBlock reads the padding and the check behind the data of a block. It fails if a size or the
+// check is wrong.
 func (x *xzReader) closeBlock() error {
 	stored := x.src.n - x.start
 	if h := &x.header; h.stored >= 0 && h.stored != stored || h.decoded >= 0 && h.decoded != x.decoded {
 		return errXZ("size of a block")
 	}
 	var tail [3 + sha256.Size]byte
-	// The data is padded to a multiple of four bytes. Its check is not part of that.
+	// The data, without its check, is padded to a multiple of four bytes.
 	padding, length := int(-stored&3), 0
 	if x.check != nil {
 		length = x.check.Size()
@@ -284,13 +284,12 @@ func (x *xzReader) closeBlock() error {
 	}
 	x.block = nil
 	x.blocks++
-	// The index counts a block without its padding.
+	// The sizes in the index are without padding.
 	x.addSizes(uint64(x.headBytes+stored+int64(length)), uint64(x.decoded))
 	return nil
 }
 
-// addSizes adds the sizes of a block to a hash. The hash is compared with that
-// of the index, so that no list of all blocks is needed.
+// addSizes adds the sizes of a block to the hash x.sizes.
 func (x *xzReader) addSizes(stored, decoded uint64) {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], stored)
@@ -298,12 +297,12 @@ func (x *xzReader) addSizes(stored, decoded uint64) {
 	x.sizes.Write(b[:])
 }
 
-// closeStream reads the index, after its first byte, and the footer. It
-// compares both with the blocks and the header.
+// closeStream reads the index, behind its first byte, and the footer of the stream. It fails if
+// they do not agree with the blocks and the header.
 func (x *xzReader) closeStream() error {
 	found := x.sizes.Sum64()
 	x.sizes.Reset()
-	// The first byte, a zero, was read by next and belongs to the index.
+	// next has read the first byte of the index, a zero.
 	index := xzIndex{src: &x.src, crc: crc32.ChecksumIEEE([]byte{0}), n: 1}
 	count, err := index.number()
 	if err == nil && count != x.blocks {
@@ -349,7 +348,7 @@ type xzIndex struct {
 	n   int64 // bytes of the index
 }
 
-// ReadByte counts and checks the bytes of the index, because its length and its CRC-32 follow.
+// ReadByte reads a byte of the index, and adds it to the length and the checksum.
 func (i *xzIndex) ReadByte() (byte, error) {
 	b, err := i.src.ReadByte()
 	if err == nil {
@@ -359,7 +358,8 @@ func (i *xzIndex) ReadByte() (byte, error) {
 	return b, inside(err)
 }
 
+// number reads a number of the index.
 func (i *xzIndex) number() (uint64, error) { return binary.ReadUvarint(i) }
 
-// errXZ is the error of a damaged part of the file.
+// errXZ returns the error of a damaged part of the file.
 func errXZ(part string) error { return fmt.Errorf("xz: damaged %s", part) }

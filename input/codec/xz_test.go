@@ -9,7 +9,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// What the decoder takes for whole is what the library's own reader decodes.
+// If the decoder returns no error, its text is that of the library's own reader.
 func FuzzXZ(f *testing.F) {
 	var all []byte
 	for _, c := range []xz.WriterConfig{{DictCap: 1 << 12}, {DictCap: 1 << 12, BlockSize: 10}, {DictCap: 1 << 12, CheckSum: xz.SHA256}, {DictCap: 1 << 12, NoCheckSum: true}} {

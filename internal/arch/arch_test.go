@@ -1,9 +1,9 @@
-// Package arch holds the rules of the house as tests: which package may import
-// which, how long a function may be, where goroutines start, what only the
-// command may do. Each failure says why the rule is there.
+// Package arch has the rules of the project as tests: the imports that a package may
+// have, the length of a function, the files that start goroutines, the calls that only
+// the command may make. Each failure gives the reason of the rule.
 //
-// It has tests alone, no code that others could use; go/parser reads the module's
-// sources in well under a second.
+// The package has only tests, and exports nothing. It parses the sources of the module,
+// which takes less than a second.
 package arch
 
 import (
@@ -25,10 +25,10 @@ import (
 
 const module = "mrlocal"
 
-// source is one file of the module that is no test.
+// source is one Go file of the module that is no test.
 type source struct {
 	path string // below the module, with slashes
-	pkg  string // its folder; "" is the module's own
+	pkg  string // its folder; "": the root of the module
 	file *ast.File
 	code []bool // by line, from 1: the line holds code
 }
@@ -102,7 +102,7 @@ func codeLines(text []byte) []bool {
 			return code
 		}
 		if tok == token.SEMICOLON && lit == "\n" {
-			continue // inserted, not written
+			continue // the scanner has inserted the semicolon
 		}
 		first := file.Line(pos)
 		for line := first; line <= first+strings.Count(lit, "\n"); line++ {
@@ -111,8 +111,8 @@ func codeLines(text []byte) []bool {
 	}
 }
 
-// matches reports whether pkg is meant by pattern: itself, or with "/..." it
-// and everything below, with "/*" only what is below; "..." is everything.
+// matches reports whether pattern matches pkg. A pattern is a package. With "/..." it matches the
+// package and all packages below it, with "/*" only those below it. "..." matches all packages.
 func matches(pattern, pkg string) bool {
 	if pattern == "..." || pattern == pkg {
 		return true
@@ -128,7 +128,7 @@ func matchesAny(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, pkg) })
 }
 
-// layerOf is the layer of the longest pattern that means pkg, -1 if none does.
+// layerOf returns the layer of the longest pattern that matches pkg; -1: none matches.
 func layerOf(pkg string) int {
 	best, length := -1, -1
 	for i, l := range layers() {
@@ -193,6 +193,94 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
+// TestAPolicyIsKnownToItsTableAlone: a package below slots/policy that has Traits is a policy.
+func TestAPolicyIsKnownToItsTableAlone(t *testing.T) {
+	_, all := load(t)
+	policies, unused := map[string]bool{}, policyImporters()
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "Traits" && matches("slots/policy/*", s.pkg) {
+				policies[module+"/"+s.pkg] = true
+			}
+		}
+	}
+	for _, s := range all {
+		for _, p := range importsOf(s) {
+			if !policies[p] || matches("slots/policy/*", s.pkg) && s.pkg != "slots/policy/registry" {
+				continue // policies build on one another
+			}
+			if policyImporters()[s.pkg] == "" {
+				t.Errorf("%s imports %s: make policies by name, or list the package in policyImporters in internal/arch/rules_test.go", s.path, p)
+			}
+			delete(unused, s.pkg)
+		}
+	}
+	for pkg := range unused {
+		t.Errorf("%s is listed in policyImporters but imports no policy", pkg)
+	}
+}
+
+// TestPoliciesShareWhatIsInTheirPackage: whatever slots/policy exports has a user outside of it.
+// If there is one only, the package itself uses it too.
+func TestPoliciesShareWhatIsInTheirPackage(t *testing.T) {
+	_, all := load(t)
+	exported, inside, outside := map[string]string{}, map[string]int{}, map[string]map[string]bool{}
+	for _, s := range all {
+		imports := slices.Contains(importsOf(s), module+"/slots/policy")
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && imports && x.Name == "policy" {
+					if outside[n.Sel.Name] == nil {
+						outside[n.Sel.Name] = map[string]bool{}
+					}
+					outside[n.Sel.Name][s.pkg] = true
+				}
+			case *ast.Ident:
+				if s.pkg == "slots/policy" {
+					inside[n.Name]++
+				}
+			}
+			return true
+		})
+		if s.pkg == "slots/policy" {
+			for _, name := range exports(s.file) {
+				exported[name] = s.path
+			}
+		}
+	}
+	inTypes := map[string]bool{"Numbers": true, "OptionField": true, "Demand": true} // of what others call: nobody needs the name
+	for name, path := range exported {
+		if users := len(outside[name]); !inTypes[name] && (users == 0 || users == 1 && inside[name] == 1) {
+			t.Errorf("%s: %s: %d packages use it; what one policy uses belongs to that policy, and what none uses is not exported", path, name, users)
+		}
+	}
+}
+
+// exports are the exported names that a file declares at its top, without methods.
+func exports(f *ast.File) (names []string) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names = append(names, d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, spec.Name.Name)
+				case *ast.ValueSpec:
+					for _, n := range spec.Names {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return !ast.IsExported(n) })
+}
+
 func TestForbiddenCalls(t *testing.T) {
 	fset, all := load(t)
 	for _, s := range all {
@@ -248,7 +336,7 @@ func TestGoroutinesStartOnlyInListedFiles(t *testing.T) {
 	}
 }
 
-// startsGoroutine recognises the go statement, and the method Go of a group.
+// startsGoroutine reports whether a node is a go statement or a call of a method Go.
 func startsGoroutine(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -329,7 +417,7 @@ func TestSizesStayInBudget(t *testing.T) {
 	}
 }
 
-// hasHotComment finds "// hot:" inside the function.
+// hasHotComment reports whether a function has a comment "// hot:" in its body.
 func hasHotComment(file *ast.File, f *ast.FuncDecl) bool {
 	for _, g := range file.Comments {
 		if g.Pos() > f.Pos() && g.End() < f.End() && strings.HasPrefix(g.Text(), "hot:") {
@@ -339,7 +427,7 @@ func hasHotComment(file *ast.File, f *ast.FuncDecl) bool {
 	return false
 }
 
-// TestHotLoopsAreMeasured: whoever marks a function says why, and bench/loops.sh
+// TestHotLoopsAreMeasured: the mark of a hot function has a reason, and bench/loops.sh
 // runs benchmarks of its package, or of one above or below it.
 func TestHotLoopsAreMeasured(t *testing.T) {
 	fset, all := load(t)
@@ -389,7 +477,7 @@ func TestNoInitAndNoVariableState(t *testing.T) {
 	}
 }
 
-// checkVariables allows what is set once in its declaration: sentinel errors,
+// checkVariables allows package variables that are set only by their declaration: sentinel errors,
 // tables, embedded files, assertions that a type implements an interface.
 func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
@@ -408,8 +496,8 @@ func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl
 	}
 }
 
-// embedded reports whether a variable is files of the repository, which Go sets
-// and nobody can change.
+// embedded reports whether a variable has embedded files of the repository, so that it never
+// changes.
 func embedded(v *ast.ValueSpec) bool {
 	t, ok := v.Type.(*ast.SelectorExpr)
 	return ok && t.Sel.Name == "FS"

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -38,13 +39,82 @@ func TestLibrariesSpeakOfFieldsAndNotOfFlags(t *testing.T) {
 	}
 }
 
+// A library names what is wrong as package errs says at Error: a field of its options without the
+// value, or a thing behind a word that says what it is. So a name of a flag, as control-cycle, or of
+// a key is none.
+func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
+	field := `(Options|Submission)\.([A-Z]\w*)?(\.[A-Z]\w*)*`
+	object := regexp.MustCompile(`^(` + field + `(, ` + field + `)*|` + strings.Join(thingsWithNames(), "|") + `)?$`)
+	fset, all := load(t)
+	seen := 0
+	for _, s := range all {
+		if matchesAny([]string{"cmd/mrlocal/...", "examples/...", "hack/...", "web/...", "lesson", "bench/...", "stream", "streaming/...", "submit", "slots/explain", "datagen"}, s.pkg) {
+			continue // they have no Options, or answer questions that a user has typed
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 || !makesError(call) {
+				return true
+			}
+			fun := call.Fun.(*ast.SelectorExpr)
+			if fun.Sel.Name != "Optionf" {
+				return true
+			}
+			for text, whole := range objectTexts(call.Args[0]) {
+				if seen++; !object.MatchString(text) || whole && strings.HasSuffix(text, " ") {
+					t.Errorf("%v: the object %q is no field (Options.Field), and no thing that package errs lists", fset.Position(n.Pos()), text)
+				}
+			}
+			return true
+		})
+	}
+	if seen < 50 {
+		t.Errorf("only %d objects found", seen)
+	}
+}
+
+// thingsWithNames are the words before a name that is no field, and what a process has.
+func thingsWithNames() []string {
+	return []string{"job( )?", "output ", "policy ", "temp directory ", "resume directory ", "standard output", "open files", "threads", "address space", "-"}
+}
+
+// objectTexts returns the literal beginning of an object, and whether it is the whole object. A
+// format of Sprintf would hold a value.
+func objectTexts(e ast.Expr) map[string]bool {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(e.Value)
+		return map[string]bool{text: true}
+	case *ast.BinaryExpr:
+		first := e
+		for {
+			left, ok := first.X.(*ast.BinaryExpr)
+			if !ok {
+				break
+			}
+			first = left
+		}
+		if lit, ok := first.X.(*ast.BasicLit); ok {
+			text, _ := strconv.Unquote(lit.Value)
+			return map[string]bool{text: false}
+		}
+	case *ast.CallExpr:
+		if fun, ok := e.Fun.(*ast.SelectorExpr); ok && fun.Sel.Name == "TrimSpace" {
+			return objectTexts(e.Args[0])
+		} else if ok && fun.Sel.Name == "Sprintf" {
+			return map[string]bool{"Sprintf": true}
+		}
+	}
+	return nil // a path, or what a caller was given
+}
+
 // makesError reports whether a call makes an error from a text.
 func makesError(call *ast.CallExpr) bool {
 	fun, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && slices.Contains([]string{"Optionf", "Inputf", "Errorf", "New"}, fun.Sel.Name)
 }
 
-// The packages below internal are no words of the user.
+// Users do not know the packages below internal, so messages do not name them.
 func TestErrorsDoNotNameInternalPackages(t *testing.T) {
 	fset, all := load(t)
 	for _, s := range all {

@@ -14,7 +14,7 @@ func layers() []layer {
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen", "hdfs/..."}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/meter", "slots/replay", "input", "input/codec", "stream", "spill/...", "output/...", "jobs/..."}},
-		{"policies", []string{"slots/policy/...", "slots/setup", "report"}},
+		{"policies", []string{"slots/policy/...", "slots/setup", "slots/claim", "report"}},
 		{"streaming", []string{"streaming/..."}},
 		{"workload files", []string{"workload/...", "submit"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
@@ -26,8 +26,8 @@ func layers() []layer {
 	}
 }
 
-// within are imports inside a layer that are meant: a helper of the package
-// beside it.
+// within are the imports inside a layer that are allowed: helpers of a neighbouring
+// package.
 func within() map[string][]string {
 	return map[string][]string{
 		"internal/...":     {"internal/..."}, // Go itself forbids circles
@@ -38,7 +38,7 @@ func within() map[string][]string {
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // what tasks need and weigh, where inputs are; where attempts failed; what slot time went to: three nouns of their own beside a Ledger that fills its budget
 		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
-		"slots/replay":     {"slots", "slots/demand"},                          // the Ledger, once more
+		"slots/replay":     {"slots", "slots/demand"},                          // a second Ledger
 		"input":            {"input/codec"},                                    // how files are compressed
 		"jobs/...":         {"jobs/internal/..."},
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
@@ -69,7 +69,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/...", "lesson"}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/meter", "slots/replay", "slots/setup", "slots/policy/...", "sim/...", "view/...", "lesson"}
 	return []ban{
 		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command prints them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/testkit"}, "flags belong to the command; libraries take Options"},
@@ -81,7 +81,7 @@ func bans() []ban {
 		{"github.com/pkg/errors", everywhere, nil, "errors and fmt wrap errors"},
 		{"golang.org/x/exp/...", everywhere, nil, "the standard library has what is needed"},
 		{"io/ioutil", everywhere, nil, "os and io have its functions"},
-		{"reflect", everywhere, nil, "nothing here needs types at run time"},
+		{"reflect", everywhere, []string{"slots/claim"}, "nothing else needs types at run time; slots/claim looks for policies in the fields of a user's policy"},
 		{"os/exec", everywhere, []string{"jobs/jobtest", "hack/...", "submit", "web/site"}, "mrlocal runs no other program, but hadoop, and Go to compile the simulator for browsers"},
 		{"net/...", everywhere, []string{"web/...", "hdfs/..."}, "mrlocal needs no network but for HDFS; its page is served by web"},
 		{"testing/...", everywhere, []string{"internal/testkit", "slots/policy/policytest", "jobs/jobtest", "view/viewtest", "hdfs/hdfstest"}, "only helpers of tests know about tests"},
@@ -96,6 +96,17 @@ func bans() []ban {
 	}
 }
 
+// policyImporters are the packages that import a policy, with the reason. All others make
+// policies by name (slots/policy/registry), and a policy gives its reasons and words itself.
+func policyImporters() map[string]string {
+	return map[string]string{
+		"slots/policy/registry":        "the table of policies",
+		"bench":                        "experiments use the watchers and the formulas of their papers",
+		"cmd/mrlocal":                  "explain --releases draws a figure of [OMO21]",
+		"cmd/mrlocal/internal/measure": "tune compares with the guideline of [Split11]",
+	}
+}
+
 // A call that only some packages may make.
 type callBan struct {
 	pkg, name string // "fmt", "Print*"
@@ -107,7 +118,9 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal", "examples/...", "hack/...", "web/wasm"}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/...", "lesson"}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/meter", "slots/replay", "slots/setup", "slots/policy/...", "sim/...", "view/...", "lesson"}
+	bare := []string{"slots/policy/dhfs"}
+	const layered = "the algorithms of the paper stand bare; dynamicmr layers weights and copies around them"
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},
@@ -122,6 +135,10 @@ func callBans() []callBan {
 		{"time", "Sleep", pure, nil, "time is an argument of whatever decides"},
 		{"time", "After*", pure, nil, "time is an argument of whatever decides"},
 		{"time", "NewT*", pure, nil, "time is an argument of whatever decides"},
+		{"v", "Weights", bare, nil, layered}, // v is the View that a policy reads
+		{"v", "RoomAt", bare, nil, layered},
+		{"policy", "Copies", bare, nil, layered},
+		{"policy", "NewCopies", bare, nil, layered},
 	}
 }
 

@@ -1,14 +1,14 @@
-// Package disk is the way to the files that a run reads, writes, moves and removes, and has its
+// Package disk has the calls by which a run reads, writes, moves and removes files, and its
 // temporary files (TempRoot). In a normal build File is os.File, and each function of the file
 // system is one call of package os that the compiler inlines.
 //
-// A build with the tag faults counts the calls by kind (Op) and lets the n-th one fail, once or
-// from then on (Inject). It also notifies a watcher of each sync and rename that has succeeded, so
-// that a test can copy what a power cut would leave. Tests with that tag run whole jobs in this
-// way. A normal build has none of it.
+// A build with the tag faults counts the calls by kind (Op) and makes the n-th one fail, once or
+// from then on (Inject). It also calls a watcher for each sync and rename that has succeeded, so
+// that a test can copy the files that a power cut would leave. Tests with that tag run whole jobs in
+// this way.
 //
-// The package keeps no memory of the caller's. Neighbours: output, spill/runs and input make every
-// call that can fail through it; attributes (stat) and locks are not covered.
+// The package keeps no memory of the caller. Neighbours: output, spill/runs and input make every
+// call that can fail by this package, except calls for attributes (stat) and locks.
 package disk
 
 import (
@@ -19,8 +19,8 @@ import (
 // Op is a kind of call to the file system.
 type Op uint8
 
-// The kinds. Open is also the making of a file, Read the reading of a directory, Unlink the
-// removal of a directory, Write a change of length.
+// The kinds of calls. Open includes making a file, Read includes reading a directory, Unlink includes
+// removing a directory, and Write includes a change of length.
 const (
 	Any Op = iota
 	Open
@@ -34,7 +34,7 @@ const (
 	ops
 )
 
-// isFull reports whether err says that a file system or a quota has no room left.
+// isFull reports whether err means that a file system or a quota has no room left.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps two names. Some file systems cannot (EINVAL).
+// exchange swaps two names in one step. It fails with EINVAL on file systems that cannot do this.
 func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// freeBytes returns how many bytes this user may still write to the file system of a path.
-// It reports false where the system does not say.
+// freeBytes returns the bytes that this user may still write to the file system of path; false: the
+// number is not known.
 func freeBytes(path string) (bytes int64, ok bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
@@ -22,13 +22,13 @@ func freeBytes(path string) (bytes int64, ok bool) {
 	return int64(st.Bavail) * st.Bsize, true
 }
 
-// startWriteback asks the disk to begin with a part of f and does not wait. Errors show in
-// the sync.
+// startWriteback asks the system to begin writing a part of f to the disk. It does not wait. A later
+// sync reports the errors.
 func startWriteback(f *File, offset, bytes int64) {
 	withFD(f, func(fd int) { _ = unix.SyncFileRange(fd, offset, bytes, unix.SYNC_FILE_RANGE_WRITE) })
 }
 
-// dropPages waits until a part of f is on the disk, and gives up its pages in memory.
+// dropPages waits until a part of f is on the disk, and frees its pages in memory.
 func dropPages(f *File, offset, bytes int64) {
 	const wait = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 	withFD(f, func(fd int) {
@@ -40,18 +40,18 @@ func dropPages(f *File, offset, bytes int64) {
 
 // withFD calls do with the descriptor of f, unless f is closed.
 func withFD(f *File, do func(fd int)) {
-	c, err := f.SyscallConn() // unlike Fd it may meet a Close from elsewhere
+	c, err := f.SyscallConn() // unlike Fd, it is safe if another goroutine closes f
 	if err != nil {
 		return
 	}
 	_ = c.Control(func(fd uintptr) { do(int(fd)) })
 }
 
-// pipeBytes is the most that Linux lets any user give a pipe. A pipe begins with 64 KiB.
+// pipeBytes is the largest buffer of a pipe that Linux allows every user. A new pipe has 64 KiB.
 const pipeBytes = 1 << 20
 
-// GrowPipe makes room in w if it is a pipe, so that its reader finds more each time it wakes up.
-// Failure changes nothing but speed.
+// GrowPipe enlarges the buffer of w if w is a pipe, so that its reader gets more bytes each time it
+// wakes up. If that fails, the pipe is only slower.
 func GrowPipe(w io.Writer) {
 	f, ok := w.(*os.File)
 	if !ok {

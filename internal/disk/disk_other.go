@@ -9,13 +9,13 @@ import (
 
 func exchange(string, string) error { return errors.ErrUnsupported }
 
-// freeBytes does not know.
+// freeBytes returns false: the free space is not known here.
 func freeBytes(string) (bytes int64, ok bool) { return 0, false }
 
-// GrowPipe only makes things faster. It may do nothing.
+// GrowPipe does nothing here: pipes are only slower.
 func GrowPipe(io.Writer) {}
 
-// startWriteback and dropPages only help the disk and the memory. They may do nothing.
+// startWriteback does nothing here: only the sync at the end takes longer.
 func startWriteback(*File, int64, int64) {}
 
 func dropPages(*File, int64, int64) {}

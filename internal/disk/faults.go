@@ -15,11 +15,11 @@ func (op Op) String() string {
 	return [ops]string{"call", "open", "read", "write", "sync", "close", "rename", "unlink", "mkdir"}[op]
 }
 
-// Fault says which call fails.
+// Fault describes the calls that fail.
 type Fault struct {
-	Op   Op    // Any: calls of every kind are counted together
-	N    int64 // the number of the call, from 1; 0: none fails
-	Once bool  // only this one; else all calls of the kind from here on
+	Op   Op    // kind of calls; Any: calls of all kinds, counted together
+	N    int64 // number of the first call that fails, from 1; 0: none fails
+	Once bool  // only call N fails; false: all calls from it on
 	Half bool  // a write that fails has written half of its bytes
 }
 
@@ -32,7 +32,7 @@ type Event struct {
 	File     *os.File
 }
 
-// injector counts the calls of the process and decides which one fails. Only a build for tests
+// injector counts the calls of the process and decides which ones fail. Only a build for tests
 // has one.
 type injector struct {
 	mu     sync.Mutex
@@ -44,23 +44,25 @@ type injector struct {
 
 var all = &injector{}
 
-// Inject counts from 0 again and lets calls fail as f says. watch, where it is not nil, is
-// called after each sync and rename, by one goroutine at a time, before the call returns.
+// Inject sets the counts to 0, and makes the calls of f fail from now on. If watch is not nil, it is
+// called after each sync and rename that has succeeded, before that call returns. Only one goroutine
+// at a time calls it.
 func Inject(f Fault, watch func(Event)) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.fault, all.counts, all.failed, all.watch = f, [ops]int64{}, 0, watch
 }
 
-// Counts returns how many calls of a kind there were since Inject, and how many calls of any
-// kind have failed.
+// Counts returns the number of calls of a kind since Inject, and the number of calls of any kind
+// that have failed.
 func Counts(op Op) (calls, failed int64) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.counts[op], all.failed
 }
 
-// Fail counts a call and returns its error: ENOSPC for what takes room, else EIO.
+// Fail counts a call and returns the error with which it fails; nil: it does not fail. The error is
+// EMFILE for Open, ENOSPC for Write and Mkdir, and else EIO.
 func Fail(op Op) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -89,7 +91,7 @@ func notify(e Event) {
 	}
 }
 
-// failed counts a call on a path.
+// failed is Fail for a call on a path. The error has the path.
 func failed(op Op, path string) error {
 	if err := Fail(op); err != nil {
 		return &fs.PathError{Op: op.String(), Path: path, Err: err}
@@ -100,7 +102,7 @@ func failed(op Op, path string) error {
 // File is an open file whose calls are counted.
 type File struct{ *os.File }
 
-// Of returns a file that somebody else has opened.
+// Of returns f as a File, so that its calls are counted; nil for nil.
 func Of(f *os.File) *File {
 	if f == nil {
 		return nil
@@ -216,7 +218,7 @@ func (f *File) ReadDir(n int) ([]fs.DirEntry, error) {
 	return f.File.ReadDir(n)
 }
 
-// half returns what a write that fails writes of p all the same.
+// half returns the part of p that a failing write still writes (Fault.Half).
 func half(p []byte) []byte {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -261,7 +263,7 @@ func (f *File) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// Sync is os.File.Sync, with faults. The listener hears of it only if it has succeeded.
+// Sync is os.File.Sync. The watcher is called only if it has succeeded.
 func (f *File) Sync() error {
 	if err := failed(Sync, f.Name()); err != nil {
 		return err

@@ -11,14 +11,15 @@ import (
 	"mrlocal/errs"
 )
 
-// JournalName is the file that makes a directory of temporary files outlive its run: SweepTemp
-// leaves a directory with such a file alone. Package engine/journal writes it.
+// JournalName is the name of the file because of which SweepTemp does not remove a directory of
+// temporary files. Package engine/journal writes it.
 const JournalName = "journal"
 
-// madeName is a file beside the journal. It says that mrlocal made the directory above.
+// madeName is the name of a file beside the journal. It exists if mrlocal has made the directory
+// above.
 const madeName = "made"
 
-// journalled reports whether a directory of a run has a journal.
+// journalled reports whether the directory at path has a journal.
 func journalled(path string) bool {
 	_, err := os.Lstat(filepath.Join(path, JournalName))
 	return err == nil
@@ -30,16 +31,15 @@ type KeptTemp struct {
 	Path  string // of the directory
 	Found bool   // a killed run has left it, with its journal
 
-	above     string
+	above     string // the directory that the user has named
 	root      *TempRoot
-	lock      *File
-	aboveLock *File
+	lock      *File // of Path
+	aboveLock *File // of above
 }
 
 // KeepTemp finds the directory with a journal in dir, or makes a new one there. It makes dir too
-// if that is missing. Only one run at a time may keep files in dir. Errors that the user
-// causes are options errors. Files count against the bound of r. The caller closes what KeepTemp
-// returns.
+// if dir is missing. Only one run at a time may keep files in dir. Errors that the user
+// causes are options errors. Files count against the bound of r. The caller closes the result.
 func KeepTemp(dir string, r *TempRoot) (*KeptTemp, error) {
 	made := false
 	if err := MakeDir(dir, 0o700); err == nil {
@@ -50,17 +50,18 @@ func KeepTemp(dir string, r *TempRoot) (*KeptTemp, error) {
 	k := &KeptTemp{above: dir, root: r}
 	if err := k.take(made); err != nil {
 		if k.Path != "" && !k.Found {
-			_ = removeLocked(k.Path) // a SweepTemp finds what stays
+			_ = removeLocked(k.Path) // a SweepTemp removes the directory later if this fails
 		}
 		if made {
-			_ = Remove(dir) // it stays if something else is in it
+			_ = Remove(dir) // fails if something else is in it
 		}
 		return nil, errors.Join(err, k.unlock())
 	}
 	return k, nil
 }
 
-// take locks the directory above, and then finds or makes the one in it.
+// take locks the directory above, and then finds or makes the one in it. made reports that KeepTemp
+// has just made the directory above.
 func (k *KeptTemp) take(made bool) (err error) {
 	info, err := os.Stat(k.above)
 	switch {
@@ -74,10 +75,12 @@ func (k *KeptTemp) take(made bool) (err error) {
 	if k.aboveLock, err = lockDir(k.above); err != nil {
 		return k.lockError(err)
 	}
-	// SweepTemp below may remove a directory with the mark, so the mark is looked for first.
+	// SweepTemp may remove a directory with a file madeName, so such files are listed before.
 	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
 	made = made || len(marks) > 0
-	SweepTemp([]string{k.above}) // what was killed before it had a journal, or when it had none any more
+	// This removes directories of runs that were killed before they had a journal, or after they
+	// had removed it.
+	SweepTemp([]string{k.above})
 	found, foreign, err := k.look()
 	switch {
 	case err != nil:
@@ -99,7 +102,7 @@ func (k *KeptTemp) take(made bool) (err error) {
 	if err != nil {
 		return refuse(k.above, "%v", errs.Cause(err))
 	}
-	// The journal is not there yet: until it is, a SweepTemp removes what a kill leaves.
+	// There is no journal yet. If the run is killed now, a SweepTemp removes the directory.
 	k.Path, k.lock = o.path, o.lock
 	if made {
 		mark, err := Create(filepath.Join(k.Path, madeName))
@@ -111,13 +114,13 @@ func (k *KeptTemp) take(made bool) (err error) {
 	return nil
 }
 
-// globbed quotes a path for filepath.Glob.
+// globbed quotes a path, so that filepath.Glob takes it literally.
 func globbed(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// look lists the directories with a journal, and names a file that is not mrlocal's. Hidden
-// files and those that a file system has by itself do not count.
+// look returns the names of the directories with a journal, and the name of a file that mrlocal has
+// not made; "": there is none. Hidden files, and lost+found of a file system, do not count as such.
 func (k *KeptTemp) look() (found []string, foreign string, err error) {
 	entries, err := ReadDir(k.above)
 	ours := ownName()
@@ -136,7 +139,7 @@ func (k *KeptTemp) look() (found []string, foreign string, err error) {
 	return found, foreign, err
 }
 
-// lockError words why a lock could not be had; nil stays nil.
+// lockError returns an options error for a lock that has failed with err. It returns nil for nil.
 func (k *KeptTemp) lockError(err error) error {
 	switch {
 	case err == nil:
@@ -149,8 +152,8 @@ func (k *KeptTemp) lockError(err error) error {
 	return refuse(k.above, "%v", errs.Cause(err))
 }
 
-// Create makes a new file, open for writing, which does not move to another directory. pattern
-// is as for os.CreateTemp.
+// Create makes a new file in the directory, open for writing. The file does not move to another
+// directory. pattern is as for os.CreateTemp.
 func (k *KeptTemp) Create(pattern string) (*TempFile, error) {
 	f, err := createTemp(k.Path, pattern)
 	if err != nil {
@@ -159,8 +162,9 @@ func (k *KeptTemp) Create(pattern string) (*TempFile, error) {
 	return newFile(k.root, f, stays), nil
 }
 
-// Close unlocks the directory. If remove is set, it first removes the directory, and the one
-// above if mrlocal made that and nothing else is in it. It may be called again.
+// Close unlocks the directory. If remove is true, it first removes the directory. It then also
+// removes the one above, if mrlocal has made that and nothing else is in it. Close may be called
+// again.
 func (k *KeptTemp) Close(remove bool) error {
 	if k.lock == nil {
 		return nil
@@ -169,7 +173,8 @@ func (k *KeptTemp) Close(remove bool) error {
 	if remove {
 		problems = append(problems, removeLeft(k.Path))
 	}
-	// The locks go last: until then no other run takes the directory for a leftover.
+	// As long as the locks are held, no other run counts the directory as a leftover. So they are
+	// freed last.
 	problems = append(problems, k.unlock())
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("resume directory %s: %w", k.above, err)
@@ -177,7 +182,7 @@ func (k *KeptTemp) Close(remove bool) error {
 	return nil
 }
 
-// unlock closes the files that hold the locks.
+// unlock closes the lock files, which frees the locks.
 func (k *KeptTemp) unlock() error {
 	var problems []error
 	for _, f := range []*File{k.lock, k.aboveLock} {

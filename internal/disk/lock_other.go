@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// ErrLocked says that another process has the lock.
+// ErrLocked is the error of TryLock if another process has the lock.
 var ErrLocked = errors.New("locked by a running process")
 
-// TryLock cannot lock here; SweepTemp then removes nothing.
+// TryLock fails: there are no locks here. So SweepTemp removes nothing.
 func TryLock(*File) error { return errors.ErrUnsupported }
 
 func openLock(name string) (*File, error) { return OpenFile(name, os.O_RDWR, 0) }

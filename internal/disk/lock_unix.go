@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked says that another process, or another open file of this one, has
+// ErrLocked is the error of TryLock if another process, or another open file of this process, has
 // the lock.
 var ErrLocked = errors.New("locked by a running process")
 
-// TryLock locks the open file until it is closed. It fails at once with ErrLocked if the
-// file is locked, and with errors.ErrUnsupported where there are no locks. The lock belongs
-// to the open file: child processes do not inherit it, and the system frees it when the
-// process dies.
+// TryLock locks the open file until it is closed. It does not wait: it fails with ErrLocked if the
+// file is locked, and with errors.ErrUnsupported if the file system has no locks. The lock belongs
+// to the open file. Child processes do not inherit it, and the system frees it when the
+// process ends.
 func TryLock(f *File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -38,8 +38,8 @@ func TryLock(f *File) error {
 	}
 }
 
-// openLock opens what should be a lock file. It follows no link and does not wait at a FIFO
-// that somebody has put there.
+// openLock opens a lock file. Somebody may have put a link or a FIFO there: openLock follows no link
+// and does not wait at a FIFO.
 func openLock(name string) (*File, error) {
 	return OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
@@ -53,7 +53,8 @@ func deviceOf(info fs.FileInfo) (uint64, bool) {
 	return uint64(st.Dev), true
 }
 
-// ownedByUs keeps the runs of root from touching what other users have left.
+// ownedByUs reports whether a file belongs to the effective user. So runs of root do not touch the
+// files of other users.
 func ownedByUs(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()

@@ -4,7 +4,7 @@ package disk
 
 import "testing"
 
-// mountSmall knows no way.
+// mountSmall skips the test: there is no tmpfs here.
 func mountSmall(t *testing.T) string {
 	t.Helper()
 	t.Skip("no small file system here")

@@ -10,13 +10,12 @@ import (
 	"slices"
 )
 
-// sweepEntries are read at once, because /tmp may be large.
+// sweepEntries is the number of entries that are read at once. /tmp may have very many.
 const sweepEntries = 4096
 
-// SweepTemp removes what killed runs of this user have left in the given directories (none means
-// the system's): directories with our kind of name whose lock is free. It leaves a directory
-// with a journal (KeepTemp), whatever it is not sure of, and what it cannot remove. It returns how
-// many directories it has removed.
+// SweepTemp removes the directories that killed runs of this user have left in the given directories;
+// no dirs means the system's. These have a name of makeOwn, and their lock is free. It does not
+// remove a directory with a journal (KeepTemp). It returns how many directories it has removed.
 func SweepTemp(dirs []string) (removed int) {
 	for _, path := range leftovers(dirs) {
 		if sweepOne(path) {
@@ -33,8 +32,8 @@ type Leftover struct {
 	Err   error // why it could not be removed
 }
 
-// CleanTemp finds what SweepTemp removes, and directories with a journal too. It removes it unless dry
-// is set.
+// CleanTemp finds the directories that SweepTemp would remove, and also those with a journal. It
+// removes them unless dry is true.
 func CleanTemp(dirs []string, dry bool) (found []Leftover) {
 	for _, path := range leftovers(dirs) {
 		lock, free := lockLeft(path)
@@ -56,12 +55,12 @@ func CleanTemp(dirs []string, dry bool) (found []Leftover) {
 	return found
 }
 
-// removeLeft removes a directory whose lock is held, and the one above if KeepTemp has made that
-// and nothing else is in it.
+// removeLeft removes a directory of a run, whose lock the caller holds. It also removes the one above,
+// if KeepTemp has made that and nothing else is in it.
 func removeLeft(path string) error {
 	_, err := os.Lstat(filepath.Join(path, madeName))
 	made := err == nil
-	// Without its journal the directory is one that SweepTemp removes.
+	// The journal goes first. If the process is killed after that, SweepTemp removes the rest.
 	if err := Remove(filepath.Join(path, JournalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -69,7 +68,7 @@ func removeLeft(path string) error {
 		return err
 	}
 	if made {
-		_ = Remove(filepath.Dir(path)) // it stays where the user keeps something in it
+		_ = Remove(filepath.Dir(path)) // fails if something else is in it
 	}
 	return nil
 }
@@ -78,7 +77,7 @@ func removeLeft(path string) error {
 func BytesBelow(path string) (bytes int64) {
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read does not count
+			return nil // files that cannot be read do not count
 		}
 		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 			bytes += info.Size()
@@ -88,7 +87,8 @@ func BytesBelow(path string) (bytes int64) {
 	return bytes
 }
 
-// leftovers lists the directories in dirs with our kind of name; no dirs means the system's.
+// leftovers returns the paths of the directories in dirs with a name of makeOwn; no dirs means the
+// system's.
 func leftovers(dirs []string) (paths []string) {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
@@ -106,7 +106,7 @@ func ownName() *regexp.Regexp {
 	return regexp.MustCompile(`^` + namePrefix + `[0-9]+-[0-9a-f]{16}$`)
 }
 
-// candidates lists the directories in dir with our kind of name.
+// candidates returns the names of the directories in dir that have a name of makeOwn, sorted.
 func candidates(dir string) (names []string) {
 	ours := ownName()
 	d, err := OpenRead(dir)
@@ -128,7 +128,8 @@ func candidates(dir string) (names []string) {
 	}
 }
 
-// sweepOne removes one directory while it holds the lock of it.
+// sweepOne removes one directory, if its lock is free and it has no journal. It holds the lock
+// meanwhile.
 func sweepOne(path string) bool {
 	lock, free := lockLeft(path)
 	if lock != nil {
@@ -143,10 +144,10 @@ func sweepOne(path string) bool {
 	return removeLocked(path) == nil
 }
 
-// lockLeft reports whether a directory is left from a killed run of this user, and locks it
-// until the caller closes the file. A directory without a lock file was just made, or its owner
-// was killed before it made one. It is left over only if it is empty, and the lock is nil; an
-// owner that lives then takes another name.
+// lockLeft reports whether a directory is left from a killed run of this user. It locks the directory
+// until the caller closes the file. A directory without a lock file was just made, or its run was
+// killed before it made the file. lockLeft returns true and a nil lock for it if it is empty. If its
+// run is alive and the directory is removed, makeOwn takes another name.
 func lockLeft(path string) (lock *File, free bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !ownedByUs(info) {
@@ -168,8 +169,9 @@ func lockLeft(path string) (lock *File, free bool) {
 	return lock, true
 }
 
-// lockAbove is lockLeft for a directory with a journal that has lost its lock file. It locks the
-// directory above, which a run with a journal holds too. Only files of KeepTemp may be in it.
+// lockAbove is lockLeft for a directory with a journal whose lock file is missing. It locks the
+// directory above: a run with a journal locks that too. It returns false if the directory has files
+// that KeepTemp and package journal do not make.
 func lockAbove(path string) (lock *File, free bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !ownedByUs(info) || !journalled(path) {
@@ -178,7 +180,7 @@ func lockAbove(path string) (lock *File, free bool) {
 	entries, err := ReadDir(path)
 	kept := regexp.MustCompile(`^(` + JournalName + `|` + JournalName + `\.new|` + madeName + `|map-[0-9]+)$`)
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !kept.MatchString(e.Name()) { // the lock file, too
+		if !e.Type().IsRegular() || !kept.MatchString(e.Name()) { // lockName does not match either
 			return nil, false
 		}
 	}
@@ -190,7 +192,7 @@ func lockAbove(path string) (lock *File, free bool) {
 }
 
 // RemoveUnlocked calls remove for a file or directory of this user that a killed run has
-// left, if its lock (TryLock, LockDir) is free. It holds the lock meanwhile, and reports
+// left, if its lock (TryLock) is free. It holds the lock meanwhile. It reports
 // whether remove has succeeded.
 func RemoveUnlocked(path string, remove func(path string) error) bool {
 	info, err := os.Lstat(path)
@@ -212,7 +214,7 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 	return remove(path) == nil
 }
 
-// lockDir locks a directory until the file that it returns is closed.
+// lockDir locks a directory until the caller closes the result. It fails as TryLock does.
 func lockDir(path string) (*File, error) {
 	d, err := OpenRead(path)
 	if err != nil {
@@ -224,7 +226,7 @@ func lockDir(path string) (*File, error) {
 	return d, nil
 }
 
-// Locked reports whether a directory is locked.
+// Locked reports whether a running process has locked a directory.
 func Locked(path string) bool {
 	d, err := lockDir(path)
 	if err == nil {

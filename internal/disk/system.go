@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"io"
 	"io/fs"
 	"os"
 )
@@ -10,11 +11,11 @@ import (
 // File is an open file.
 type File = os.File
 
-// Of returns a file that somebody else has opened.
+// Of returns f as a File.
 func Of(f *os.File) *File { return f }
 
-// Fail returns the error that a call of that kind shall return instead of being made: in this
-// build none. Code that makes system calls without a File asks it before each.
+// Fail returns the injected error of a call of that kind; in this build always nil. Code that makes
+// system calls without a File calls it before each.
 func Fail(Op) error { return nil }
 
 // OpenFile is os.OpenFile.
@@ -48,3 +49,17 @@ func Remove(name string) error { return os.Remove(name) }
 
 // RemoveAll is os.RemoveAll.
 func RemoveAll(name string) error { return os.RemoveAll(name) }
+
+// WritesTo reports whether w is an open regular file, and name names the same file.
+func WritesTo(w io.Writer, name string) bool {
+	f, ok := w.(*os.File)
+	if !ok || name == "" {
+		return false
+	}
+	open, err := f.Stat()
+	if err != nil || !open.Mode().IsRegular() {
+		return false
+	}
+	named, err := os.Stat(name)
+	return err == nil && os.SameFile(open, named)
+}

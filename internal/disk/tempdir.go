@@ -21,29 +21,29 @@ const (
 	nameAttempts = 100
 )
 
-// TempRoot makes the temporary files of one run: they are private, made at the first use, and removed
-// at the end. Its methods may be called from any goroutine.
+// TempRoot makes the temporary files of one run. Other users cannot read them. They are made when
+// they are needed, and removed at the end. The methods may be called from any goroutine.
 //
 // A run that has to write makes a directory of its own in each directory that the user has named.
-// Its name is `mrlocal-<pid>-<random>`, its mode is 0700, and it holds a file `lock`. The file
+// Its name is `mrlocal-<pid>-<random>`, its mode is 0700, and it has a file `lock`. The file
 // stays locked (flock) as long as the process lives. A run that was killed leaves its directory
-// behind, with the lock free; SweepTemp of a later run removes it. KeepTemp makes such a directory
-// for a run that may go on after a kill: a file `journal` in it keeps SweepTemp away.
+// behind, with the lock free. SweepTemp of a later run removes it. KeepTemp makes such a directory
+// for a run that may go on after a kill: it has a file `journal`, and SweepTemp does not remove it.
 //
-// Several directories are filled by their free space, and one that gets full is left for the
-// others. A bound limits the bytes of all files together.
+// With several directories, files go to each in proportion to its free space. If one gets full, its
+// files move to the others. A bound limits the bytes of all files together.
 //
-// A TempRoot creates nothing until the first Create, so data that fits in memory never leaves a
-// trace on disk.
+// A TempRoot makes nothing before the first Create, so a run whose data fits in memory never writes
+// to disk.
 type TempRoot struct {
-	dirs     []string
-	maxBytes int64 // 0: no bound
+	dirs     []string // that the user has named
+	maxBytes int64    // bound of all files together; 0: none
 
 	mu struct {
 		sync.Mutex
 		own    []*own // by index of dirs; nil: not made yet
-		made   []int  // files, by index of dirs
-		full   []bool // by index of dirs: a write has found no room
+		made   []int  // number of files made, by index of dirs
+		full   []bool // by index of dirs: a write has failed for lack of room
 		used   int64  // bytes of all files
 		closed bool
 	}
@@ -66,11 +66,12 @@ func NewTempRoot(dirs []string, maxBytes int64) *TempRoot {
 	return r
 }
 
-// At returns a TempRoot with the bound of r over another directory. The two do not count together.
+// At returns a TempRoot over another directory. It has the same bound as r, but counts only its own
+// files.
 func (r *TempRoot) At(dir string) *TempRoot { return NewTempRoot([]string{dir}, r.maxBytes) }
 
-// Check returns an options error for a directory that does not exist or is none. It does not
-// try to write, because only a run that spills has to.
+// Check returns an options error for a directory that does not exist or is no directory. It does
+// not try to write there, because only a run that spills writes.
 func (r *TempRoot) Check() error {
 	for _, dir := range r.dirs {
 		info, err := os.Stat(dir)
@@ -87,9 +88,9 @@ func (r *TempRoot) Check() error {
 	return nil
 }
 
-// Create makes a new file, open for writing. Files are shared out among the directories in
-// proportion to their free space; if one fails, another is taken. pattern is as for
-// os.CreateTemp. The file stays until it is removed or the TempRoot is closed.
+// Create makes a new file, open for writing. It chooses the directory by the free space. If it cannot
+// make a file there, it tries the others. pattern is as for os.CreateTemp. The file exists until it
+// is removed or the TempRoot is closed.
 func (r *TempRoot) Create(pattern string) (*TempFile, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,9 +108,9 @@ func (r *TempRoot) Create(pattern string) (*TempFile, error) {
 	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
 }
 
-// Dir returns the run's own directory in the first of the directories, for what is no file of
-// Create: working directories of other programs, for example. It is not counted, and goes with
-// the TempRoot.
+// Dir returns the run's own directory in the first of the directories. The caller may make other
+// files there, such as working directories of other programs. They do not count against the bound.
+// Close removes them too.
 func (r *TempRoot) Dir() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +123,7 @@ func (r *TempRoot) Dir() (string, error) {
 	return r.mu.own[0].path, nil
 }
 
-// makeOwnIn gives the i-th directory the directory of the run, unless it has one. r.mu is held.
+// makeOwnIn makes the run's own directory in directory i, unless there is one. r.mu is held.
 func (r *TempRoot) makeOwnIn(i int) (err error) {
 	if r.mu.own[i] == nil {
 		r.mu.own[i], err = makeOwn(r.dirs[i])
@@ -130,7 +131,7 @@ func (r *TempRoot) makeOwnIn(i int) (err error) {
 	return err
 }
 
-// createIn makes a file in the i-th directory. r.mu is held.
+// createIn makes a file in directory i. r.mu is held.
 func (r *TempRoot) createIn(i int, pattern string) (*File, error) {
 	if err := r.makeOwnIn(i); err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ func (r *TempRoot) createIn(i int, pattern string) (*File, error) {
 	return f, err
 }
 
-// makeOwn makes and locks a directory. It tries another name if the SweepTemp of another run
-// removes the directory before it is locked.
+// makeOwn makes and locks a run's own directory in dir. It tries another name if the SweepTemp of
+// another run removes the directory before it is locked.
 func makeOwn(dir string) (*own, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -167,8 +168,8 @@ func makeOwn(dir string) (*own, error) {
 	return nil, fmt.Errorf("%s: no free name in %d attempts", dir, nameAttempts)
 }
 
-// lockOwn makes and locks the lock file. nil without an error means that a SweepTemp has taken
-// the directory.
+// lockOwn makes and locks the lock file. It returns nil without an error if a SweepTemp has removed
+// or locked the directory.
 func lockOwn(path string) (*File, error) {
 	name := filepath.Join(path, lockName)
 	lock, err := OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -178,7 +179,8 @@ func lockOwn(path string) (*File, error) {
 		return nil, err
 	}
 	switch err = TryLock(lock); {
-	// Without locks the directory is still used; then no SweepTemp dares to remove it.
+	// If the file system has no locks, the directory is used all the same. SweepTemp removes no
+	// directory that it cannot lock.
 	case err == nil, errors.Is(err, errors.ErrUnsupported):
 		if same(lock, name) {
 			return lock, nil
@@ -190,15 +192,15 @@ func lockOwn(path string) (*File, error) {
 	return nil, errors.Join(err, lock.Close())
 }
 
-// same reports whether name is still the open file.
+// same reports whether the file at name is still the open one.
 func same(f *File, name string) bool {
 	a, errA := f.Stat()
 	b, errB := os.Lstat(name)
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// Close removes everything that was created. Create fails from then on. Close may be called
-// again.
+// Close removes all files and directories of the TempRoot. Create fails from then on. Close may be
+// called again.
 func (r *TempRoot) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -209,7 +211,7 @@ func (r *TempRoot) Close() error {
 			continue
 		}
 		r.mu.own[i] = nil
-		// Arguments are evaluated in order: the lock is freed when the directory is gone.
+		// Go evaluates arguments in order: the lock is freed after the directory is removed.
 		problems = append(problems, removeLocked(o.path), o.lock.Close())
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -218,15 +220,15 @@ func (r *TempRoot) Close() error {
 	return nil
 }
 
-// removeLocked empties the directory before it removes the lock. What is left after an
-// error or a kill is then still known to be ours and unused.
+// removeLocked removes a directory, its lock file last. So if it fails or the process is killed, the
+// directory still has its lock file, and a later SweepTemp can remove it.
 func removeLocked(path string) error {
 	entries, err := ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return RemoveAll(path) // which lists it once more
+		return RemoveAll(path) // this may succeed all the same
 	}
 	if err := removeAll(path, entries); err != nil {
 		return err
@@ -234,8 +236,8 @@ func removeLocked(path string) error {
 	return RemoveAll(path)
 }
 
-// removers is how many files are removed at once. A file system that notifies the disk of each
-// free block waits for the disk, and so does each remover.
+// removers is the number of goroutines that remove files. Removing may wait for the disk, if the
+// file system reports free blocks to it.
 const removers = 4
 
 // removeAll removes the entries of a directory except its lock.
@@ -256,6 +258,7 @@ func removeAll(path string, entries []fs.DirEntry) error {
 	return errors.Join(problems[:]...)
 }
 
+// random returns random hex digits for a name.
 func random() string {
 	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails, says its documentation

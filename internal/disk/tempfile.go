@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// TempFile is a temporary file of a run. One goroutine writes to it; Name and Open may be called
+// TempFile is a temporary file of a run. One goroutine writes to it. Name and Open may be called
 // from any goroutine. If its directory gets full, the file moves to another one.
 //
 // Lock order: TempFile.mu before TempRoot.mu.
@@ -24,28 +24,30 @@ type TempFile struct {
 		sync.Mutex
 		f       *File // nil: closed
 		name    string
-		in      int   // index of the directory, or stays
-		at      int64 // where the next Write goes
-		charged int64 // bytes of the TempRoot's bound
+		in      int   // index of the directory in TempRoot.dirs, or stays
+		at      int64 // offset of the next Write
+		charged int64 // bytes counted against the bound of the TempRoot
 		back    Writeback
 	}
 }
 
-// stays is the index of a directory that its files do not leave.
+// stays is the index of a directory whose files do not move.
 const stays = -1
 
-// limitError says that the temporary files of a run would take more than the bound.
+// limitError is the error of a write with which the temporary files of a run would exceed the
+// bound.
 type limitError struct{ MaxBytes int64 }
 
 func (e *limitError) Error() string {
 	return fmt.Sprintf("temporary files would take more than the %d bytes of Options.MaxTempBytes", e.MaxBytes)
 }
 
-// newFile returns the File of an open file that was just made.
+// newFile returns the TempFile of f, which was just made and is open. in is the index of its
+// directory.
 func newFile(r *TempRoot, f *File, in int) *TempFile {
 	t := &TempFile{root: r}
 	t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
-	t.mu.back.Lazy = true // a thread that does not write it syncs what a journal names
+	t.mu.back.Lazy = true // most temporary files are removed before the disk has them
 	return t
 }
 
@@ -56,8 +58,8 @@ func (t *TempFile) Name() string {
 	return t.mu.name
 }
 
-// Write writes behind what was written before. It fails with a *limitError if the file would
-// exceed the bound of the TempRoot. A directory that is full is left for another one.
+// Write appends p to the file. It fails with a *limitError if the files would exceed the bound of
+// the TempRoot. If the directory is full, Write moves the file to another one and goes on there.
 func (t *TempFile) Write(p []byte) (n int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +70,7 @@ func (t *TempFile) Write(p []byte) (n int, err error) {
 		return 0, err
 	}
 	for {
-		// A write may end in the middle of p. The rest goes behind it, here or in the new file.
+		// A write may end in the middle of p. The rest goes to the new file.
 		m, err := t.mu.f.Write(p[n:])
 		n += m
 		t.mu.at += int64(m)
@@ -82,9 +84,9 @@ func (t *TempFile) Write(p []byte) (n int, err error) {
 	}
 }
 
-// charge counts the file with so many bytes. t.mu is held.
+// charge raises the bytes of the file that count against the bound. t.mu is held.
 func (t *TempFile) charge(bytes int64) error {
-	// After Append the same bytes may be written once more. They are charged already.
+	// After Append, bytes that are charged already may be written again.
 	if bytes <= t.mu.charged {
 		return nil
 	}
@@ -95,29 +97,27 @@ func (t *TempFile) charge(bytes int64) error {
 	return nil
 }
 
-// move copies what was written to a new file in another directory, and goes on there. Those
-// who read the old file keep it open. t.mu is held.
+// move copies the file to another directory that has room for moreBytes more, and removes the old
+// file. Readers that have the old file open can still read it. t.mu is held.
 func (t *TempFile) move(moreBytes int64) error {
 	r := t.root
-	// The file at hand is open for writing only.
 	old, err := OpenRead(t.mu.name)
 	if err != nil {
 		return err
 	}
 	defer old.Close()
 	for {
-		// From now on no other file of the run begins there either.
-		r.isFull(t.mu.in)
+		r.markFull(t.mu.in)
 		f, in, err := r.makeElsewhere(t.mu.at+moreBytes, filepath.Base(t.mu.name)+"-*")
 		if err != nil {
 			return err
 		}
-		// What a failed write has left behind the place at is not copied.
+		// The failed write may have left bytes behind at. They are not copied.
 		_, err = io.Copy(f, io.NewSectionReader(old, 0, t.mu.at))
 		if err == nil {
 			before, name := t.mu.f, t.mu.name
 			t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
-			_ = before.Close() // the copy is what counts
+			_ = before.Close() // the copy has all bytes
 			_ = Remove(name)
 			return nil
 		}
@@ -125,11 +125,11 @@ func (t *TempFile) move(moreBytes int64) error {
 		if !isFull(err) {
 			return err
 		}
-		r.isFull(in)
+		r.markFull(in)
 	}
 }
 
-// Append opens a file that was closed, to write on from offset at.
+// Append opens a file that was closed, so that Write goes on at offset at.
 func (t *TempFile) Append(at int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,12 +140,12 @@ func (t *TempFile) Append(at int64) error {
 	if _, err := f.Seek(at, io.SeekStart); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	// Bytes behind at may stay in the file. Readers know how long their text is.
+	// Bytes behind at may stay in the file, because readers know the length of their text.
 	t.mu.f, t.mu.at, t.mu.back.From = f, at, at
 	return nil
 }
 
-// Open opens the file for reading. The caller closes what it returns.
+// Open opens the file for reading. The caller closes the result.
 func (t *TempFile) Open() (*File, error) {
 	for {
 		name := t.Name()
@@ -171,7 +171,7 @@ func (t *TempFile) Close() error {
 	return err
 }
 
-// Remove closes and removes the file. Its bytes no longer count.
+// Remove closes and removes the file. Its bytes do not count against the bound any more.
 func (t *TempFile) Remove() error {
 	err := t.Close()
 	t.mu.Lock()
@@ -182,7 +182,7 @@ func (t *TempFile) Remove() error {
 	return err
 }
 
-// take counts bytes against the bound.
+// take counts bytes against the bound. It fails with a *limitError.
 func (r *TempRoot) take(bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +193,7 @@ func (r *TempRoot) take(bytes int64) error {
 	return nil
 }
 
-// giveBack takes back what take has counted.
+// giveBack counts bytes of take off.
 func (r *TempRoot) giveBack(bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,29 +207,31 @@ func (r *TempRoot) UsedBytes() int64 {
 	return r.mu.used
 }
 
-// isFull keeps new files out of a directory. A quota does not show in the free space.
-func (r *TempRoot) isFull(dir int) {
+// markFull notes that a directory is full, so that no new file begins there. freeBytes does not
+// show that, if a quota is the reason.
+func (r *TempRoot) markFull(dir int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.full[dir] = true
 }
 
-// leastFreeBytes is how little room makes a directory the last choice.
+// leastFreeBytes is the free space below which a directory counts as full.
 const leastFreeBytes = 8 << 20
 
-// order returns the directories in the order in which a new file tries them. Files are shared
-// out in proportion to the free space; a directory without room comes last. r.mu is held.
+// order returns the indices of the directories in the order in which a new file tries them. It
+// balances the number of files in proportion to the free space. Full directories come last. r.mu is
+// held.
 func (r *TempRoot) order() []int {
 	type place struct {
 		dir  int
 		full bool
-		fill float64 // files there, by its free space
+		fill float64 // number of files there with the new one, divided by the free bytes
 	}
 	places := make([]place, len(r.dirs))
 	for i, dir := range r.dirs {
 		free, known := freeBytes(dir)
 		if !known {
-			// A system that reports nothing must not look full.
+			// A directory whose free space is not known must not count as full.
 			free = math.MaxInt64
 		}
 		places[i] = place{i, r.mu.full[i] || free < leastFreeBytes, float64(r.mu.made[i]+1) / float64(max(free, 1))}
@@ -250,7 +252,8 @@ func (r *TempRoot) order() []int {
 	return order
 }
 
-// makeElsewhere makes a file in a directory that is not full and has room for so many bytes.
+// makeElsewhere makes a file in a directory that is not full and has so many bytes free. It also
+// returns the index of that directory.
 func (r *TempRoot) makeElsewhere(bytes int64, pattern string) (*File, int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,8 +268,9 @@ func (r *TempRoot) makeElsewhere(bytes int64, pattern string) (*File, int, error
 	return nil, 0, errors.New("no other temporary directory has room")
 }
 
-// RoomBytes returns how much the run may write: what the bound allows, or what is free, if that
-// is less. Directories of one file system count once. It reports false if neither is known.
+// RoomBytes returns how many bytes the run may write at most: the bound, or the free space if that
+// is less. Directories of one file system count once. known is false if there is no bound and the
+// free space is not known.
 func (r *TempRoot) RoomBytes() (bytes int64, known bool) {
 	seen := map[uint64]bool{}
 	for _, dir := range r.dirs {
@@ -278,7 +282,6 @@ func (r *TempRoot) RoomBytes() (bytes int64, known bool) {
 		if ok && seen[device] {
 			continue
 		}
-		// A device of 0 stands for "not known", and may count several times.
 		seen[device] = true
 		free, ok := freeBytes(dir)
 		if !ok {

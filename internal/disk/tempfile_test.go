@@ -59,8 +59,8 @@ func TestTheBoundHoldsForAllFilesTogether(t *testing.T) {
 	}
 }
 
-// What a full directory holds of a file that is being written moves to another one. A reader of
-// the old place reads on.
+// If a directory gets full, a file that is being written moves to another one. A reader that has the
+// old file open can still read it.
 func TestAFullDirectoryIsLeftForAnother(t *testing.T) {
 	small, large := mountSmall(t), filepath.Join(t.TempDir(), "large")
 	r := NewTempRoot([]string{small, large}, 0)
@@ -99,7 +99,7 @@ func TestAFullDirectoryIsLeftForAnother(t *testing.T) {
 	if err != nil || len(old) < 400<<10 || !bytes.HasPrefix(want, old) {
 		t.Errorf("a reader of the old place: %d bytes, %v", len(old), err)
 	}
-	// NewTempRoot files go where there is room.
+	// New files go where there is room.
 	if g := create(t, r); !strings.HasPrefix(g.Name(), large) {
 		t.Errorf("the next file is %s", g.Name())
 	}

@@ -23,16 +23,16 @@ func Check(ok bool, format string, args ...any) {
 	}
 }
 
-// State is an ordered enum of states: whatever has reached a state never goes back to an
-// earlier one. Next lists the states that may follow.
+// State is an ordered enum of states. A value never goes back to an earlier state. Next returns the
+// states that may follow.
 type State[S any] interface {
 	~uint8
 	fmt.Stringer
 	Next() []S
 }
 
-// Move changes a state. In a checked build it panics if Next does not list the transition.
-// The caller holds what guards the state.
+// Move changes a state. In a checked build it panics if Next does not list the new state.
+// The caller holds the lock of the state, if it has one.
 func Move[S State[S]](from *S, to S) {
 	if Enabled {
 		Check(slices.Contains((*from).Next(), to), "%T goes from %v to %v", to, *from, to)
@@ -48,8 +48,8 @@ func Reach[S State[S]](from *S, to S) {
 	}
 }
 
-// Mangle overwrites a buffer whose borrower must not read it any more, so that a borrower
-// who does gets wrong results. It does nothing in a normal build.
+// Mangle overwrites a buffer that its borrower must not read any more. A borrower that still reads
+// it gets wrong results, which tests find. It does nothing in a normal build.
 func Mangle(p []byte) {
 	if !Enabled {
 		return

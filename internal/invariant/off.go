@@ -2,5 +2,5 @@
 
 package invariant
 
-// Enabled says whether this build has checks.
+// Enabled reports whether this build has checks.
 const Enabled = false

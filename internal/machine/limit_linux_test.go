@@ -11,7 +11,7 @@ import (
 
 const limitHelper = "MRLOCAL_TEST_LIMIT"
 
-// TestLimitHelperProcess prints what a process in a control group takes for its memory.
+// TestLimitHelperProcess prints MemoryBytes of a process in a control group.
 func TestLimitHelperProcess(t *testing.T) {
 	group := os.Getenv(limitHelper)
 	if group == "" {

@@ -1,18 +1,18 @@
-// Package machine asks the operating system about the machine and this process: cores, memory,
-// file descriptors, CPU time and peak memory. It also binds threads to cores.
+// Package machine reads what the operating system reports about the machine and this process: cores,
+// memory, file descriptors, CPU time and peak memory. It also binds threads to cores.
 //
-// A slot of a real run is a thread on a core. How many threads a core has is what the
-// papers vary in their experiments. So reports must show what the kernel does, not what
-// was asked of it. ThreadCore therefore reads the binding back. On systems other than
-// Linux threads cannot be bound, and a run goes on without that. Figures that the system
-// does not give are 0 or a modest assumption.
+// A slot of a real run is a thread on a core. The papers vary the number of slots, and so the
+// number of threads on a core. So reports must show the binding that the kernel has, and not the
+// one that was asked for. ThreadCore therefore reads the binding back. On systems other than
+// Linux threads cannot be bound, and a run goes on without bindings. A number that the system
+// does not give is 0 or a low estimate.
 //
 // A binding belongs to a thread. The caller locks its goroutine to the thread
 // (runtime.LockOSThread) and never unlocks it. The thread then ends with the goroutine,
 // and no other goroutine gets the binding.
 //
-// The package keeps nothing. Neighbours: engine/task binds threads; package engine, the
-// simulator and the command ask for the rest.
+// The package has no state but limits that it has read once. Neighbours: engine/task binds threads;
+// package engine, the simulator and the command read the rest.
 package machine
 
 import (
@@ -27,23 +27,23 @@ var ErrUnsupported = errors.New("binding threads to cores is not supported on th
 // CoreTimesFrom names the source of ReadCoreTimes.
 const CoreTimesFrom = "/proc/stat"
 
-// CoreTimes is what all cores of the machine together have done since it started, whichever
-// programs they ran. Time that a hypervisor took is in none of them.
+// CoreTimes are the times of all cores of the machine together since it started, for all programs.
+// Time that a hypervisor took from the machine is in none of them.
 type CoreTimes struct {
 	User, System, IOWait, Idle time.Duration
-	Cores                      int
+	Cores                      int // number of cores
 }
 
-// Sub returns what was done since before. The system may take back a little of its
-// waiting; then that is 0.
+// Sub returns the times since before. The counter of IOWait may decrease a little. A difference
+// below 0 counts as 0.
 func (t CoreTimes) Sub(before *CoreTimes) CoreTimes {
 	return CoreTimes{
 		max(0, t.User-before.User), max(0, t.System-before.System), max(0, t.IOWait-before.IOWait), max(0, t.Idle-before.Idle), t.Cores,
 	}
 }
 
-// Cores returns, in ascending order, the cores that the process may run on: all of
-// them if the system does not say.
+// Cores returns, in ascending order, the numbers of the cores on which the process may run: all
+// cores, if the system does not report them.
 func Cores() []int {
 	cores, err := AllowedCores()
 	if err == nil && len(cores) > 0 {
@@ -56,8 +56,8 @@ func Cores() []int {
 	return cores
 }
 
-// ThreadCore returns the only core that the kernel lets the calling thread use, or -1 if
-// there are several or the system does not say.
+// ThreadCore returns the core to which the calling thread is bound; -1: it may use several cores, or
+// the system does not report them.
 func ThreadCore() int {
 	cores, err := AllowedCores()
 	if err != nil || len(cores) != 1 {

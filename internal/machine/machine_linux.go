@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadCPU returns the CPU time that the calling thread has used, 0 if it is unknown. It reads
-// the thread's clock. Getrusage counts a running thread only up to the last tick of the kernel,
-// which loses most of an attempt of a few milliseconds.
+// ThreadCPU returns the CPU time that the calling thread has used; 0: it is not known. It reads
+// the clock of the thread, because getrusage counts a running thread only up to the last tick of
+// the kernel. Most of an attempt of a few milliseconds would be lost.
 func ThreadCPU() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
@@ -28,7 +28,7 @@ func ThreadCPU() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// ProcessCPU returns the CPU time that the process has used, 0 if it is unknown.
+// ProcessCPU returns the CPU time that the process has used; 0: it is not known.
 func ProcessCPU() time.Duration {
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &ru) != nil {
@@ -37,8 +37,8 @@ func ProcessCPU() time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// ReadCoreTimes reads /proc/stat, which counts in hundredths of a second. It fails where that
-// file is not there, as in some containers.
+// ReadCoreTimes reads /proc/stat, which counts in hundredths of a second. It fails if that file is
+// missing, as in some containers.
 func ReadCoreTimes() (CoreTimes, error) {
 	text, err := os.ReadFile(CoreTimesFrom)
 	if err != nil {
@@ -47,8 +47,9 @@ func ReadCoreTimes() (CoreTimes, error) {
 	return parseCoreTimes(text)
 }
 
-// parseCoreTimes reads the line of all cores: user, nice, system, idle, iowait, irq, softirq.
-// User has the guests already.
+// parseCoreTimes parses /proc/stat. The line of all cores has user, nice, system, idle, iowait, irq
+// and softirq, in this order. The time of guests is in user already. It also counts the lines of
+// single cores.
 func parseCoreTimes(text []byte) (t CoreTimes, err error) {
 	const tick = time.Second / 100 // USER_HZ is 100 on all systems that Go runs on
 	found := false
@@ -78,8 +79,8 @@ func parseCoreTimes(text []byte) (t CoreTimes, err error) {
 	return t, nil
 }
 
-// PeakRSSBytes returns the most resident memory that the process has had (VmHWM), 0 if it
-// is unknown. The figure of getrusage is of no use, because exec inherits it.
+// PeakRSSBytes returns the most bytes of resident memory that the process has had (VmHWM); 0: it is
+// not known. The number of getrusage may be that of the parent process, because exec keeps it.
 func PeakRSSBytes() int64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
@@ -95,7 +96,7 @@ func PeakRSSBytes() int64 {
 	return 0
 }
 
-// MemoryBytes returns the memory of the machine, or of the control group if that has
+// MemoryBytes returns the memory of the machine, or the limit of the control group if that is
 // less.
 func MemoryBytes() int64 {
 	total := installedBytes()
@@ -106,34 +107,37 @@ func MemoryBytes() int64 {
 }
 
 // MemoryLimited reports whether a control group allows the process less than the memory of
-// the machine. The group is charged for the pages of files, too.
+// the machine. Pages of files count against such a limit too.
 func MemoryLimited() bool {
 	limit, ok := group()
 	return ok && limit < installedBytes()
 }
 
+// installedBytes returns the memory of the machine.
 func installedBytes() int64 {
 	var si unix.Sysinfo_t
 	if unix.Sysinfo(&si) == nil {
 		return int64(si.Totalram) * int64(si.Unit)
 	}
-	return 4 << 30 // an assumption, if the system does not say
+	return 4 << 30 // an estimate
 }
 
-// group is what the memory control groups allow, asked once: it reads several files.
+// group returns the limit of the memory control groups; false: there is none. It reads several
+// files, and only once.
 var group = sync.OnceValues(func() (int64, bool) {
 	return groupLimit("memory", "memory.max", "memory.limit_in_bytes")
 })
 
-// groupLimit returns the least limit of the control group of the process and of those above
-// it. The files with the limits are those of versions 2 and 1. Inside a container the root of
-// the hierarchy is the container's own group.
+// groupLimit returns the lowest limit of the control group of the process and of the groups above
+// it; false: there is none. file2 and file1 are the names of the files with the limit in versions 2
+// and 1 of control groups. Within a container the root of the hierarchy is the group of the
+// container.
 func groupLimit(controller, file2, file1 string) (least int64, ok bool) {
 	const root = "/sys/fs/cgroup"
 	groups := []string{""}
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {
-		// As 4:memory:/a/b, or 0::/a/b in version 2.
+		// A line is 4:memory:/a/b in version 1, and 0::/a/b in version 2.
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) == 3 && (fields[1] == "" || slices.Contains(strings.Split(fields[1], ","), controller)) {
 			for at := fields[2]; len(at) > 1; at = path.Dir(at) {
@@ -155,7 +159,7 @@ func groupLimit(controller, file2, file1 string) (least int64, ok bool) {
 	return least, ok
 }
 
-// FDLimit returns how many file descriptors the process may hold.
+// FDLimit returns the number of file descriptors that the process may have open.
 func FDLimit() int {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
@@ -164,21 +168,19 @@ func FDLimit() int {
 	return int(min(lim.Cur, 1<<20))
 }
 
-// The kernel refuses a mask that is shorter than its own (EINVAL). Distributions build
-// kernels for 1024 cores; the larger limit is for the few machines beyond.
+// Lengths of the mask of cores in system calls. The kernel refuses a mask that is shorter than its
+// own (EINVAL). Most kernels are built for 1024 cores.
 const (
 	leastMaskCores = 1024
 	mostMaskCores  = 1 << 20
 )
 
-// AllowedCores returns, in ascending order, the cores that the calling thread may use.
-// Under taskset, or in a control group with a cpuset, these are fewer than the machine
-// has. For a goroutine that is not locked to a bound thread they are the cores of the
-// process.
-//
-// It asks about thread 0, which is the calling one. The id of the process would mean the
-// main thread, which may itself be bound.
+// AllowedCores returns, in ascending order, the numbers of the cores that the calling thread may
+// use. Under taskset, or in a control group with a cpuset, these are fewer than the machine has. For
+// a goroutine that is not locked to a bound thread they are the cores of the process.
 func AllowedCores() ([]int, error) {
+	// 0 in the call is the calling thread. The id of the process would be its main thread, which
+	// may be bound.
 	for maskCores := leastMaskCores; ; maskCores *= 2 {
 		set := unix.NewCPUSet(maskCores)
 		err := unix.SchedGetaffinityDynamic(0, set)
@@ -198,7 +200,8 @@ func AllowedCores() ([]int, error) {
 	}
 }
 
-// BindThread binds the calling thread to one core or some, which must be of AllowedCores.
+// BindThread binds the calling thread to one or several cores. It fails if none of them is in
+// AllowedCores, or the system refuses.
 func BindThread(cores ...int) error {
 	for _, core := range cores {
 		if core < 0 || core >= mostMaskCores {
@@ -215,11 +218,13 @@ func BindThread(cores ...int) error {
 	return nil
 }
 
-// AddressSpaceLimit returns how many bytes of address space the process may have.
+// AddressSpaceLimit returns the bytes of address space that the process may have;
+// math.MaxInt64: there is no limit.
 func AddressSpaceLimit() int64 { return limitOf(unix.RLIMIT_AS) }
 
-// ThreadLimit returns how many threads the user of the process may have, in all processes
-// together, or the control group if it may have less. The user's limit does not apply to root.
+// ThreadLimit returns the number of threads that the user of the process may have in all processes.
+// If the control group may have fewer, it returns that number. The limit of the user does not apply
+// to root.
 var ThreadLimit = sync.OnceValue(func() int64 {
 	limit := int64(math.MaxInt64)
 	if os.Geteuid() != 0 {
@@ -231,6 +236,7 @@ var ThreadLimit = sync.OnceValue(func() int64 {
 	return limit
 })
 
+// limitOf returns a limit of the process; math.MaxInt64: there is none.
 func limitOf(resource int) int64 {
 	var lim unix.Rlimit
 	if unix.Getrlimit(resource, &lim) != nil {

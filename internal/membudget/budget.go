@@ -1,32 +1,33 @@
 // Package membudget divides the memory of a run. Every large buffer is a chunk that is leased from
 // one Budget, so that all of them together keep to its limit.
 //
-// A lease gets memory in two ways, and finished work gives it back:
+// Memory is leased in two ways, and taken back in one:
 //
-//   - A floor is reserved before a task starts. The task waits for it, and it is never revoked.
-//   - Growth is what a lease gets beyond its floor. It is refused at once where there is no room,
-//     and never takes memory from others.
-//   - Finished work that was not read yet, such as a map output, is evictable: its owner registers
-//     it, and a task that waits for a floor makes it write itself to disk.
+//   - A floor is reserved before a task starts. The task waits for it. The floor is never taken
+//     back.
+//   - Growth is memory of a lease beyond its floor. If it is not free, the budget refuses it at once.
+//   - Finished work that was not read yet, such as a map output, is evictable. Its owner registers
+//     it. When a task waits for a floor, the budget calls Evict, which writes the work to disk.
 //
-// Memory cannot deadlock, because only a task that holds nothing waits. A task that holds a lease
-// runs on, and gives the lease back.
+// Memory cannot deadlock, because only a task that holds no lease waits. A task that holds a lease
+// goes on, and gives the lease back.
 //
 //	region, one anonymous mapping          own mappings
 //	+-------+-------+-------+-- - - --+    +----------------+
 //	| chunk | chunk | pieces|  ...    |    | Big            |
 //	+-------+-------+-------+-- - - --+    +----------------+
-//	 256 KiB each, lowest address first     for what is longer
+//	 256 KiB each, lowest address first     for longer buffers
 //
-// The garbage collector never walks the region (docs/adr/0014). Memory of the
-// region that was touched stays resident when it is freed, and is used again first. It goes back to
-// the system, chunk by chunk or page by page, when the room is needed. Invariant: what is resident of
-// the region and of all Bigs together is at most the limit. Bigs that were freed are kept for later
-// ones in the same way.
+// The region is outside of the Go heap, so the garbage collector never scans it (docs/adr/0014).
+// Memory of the region that is freed stays resident, and is used again first. The budget gives it
+// back to the system, chunk by chunk or page by page, when the room is needed. Bigs that were freed
+// are kept for later ones in the same way. Invariant: the resident bytes of the region and of all
+// Bigs together are at most the limit.
 //
-// A Chunk belongs to the lease that it was taken from, until Free, Transfer or the Close of the
-// lease. Nobody may use its Data afterwards. All methods of a Budget and a Lease may be called from
-// several goroutines. Packages input, spill, output and engine use membudget; it knows none of them.
+// A Chunk belongs to the lease from which it was taken, until Free, Transfer or the Close of the
+// lease. Its Data must not be used afterwards. All methods of a Budget and a Lease may be called
+// from several goroutines. Packages input, spill, output and engine use membudget. It imports none
+// of them.
 package membudget
 
 import (
@@ -40,14 +41,14 @@ import (
 // ChunkBytes is the length of a standard chunk: 256 KiB.
 const ChunkBytes = 256 << 10
 
-// ErrNoRoom says that the budget cannot give the memory that was asked for, while other
-// leases hold what they have.
+// ErrNoRoom is the error of a request for more memory than the budget has, or than other leases
+// leave.
 var ErrNoRoom = errors.New("too little memory; raise Options.MemoryBytes")
 
-// Evictable is finished work that can go to disk. Evict writes it out and closes its lease:
-// at once, or as soon as those who read the memory have gone over to the disk. It returns
-// how many bytes that frees, and 0 if there are none. It is called without any lock of the
-// Budget, and may be called again.
+// Evictable is finished work that can go to disk. Evict writes it to disk. It closes the lease of
+// the work at once, or as soon as all readers have switched from the memory to the disk. It returns
+// how many bytes that frees. Evict is called without any lock of the Budget, and may be called
+// again.
 type Evictable interface {
 	Evict() (freedBytes int64, err error)
 }
@@ -58,24 +59,25 @@ type Budget struct {
 	mu         struct {
 		sync.Mutex
 		region      region
-		bigBytes    int64 // resident outside of the region: Bigs, and kept mappings
+		bigBytes    int64 // resident outside of the region: Bigs, kept mappings, and charged memory
 		kept        keeping
-		leasedBytes int64         // invariant: at most limitBytes, and the sum of all grantedBytes
+		leasedBytes int64         // sum of all Lease.grantedBytes; invariant: at most limitBytes
 		queue       []*waiter     // in the order of arrival
 		evictables  []*evictable  // oldest first
-		changed     chan struct{} // closed when memory may have come free
+		changed     chan struct{} // closed, and made anew, when memory may be free
 	}
 }
 
 // waiter is a place in the queue for memory.
 type waiter struct {
-	tried bool // it has found too little since memory last came free
+	tried bool // it has found too little memory since the last change
 }
 
+// evictable is an entry of Budget.mu.evictables. Its address identifies it.
 type evictable struct{ Evictable }
 
-// New makes a budget of limitBytes, rounded down to whole chunks. It touches no memory; each
-// chunk is touched when it is used. It fails when the address space cannot be mapped.
+// New makes a budget of limitBytes, rounded down to whole chunks. It only maps address space: a
+// chunk becomes resident when it is used. It fails if the address space cannot be mapped.
 func New(limitBytes int64) (*Budget, error) {
 	limitBytes -= limitBytes % ChunkBytes
 	if limitBytes <= 0 {
@@ -89,7 +91,7 @@ func New(limitBytes int64) (*Budget, error) {
 	return b, nil
 }
 
-// Close unmaps the region. Chunks of leases that are still open are void then.
+// Close unmaps the region. Chunks of leases that are still open must not be used any more.
 func (b *Budget) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,14 +102,14 @@ func (b *Budget) Close() error {
 // Limit returns the bound in bytes.
 func (b *Budget) Limit() int64 { return b.limitBytes }
 
-// Leased returns how many bytes all leases are granted.
+// Leased returns the bytes that are granted to all leases together.
 func (b *Budget) Leased() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.leasedBytes
 }
 
-// Free returns how many bytes are granted to no lease.
+// Free returns the bytes that are granted to no lease.
 func (b *Budget) Free() int64 { return b.limitBytes - b.Leased() }
 
 // Register makes e evictable until cancel is called.
@@ -126,10 +128,10 @@ func (b *Budget) Register(e Evictable) (cancel func()) {
 	}
 }
 
-// Reserve returns a lease of bytes, the floor of a task. It waits until they are free; tasks
-// are served in the order of arrival. While memory is short it evicts on the goroutine of
-// the caller, the oldest work first. It fails with ErrNoRoom where the whole budget is too
-// small, with the cause of ctx, and where an eviction fails.
+// Reserve returns a lease of so many bytes, the floor of a task. It waits until they are free.
+// Tasks are served in the order of arrival. While memory is short, Reserve evicts the oldest work
+// first, on the goroutine of the caller. It fails with ErrNoRoom if the whole budget is too small,
+// with the cause of ctx, or if an eviction fails. The caller closes the lease.
 func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	if bytes > b.limitBytes {
 		return nil, fmt.Errorf("%d bytes are needed at once, of %d: %w", bytes, b.limitBytes, ErrNoRoom)
@@ -137,9 +139,9 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	return b.ReserveMost(ctx, bytes, func() int64 { return bytes })
 }
 
-// ReserveMost reserves the smaller of bytes and most(). It calls most when the caller has
-// its place in the queue. Another goroutine may lower most and then reserve: it is counted
-// here, or it waits behind the caller. most must not call b.
+// ReserveMost is Reserve for the smaller of bytes and most(). It calls most when the caller is in
+// the queue already. Another goroutine may lower the result of most and then reserve. Either most
+// shows the lower result here, or the other goroutine waits behind the caller. most must not call b.
 func (b *Budget) ReserveMost(ctx context.Context, bytes int64, most func() int64) (*Lease, error) {
 	l := &Lease{budget: b}
 	if err := b.wait(ctx, l, bytes, most); err != nil {
@@ -148,7 +150,8 @@ func (b *Budget) ReserveMost(ctx context.Context, bytes int64, most func() int64
 	return l, nil
 }
 
-// TryReserve returns a lease of bytes if they are free now. 0 bytes are always granted.
+// TryReserve returns a lease of so many bytes if they are free now and no task waits for a floor. 0
+// bytes are always granted.
 func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -160,8 +163,8 @@ func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
 	return l, true
 }
 
-// wait grants bytes, at most most(), to l when its turn has come and they are free. Only
-// the first of the queue evicts.
+// wait grants the smaller of bytes and most() to l, when it is first in the queue and they are
+// free. Only the first of the queue evicts.
 func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64, most func() int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,7 +180,7 @@ func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64, most func() in
 				return err
 			}
 			if !me.tried {
-				continue // something came free meanwhile
+				continue // memory was freed during an eviction
 			}
 		}
 		changed := b.mu.changed
@@ -193,12 +196,12 @@ func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64, most func() in
 	}
 }
 
-// evictLocked grants bytes to l as soon as they are free. Until then it calls Evict of one
-// evictable after the other; it stops when enough is about to come free. It releases b.mu
-// during each call.
+// evictLocked grants bytes to l if they are free. Until they are, it calls Evict of one evictable
+// after the other. It returns false if there is none left, or if enough memory will be free as
+// soon as readers have switched to the disk. It releases b.mu during each call of Evict.
 func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (granted bool, err error) {
 	candidates := slices.Clone(b.mu.evictables)
-	promised := int64(0)
+	promised := int64(0) // evicted bytes that readers still hold
 	for {
 		free := b.limitBytes - b.mu.leasedBytes
 		if free >= bytes {
@@ -225,7 +228,7 @@ func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (grante
 	}
 }
 
-// leaveLocked takes me out of the queue.
+// leaveLocked takes a waiter out of the queue, and wakes the others.
 func (b *Budget) leaveLocked(me *waiter) {
 	if i := slices.Index(b.mu.queue, me); i >= 0 {
 		b.mu.queue = slices.Delete(b.mu.queue, i, i+1)
@@ -233,7 +236,8 @@ func (b *Budget) leaveLocked(me *waiter) {
 	b.wakeLocked()
 }
 
-// freeLocked reports whether a lease may grow by bytes: not while a task waits for a floor.
+// freeLocked reports whether a lease may grow by so many bytes: they are free, and no task waits for
+// a floor.
 func (b *Budget) freeLocked(bytes int64) bool {
 	return len(b.mu.queue) == 0 && b.limitBytes-b.mu.leasedBytes >= bytes
 }
@@ -250,7 +254,7 @@ func (b *Budget) releaseLocked(bytes int64) {
 	b.wakeLocked()
 }
 
-// wakeLocked makes every waiter look again.
+// wakeLocked makes the waiters try again, because memory may be free.
 func (b *Budget) wakeLocked() {
 	for _, w := range b.mu.queue {
 		w.tried = false

@@ -137,7 +137,7 @@ func TestDemandEvictsAndNeverWaits(t *testing.T) {
 	other.Close()
 }
 
-// What is about to come free is not evicted for twice.
+// If enough memory is about to be free, no further work is evicted.
 func TestAPromiseIsWaitedFor(t *testing.T) {
 	b := newBudget(t, 4)
 	read, idle := &promise{lease: reserve(t, b, 2), freed: make(chan bool)}, &segment{lease: reserve(t, b, 2)}
@@ -234,8 +234,8 @@ func TestTransferMovesWhatIsGranted(t *testing.T) {
 	}
 }
 
-// What is resident keeps to the limit, chunks never overlap, and everything
-// comes back, whatever is taken and freed.
+// Whatever is taken and freed, resident memory is within the limit, chunks never overlap, and in the
+// end all memory is free.
 func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limitChunks, bigMost := int64(12), 4*ChunkBytes
@@ -287,8 +287,8 @@ func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
 	})
 }
 
-// checkResident holds the sum of region and Bigs against the limit, where the
-// system can give back pages as small as ours.
+// checkResident checks that the resident bytes of region and Bigs are within the limit. It does so
+// only on systems that take back pages as small as ours.
 func checkResident(t rapid.TB, b *Budget) {
 	t.Helper()
 	resident := b.mu.region.residentBytes() + b.mu.bigBytes
@@ -343,8 +343,8 @@ func TestPiecesFewAndFarBetweenKeepToTheLimit(t *testing.T) {
 	}
 }
 
-// The pages that a Big frees serve the next Big of that length, and no new page is
-// mapped. They also go where room is needed otherwise.
+// The next Big of about that length uses the memory of a Big that was freed, and no new page is
+// mapped. The memory is given back if the room is needed for chunks.
 func TestABigThatWasFreedIsTakenAgain(t *testing.T) {
 	b := newBudget(t, 64)
 	l := reserve(t, b, 64)
@@ -425,7 +425,8 @@ func BenchmarkChunk(b *testing.B) {
 // holds returns the chunks of a lease, in no order.
 func holds(l *Lease) []*Chunk { return slices.Clone(l.held) }
 
-// What is taken from a floor that waits is known to it, or waits behind it.
+// ReserveMost calls most when the floor is in the queue. A reservation that lowers most later waits
+// behind that floor.
 func TestAFloorIsKnownWhenItHasItsPlace(t *testing.T) {
 	b := newBudget(t, 8)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -7,40 +7,39 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// Lease is the right to use so many bytes of a budget, and the chunks that were taken under
-// it.
+// Lease is the right to use a number of bytes of a budget, and the chunks that were taken with it.
 type Lease struct {
 	budget *Budget
 
-	// Under the lock of the budget.
+	// The lock of the budget guards these fields.
 	grantedBytes int64
 	usedBytes    int64    // invariant: at most grantedBytes
-	elseBytes    int64    // of usedBytes: memory that lies elsewhere (Charge)
-	peakBytes    int64    // the most of usedBytes since the last call of Peak
+	elseBytes    int64    // part of usedBytes that is charged: memory elsewhere (Charge)
+	peakBytes    int64    // highest usedBytes since the last call of Peak
 	held         []*Chunk // in no order; Chunk.place is the index
 }
 
-// Chunk is memory of a lease. The holder of the lease may write to Data.
+// Chunk is memory of a lease. The holder of the lease may write to Data. A new chunk has any bytes.
 type Chunk struct {
 	Data []byte
 
-	bytes int64  // charged
+	bytes int64  // counted in Lease.usedBytes
 	home  int32  // number of the chunk in the region; -1: a mapping of its own
-	pages uint64 // of that chunk, for a piece; 0: the whole chunk
-	place int    // in Lease.held
+	pages uint64 // of a piece: its pages of the chunk, a bit each; 0: the whole chunk
+	place int    // index in Lease.held
 }
 
-// Budget returns the budget that the lease belongs to.
+// Budget returns the budget of the lease.
 func (l *Lease) Budget() *Budget { return l.budget }
 
-// Granted returns how many bytes the lease may use.
+// Granted returns the bytes that the lease may use.
 func (l *Lease) Granted() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return l.grantedBytes
 }
 
-// Peak returns how many bytes the chunks of the lease took at most since the last call.
+// Peak returns the most bytes that were in use at a time since the last call.
 func (l *Lease) Peak() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
@@ -49,15 +48,15 @@ func (l *Lease) Peak() int64 {
 	return peak
 }
 
-// Available returns how many bytes are granted and not used.
+// Available returns the bytes that are granted and not used.
 func (l *Lease) Available() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return l.grantedBytes - l.usedBytes
 }
 
-// Grow asks for bytes more. It never waits and never evicts, and is refused while a task
-// waits for a floor.
+// Grow asks for so many bytes more, and reports whether it got them. It never waits and never
+// evicts. It is refused while a task waits for a floor.
 func (l *Lease) Grow(bytes int64) bool {
 	b := l.budget
 	b.mu.Lock()
@@ -72,9 +71,9 @@ func (l *Lease) Grow(bytes int64) bool {
 	return true
 }
 
-// Demand asks for bytes without which the task cannot go on, as for one record that is
-// larger than the floor. It evicts, but it never waits, because the task may hold what
-// others wait for. After ErrNoRoom the task should end and start again with a larger floor.
+// Demand asks for bytes without which the task cannot go on, such as for a record that is larger
+// than the floor. It evicts other work, but it never waits: the task may hold memory for which
+// others wait. If it fails with ErrNoRoom, the task should end and start again with a larger floor.
 func (l *Lease) Demand(ctx context.Context, bytes int64) error {
 	b := l.budget
 	b.mu.Lock()
@@ -86,7 +85,7 @@ func (l *Lease) Demand(ctx context.Context, bytes int64) error {
 	return err
 }
 
-// Shrink gives back up to bytes of what is granted and not used.
+// Shrink gives back up to so many bytes that are granted and not used.
 func (l *Lease) Shrink(bytes int64) {
 	b := l.budget
 	b.mu.Lock()
@@ -99,8 +98,8 @@ func (l *Lease) Shrink(bytes int64) {
 	b.releaseLocked(bytes)
 }
 
-// Close frees the chunks that are still held and gives back everything that is granted. It
-// may be called again.
+// Close frees the chunks that the lease still holds, and gives back all bytes. It may be called
+// again.
 func (l *Lease) Close() {
 	b := l.budget
 	b.mu.Lock()
@@ -125,8 +124,8 @@ func (l *Lease) Close() {
 	b.releaseLocked(granted)
 }
 
-// Charge counts bytes of memory that lies elsewhere, such as on the Go heap, as used, until
-// Discharge or Close. It reports false if fewer bytes are available.
+// Charge counts bytes of memory elsewhere, such as on the Go heap, as used until Discharge or
+// Close. It reports false if fewer bytes are available.
 func (l *Lease) Charge(bytes int64) bool {
 	b := l.budget
 	b.mu.Lock()
@@ -143,7 +142,7 @@ func (l *Lease) Charge(bytes int64) bool {
 	return true
 }
 
-// Discharge ends the use of up to bytes that were charged. They stay granted.
+// Discharge counts up to so many charged bytes as not used any more. They stay granted.
 func (l *Lease) Discharge(bytes int64) {
 	b := l.budget
 	b.mu.Lock()
@@ -154,15 +153,15 @@ func (l *Lease) Discharge(bytes int64) {
 	b.mu.bigBytes -= bytes
 }
 
-// Charged returns how many bytes are charged.
+// Charged returns the bytes that are charged.
 func (l *Lease) Charged() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return l.elseBytes
 }
 
-// Chunk takes a standard chunk. It reports false when what is granted is used
-// up; the caller may Grow and try again. The memory holds anything.
+// Chunk takes a standard chunk. It reports false if fewer bytes are available. The caller may then
+// call Grow and try again.
 func (l *Lease) Chunk() (*Chunk, bool) {
 	b := l.budget
 	b.mu.Lock()
@@ -182,8 +181,8 @@ func (l *Lease) Chunk() (*Chunk, bool) {
 	return c, true
 }
 
-// Piece takes a part of a chunk, in whole pages of 4 KiB, for something short that lives
-// long. bytes is at most half of ChunkBytes.
+// Piece takes a part of a chunk, in whole pages of 4 KiB, for a short buffer that is held for long.
+// bytes is at most half of ChunkBytes. It reports false if too few bytes are available.
 func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 	b := l.budget
 	b.mu.Lock()
@@ -207,7 +206,8 @@ func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 }
 
 // Big takes contiguous memory of any length, a mapping of its own, for records and tables
-// that are longer than a chunk. It is charged in whole pages.
+// that are longer than a chunk. It uses whole pages of the lease. It reports false if too few bytes
+// are available or the system refuses the mapping.
 func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	b := l.budget
 	charged := max(1, (bytes+pageBytes-1)/pageBytes) * pageBytes
@@ -245,7 +245,7 @@ func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	return c, true
 }
 
-// Free ends the use of c, which this lease must hold. The bytes stay granted.
+// Free gives back c, which this lease must hold. The bytes stay granted.
 func (l *Lease) Free(c *Chunk) {
 	b := l.budget
 	b.mu.Lock()
@@ -283,8 +283,8 @@ func (l *Lease) holdLocked(c *Chunk) {
 	l.peakBytes = max(l.peakBytes, l.usedBytes)
 }
 
-// letGoLocked takes c from l. It panics if l does not hold c: that is a mistake of the
-// caller that would corrupt memory.
+// letGoLocked takes c from l. It panics if l does not hold c, because such a mistake of a caller
+// would corrupt memory.
 func (l *Lease) letGoLocked(c *Chunk) {
 	if c.place >= len(l.held) || l.held[c.place] != c {
 		panic(fmt.Sprintf("membudget: a chunk of %d bytes is not of this lease, or was freed before", c.bytes))
@@ -297,13 +297,11 @@ func (l *Lease) letGoLocked(c *Chunk) {
 	l.usedBytes -= c.bytes
 }
 
-// poisonBytes of a chunk are overwritten in a checked build when it is freed. That is enough
-// to find a use after it. The whole chunk would take too long, because checked builds are
-// slow already.
+// poisonBytes is the number of bytes of a chunk that a checked build overwrites when the chunk is
+// freed. That suffices to find a use after the free, and is faster than the whole chunk.
 const poisonBytes = 8 << 10
 
-// dropLocked gives a chunk or piece back to the region. Its holder finds nil instead of the
-// memory.
+// dropLocked gives a chunk or piece back to the region. It sets Data to nil.
 func (b *Budget) dropLocked(c *Chunk) {
 	invariant.Mangle(c.Data[:min(len(c.Data), poisonBytes)])
 	c.Data = nil
@@ -314,7 +312,7 @@ func (b *Budget) dropLocked(c *Chunk) {
 	b.mu.region.put(c.home)
 }
 
-// unmap ends a mapping of its own, or keeps it for the next Big.
+// unmap unmaps the memory of a Big, or keeps it for the next Big. It sets Data to nil.
 func (l *Lease) unmap(c *Chunk) {
 	b := l.budget
 	data := c.Data[:cap(c.Data)]
@@ -331,17 +329,18 @@ func (l *Lease) unmap(c *Chunk) {
 	b.mu.bigBytes -= rest.resident
 }
 
-// Loan is a chunk that its owner lends to a borrower, who reads what is in it
-// and may take the chunk over. This is the only place that says who owns such
-// a chunk: the lender while Taken is false, and the borrower from Take on. The
-// lender looks when the loan ends; it gives back only what was not taken.
+// Loan is a chunk that its owner lends to a borrower. The borrower reads the chunk, and may take it
+// over. The loan says who owns the chunk: the lender while Taken is false, and the borrower from
+// Take on. At the end of the loan, the lender gives the chunk back only if it was not taken. A Loan
+// belongs to one goroutine.
 type Loan struct {
 	Chunk *Chunk
-	Lease *Lease // the lender's, which pays for the chunk; nil: the borrower's own
+	Lease *Lease // the lender's lease, which holds the chunk; nil: the borrower's lease holds it
 	taken bool
 }
 
-// Take makes the borrower, whose lease is to, the owner of the chunk.
+// Take makes the borrower the owner of the chunk. to is the lease of the borrower. The chunk moves
+// there.
 func (l *Loan) Take(to *Lease) {
 	if l.Lease != nil {
 		l.Lease.Transfer(to, l.Chunk)

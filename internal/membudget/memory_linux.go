@@ -12,16 +12,15 @@ const (
 	hugeBytes  = 2 << 20
 )
 
-// regionMemory is one anonymous mapping, aligned to huge pages. A huge page in two groups of
-// chunks would make resident what only one of them accounts for.
+// regionMemory is one anonymous mapping, aligned to huge pages. Otherwise a huge page could lie in
+// two groups, and make chunks resident that count as not resident.
 type regionMemory struct {
-	mapped []byte
-	data   []byte
-	huge   bool
+	mapped []byte // as the system has mapped it
+	data   []byte // the aligned part of it
+	huge   bool   // the system has huge pages
 }
 
-// open maps room for so many chunks, aligned to huge pages. No page is resident before it is
-// touched, so the mapping costs address space alone.
+// open maps address space for so many chunks. A page becomes resident when it is touched.
 func (m *regionMemory) open(chunks int) error {
 	bytes := chunks * ChunkBytes
 	mapped, err := unix.Mmap(-1, 0, bytes+hugeBytes, protection, mapping)
@@ -34,7 +33,8 @@ func (m *regionMemory) open(chunks int) error {
 	return nil
 }
 
-// address returns where a mapping begins. It asks fmt, so that it needs no unsafe.
+// address returns the address of a mapping. It gets it from package fmt, so that this package needs
+// no unsafe.
 func address(mapping []byte) (at uintptr) {
 	if _, err := fmt.Sscan(fmt.Sprintf("%p", mapping), &at); err != nil {
 		panic("membudget: the address of a mapping: " + err.Error())
@@ -42,8 +42,7 @@ func address(mapping []byte) (at uintptr) {
 	return at
 }
 
-// close unmaps the region. Chunks that are still in use must not be touched any more. It may
-// be called again.
+// close unmaps the region. It may be called again.
 func (m *regionMemory) close() error {
 	if m.mapped == nil {
 		return nil
@@ -60,20 +59,20 @@ func (m *regionMemory) chunk(home int32) []byte {
 	return m.data[at : at+ChunkBytes : at+ChunkBytes]
 }
 
-// discard makes the pages of a chunk not resident. An error leaves them resident, which
-// costs memory and nothing else.
+// discard gives the pages of a chunk back to the system. If that fails, they stay resident, which
+// only takes memory.
 func (m *regionMemory) discard(home int32) {
 	_ = unix.Madvise(m.chunk(home), unix.MADV_DONTNEED)
 }
 
-// discardPages makes a part of a chunk not resident. It reports whether the system did so:
-// its pages may be larger than ours.
+// discardPages gives a part of a chunk back to the system. It returns false if the system refuses,
+// because its pages are larger than ours.
 func (m *regionMemory) discardPages(home int32, at, bytes int) bool {
 	return unix.Madvise(m.chunk(home)[at:at+bytes:at+bytes], unix.MADV_DONTNEED) == nil
 }
 
-// pageSize asks for huge or small pages for chunks from to last-1. An error leaves the size,
-// which costs memory and nothing else.
+// pageSize asks the system for huge or small pages for the chunks from to last-1. If that fails, the
+// size stays as it was, which only takes memory.
 func (m *regionMemory) pageSize(from, last int, huge bool) {
 	advice := unix.MADV_NOHUGEPAGE
 	if huge {
@@ -82,7 +81,7 @@ func (m *regionMemory) pageSize(from, last int, huge bool) {
 	_ = unix.Madvise(m.data[from*ChunkBytes:last*ChunkBytes], advice)
 }
 
-// mapMemory returns a new mapping; long ones have huge pages if the system has them.
+// mapMemory returns a new mapping. A long one has huge pages if the system has them.
 func mapMemory(bytes int64) ([]byte, error) {
 	data, err := unix.Mmap(-1, 0, int(bytes), protection, mapping)
 	if err == nil && bytes >= 2*hugeBytes {
@@ -91,8 +90,8 @@ func mapMemory(bytes int64) ([]byte, error) {
 	return data, err
 }
 
-// discardMemory makes a part of a mapping not resident. An error leaves it resident, which
-// costs memory and nothing else.
+// discardMemory gives a part of a mapping back to the system. If that fails, it stays resident,
+// which only takes memory.
 func discardMemory(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }
 
 func unmapMemory(data []byte) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the accounts say is what the system says, wherever it puts the mapping.
+// The budget counts as many resident bytes as the system, wherever the system puts the mapping.
 func TestTheSystemAgreesOnWhatIsResident(t *testing.T) {
 	if os.Getpagesize() != pageBytes {
 		t.Skip("the system's pages are of another size")
@@ -34,8 +34,8 @@ func TestTheSystemAgreesOnWhatIsResident(t *testing.T) {
 	}
 }
 
-// workOn takes, gives back and cuts chunks of a budget of 20, needs room for a
-// Big, and writes to what it still holds.
+// workOn takes, frees and cuts chunks of a budget of 20, takes a Big, and writes to the chunks that it
+// still has.
 func workOn(t *testing.T, b *Budget) {
 	l := reserve(t, b, 20)
 	var held []*Chunk
@@ -64,7 +64,7 @@ func fill(data []byte) {
 }
 
 // residentBytes counts the pages of a mapping that the system has in memory.
-// smaps will not do: it counts with them what lies beside the mapping.
+// smaps cannot be used: it also counts neighbouring mappings.
 func residentBytes(t *testing.T, mapping []byte) (bytes int64) {
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {

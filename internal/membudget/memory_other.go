@@ -2,7 +2,7 @@
 
 package membudget
 
-// regionMemory is Go slices, which are made when they are first used.
+// regionMemory has a Go slice for each chunk. The slice is made when the chunk is first used.
 type regionMemory struct{ chunks [][]byte }
 
 func (m *regionMemory) open(chunks int) error {

@@ -7,41 +7,39 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// pageBytes is the unit of pieces and of what is charged. A chunk has as many pages as a
-// word has bits.
+// pageBytes is the unit of pieces and of Bigs. A chunk has as many pages as a word has bits.
 const pageBytes = ChunkBytes / 64
 
-// A group of chunks is one huge page of 2 MiB, which becomes resident as a whole.
+// A group is the chunks of one huge page of 2 MiB, which becomes resident as a whole.
 const (
 	groupChunks    = (2 << 20) / ChunkBytes
 	hugeGroupBytes = groupChunks * ChunkBytes
 )
 
-// region hands out chunks of one mapping. The mapping is an eighth longer than the limit,
-// because chunks that are cut into pieces are rarely full. It is used under the lock of the
-// budget.
+// region is a mapping that is divided into chunks. It is an eighth longer than the limit, because
+// chunks that are cut into pieces are rarely full. The lock of the budget guards it.
 //
-// Whatever is resident and not handed out can be given back: free chunks, and free pages of
-// chunks that are cut into pieces. It is given back as soon as there is no room for it. A
-// group of chunks gets a huge page only while there is room for the whole of it. It has
-// small pages from the moment when a part of it is given back. Otherwise the next write
-// would make the whole group resident again.
+// Free chunks, and free pages of chunks that are cut into pieces, may be resident. They are given
+// back to the system as soon as there is no room for them. A group gets a huge page only while
+// there is room for the whole of it. When a part of the group is given back, the group changes to
+// small pages. Otherwise the next write would make the whole group resident again.
 type region struct {
 	memory   regionMemory
-	chunks   int
-	taken    bitmap // handed out
-	touched  bitmap // resident, handed out or not
-	nTouched int
-	small    bitmap        // groups of small pages
-	cut      map[int32]cut // chunks cut into pieces
+	chunks   int           // number of chunks
+	taken    bitmap        // chunks in use
+	touched  bitmap        // resident chunks, in use or free
+	nTouched int           // number of touched
+	small    bitmap        // groups with small pages
+	cut      map[int32]cut // chunks cut into pieces, by number
 	nAway    int           // pages of cut chunks that are not resident
 }
 
-// cut is a chunk that is cut into pieces: one bit for each page.
-type cut struct{ taken, away uint64 } // handed out; not resident
+// cut is a chunk that is cut into pieces. Each word has a bit for each page: taken is in use, away
+// is not resident.
+type cut struct{ taken, away uint64 }
 
-// open maps an eighth more chunks than the limit has, and a group. That costs address space
-// alone, because only resident memory counts against the limit.
+// open maps the chunks of limitBytes, an eighth more, and a group. That takes only address space:
+// the limit is for resident memory.
 func (r *region) open(limitBytes int64) error {
 	r.chunks = int(limitBytes/ChunkBytes) + int(limitBytes/ChunkBytes)/8 + groupChunks
 	r.taken, r.touched = newBitmap(r.chunks), newBitmap(r.chunks)
@@ -59,8 +57,8 @@ func (r *region) residentBytes() int64 {
 // pageMask returns the bits of so many pages from first on.
 func pageMask(first, pages int) uint64 { return (1<<pages - 1) << first }
 
-// take hands out a chunk: one that is resident already, if there is one, and else the one
-// with the lowest address. roomBytes is how much may be resident.
+// take returns a free chunk: one that is resident already, if there is one, else the one with the
+// lowest address. roomBytes is how many bytes of the region may be resident.
 func (r *region) take(roomBytes int64) (home int32, ok bool) {
 	i := r.taken.firstClear(r.touched)
 	if i < 0 {
@@ -73,17 +71,17 @@ func (r *region) take(roomBytes int64) (home int32, ok bool) {
 	return int32(i), true
 }
 
-// hasFree reports whether the next chunk that take hands out is resident already.
+// hasFree reports whether the next chunk of take is resident already.
 func (r *region) hasFree() bool { return r.taken.firstClear(r.touched) >= 0 }
 
-// touch counts what becomes resident with chunk i: also the rest of its huge page, if
-// nothing of that was resident and there is room.
+// touch counts chunk i as resident. If no chunk of its group was resident and there is room, the
+// group gets a huge page, and all of it counts as resident.
 func (r *region) touch(i int, roomBytes int64) {
 	group := i - i%groupChunks
 	last := min(group+groupChunks, r.chunks)
 	if r.memory.hugePages() && !r.touched.any(group, last) {
-		// A search through small files needs a chunk or two. It would wait for the system to find a
-		// large page and to clear all of it.
+		// The first group has small pages. A short run, such as a search in small files, needs a
+		// chunk or two, and would wait until the system has cleared a huge page.
 		huge := group > 0 && r.residentBytes()+int64(last-group)*ChunkBytes <= roomBytes
 		r.pageSize(group, huge)
 		if huge {
@@ -96,11 +94,11 @@ func (r *region) touch(i int, roomBytes int64) {
 	}
 	r.touched.set(i)
 	r.nTouched++
-	r.taken.set(i) // not to be given back
+	r.taken.set(i) // so that giveBack does not give it back
 	r.giveBack(r.residentBytes() - roomBytes)
 }
 
-// pageSize makes the group of chunk i one of huge pages or of small ones.
+// pageSize changes the group of chunk i to a huge page, or to small pages.
 func (r *region) pageSize(i int, huge bool) {
 	group := i / groupChunks
 	if !r.memory.hugePages() || r.small.has(group) == !huge {
@@ -125,7 +123,7 @@ func (r *region) giveBack(bytes int64) {
 			bytes -= ChunkBytes
 		}
 	}
-	for home, c := range r.cut { // in any order: it does not show
+	for home, c := range r.cut { // the order does not matter: no result depends on it
 		if bytes <= 0 {
 			return
 		}
@@ -141,8 +139,8 @@ func (r *region) discard(i int) {
 	r.nTouched--
 }
 
-// discardPages gives back pages of a chunk that is cut. Pages that the system does not take
-// still count as resident.
+// discardPages gives pages of a chunk that is cut back to the system. Pages that the system does
+// not take back still count as resident.
 func (r *region) discardPages(home int32, pages uint64) (freedBytes int64) {
 	c := r.cut[home]
 	if pages != 0 {
@@ -163,11 +161,11 @@ func (r *region) discardPages(home int32, pages uint64) (freedBytes int64) {
 	return freedBytes
 }
 
-// takePages takes neighbouring pages of a chunk that is cut into pieces, and cuts another
-// chunk if it has to.
+// takePages takes neighbouring pages of a chunk that is cut into pieces. If none has enough, it
+// cuts another chunk. first is the number of the first page in the chunk.
 func (r *region) takePages(pages int, roomBytes int64) (home int32, first int, ok bool) {
 	best := int32(-1)
-	for home, c := range r.cut { // the lowest that fits: no order of the map shows
+	for home, c := range r.cut { // the lowest chunk that fits, whatever the order of the map
 		if (best < 0 || home < best) && runOfClear(c.taken, pages) >= 0 {
 			best = home
 		}
@@ -200,11 +198,12 @@ func (r *region) putPages(home int32, pages uint64) {
 	r.put(home)
 	if c.away != 0 {
 		r.nAway -= bits.OnesCount64(c.away)
-		r.discard(int(home)) // a part of it is not resident: now nothing is
+		r.discard(int(home)) // a chunk that is not cut is resident as a whole or not at all
 	}
 }
 
-// runOfClear returns the first place of n neighbouring clear bits; -1: there is none.
+// runOfClear returns the first index of n neighbouring clear bits; -1: there is none. Bit i of free
+// is set after the loop if bits i to i+n-1 of word are clear.
 func runOfClear(word uint64, n int) int {
 	free := ^word
 	for i := 1; i < n && free != 0; i++ {
@@ -224,7 +223,7 @@ func (m bitmap) has(i int) bool { return m[i/64]>>(i%64)&1 != 0 }
 func (m bitmap) set(i int)      { m[i/64] |= 1 << (i % 64) }
 func (m bitmap) clear(i int)    { m[i/64] &^= 1 << (i % 64) }
 
-// any reports whether a bit of from:to is set. The ranges are short, so it goes bit by bit.
+// any reports whether a number in [from, to) is in m.
 func (m bitmap) any(from, to int) bool {
 	for i := from; i < to; i++ {
 		if m.has(i) {
@@ -250,30 +249,31 @@ func (m bitmap) firstClear(within bitmap) int {
 }
 
 const (
-	// keptMax mappings are kept at most: as many as a few tasks free and take in turn.
+	// keptMax is the most mappings that are kept: a few tasks free and take so many in turn.
 	keptMax = 8
 
-	// keptLeast: shorter mappings are not kept.
+	// keptLeast is the least length of a mapping that is kept.
 	keptLeast = 16 * ChunkBytes
 )
 
-// keeping holds mappings that were freed, resident as they are, for the next Big: touching
-// new memory takes longer than sorting what is put there. They count among bigBytes, are
-// charged to no lease, and are unmapped as soon as there is no room for them. It is used
-// under the lock of the budget.
+// keeping has mappings of Bigs that were freed, still resident, for the next Big. Making new memory
+// resident takes longer than sorting the records that are put there. The mappings count in
+// bigBytes, and belong to no lease. They are unmapped as soon as there is no room for them. The
+// lock of the budget guards keeping.
 type keeping struct {
 	maps  []freed // shortest first
-	bytes int64   // resident
+	bytes int64   // resident, of all maps
 }
 
-// freed is a mapping of which the first bytes are resident.
+// freed is a mapping whose first bytes are resident.
 type freed struct {
 	data     []byte
 	resident int64
 }
 
-// take returns a mapping of at least bytes and less than twice that; nil: there is none.
-// Nothing of it beyond bytes is resident.
+// take returns a mapping of at least so many bytes and less than twice as many; nil: there is none.
+// It gives resident memory of the mapping behind bytes back to the system. resident is the number
+// of bytes that were resident before.
 func (k *keeping) take(bytes int64) (data []byte, resident int64) {
 	i := slices.IndexFunc(k.maps, func(m freed) bool { return int64(len(m.data)) >= bytes })
 	if i < 0 || int64(len(k.maps[i].data)) >= 2*bytes {
@@ -288,9 +288,9 @@ func (k *keeping) take(bytes int64) (data []byte, resident int64) {
 	return m.data, m.resident
 }
 
-// keep takes data over and returns what has to be unmapped instead: data itself if it is
-// short, or the shortest mapping if there are too many; its data is nil if nothing has to
-// be.
+// keep takes a mapping over, and returns the mapping that the caller has to unmap: data itself if
+// it is short, or the shortest one if there are too many. The result has nil data if none has to be
+// unmapped.
 func (k *keeping) keep(data []byte, resident int64) (rest freed) {
 	m := freed{data, resident}
 	if len(data) < keptLeast {
@@ -306,7 +306,7 @@ func (k *keeping) keep(data []byte, resident int64) (rest freed) {
 	return k.shortest()
 }
 
-// shortest takes out the shortest mapping.
+// shortest removes the shortest mapping and returns it.
 func (k *keeping) shortest() freed {
 	m := k.maps[0]
 	k.maps = slices.Delete(k.maps, 0, 1)
@@ -314,8 +314,8 @@ func (k *keeping) shortest() freed {
 	return m
 }
 
-// dropKeptLocked unmaps kept memory until bytes more than now can be resident, or until
-// nothing is kept.
+// dropKeptLocked unmaps kept mappings until so many bytes more can be resident within the limit, or
+// no mapping is kept.
 func (b *Budget) dropKeptLocked(bytes int64) {
 	for b.mu.kept.bytes > 0 && b.mu.bigBytes+b.mu.region.residentBytes()+bytes > b.limitBytes {
 		m := b.mu.kept.shortest()

@@ -1,7 +1,7 @@
 // Package order keeps small ids in order. It has a Ranking by keys that change, a heap
-// of ids (IDs), and a Set that is read in the order of ids. An operation costs at most
-// the logarithm of the size, and allocates only to grow. Ties are broken by id, so
-// that decisions that depend on an order are the same in every run.
+// of ids (IDs), and a Set that is read in the order of ids. Most operations take the
+// logarithm of the size, and allocate only to grow. Ties are broken by id, so that
+// decisions that depend on an order are the same in every run.
 //
 // Memory: each value owns its slices. Neighbours: package slots and its policies keep
 // slots, trackers, pools and jobs in these types, package engine its jobs.
@@ -10,17 +10,17 @@ package order
 import "math/bits"
 
 // Ranking keeps ids in the order of their keys, the least key first. If keys are equal,
-// the smaller id comes first. A key is a copy of the numbers that the order depends on,
-// so it stays valid when they change. The caller then sets the key anew. The zero value
-// with Less set is an empty ranking.
+// the smaller id comes first. A key is a copy of the numbers on which the order depends.
+// When these change, the caller sets the key anew. The zero value with Less set is an
+// empty ranking. Ids must not be negative.
 type Ranking[K any] struct {
 	Less func(a, b *K) bool // a strict weak order of keys
 
 	heap  []ranked[K]
 	place []int32 // by id: index in heap plus one; 0: absent
 
-	// moving is the element that settle puts into the heap. Here, because a local variable
-	// whose address Less gets would be allocated.
+	// moving is the element that settle puts into the heap. It is a field, because Less gets its
+	// address, and so a local variable would be allocated.
 	moving ranked[K]
 }
 
@@ -55,8 +55,8 @@ func (r *Ranking[K]) Firsts(dst []int32, n int) []int32 {
 	return dst
 }
 
-// Each calls visit with the ids in order until it returns false. It takes them out and
-// puts them back at the end; visit must not use the ranking.
+// Each calls visit with the ids in order until visit returns false. It takes the ids out, and puts
+// them back at the end, so visit must not use the ranking.
 func (r *Ranking[K]) Each(visit func(id int32) bool) {
 	var out []ranked[K]
 	for more := true; more && len(r.heap) > 0; {
@@ -83,7 +83,7 @@ func (r *Ranking[K]) Set(id int32, key K) {
 	r.settle(i)
 }
 
-// Keep sets the key of id, or takes id out if it is not wanted.
+// Keep sets the key of id if wanted is true, and else takes id out.
 func (r *Ranking[K]) Keep(id int32, wanted bool, key K) {
 	if wanted {
 		r.Set(id, key)
@@ -108,13 +108,14 @@ func (r *Ranking[K]) Remove(id int32) {
 	}
 }
 
-// put writes an element and keeps place up to date. Nothing else writes to the heap.
+// put writes an element to heap[i] and updates place. Only put writes elements.
 func (r *Ranking[K]) put(i int, e *ranked[K]) {
 	r.heap[i] = *e
 	r.place[e.id] = int32(i + 1)
 }
 
-// less breaks ties by id. Less is asked a second time only where the id would decide.
+// less reports whether a comes before b. If their keys are equal, the smaller id comes first. It
+// calls Less a second time only if the ids could decide.
 func (r *Ranking[K]) less(a, b *ranked[K]) bool {
 	if r.Less(&a.key, &b.key) {
 		return true
@@ -122,8 +123,8 @@ func (r *Ranking[K]) less(a, b *ranked[K]) bool {
 	return a.id < b.id && !r.Less(&b.key, &a.key)
 }
 
-// settle puts moving into the heap. i is free; the free place goes up or down until moving
-// fits there.
+// settle puts moving into the heap. heap[i] is free. settle moves the free place up or down until
+// moving fits there.
 func (r *Ranking[K]) settle(i int) {
 	for i > 0 {
 		up := (i - 1) / 2
@@ -150,7 +151,7 @@ func (r *Ranking[K]) settle(i int) {
 	r.put(i, &r.moving)
 }
 
-// IDs is a min-heap of ids: the first element is the least.
+// IDs is a min-heap of ids: the first element is the least. Callers may read the slice.
 type IDs[T ~int32] []T
 
 // Push adds id.
@@ -159,7 +160,7 @@ func (h *IDs[T]) Push(id T) {
 	h.fix(len(*h) - 1)
 }
 
-// removeAt fills the gap with the last element, which then moves to its place in the order.
+// removeAt removes element i.
 func (h *IDs[T]) removeAt(i int) {
 	s := *h
 	last := len(s) - 1
@@ -194,8 +195,8 @@ func (h *IDs[T]) fix(i int) {
 	}
 }
 
-// Remove takes id out, if the heap has it. It searches from the front, where callers
-// mostly find it.
+// Remove takes id out, if the heap has it. It searches from the front, where the ids of most callers
+// are. At worst it takes time in proportion to the size.
 func (h *IDs[T]) Remove(id T) {
 	for i, x := range *h {
 		if x == id {
@@ -205,10 +206,10 @@ func (h *IDs[T]) Remove(id T) {
 	}
 }
 
-// Set is a set of ids: a bit per id, 64 of them in a word.
+// Set is a set of ids, one bit each. The zero value is empty.
 type Set[T ~int32] []uint64
 
-// Put adds t if in is set, and takes it out if not.
+// Put adds t if in is true, and else takes it out.
 func (s *Set[T]) Put(t T, in bool) {
 	for int(t)/64 >= len(*s) {
 		*s = append(*s, 0)

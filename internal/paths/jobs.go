@@ -8,24 +8,23 @@ import (
 	"mrlocal/errs"
 )
 
-// JobFiles says which files a job of a batch reads and writes.
+// JobFiles are the names of the files that a job of a batch reads and writes.
 type JobFiles struct {
-	Name   string // in messages
+	Name   string // for messages
 	Inputs []string
 	Output string // "": no file
-	After  []int  // places in the batch of the jobs that end before this one starts
+	After  []int  // indices in the batch of the jobs that end before this one starts
 }
 
-// BatchInputs says which inputs of a batch can be looked at before it starts.
+// BatchInputs are the inputs of a batch that exist before it starts.
 type BatchInputs struct {
-	Existing [][]string // of each job; no other job makes them
-	Later    bool       // some job reads what another one makes
+	Existing [][]string // of each job: inputs that no other job makes
+	Later    bool       // some job reads the output of another one
 }
 
-// CheckBatch checks the files of all jobs against each other, by their names.
-// No two jobs write to one place, and a job that reads what another one makes
-// waits for it. When it refuses a job it returns that job's place in the batch
-// with the error.
+// CheckBatch checks the files of all jobs against each other, by their names. It fails if two outputs
+// overlap, if a job reads the output of another one without waiting for that job, or if an output
+// lies inside an input. refused is the index of the job that is wrong.
 func CheckBatch(jobs []JobFiles) (in *BatchInputs, refused int, err error) {
 	b := &batch{
 		jobs: jobs, outputs: map[string]int{}, outputAt: make([]string, len(jobs)), readers: map[string][]reader{}, located: map[string]string{},
@@ -54,27 +53,27 @@ func CheckBatch(jobs []JobFiles) (in *BatchInputs, refused int, err error) {
 	return &b.in, 0, nil
 }
 
-// batch knows which job reads and writes where. Paths are those of Locate.
+// batch has the places where the jobs read and write. Paths are those of Locate.
 type batch struct {
 	jobs     []JobFiles
-	outputs  map[string]int      // path to the job that writes there
-	outputAt []string            // of each job; "": a device, or nowhere
-	readers  map[string][]reader // by the path at which they begin to read
-	located  map[string]string   // results of Locate: very many jobs share directories
-	seen     []int32             // for waitsFor: the round in which a job was last visited
+	outputs  map[string]int      // job that writes to a path
+	outputAt []string            // path of each job's output; "": a device, or none
+	readers  map[string][]reader // by the path from which they read
+	located  map[string]string   // results of Locate, because many jobs share directories
+	seen     []int32             // for waitsFor: round in which a job was last visited
 	round    int32
 	in       BatchInputs
 }
 
-// reader is a job that reads a file, all below a directory, or what a glob
-// matches.
+// reader is a job that reads a file, all files below a directory, or the files that match a glob.
 type reader struct {
 	job  int
-	name string // as the user gave it
-	glob string // with its root located; "": no glob
+	name string // as the user named it
+	glob string // with the path of its root; "": no glob
 }
 
-// addOutput notes where job i writes. Devices and pipes may be shared.
+// addOutput notes where job i writes. It fails if another job writes there too. Several jobs may
+// write to one device or pipe.
 func (b *batch) addOutput(i int) error {
 	name := b.jobs[i].Output
 	if name == "" || isDevice(name) {
@@ -95,7 +94,7 @@ func isDevice(name string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// addInput notes what job i reads, and whether another job makes it first.
+// addInput notes an input of job i. If another job makes it, job i must wait for that job.
 func (b *batch) addInput(i int, name string) error {
 	if name == "-" || name == "" {
 		b.in.Existing[i] = append(b.in.Existing[i], name)
@@ -124,8 +123,8 @@ func (b *batch) addInput(i int, name string) error {
 	return nil
 }
 
-// checkOutput refuses the output of job i at path in two cases. It lies inside
-// another output, or inside the input of a job that may run at the same time.
+// checkOutput fails if the output of job i, at path, lies inside another output. It also fails if the
+// output lies inside an input of a job that may run at the same time.
 func (b *batch) checkOutput(path string, i int) error {
 	name := b.jobs[i].Output
 	for at := path; ; at = filepath.Dir(at) {
@@ -133,7 +132,7 @@ func (b *batch) checkOutput(path string, i int) error {
 			return errs.Optionf("output "+name, "lies inside the output of job %s", b.jobs[other].Name)
 		}
 		for _, r := range b.readers[at] {
-			// Jobs of which one waits for the other never run at the same time.
+			// Two jobs never run at the same time if one waits for the other.
 			if r.job == i || r.glob != "" && !matches(r.glob, path) || b.waitsFor(i, r.job) || b.waitsFor(r.job, i) {
 				continue
 			}
@@ -155,7 +154,7 @@ func matches(glob, path string) bool {
 	return ok && err == nil
 }
 
-// locate is Locate, once a name.
+// locate is Locate, but calls it only once for each name.
 func (b *batch) locate(name string) string {
 	if path, known := b.located[name]; known {
 		return path
@@ -167,7 +166,7 @@ func (b *batch) locate(name string) string {
 
 // waitsFor reports whether job i starts only after job j has ended.
 func (b *batch) waitsFor(i, j int) bool {
-	// A new round makes all jobs unvisited without clearing the list.
+	// With a new round number, no job counts as visited, and seen need not be cleared.
 	b.round++
 	stack := []int{i}
 	for len(stack) > 0 {

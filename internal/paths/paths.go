@@ -1,16 +1,16 @@
-// Package paths finds out where names of files lead, and which of them
-// collide. A result may overwrite what is read, a file may lie inside an
-// output, or two jobs may write to one place.
+// Package paths finds the places to which names of files lead, and names that
+// collide: a result that overwrites an input, a file inside an output, or two jobs
+// that write to one place.
 //
-// Two ways of comparing are needed. What exists is compared as the system sees
-// it (os.SameFile), so that links and other spellings of a name do not matter.
-// What does not exist yet is compared by its absolute name without links.
+// It compares names in two ways. Files that exist are compared by os.SameFile, so
+// that links and other spellings of a name do not matter. Files that do not exist
+// yet are compared by their absolute names without links.
 //
-// It also has the names of what mrlocal makes for results (names.go).
+// It also has the names of the files that mrlocal makes for results (names.go).
 //
-// The package opens and makes nothing, and keeps nothing after a call. Package
-// output, engine and the command word most refusals themselves, because each
-// knows what the user called the file.
+// The package opens and makes no files, and has no state. Packages output and engine
+// and the command write most messages themselves, because they have the name that the
+// user has given.
 package paths
 
 import (
@@ -25,11 +25,10 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many symbolic links may lead to a file, as in Linux.
+// maxLinks is the most symbolic links that may lead to a file, as in Linux.
 const maxLinks = 40
 
-// ParentError says that the directory in which a file would lie cannot be
-// found.
+// ParentError is the error of a file whose directory cannot be found.
 type ParentError struct {
 	Dir string // as it stands in the name
 	Err error  // of os
@@ -40,11 +39,11 @@ func (e *ParentError) Error() string { return fmt.Sprintf("directory %s: %v", e.
 // Unwrap returns the error of os.
 func (e *ParentError) Unwrap() error { return e.Err }
 
-// Resolve follows the symbolic links of name, as the system would when it makes
-// a file: the last link may lead to nothing yet. It returns an absolute path
-// without links, and the file there; info is nil where there is none. If the
-// parent does not exist or may not be searched, it fails with a *ParentError.
-// If the file itself may not be looked at, it fails with the error of os.
+// Resolve follows the symbolic links of name, as the system does when it makes
+// a file: the file to which the last link leads need not exist. It returns an absolute
+// path without links, and the file there; info is nil if there is none. It fails
+// with a *ParentError if the parent directory does not exist or may not be searched.
+// It fails with the error of os if the file itself cannot be examined.
 func Resolve(name string) (path string, info fs.FileInfo, err error) {
 	for range maxLinks {
 		if path, err = resolveParent(name); err != nil {
@@ -77,11 +76,11 @@ func target(path string) (string, error) {
 }
 
 // resolveParent resolves all but the last element of name. It does not clean
-// the name first: `link/..` is the parent of what link leads to.
+// the name first: `link/..` is the parent of the directory to which link leads.
 func resolveParent(name string) (string, error) {
 	name = trimSeparators(name)
 	dir, base := filepath.Split(name)
-	// Such a name is a directory by itself, and has no last element that could be missing.
+	// A name that ends with . or .. is a directory, and all of it must exist.
 	if base == "." || base == ".." {
 		dir, base = name, ""
 	}
@@ -101,9 +100,9 @@ func trimSeparators(name string) string {
 	return name
 }
 
-// Locate returns the absolute path that name leads to, without links as far as
-// directories exist. Unlike Resolve it never fails: names that lead to the same
-// place once the missing directories are made have the same path.
+// Locate returns the absolute path to which name leads, without links as far as
+// directories exist. Unlike Resolve it never fails. Two names have the same path if
+// they lead to the same place once the missing directories are made.
 func Locate(name string) string {
 	if path, _, err := Resolve(name); err == nil {
 		return path
@@ -119,8 +118,8 @@ func Locate(name string) string {
 	return abs
 }
 
-// Overlap reports whether two names lead to one place, or one lies inside the other. Nothing
-// has to exist there.
+// Overlap reports whether two names lead to one place, or one lies inside the other. The files need
+// not exist.
 func Overlap(a, b string) bool {
 	a, b = Locate(a)+string(filepath.Separator), Locate(b)+string(filepath.Separator)
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
@@ -139,18 +138,18 @@ func Above(path string) (files []fs.FileInfo) {
 	}
 }
 
-// Same returns the first of names that is the file info.
+// Same returns the first of names that leads to the file info; false: there is none.
 func Same(info fs.FileInfo, names []string) (name string, same bool) {
 	return among([]fs.FileInfo{info}, names)
 }
 
-// Enclosing returns the first of names that is the file at path or a directory
-// above it. path is absolute and without links.
+// Enclosing returns the first of names that leads to the file at path or a directory above it;
+// false: there is none. path is absolute and without links.
 func Enclosing(path string, names []string) (name string, encloses bool) {
 	return among(Above(path), names)
 }
 
-// among returns the first of names that is one of files.
+// among returns the first of names that leads to one of files; false: there is none.
 func among(files []fs.FileInfo, names []string) (string, bool) {
 	for _, name := range names {
 		info, err := os.Stat(name)
@@ -166,10 +165,10 @@ func contains(files []fs.FileInfo, info fs.FileInfo) bool {
 	return slices.ContainsFunc(files, func(f fs.FileInfo) bool { return os.SameFile(f, info) })
 }
 
-// Inside returns the first of names that lies in the directory dir, at any
-// depth.
+// Inside returns the first of names that lies in the directory dir, at any depth; false: there is
+// none.
 func Inside(dir fs.FileInfo, names []string) (name string, inside bool) {
-	known := map[string]bool{} // by parent: names are often neighbours
+	known := map[string]bool{} // by parent, because many names have the same parent
 	for _, name := range names {
 		path, err := filepath.EvalSymlinks(name)
 		if err != nil {
@@ -191,9 +190,9 @@ func Inside(dir fs.FileInfo, names []string) (name string, inside bool) {
 	return "", false
 }
 
-// Expand returns the inputs as they are found: a name that exists is meant
-// literally, another one as a glob. It leaves out standard input ("-"), and
-// globs that match nothing.
+// Expand returns the names of the files of inputs. A name that exists is literal, and any other
+// name with a wildcard is a glob. Expand leaves out standard input ("-"), and globs that match
+// nothing.
 func Expand(inputs []string) (names []string) {
 	for _, in := range inputs {
 		if in == "-" {
@@ -209,20 +208,19 @@ func Expand(inputs []string) (names []string) {
 	return names
 }
 
-// globRoot returns where an input leads: the name itself where it exists or has no
-// wildcard, else the directory that holds its first wildcard, and true.
+// globRoot returns the file or directory from which an input is read: name itself if it exists or
+// has no wildcard. Otherwise name is a glob, and root is the directory above its first wildcard.
 func globRoot(name string) (root string, glob bool) {
 	if _, err := os.Lstat(name); err == nil || !HasWildcard(name) {
 		return name, false
 	}
-	// Each round drops the last element, so what is left has no wildcard in any element.
 	for HasWildcard(name) {
 		name = filepath.Dir(name)
 	}
 	return name, true
 }
 
-// HasWildcard reports whether name has letters that mean something in a glob.
+// HasWildcard reports whether name has characters with a meaning in a glob.
 func HasWildcard(name string) bool {
 	return strings.ContainsAny(name, `*?[`) || filepath.Separator == '/' && strings.Contains(name, `\`)
 }

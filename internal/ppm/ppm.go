@@ -1,10 +1,11 @@
 // Package ppm is the arithmetic of shares. A share is an integer in parts per million,
 // so that floors and ceilings of capacities are exact on every processor [DHFS13,
 // "borrow allowance"]. The ceiling of a floating-point 1.0000001 would be one slot too
-// many. ParseBytes reads sizes as exactly: decimal numbers with a unit.
+// many. ParseBytes parses sizes, which are decimal numbers with a unit, without rounding
+// errors.
 //
-// Neighbours: package slots calls the type PPM; workload files and flags are read into
-// it. The package owns no memory.
+// Neighbours: package slots calls the type PPM. Workload files and flags have shares and
+// sizes. The package has no state.
 package ppm
 
 import (
@@ -21,8 +22,8 @@ type Share int64
 // One is the share of 100 %.
 const One Share = 1_000_000
 
-// Parse reads a decimal number such as 0.25, exactly. It fails if text is not one, or has
-// more than six decimals that matter.
+// Parse returns the share of a decimal number such as 0.25, exactly. It fails if text is no such
+// number, is too large, or has more than six decimals without the zeros at its end.
 func Parse(text string) (Share, error) {
 	whole, frac, _ := strings.Cut(text, ".")
 	if len(whole)+len(frac) == 0 || strings.Trim(whole+frac, "0123456789") != "" {
@@ -48,10 +49,10 @@ func (p Share) String() string {
 	return strconv.FormatFloat(float64(p)/float64(One), 'f', -1, 64)
 }
 
-// Of returns floor(n·p).
+// Of returns floor(n·p). The result must fit into an int32.
 func (p Share) Of(n int32) int32 { return int32(int64(n) * int64(p) / int64(One)) }
 
-// CeilOf returns ceil(n·p).
+// CeilOf returns ceil(n·p). The result must fit into an int32.
 func (p Share) CeilOf(n int32) int32 {
 	return int32((int64(n)*int64(p) + int64(One) - 1) / int64(One))
 }
@@ -64,13 +65,13 @@ func GCD(a, b uint64) uint64 {
 	return a
 }
 
-// UnitLetters are the letters of the units of sizes, in ascending order.
+// UnitLetters has the letters of the units of sizes, in ascending order.
 const UnitLetters = "KMGTPE"
 
-// ParseBytes reads a number of bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary). A unit
+// ParseBytes parses a number of bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary). A unit
 // without B, or with iB, is a power of 1024; KB, MB and so on are powers of 1000. The
-// case of letters does not count. It computes with integers and rounds down. It returns
-// what is wrong with text, or "".
+// case of letters does not count. A fraction of a byte is rounded down. problem describes what is
+// wrong with text; "": nothing.
 func ParseBytes(text string) (bytes int64, problem string) {
 	unit := strings.TrimLeft(text, "0123456789.")
 	number := strings.TrimSuffix(text, unit)
@@ -83,12 +84,12 @@ func ParseBytes(text string) (bytes int64, problem string) {
 		return 0, "not a number"
 	}
 	w, err := strconv.ParseUint("0"+whole, 10, 64)
-	// The product has 128 bits, so an overflow is seen and never wraps.
+	// The product has 128 bits, so an overflow shows in hi.
 	hi, lo := bits.Mul64(w, scale)
 	if err != nil || hi != 0 || lo > math.MaxInt64 {
 		return 0, "too large"
 	}
-	// 18 digits fit into 64 bits. Digits behind them are worth two bytes at most.
+	// 18 digits fit into 64 bits. Further digits make at most two bytes, and are dropped.
 	fraction = fraction[:min(len(fraction), 18)]
 	f, _ := strconv.ParseUint("0"+fraction, 10, 64)
 	ten := uint64(1)
@@ -103,7 +104,7 @@ func ParseBytes(text string) (bytes int64, problem string) {
 	return int64(lo), ""
 }
 
-// sizeUnit returns the bytes of a unit in upper case.
+// sizeUnit returns the number of bytes of a unit in upper case; false: there is no such unit.
 func sizeUnit(unit string) (scale uint64, ok bool) {
 	if unit == "" || unit == "B" {
 		return 1, true
@@ -124,16 +125,15 @@ func sizeUnit(unit string) (scale uint64, ok bool) {
 	return scale, power > 0
 }
 
-// Number is a number with a name: the integer Num if Den is 0, the ratio
-// Num/Den otherwise.
+// Number is a number with a name. It is the integer Num if Den is 0, and the ratio Num/Den
+// otherwise. If Den is 1,000,000, it is a share in parts per million.
 type Number struct {
 	Name     string
 	Num, Den int64
 }
 
-// Value returns the number without its name: 42, or 3.56 (320/90). A share in parts per
-// million is a decimal alone: 0.25. If a share divides, the ratio is reduced:
-// 3.33 (10/3).
+// Value returns the number without its name: 42, or 3.56 (320/90). A share is only a decimal: 0.25.
+// A ratio whose denominator is a multiple of 1,000,000 is reduced first: 3.33 (10/3).
 func (n Number) Value() string {
 	if n.Den == int64(One) {
 		return Share(n.Num).String()

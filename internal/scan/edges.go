@@ -8,13 +8,13 @@ import (
 // Bytes is a set of byte values. Edges finds runs of bytes that belong to it,
 // such as words.
 type Bytes struct {
-	low, high [16]byte // a byte below 0x80 is listed if the entries of its two nibbles share a bit
-	invert    uint64   // all ones if the set holds the listed bytes; 0 if it holds all others
-	in        [256]uint8
+	low, high [16]byte   // a byte below 0x80 is listed if the entries of its two nibbles share a bit
+	invert    uint64     // all ones: the set has the listed bytes; 0: it has all others
+	in        [256]uint8 // 1: the byte is in the set
 }
 
-// NewBytes returns the set of ASCII bytes for which in is true. If others is
-// set, it returns the set of all other bytes, including those above ASCII.
+// NewBytes returns the set of the ASCII bytes for which in returns true. If others is
+// true, it returns the set of all other bytes, including those above ASCII.
 func NewBytes(in func(c byte) bool, others bool) *Bytes {
 	s := &Bytes{invert: ^uint64(0)}
 	if others {
@@ -50,12 +50,11 @@ func NewBytes(in func(c byte) bool, others bool) *Bytes {
 // EdgesRoom is the least length of dst for Edges.
 const EdgesRoom = 64 + 16
 
-// Edges writes to dst, in turn, where runs of bytes of the set begin and end in
-// data. It starts at at. It stops at the end of data, or if dst may be too
-// short for the next 64 bytes. If data[at-1] belongs to a run, that run has
-// begun already. A run that reaches the end of data ends there. Edges returns
-// the number n of edges, and the place next at which to go on, len(data) at the
-// end.
+// Edges writes to dst, in turn, the places at which runs of bytes of the set begin and end in data,
+// from place at on. It stops at the end of data, or if dst may be too short for the next 64 bytes.
+// If data[at-1] is in the set, a run has begun already, and its end comes first. A run that reaches
+// the end of data ends there. Edges returns the number of places, and the place next at which the
+// caller goes on; len(data): there is no more.
 func (s *Bytes) Edges(dst []uint32, data []byte, at int) (n, next int) {
 	last := uint64(0)
 	if at > 0 {
@@ -67,14 +66,14 @@ func (s *Bytes) Edges(dst []uint32, data []byte, at int) (n, next int) {
 	if len(data)-at >= 64 || at < len(data) && len(dst)-n < EdgesRoom {
 		return n, at
 	}
-	// In a mask of less than 64 bytes, a run that reaches the end has its last
-	// edge there, like any other run.
+	// The bits behind the last byte are 0, so a run that reaches the end of data ends there.
 	in := s.mask(data[at:])
 	return appendEdges(dst, n, at, in^(in<<1|last)), len(data)
 }
 
 // windowsPortable finds the edges of whole windows of 64 bytes, as long as dst
-// has room for those of one more.
+// has room for the edges of one more. last is 1 if a run has begun before at. inRun is the same for
+// next.
 //
 // hot: it serves processors for which there is no assembly.
 func (s *Bytes) windowsPortable(dst []uint32, data []byte, at int, last uint64) (n, next int, inRun uint64) {
@@ -87,8 +86,7 @@ func (s *Bytes) windowsPortable(dst []uint32, data []byte, at int, last uint64) 
 	return n, at, last
 }
 
-// mask returns a bit for each of up to 64 bytes: 1 if the byte belongs to the
-// set.
+// mask returns a bit for each of up to 64 bytes: 1 if the byte is in the set.
 func (s *Bytes) mask(p []byte) (in uint64) {
 	for i, c := range p {
 		in |= uint64(s.in[c]) << (i & 63)
@@ -96,8 +94,8 @@ func (s *Bytes) mask(p []byte) (in uint64) {
 	return in
 }
 
-// appendEdges writes the places of the set bits, from at on, behind the n that dst has. It
-// returns how many dst has then; dst has room for 64 more.
+// appendEdges writes at+i to dst, behind its first n elements, for each bit i of edges that is 1. It
+// returns the new number of elements. dst has room for 64 more.
 func appendEdges(dst []uint32, n, at int, edges uint64) int {
 	for ; edges != 0; edges &= edges - 1 {
 		dst[n] = uint32(at + bits.TrailingZeros64(edges))

@@ -5,9 +5,9 @@
 
 // func edgesAVX2(dst []uint32, data []byte, at int, s *Bytes, last uint64) (n, next int, inRun uint64)
 //
-// A byte's class is looked up by its low nibble and by its high one; those of
-// the set have a bit in common. Edges are written 16 at a time, as many as
-// windows of text mostly have, and what is beyond the last one is overwritten.
+// The low and the high nibble of a byte are looked up in two tables. A byte is in
+// the set if the two entries share a bit. 16 edges are written at a time, because
+// a window of text mostly has fewer. Later edges overwrite those beyond the last one.
 //
 //	SI data   R8 end of the last whole window   R9 offset of the window
 //	DI dst    R10 last place with room          R11 the run so far   R12 invert

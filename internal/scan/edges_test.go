@@ -79,7 +79,7 @@ func TestSetsMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-// Data that ends with a page is not read beyond its end.
+// Edges does not read beyond the end of data. The data ends at a guarded page.
 func TestEdgesStayWithinTheData(t *testing.T) {
 	for n := range 300 {
 		data := testkit.Guarded(t, make([]byte, n))

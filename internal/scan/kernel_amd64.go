@@ -4,12 +4,14 @@ package scan
 
 import "golang.org/x/sys/cpu"
 
-// wide says that the kernels in assembly may run, wideEdges that those of windows may.
+// wide reports whether the processor can run the kernels in assembly. wideEdges is the same for
+// edgesAVX2.
 var (
 	wide      = cpu.X86.HasAVX2
 	wideEdges = wide && cpu.X86.HasBMI1 && cpu.X86.HasPOPCNT
 )
 
+// kernelMark marks the places at which all columns match.
 func kernelMark(hits []uint64, data []byte, columns []column) bool {
 	if !wide {
 		return portableMark(hits, data, columns)
@@ -17,7 +19,7 @@ func kernelMark(hits []uint64, data []byte, columns []column) bool {
 	return markAVX2(&hits[0], &data[0], len(hits), &columns[0], len(columns)) != 0
 }
 
-// kernelMarkEvery is kernelMark for a literal whose pair stands in many words.
+// kernelMarkEvery is kernelMark for a literal whose first two columns match in many words.
 func kernelMarkEvery(hits []uint64, data []byte, columns []column) bool {
 	if !wide {
 		return portableMark(hits, data, columns)
@@ -25,6 +27,7 @@ func kernelMarkEvery(hits []uint64, data []byte, columns []column) bool {
 	return markEveryAVX2(&hits[0], &data[0], len(hits), &columns[0], len(columns)) != 0
 }
 
+// kernelMarkSet marks the places that pass the tables of a Set.
 func kernelMarkSet(hits []uint64, data []byte, t *tables) bool {
 	if !wide {
 		return portableMarkSet(hits, data, t)
@@ -32,6 +35,7 @@ func kernelMarkSet(hits []uint64, data []byte, t *tables) bool {
 	return markSetAVX2(&hits[0], &data[0], len(hits), t) != 0
 }
 
+// kernelNewlines marks the newlines.
 func kernelNewlines(marks []uint64, data []byte) {
 	if !wide {
 		portableNewlines(marks, data)
@@ -40,14 +44,15 @@ func kernelNewlines(marks []uint64, data []byte) {
 	newlinesAVX2(&marks[0], &data[0], len(marks))
 }
 
-// markAVX2 reads 64*words bytes behind data, from each column's offset on. It
-// returns all hits, or-ed. There are at least one word and two columns.
+// markAVX2 writes words words of hits. It reads 64*words bytes of data from the offset of each
+// column on. It returns the bitwise or of all hits. words is at least 1, and n, the number of
+// columns, at least 2.
 //
 //go:noescape
 func markAVX2(hits *uint64, data *byte, words int, columns *column, n int) uint64
 
-// markEveryAVX2 is markAVX2 without a branch that depends on the data: all
-// columns are compared everywhere.
+// markEveryAVX2 is markAVX2 without a branch that depends on the data: it compares all
+// columns at each place.
 //
 //go:noescape
 func markEveryAVX2(hits *uint64, data *byte, words int, columns *column, n int) uint64
@@ -60,7 +65,7 @@ func markSetAVX2(hits *uint64, data *byte, words int, t *tables) uint64
 //go:noescape
 func newlinesAVX2(marks *uint64, data *byte, words int)
 
-// windows does the same as windowsPortable, 32 bytes at a time.
+// windows is windowsPortable, 32 bytes at a time.
 func (s *Bytes) windows(dst []uint32, data []byte, at int, last uint64) (n, next int, inRun uint64) {
 	if !wideEdges {
 		return s.windowsPortable(dst, data, at, last)

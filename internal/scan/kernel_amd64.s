@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// A column: 32 bytes of what is wanted, 32 of the mask, the offset.
+// Layout of a column: 32 bytes of want, 32 bytes of mask, and the offset.
 #define WANT 0
 #define MASK 32
 #define OFFSET 64
@@ -53,7 +53,7 @@ next:
 	MOVQ DX, ret+40(FP)
 	RET
 
-	// Both bytes of the pair stand somewhere: the other columns decide.
+	// Both bytes of the pair match at some place, so the other columns are compared.
 pair:
 	MOVQ R8, R12
 	MOVQ R9, R13
@@ -124,8 +124,8 @@ DATA nibbles<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA nibbles<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL nibbles<>(SB), RODATA|NOPTR, $16
 
-// BUCKETS leaves in out the buckets of 32 bytes at addr that pass low and
-// high.
+// BUCKETS sets out to the buckets that pass low and high, for each of 32 bytes at
+// addr.
 #define BUCKETS(addr, low, high, out, tmp) \
 	VMOVDQU addr, out          \
 	VPSRLW $4, out, tmp        \

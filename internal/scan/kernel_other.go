@@ -2,10 +2,12 @@
 
 package scan
 
+// kernelMark marks the places at which all columns match.
 func kernelMark(hits []uint64, data []byte, columns []column) bool {
 	return portableMark(hits, data, columns)
 }
 
+// kernelMarkEvery is kernelMark here.
 func kernelMarkEvery(hits []uint64, data []byte, columns []column) bool {
 	return portableMark(hits, data, columns)
 }

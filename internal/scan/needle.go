@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// column is one byte of a literal in the form that the kernel needs. At this
-// distance from the place, after OR with mask, the text must hold this value.
+// column is one byte of a literal in the form that the kernel needs. A place matches if the byte of
+// the text at that place plus offset, after OR with mask, is want. All elements of want and of mask
+// are equal.
 type column struct {
 	want, mask [lane]byte
 	offset     uint64
@@ -16,16 +17,14 @@ type column struct {
 // lane is the number of places in one register.
 const lane = 32
 
-// maxColumns is how many bytes of a literal the kernel compares at most. Where
-// so many bytes agree, the literal nearly always stands; the rest is compared
-// in Go.
+// maxColumns is the most bytes of a literal that the kernel compares. If so many bytes agree, the
+// rest mostly agrees too. Mark compares the rest in Go.
 const maxColumns = 16
 
-// Needle marks the places of one literal. At each place, the kernel compares
-// two of its bytes: the pair that a sample of the text held least often. It
-// compares the others only where the pair stands. If the pair stands in so many
-// words that branches are mispredicted, the kernel compares all bytes at each
-// place instead.
+// Needle marks the places of one literal. At each place, the kernel compares two bytes of the
+// literal: the pair that occurs least often in a sample of the text. It compares the other bytes
+// only if the pair matches. If the pair occurs in so many words that the processor mispredicts
+// branches, the kernel compares all bytes at each place instead.
 type Needle struct {
 	lit     Literal
 	columns []column
@@ -40,12 +39,13 @@ func NewNeedle(l Literal) *Needle {
 	return n
 }
 
+// width returns the number of bytes that the kernel may read from a place on.
 func (n *Needle) width() int { return min(len(n.lit.Text), mostWidth) }
 
 // rarest is the number of bytes from which the pair is chosen.
 const rarest = 6
 
-// Tune chooses the bytes to compare and their order, by a sample of the text.
+// Tune chooses the bytes that the kernel compares, and their order, by a sample of the text.
 func (n *Needle) Tune(sample []byte) {
 	n.every = false
 	counts := countBytes(sample)
@@ -72,7 +72,7 @@ func (n *Needle) Tune(sample []byte) {
 	n.fill(order[:min(len(order), maxColumns)])
 }
 
-// fill makes the columns that the kernels compare: those of the rarest bytes come first.
+// fill makes the columns for the bytes of the literal with the indices in order.
 func (n *Needle) fill(order []int) {
 	n.columns = n.columns[:0]
 	for _, i := range order {
@@ -84,8 +84,8 @@ func (n *Needle) fill(order []int) {
 	}
 }
 
-// pair moves two of the rarest bytes to the front: those that stand together at
-// the fewest places of the sample.
+// pair moves two of the rarest bytes to the front of order: those that match together at the fewest
+// places of the sample. It also sets every.
 func (n *Needle) pair(order []int, sample []byte) {
 	hits := make([]uint64, max(len(sample)-n.width()+1, 0)/64)
 	if len(hits) == 0 {

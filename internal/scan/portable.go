@@ -6,9 +6,12 @@ import (
 	"math/bits"
 )
 
-// The kernels in plain Go. The caller gives them as much data as the places of
-// hits need, including the width of what is searched for.
+// This file has the kernels in plain Go. The caller gives them all the data that they read: the
+// places of hits, and the bytes up to the largest offset behind the last place.
 
+// portableMark is kernelMark in plain Go. It searches for the byte of the first column, and compares
+// the other columns only there.
+//
 // hot: it serves processors for which there is no assembly.
 func portableMark(hits []uint64, data []byte, columns []column) bool {
 	clear(hits)
@@ -34,7 +37,7 @@ func portableMark(hits []uint64, data []byte, columns []column) bool {
 	return found
 }
 
-// columnsAt compares the bytes of all columns at one place.
+// columnsAt reports whether all columns match at the start of data.
 func columnsAt(data []byte, columns []column) bool {
 	for i := range columns {
 		c := &columns[i]
@@ -45,6 +48,8 @@ func columnsAt(data []byte, columns []column) bool {
 	return true
 }
 
+// portableMarkSet is kernelMarkSet in plain Go.
+//
 // hot: it serves processors for which there is no assembly.
 func portableMarkSet(hits []uint64, data []byte, t *tables) bool {
 	found := false
@@ -61,6 +66,8 @@ func portableMarkSet(hits []uint64, data []byte, t *tables) bool {
 	return found
 }
 
+// portableNewlines is kernelNewlines in plain Go, eight bytes at a time.
+//
 // hot: it serves processors for which there is no assembly.
 func portableNewlines(marks []uint64, data []byte) {
 	const lows, highs = 0x0101010101010101, 0x8080808080808080
@@ -68,24 +75,22 @@ func portableNewlines(marks []uint64, data []byte) {
 		word := uint64(0)
 		for i := range 8 {
 			v := binary.LittleEndian.Uint64(data[64*w+8*i:]) ^ '\n'*lows
-			// This is exact for each byte: only zero bytes get their high bit
-			// set.
+			// v has a zero byte for each newline. Exactly those bytes get their high bit set.
 			zero := ^((v&^highs + ^uint64(highs)) | v) & highs
-			// The product collects the eight high bits in its highest byte.
+			// The highest byte of the product has the eight high bits, one for each byte.
 			word |= (zero >> 7 * 0x0102040810204080 >> 56) << (8 * i)
 		}
 		marks[w] = word
 	}
 }
 
-// Ends sets ends to the newlines that end a line with a hit, and returns their
+// Ends sets ends to the marks of the newlines that end a line with a hit, and returns their
 // number. carry is 1 if the line that begins before the first word has a hit
 // already. carryOut is the same for the words that follow.
 //
-// The words of newlines, inverted, have ones between newlines. Adding the hits
-// makes a carry that runs through these ones into the next newline, and no
-// further, because a newline is a zero there. Further hits of the same line add
-// ones and make no carry.
+// The words of newlines, inverted, have ones between newlines. Adding a hit makes a carry that runs
+// through these ones up to the next newline. The carry stops there, because a newline is a zero.
+// Further hits of the same line make no second carry into that newline.
 //
 // hot: one step for 64 bytes.
 func Ends(ends, hits, newlines []uint64, carry uint64) (count int, carryOut uint64) {

@@ -3,45 +3,45 @@
 // Newlines marks where lines end, and Ends which lines hold a mark. Bit i of
 // word w stands for place 64w+i.
 //
-// Words of marks make the search of lines fast. A step of the loop costs the
-// same whether it finds nothing or a place in each line. So common literals
-// cost as little as rare ones. A hit costs no call and no mispredicted branch.
-// One addition finds the lines of 64 places.
+// Words of marks make the search of lines fast. A step of the loop takes the
+// same time whether it finds no place or a place in each line. So common literals
+// are found as fast as rare ones. A hit takes no call and no mispredicted branch.
+// One addition finds the lines of 64 places (Ends).
 //
-// Bytes.Edges works in another way: it lists where runs of bytes begin and end,
-// because a caller that wants words wants all of them.
+// Bytes.Edges works in another way: it lists the places at which runs of bytes begin
+// and end, because a caller that splits text into words needs all of them.
 //
-// The kernels are in assembly for amd64 with AVX2, which is tested at run time,
-// unless the build tag safe is set. Their twins in plain Go (portable.go) serve
-// all other builds, and define the right result.
+// The kernels are in assembly for amd64, unless the build tag safe is set. At run time
+// they need AVX2. Their twins in plain Go (portable.go) serve all other builds and
+// processors, and define the right result.
 //
-// Memory: a kernel reads only the data that it is given. Nothing keeps data. One
-// goroutine at a time may use a Needle or a Set.
+// Memory: a kernel reads only the data that it is given, and nothing keeps data. A Needle
+// or a Set belongs to one goroutine at a time.
 //
-// Neighbours: jobs/grep and jobs.Words decide what to search for.
+// Neighbours: jobs/grep and jobs.Words use the package.
 package scan
 
 import "unicode/utf8"
 
-// Marker marks the places where something begins.
+// Marker marks the places at which a literal, or one of several literals, begins.
 type Marker interface {
 	// Mark sets hits[w] to the marks of the 64 places of data from 64w on, and
-	// reports whether there is one. data may be longer than hits; it is then
-	// read further, for what begins at the last places.
+	// reports whether there is any. data may be longer than 64*len(hits): a literal
+	// that begins at the last places may end behind them.
 	Mark(hits []uint64, data []byte) (found bool)
-	// Tune adapts the search to a sample of the text to come.
+	// Tune makes the search fast for text like sample.
 	Tune(sample []byte)
 }
 
-// Literal is a string to search for. It is not empty. If Fold is set, its ASCII
+// Literal is a string to search for. It is not empty. If Fold is true, its ASCII
 // letters must be lower case, and match in either case.
 type Literal struct {
 	Text string
 	Fold bool
 }
 
-// mask returns the bit in which the two cases of byte i differ, 0 if it is
-// compared as it is.
+// mask returns the bit in which the two cases of byte i differ; 0: the byte matches in one case
+// only.
 func (l Literal) mask(i int) byte {
 	if c := l.Text[i]; l.Fold && 'a' <= c && c <= 'z' {
 		return 0x20
@@ -65,8 +65,7 @@ func (l Literal) Begins(data []byte) bool {
 	return true
 }
 
-// Frequency returns the rough share of a byte in text: English prose with
-// markup.
+// Frequency returns an estimate of the share of a byte in text, which is English prose with markup.
 func Frequency(c byte) float64 {
 	const letters = "\x41\x0c\x18\x1f\x66\x0f\x0f\x21\x38\x01\x07\x21\x13\x39\x3e\x11\x01\x36\x35\x4a\x16\x08\x0b\x02\x0f\x01" // a to z, thousandths
 	switch {
@@ -88,7 +87,7 @@ func Frequency(c byte) float64 {
 	return 0.003
 }
 
-// Frequency returns the rough share of byte i of l in text.
+// Frequency returns an estimate of the share of byte i of l in text, in both cases if it folds.
 func (l Literal) Frequency(i int) float64 {
 	f := Frequency(l.Text[i])
 	if l.mask(i) != 0 {
@@ -97,8 +96,8 @@ func (l Literal) Frequency(i int) float64 {
 	return f
 }
 
-// weigh returns how often byte i of a literal is expected, by the counts of a
-// sample. The general frequencies decide only between equal counts.
+// weigh returns a weight for byte i of a literal: how often the byte occurs, by the counts of a
+// sample. Between equal counts the general frequencies decide.
 func (l Literal) weigh(i int, counts *[256]int) float64 {
 	c, m := l.Text[i], l.mask(i)
 	n := counts[c]
@@ -108,6 +107,7 @@ func (l Literal) weigh(i int, counts *[256]int) float64 {
 	return 1000*float64(n) + l.Frequency(i)
 }
 
+// countBytes returns how often each byte value occurs.
 func countBytes(sample []byte) *[256]int {
 	var counts [256]int
 	for _, c := range sample {
@@ -116,8 +116,8 @@ func countBytes(sample []byte) *[256]int {
 	return &counts
 }
 
-// Newlines sets marks[w] to the newlines among the 64 bytes of data from 64w
-// on. data may end before the last of these places.
+// Newlines sets marks[w] to the marks of the newlines in the 64 bytes of data from 64w on. data may
+// end before the last of these places. Places behind its end get no mark.
 func Newlines(marks []uint64, data []byte) {
 	full := min(len(data)/64, len(marks))
 	if full > 0 {

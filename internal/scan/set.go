@@ -8,24 +8,22 @@ import (
 	"strings"
 )
 
-// MaxSet is how many literals a Set may hold. With more than two in each of its
-// buckets, most places would pass.
+// MaxSet is the most literals of a Set. With more than two in each of its eight buckets, most places
+// would pass the kernel.
 const MaxSet = 16
 
-// setColumns is how many bytes of each literal the kernel compares.
+// setColumns is the number of bytes of each literal that the kernel compares.
 const setColumns = 3
 
-// tables are what the kernel of a Set looks bytes up in. The literals are in
-// eight buckets, one bit each. For each column, low and high give the buckets
-// to which a byte may belong, by its lower and its higher four bits. A place
-// passes if one bucket passes all columns.
+// tables are the tables of the kernel of a Set. The literals are in eight buckets, a bit each. For
+// each column, low and high have the buckets that have a byte with these lower and higher four bits
+// there. A place passes if one bucket passes all columns.
 type tables struct {
 	low, high [setColumns][16]byte
 	offsets   [setColumns]uint64
 }
 
-// buckets returns a bit for each bucket that may have a literal at the start of data. Each
-// column of the tables leaves only those buckets whose literals have such a byte there.
+// buckets returns a bit for each bucket that may have a literal at the start of data.
 func (t *tables) buckets(data []byte) byte {
 	all := byte(0xff)
 	for k := range t.offsets {
@@ -35,27 +33,26 @@ func (t *tables) buckets(data []byte) byte {
 	return all
 }
 
-// Set marks the places where one of its literals begins. The kernel finds
-// candidates by three bytes of each literal. They stand at the same distances
-// from the start in all literals, those that a sample of the text held least
-// often. Each candidate is then compared.
+// Set marks the places at which one of its literals begins. The kernel finds candidates by three
+// bytes of each literal. These bytes have the same offsets in all literals. Tune chooses the
+// offsets whose bytes occur least often in a sample of the text. Mark then compares each candidate
+// in Go.
 type Set struct {
 	tables   tables
 	members  [8][]member // by bucket
-	width    int         // length of the shortest literal
+	width    int         // length of the shortest literal, at most mostWidth
 	compared int         // number of candidates that the last Mark compared
 }
 
-// member is a literal and its first eight bytes as a number: which bytes there
-// are, their value after OR with fold, and whether they are all.
+// member is a literal, with its first eight bytes as numbers. Text matches in these bytes if text OR
+// fold, and then AND care, is want.
 type member struct {
 	lit              Literal
 	care, want, fold uint64
-	whole            bool
+	whole            bool // the literal has at most eight bytes
 }
 
-// newMember puts the first eight bytes of a literal into words, so that one comparison
-// decides about most places.
+// newMember makes a member of a literal.
 func newMember(l Literal) member {
 	m := member{lit: l, whole: len(l.Text) <= 8}
 	for i := range min(len(l.Text), 8) {
@@ -72,8 +69,7 @@ func NewSet(lits []Literal) *Set {
 	for _, l := range lits {
 		s.width = min(s.width, len(l.Text))
 	}
-	// Similar literals share a bucket, so that the bucket passes few other
-	// places.
+	// Similar literals are put into one bucket, so that few other places pass the bucket.
 	alike := slices.Clone(lits)
 	slices.SortStableFunc(alike, func(a, b Literal) int { return strings.Compare(a.Text, b.Text) })
 	for i, l := range alike {
@@ -84,8 +80,8 @@ func NewSet(lits []Literal) *Set {
 	return s
 }
 
-// Tune chooses the columns: the distances at which the bytes of the literals
-// are rarest together.
+// Tune chooses the offsets of the columns: those three at which bytes of the literals occur together
+// least often, by a sample of the text. It tries all of them within the first 16 bytes.
 func (s *Set) Tune(sample []byte) {
 	counts := countBytes(sample)
 	total := 1000 * float64(len(sample)+1)
@@ -122,8 +118,7 @@ func (s *Set) Tune(sample []byte) {
 	s.fill()
 }
 
-// fill makes the tables of the columns: for each half of a byte, the buckets with a literal
-// that has it. A letter that folds stands there in both cases.
+// fill makes the tables for the offsets. A letter that folds counts in both cases.
 func (s *Set) fill() {
 	t := &s.tables
 	t.low, t.high = [setColumns][16]byte{}, [setColumns][16]byte{}
@@ -160,12 +155,12 @@ func (s *Set) Mark(hits []uint64, data []byte) bool {
 	return found
 }
 
-// Compared returns how many candidates the last Mark compared, which decides
-// its time.
+// Compared returns the number of candidates that the last Mark compared. If it is large, the Set is
+// slow for this text.
 func (s *Set) Compared() int { return s.compared }
 
-// begins reports whether a literal of the set begins at the start of data. Near the end of a
-// text there are no eight bytes, and the literals are compared one by one.
+// begins reports whether a literal of the set begins at the start of data. If data has fewer than
+// eight bytes, it compares the literals byte by byte.
 func (s *Set) begins(data []byte) bool {
 	b := s.tables.buckets(data)
 	if len(data) < 8 {
@@ -190,16 +185,15 @@ func (s *Set) begins(data []byte) bool {
 	return false
 }
 
-// kernel marks whole words, by columns or, if there are none, by tables. It is
-// no function value, because then the copies below would escape to the heap.
+// kernel marks whole words, by tables or, if tables is nil, by columns. It is a struct and not a
+// function value, because arguments of a function value would be allocated.
 type kernel struct {
 	columns []column
-	every   bool // the pair stands in many words
+	every   bool // compare all columns at each place (Needle.every)
 	tables  *tables
 }
 
-// mark sets a bit in hits for each place of data that may begin a literal, and reports
-// whether there is one.
+// mark sets a bit in hits for each place of data that passes, and reports whether there is any.
 func (k kernel) mark(hits []uint64, data []byte) bool {
 	switch {
 	case k.tables != nil:
@@ -210,12 +204,12 @@ func (k kernel) mark(hits []uint64, data []byte) bool {
 	return kernelMark(hits, data, k.columns)
 }
 
-// mostWidth is the largest distance from a place at which a kernel may read.
+// mostWidth is the most bytes that a kernel may read from a place on.
 const mostWidth = 64
 
-// places marks all places behind which data has width bytes, which the kernel
-// reads. For the last word it reads the last 64 such places; if there are fewer
-// than 64, it reads a copy.
+// places marks the places that pass, among those from which data has at least width bytes. For the
+// last word, the kernel reads the last 64 such places again. If there are fewer than 64, it reads a
+// padded copy.
 func (k kernel) places(hits []uint64, data []byte, width int) bool {
 	places := max(len(data)-width+1, 0)
 	full := min(places/64, len(hits))

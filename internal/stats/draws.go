@@ -1,17 +1,16 @@
-// Package stats draws random numbers and judges samples of them. The same arguments give the
-// same bits on every processor.
+// Package stats draws random numbers, and computes confidence intervals of samples. The same
+// arguments give the same bits on every processor.
 //
-// A draw is a hash of a seed and of what the number is for, so it depends on no other draw:
-// workload draws the durations of tasks, and workload/source whole workloads. An Interval is
-// the mean of a sample with its 95 % confidence interval: the verdicts of bench and the tables
-// of runs with several seeds judge by it. The package is pure and owns nothing.
+// A draw is a hash of a seed and of numbers that say what is drawn, so it depends on no other
+// draw. Package workload draws the durations of tasks, and workload/source whole workloads. An
+// Interval is the mean of a sample with its 95 % confidence interval. The verdicts of bench and the
+// tables of runs with several seeds use it. The package has no state.
 package stats
 
 import "math"
 
-// Bits returns 64 random bits for a list of arguments.
-// Each argument passes through mix before the next one joins, so that (1, 2) and (2, 1)
-// differ.
+// Bits returns 64 random bits for a list of arguments. The order of the arguments counts: (1, 2) and
+// (2, 1) give different bits.
 func Bits(arguments ...uint64) uint64 {
 	h := uint64(0)
 	for _, a := range arguments {
@@ -20,12 +19,12 @@ func Bits(arguments ...uint64) uint64 {
 	return h
 }
 
-// Unit returns the number between 0 and 1 that bits stand for: the middle of one of 2^52
-// equal parts, which is never 0 or 1.
+// Unit returns a number between 0 and 1 for 64 random bits: the middle of one of 2^52 equal parts.
+// It is never 0 or 1.
 func Unit(bits uint64) float64 { return (float64(bits>>12) + 0.5) / (1 << 52) }
 
-// mix is a step of splitmix64.
-// It maps 64 bits to 64 bits one to one, so no two arguments give the same result.
+// mix is a step of splitmix64. It maps 64 bits to 64 bits one to one, so no two arguments give the
+// same result.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -37,10 +36,9 @@ func mix(x uint64) uint64 {
 // math, and sums of products that a compiler may fuse, differ in the last bit. So the
 // functions here are written out, and round every product before they add to it.
 
-// Normal returns the inverse of the normal distribution function, exact to
-// about 1e-7, for 0 < p < 1. It is PPND7 of Wichura (Applied Statistics, AS 241).
-// The constants are those of the published algorithm. 0.425 and 5 divide the range into
-// a middle, tails and far tails.
+// Normal returns the inverse of the standard normal distribution function at p, for 0 < p < 1. The
+// error is about 1e-7. The algorithm and its constants are PPND7 of Wichura (Applied Statistics, AS
+// 241). 0.425 and 5 divide the range into a middle, tails and far tails.
 func Normal(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
@@ -64,9 +62,8 @@ func Normal(p float64) float64 {
 	return math.Copysign(x, q)
 }
 
-// polynomial returns c[0] + c[1]x + c[2]x² + …
-// It uses Horner's scheme. The conversion of each product to float64 forbids the
-// compiler to fuse it.
+// polynomial returns c[0] + c[1]x + c[2]x² + … by Horner's scheme. The conversion of each product
+// to float64 keeps the compiler from fusing it with the sum.
 func polynomial(x float64, c ...float64) float64 {
 	sum := 0.0
 	for i := len(c) - 1; i >= 0; i-- {
@@ -75,8 +72,8 @@ func polynomial(x float64, c ...float64) float64 {
 	return sum
 }
 
-// Exp returns e to the power of x: 2^n for the nearest n, times the series of the rest.
-// |r| is at most ln 2 / 2, so 14 terms reach the last bit.
+// Exp returns e to the power of x. With x = n·ln 2 + r it is 2^n times the series of e^r. |r| is at
+// most ln 2 / 2, so 14 terms suffice for the last bit.
 func Exp(x float64) float64 {
 	n := math.Floor(float64(x/math.Ln2) + 0.5)
 	r := x - float64(n*math.Ln2)
@@ -88,9 +85,8 @@ func Exp(x float64) float64 {
 	return math.Ldexp(sum, int(n))
 }
 
-// Ln returns the natural logarithm of x > 0. With x = f·2^n and 1/√2 < f < √2 it is
-// n·ln 2 plus twice the series of artanh((f-1)/(f+1)).
-// 13 terms suffice, because |t| is at most 0.172.
+// Ln returns the natural logarithm of x > 0. With x = f·2^n and 1/√2 < f < √2 it is n·ln 2 plus
+// twice the series of artanh(t), t = (f-1)/(f+1). |t| is at most 0.172, so 13 terms suffice.
 func Ln(x float64) float64 {
 	f, n := math.Frexp(x)
 	if f < math.Sqrt2/2 {

@@ -7,7 +7,7 @@ import "math"
 type Interval struct{ Mean, Low, High float64 }
 
 // IntervalOf returns the interval of a sample that is not empty. It sums in the order of the
-// sample.
+// sample, so that equal samples give equal bits.
 func IntervalOf(sample []float64) Interval {
 	n := float64(len(sample))
 	mean, squares := 0.0, 0.0
@@ -18,15 +18,15 @@ func IntervalOf(sample []float64) Interval {
 		squares += (x - mean) * (x - mean)
 	}
 	half := 0.0
-	// Rounding leaves a tiny spread in a sample of equal numbers.
+	// By rounding, a sample of equal numbers may have tiny squares. They count as 0.
 	if n > 1 && squares > 1e-18*n*max(1, mean*mean) {
 		half = student(len(sample)-1) * math.Sqrt(squares/(n-1)/n)
 	}
 	return Interval{mean, mean - half, mean + half}
 }
 
-// IntervalOfDifferences returns the interval of the differences a[i] − b[i] of two paired samples. Where
-// it holds 0, the samples show no difference.
+// IntervalOfDifferences returns the interval of the differences a[i] − b[i] of two paired samples
+// of one length. If the interval includes 0, the samples show no difference.
 func IntervalOfDifferences(a, b []float64) Interval {
 	all := make([]float64, len(a))
 	for i := range a {

@@ -1,13 +1,13 @@
-// Package testkit has what tests of several packages need: golden files, scripts of cases, and
-// memory that must not be touched.
+// Package testkit has helpers for the tests of several packages: golden files, scripts of cases,
+// and buffers that end at a guarded page.
 //
-// Golden compares the output of a test with a text file. Script reads a file of cases. Each has
-// input above a line "----" and the expected output below it. So such a file reads as a
-// specification. `go test ./package -rewrite` writes the output into the files, and adds the "----"
-// that a new case lacks. Review the change as a diff.
+// Golden compares the output of a test with a text file. Script reads a file of cases. Each case
+// has its input above a line "----" and the expected output below it. So such a file reads as a
+// specification. `go test ./package -rewrite` writes the output of the test into the files, and adds
+// the "----" that a new case lacks. Review the change as a diff.
 //
-// Only tests import this package. It keeps no memory between calls. Neighbours: the
-// scripts of slots/policy, whose outputs are gantts, have this form.
+// Only tests import this package. Its only state is the flag. Neighbours: the scripts of
+// slots/policy, whose outputs are gantts, have this form.
 package testkit
 
 import (
@@ -21,8 +21,8 @@ import (
 	"testing"
 )
 
-// A test binary has this flag as soon as its package imports testkit. It is the one global of the
-// package, because flags of tests are global.
+// rewrite is a flag of each test binary that imports testkit. It is a global variable, because the
+// flags of tests are global.
 var rewrite = flag.Bool("rewrite", false, "write what the tests got into their golden files")
 
 // Golden fails the test if got differs from the file at path, and shows the first line
@@ -30,7 +30,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the tests got into their g
 func Golden(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if *rewrite {
-		// A rewrite accepts anything: the reviewer of the diff is the check.
+		// Any output is accepted, because the diff is reviewed.
 		write(t, path, got)
 		return
 	}
@@ -66,7 +66,7 @@ func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 	}
 	var out bytes.Buffer
 	for _, b := range blocks {
-		// Comments after the last case belong to none, and are kept.
+		// Comments behind the last case are kept.
 		if b.line == 0 {
 			out.WriteString(b.head)
 			continue
@@ -79,8 +79,6 @@ func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 		if d := firstDifference([]byte(b.output), []byte(got)); d != "" && !*rewrite {
 			t.Errorf("%s:%d: differs (-rewrite accepts what was got)\n%s\n---- got, whole\n%s", path, b.line, d, got)
 		}
-		// The new file is built in any case, and written only with -rewrite: a failed test changes
-		// nothing.
 		b.format(&out, got)
 	}
 	if *rewrite {
@@ -93,7 +91,7 @@ func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 func Scripts(t *testing.T, pattern string, run func(t *testing.T, c Case) string) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
-	// A pattern that matches nothing is a mistake: a test without cases would pass.
+	// If the pattern matched nothing, the test would pass without a case.
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("golden: %s: no such files (%v)", pattern, err)
 	}
@@ -103,9 +101,9 @@ func Scripts(t *testing.T, pattern string, run func(t *testing.T, c Case) string
 	}
 }
 
-// block is a case with the text around it, so that a rewrite changes nothing but outputs.
+// block is a case with the text around it, so that a rewrite changes only outputs.
 type block struct {
-	line          int    // 0: only comments, after the last case
+	line          int    // of the case, from 1; 0: only comments, behind the last case
 	head          string // everything above "----", comments and blank lines included
 	input, output string
 }
@@ -125,12 +123,12 @@ func (b block) format(w *bytes.Buffer, got string) {
 	fmt.Fprintf(w, "----\n%s", got)
 }
 
-// parse divides a script into blocks. An error starts with the number of the line. A case
-// without "----" is an error unless mend is set; then it ends at the next blank line.
+// parse divides a script into blocks. An error begins with the number of the line. A case without
+// "----" is an error. If mend is true, it is none, and ends at the next blank line.
 func parse(text string, mend bool) ([]block, error) {
 	var blocks []block
 	var cur block
-	// Lines keep their ends, so that head can be written back byte for byte.
+	// Lines keep their line feeds, so that head is written back byte for byte.
 	lines := strings.SplitAfter(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		// Editors on Windows add a carriage return.
@@ -142,8 +140,7 @@ func parse(text string, mend bool) ([]block, error) {
 				cur = block{}
 			}
 			cur.head += lines[i]
-			// The head has all lines for a rewrite; the input has only those that the test is to
-			// see.
+			// The head has all lines. The input has no comments and blank lines.
 			if line != "" && !strings.HasPrefix(line, "#") {
 				cur.line = cmp.Or(cur.line, i+1)
 				cur.input += line + "\n"
@@ -154,8 +151,7 @@ func parse(text string, mend bool) ([]block, error) {
 			return nil, fmt.Errorf("%d: ---- without a case above it", i+1)
 		}
 		var err error
-		// i stands on the last line of the output afterwards, and the loop moves on to the one
-		// behind it.
+		// i becomes the index of the last line of the output. The loop goes on with the next one.
 		if cur.output, i, err = parseOutput(lines, i+1); err != nil {
 			return nil, err
 		}
@@ -182,7 +178,7 @@ func parseOutput(lines []string, i int) (string, int, error) {
 	var out strings.Builder
 	if is(i, "----") {
 		for j := i + 1; j < len(lines); j++ {
-			// One line "----" alone may be a part of the output.
+			// A single line "----" may be a part of the output.
 			if is(j, "----") && is(j+1, "----") {
 				return out.String(), j + 1, nil
 			}
@@ -190,16 +186,16 @@ func parseOutput(lines []string, i int) (string, int, error) {
 		}
 		return "", 0, fmt.Errorf("%d: an output that is never closed by two lines ----", i)
 	}
-	// An empty string stands behind the last newline of the file; is finds a blank line.
+	// The last element of lines is empty if the file ends with a line feed.
 	for i < len(lines) && lines[i] != "" && !is(i, "") {
 		out.WriteString(lines[i])
 		i++
 	}
-	// The blank line itself belongs to the head of the next case.
+	// The blank line belongs to the head of the next case.
 	return out.String(), i - 1, nil
 }
 
-// firstDifference returns "" for equal texts.
+// firstDifference describes the first line in which two texts differ; "": they are equal.
 func firstDifference(want, got []byte) string {
 	if bytes.Equal(want, got) {
 		return ""

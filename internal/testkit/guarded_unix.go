@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Guarded returns a copy of data that ends with a page. The next page must not be
-// touched: reading or writing it crashes the test. Loops in assembly have no bounds checks, so
-// only this finds a read or a write beyond the end. The copy is freed at the end of the test.
+// Guarded returns a copy of data that ends at the end of a page. Reading or writing the next page
+// crashes the test. So a test finds reads and writes beyond the end by loops in assembly, which have
+// no bounds checks. The copy is freed at the end of the test.
 func Guarded(t testing.TB, data []byte) []byte {
 	t.Helper()
 	page := unix.Getpagesize()

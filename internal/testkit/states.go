@@ -6,8 +6,9 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// CheckStates checks an enum of states. Every state has a name, and states only go
-// forward. All are reached from the first, and all but the last ones have a successor.
+// CheckStates fails the test if an enum of states breaks a rule. Every state has a name of its own.
+// Next returns only later states. Every state but the first is in the Next of another one. All
+// states but last and those of final have a successor. The enum goes from 0 to last.
 func CheckStates[S invariant.State[S]](t testing.TB, last S, final ...S) {
 	t.Helper()
 	reached, names, ends := map[S]bool{0: true}, map[string]bool{}, map[S]bool{last: true}

@@ -42,13 +42,16 @@ type mapper struct{ key []byte }
 
 // Map emits each edge for both of its nodes. It fails for a line that is not an edge.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	next := b.Offset // of the line behind this one
 	for line := range b.Lines() {
+		at := next
+		next += int64(len(line)) + 1
 		tab := bytes.IndexByte(line, '\t')
 		if tab <= 0 || tab+1 == len(line) || bytes.IndexByte(line[tab+1:], '\t') >= 0 {
 			if len(line) == 0 {
 				continue
 			}
-			return errs.Inputf(b.Path, "%q is not an edge: want node TAB node", line[:min(len(line), 60)])
+			return errs.Inputf(b.Path, "line at byte %d: %q is not an edge: want node TAB node", at, line[:min(len(line), 60)])
 		}
 		p, q := line[:tab], line[tab+1:]
 		m.key = append(append(append(m.key[:0], q...), '\t', from), p...)

@@ -99,7 +99,7 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 		value int64
 	}{{"Top", o.Top}, {"Min", o.Min}, {"Max", o.Max}} {
 		if n.value < 0 {
-			return nil, errs.Optionf("Options."+n.field+" "+strconv.FormatInt(n.value, 10), "must not be negative")
+			return nil, errs.Optionf("Options."+n.field, "%d: must not be negative", n.value)
 		}
 	}
 	delim := byte('\n')
@@ -116,7 +116,7 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 	case o.Delimiter != "" && (o.Words || o.Fields == "" && !o.CSV):
 		return nil, errs.Optionf("Options.Delimiter", "is for fields, without words")
 	case len(o.Delimiter) > 1:
-		return nil, errs.Optionf("Options.Delimiter "+strconv.Quote(o.Delimiter), "must be one byte")
+		return nil, errs.Optionf("Options.Delimiter", "%q: must be one byte", o.Delimiter)
 	case o.Delimited && (o.CSV || o.Fields == ""):
 		return nil, errs.Optionf("Options.Delimited", "is for fields, and not for CSV")
 	case o.Fields != "" && !o.Words && !o.CSV && o.separator() == delim:

@@ -31,12 +31,12 @@ func (o *Options) ranges() ([]span, error) {
 	// may contain blanks.
 	words := strings.FieldsFunc(o.Fields, func(r rune) bool { return r == ',' || !o.CSV && (r == ' ' || r == '\t') })
 	if len(words) == 0 {
-		return nil, errs.Optionf("Options.Fields "+strconv.Quote(o.Fields), "names no field")
+		return nil, errs.Optionf("Options.Fields", "%q: names no field", o.Fields)
 	}
 	for _, word := range words {
 		s, problem := o.parseRange(word)
 		if problem != "" {
-			return nil, errs.Optionf("Options.Fields "+strconv.Quote(word), "%s", problem)
+			return nil, errs.Optionf("Options.Fields", "%q: %s", word, problem)
 		}
 		list = append(list, s)
 	}

@@ -159,16 +159,16 @@ func TestLongLinesPassTheBuffers(t *testing.T) {
 
 func TestWrongPatternsSayWhere(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"a(b(c)":   `Options.Patterns "a(b(c)": position 2: missing closing )`,
-		"ab)":      `Options.Patterns "ab)": position 3: unexpected )`,
-		"[)a)":     `Options.Patterns "[)a)": position 1: missing closing ]`,
-		"ab[":      `Options.Patterns "ab[": position 3: missing closing ]: "["`,
-		"a**":      `Options.Patterns "a**": position 2: invalid nested repetition operator: "**"`,
-		"*":        `Options.Patterns "*": position 1: missing argument to repetition operator`,
-		"ok\na\\y": `Options.Patterns "a\\y": position 2: invalid escape sequence: "\\y"`,
-		"a{1001}":  `Options.Patterns "a{1001}": position 2: invalid repeat count: "{1001}"`,
-		"\xff":     `Options.Patterns "\xff": position 1: invalid UTF-8`,
-		`a\`:       `Options.Patterns "a\\": position 2: trailing backslash at end of expression`,
+		"a(b(c)":   `Options.Patterns: "a(b(c)": position 2: missing closing )`,
+		"ab)":      `Options.Patterns: "ab)": position 3: unexpected )`,
+		"[)a)":     `Options.Patterns: "[)a)": position 1: missing closing ]`,
+		"ab[":      `Options.Patterns: "ab[": position 3: missing closing ]: "["`,
+		"a**":      `Options.Patterns: "a**": position 2: invalid nested repetition operator: "**"`,
+		"*":        `Options.Patterns: "*": position 1: missing argument to repetition operator`,
+		"ok\na\\y": `Options.Patterns: "a\\y": position 2: invalid escape sequence: "\\y"`,
+		"a{1001}":  `Options.Patterns: "a{1001}": position 2: invalid repeat count: "{1001}"`,
+		"\xff":     `Options.Patterns: "\xff": position 1: invalid UTF-8`,
+		`a\`:       `Options.Patterns: "a\\": position 2: trailing backslash at end of expression`,
 	} {
 		_, err := New(Options{Patterns: []string{"fine", pattern}})
 		if !errs.IsUsage(err) || err.Error() != want {

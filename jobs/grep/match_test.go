@@ -74,3 +74,10 @@ func TestExchangeChangesTwoBytesOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestFixedStringsLeaveNoLiteralsIfTheyNeedAnAutomaton(t *testing.T) {
+	var p program
+	if p.fixed([]string{"a", ""}) || p.literals != nil || p.exact {
+		t.Errorf("%+v", p.literals)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -61,7 +62,7 @@ func compile(o Options) (*program, error) {
 		if o.Fixed {
 			if !utf8.ValidString(part) {
 				// Expressions are in UTF-8.
-				return nil, errs.Optionf(fmt.Sprintf("Options.Patterns %q", part), "is not UTF-8, which these options need")
+				return nil, errs.Optionf("Options.Patterns", "%q: is not UTF-8, which these options need", part)
 			}
 			part = regexp.QuoteMeta(part)
 		} else if err := check(part); err != nil {
@@ -81,14 +82,11 @@ func compile(o Options) (*program, error) {
 // fixed compiles fixed strings to literals, without regular expressions, which cannot express
 // all bytes. It returns false if it cannot: there are too many strings, or an empty one.
 func (p *program) fixed(parts []string) bool {
-	if len(parts) > maxLiterals {
+	// The empty string matches every line, but a search for literals cannot find it.
+	if len(parts) > maxLiterals || slices.Contains(parts, "") {
 		return false
 	}
 	for _, part := range parts {
-		// The empty string matches every line, but a search for literals cannot find it.
-		if part == "" {
-			return false
-		}
 		p.literals = append(p.literals, literal{text: part})
 	}
 	p.exact = true
@@ -160,10 +158,9 @@ func check(pattern string) error {
 // patternError returns the options error for a wrong pattern. It has the position of the error
 // in the pattern, counted from 1.
 func patternError(pattern string, err error) error {
-	object := fmt.Sprintf("Options.Patterns %q", pattern)
 	var at *syntax.Error
 	if !errors.As(err, &at) {
-		return errs.Optionf(object, "%v", err)
+		return errs.Optionf("Options.Patterns", "%q: %v", pattern, err)
 	}
 	// The parser names the wrong part but not its position. For parentheses it names the whole
 	// pattern.
@@ -180,7 +177,7 @@ func patternError(pattern string, err error) error {
 	if at.Expr != pattern && at.Expr != "" {
 		text += fmt.Sprintf(": %q", at.Expr)
 	}
-	return errs.Optionf(object, "position %d: %s", max(pos, 0)+1, text)
+	return errs.Optionf("Options.Patterns", "%q: position %d: %s", pattern, max(pos, 0)+1, text)
 }
 
 // parens returns the offset of the last parenthesis that is not closed, and of the first one

@@ -8,7 +8,6 @@ package randomtext
 
 import (
 	"cmp"
-	"strconv"
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
@@ -36,9 +35,9 @@ func New(o Options) (jobs.Chain, error) {
 	o.Bytes, o.Seed = cmp.Or(o.Bytes, 64<<20), max(o.Seed, 1)
 	switch {
 	case o.Bytes < 0:
-		return nil, errs.Optionf("Options.Bytes "+strconv.FormatInt(o.Bytes, 10), "must not be negative")
+		return nil, errs.Optionf("Options.Bytes", "%d: must not be negative", o.Bytes)
 	case o.Maps < 0 || o.Maps > 1<<20:
-		return nil, errs.Optionf("Options.Maps "+strconv.Itoa(o.Maps), "must be from 1 to 1048576")
+		return nil, errs.Optionf("Options.Maps", "%d: must be from 1 to 1048576", o.Maps)
 	}
 	o.Maps = int(cmp.Or(int64(o.Maps), min(max(o.Bytes>>23, 1), 1<<20)))
 	return jobs.Chain{{

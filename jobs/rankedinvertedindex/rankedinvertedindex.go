@@ -38,16 +38,18 @@ type mapper struct{ key []byte }
 // Map emits a key without value for each line. It fails for a line that sequencecount does not
 // write.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	at := b.Offset // of the line
 	for line := range b.Lines() {
 		tab := bytes.LastIndexByte(line, '\t')
 		bar := bytes.LastIndexByte(line[:max(tab, 0)], '|')
 		count, ok := number(line[tab+1:])
 		if bar < 0 || !ok || bytes.IndexByte(line[:bar], '\t') >= 0 {
-			return errs.Inputf(b.Path, "%q is not a line of sequence-count: want word|word|word|document TAB count", line[:min(len(line), 80)])
+			return errs.Inputf(b.Path, "line at byte %d: %q is not a line of sequence-count: want word|word|word|document TAB count", at, line[:min(len(line), 80)])
 		}
 		m.key = append(append(m.key[:0], line[:bar]...), '\t')
 		m.key = append(jobs.AppendDescending(m.key, count), line[bar+1:tab]...)
 		out.Emit(m.key, nil)
+		at += int64(len(line)) + 1
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func New(o Options) (jobs.Chain, error) {
 	case !(o.KeepReduce > 0 && o.KeepReduce <= 100):
 		return nil, errs.Optionf("Options.KeepReduce", "must be a percentage above 0 and at most 100")
 	case o.Stages < 1 || o.Stages > 100:
-		return nil, errs.Optionf("Options.Stages "+strconv.Itoa(o.Stages), "must be from 1 to 100")
+		return nil, errs.Optionf("Options.Stages", "%d: must be from 1 to 100", o.Stages)
 	}
 	var chain jobs.Chain
 	for stage := range o.Stages {

@@ -54,9 +54,9 @@ func (r *rules) isPlain() bool {
 	return *r == rules{reverse: r.reverse, fold: r.fold, skipStart: r.skipStart}
 }
 
-// check refuses rules that exclude each other, as GNU sort does. object names the option in the
-// error; "" stands for the options of the whole line.
-func (r *rules) check(object string) error {
+// check refuses rules that exclude each other, as GNU sort does. key is the key that has the rules;
+// "" stands for the options of the whole line.
+func (r *rules) check(key string) error {
 	// These four may be combined with each other, as in GNU sort.
 	others := r.version || r.random || r.dictionary || r.printing
 	count := 0
@@ -81,7 +81,10 @@ func (r *rules) check(object string) error {
 			letters += l.letter
 		}
 	}
-	return errs.Optionf(object, "options '-%s' are incompatible", letters)
+	if key == "" {
+		return errs.Optionf("", "options '-%s' are incompatible", letters)
+	}
+	return errs.Optionf("Options.Keys", "%q: options '-%s' are incompatible", key, letters)
 }
 
 // Compile returns the order that the options describe. It fails with an options error (package
@@ -121,7 +124,7 @@ func Compile(o Options) (*Order, error) {
 		if f.rules == (rules{}) && !f.skipEnd {
 			f.rules, f.skipEnd = global, o.Blanks
 		}
-		if err := f.check(fmt.Sprintf("Options.Keys %q", text)); err != nil {
+		if err := f.check(text); err != nil {
 			return nil, err
 		}
 		ord.fields = append(ord.fields, f)
@@ -152,7 +155,7 @@ func parseSeparator(s string) (int, error) {
 	case len(s) == 1:
 		return int(s[0]), nil
 	}
-	return 0, errs.Optionf(fmt.Sprintf("Options.Separator %q", s), `must be one byte; \0 stands for NUL`)
+	return 0, errs.Optionf("Options.Separator", `%q: must be one byte; \0 stands for NUL`, s)
 }
 
 // keyParser parses a KEYDEF of GNU sort: F[.C][OPTS][,F[.C][OPTS]].
@@ -254,7 +257,7 @@ func (p *keyParser) atEnd() error {
 // errorf returns an options error with the key and the position of the next byte, which counts
 // from 1.
 func (p *keyParser) errorf(format string, args ...any) error {
-	return errs.Optionf(fmt.Sprintf("Options.Keys %q", p.text), "position %d: %s", p.pos+1, fmt.Sprintf(format, args...))
+	return errs.Optionf("Options.Keys", "%q: position %d: %s", p.text, p.pos+1, fmt.Sprintf(format, args...))
 }
 
 // appendHuman appends a key for a number with a unit, such as 2K or 1.5G. Sign and unit are

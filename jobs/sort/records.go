@@ -29,7 +29,7 @@ func (o *Options) parseColumn(text string) (field, error) {
 	f, err := parseField(text)
 	single := f.toLineEnd || f.endField == f.startField+1 && f.endByte == 0
 	if err != nil || !single || f.startByte != 0 {
-		return f, errs.Optionf(fmt.Sprintf("Options.Keys %q", text), "no such column; a key of CSV is NAME, NAME:OPTS or F[OPTS], and the names are %s", strings.Join(o.Header, ", "))
+		return f, errs.Optionf("Options.Keys", "%q: no such column; a key of CSV is NAME, NAME:OPTS or F[OPTS], and the names are %s", text, strings.Join(o.Header, ", "))
 	}
 	// A column beyond every record is empty. The bound keeps the number small.
 	f.column = int(min(f.startField, 1<<31))
@@ -44,7 +44,7 @@ func parsePath(text string) (field, error) {
 	p.options(&f.rules, &f.skipStart)
 	f.skipEnd = f.skipStart
 	if slices.Contains(f.path, "") {
-		return f, errs.Optionf(fmt.Sprintf("Options.JSON %q", text), "a name is empty; write a key such as user.name or user.age:nr")
+		return f, errs.Optionf("Options.JSON", "%q: a name is empty; write a key such as user.name or user.age:nr", text)
 	}
 	return f, nil
 }

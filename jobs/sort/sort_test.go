@@ -83,16 +83,16 @@ func TestOrders(t *testing.T) {
 
 func TestWrongKeysSayWhere(t *testing.T) {
 	for key, want := range map[string]string{
-		"":        `Options.Keys "": position 1: a number is missing`,
-		"0":       `Options.Keys "0": position 2: field number is zero: they count from 1`,
-		"1,0":     `Options.Keys "1,0": position 4: field number is zero: they count from 1`,
-		"1.0":     `Options.Keys "1.0": position 4: character position is zero: they count from 1`,
-		"1.":      `Options.Keys "1.": position 3: a number is missing`,
-		"1,":      `Options.Keys "1,": position 3: a number is missing`,
-		"-1":      `Options.Keys "-1": position 1: a number is missing`,
-		"1x":      `Options.Keys "1x": position 2: "x" is not understood: a key is F[.C][OPTS][,F[.C][OPTS]], and OPTS are letters of bdfghiMnRrV`,
-		"1n,2M":   `Options.Keys "1n,2M": options '-Mn' are incompatible`,
-		"1n,2r;3": `Options.Keys "1n,2r;3": position 6: ";3" is not understood: a key is F[.C][OPTS][,F[.C][OPTS]], and OPTS are letters of bdfghiMnRrV`,
+		"":        `Options.Keys: "": position 1: a number is missing`,
+		"0":       `Options.Keys: "0": position 2: field number is zero: they count from 1`,
+		"1,0":     `Options.Keys: "1,0": position 4: field number is zero: they count from 1`,
+		"1.0":     `Options.Keys: "1.0": position 4: character position is zero: they count from 1`,
+		"1.":      `Options.Keys: "1.": position 3: a number is missing`,
+		"1,":      `Options.Keys: "1,": position 3: a number is missing`,
+		"-1":      `Options.Keys: "-1": position 1: a number is missing`,
+		"1x":      `Options.Keys: "1x": position 2: "x" is not understood: a key is F[.C][OPTS][,F[.C][OPTS]], and OPTS are letters of bdfghiMnRrV`,
+		"1n,2M":   `Options.Keys: "1n,2M": options '-Mn' are incompatible`,
+		"1n,2r;3": `Options.Keys: "1n,2r;3": position 6: ";3" is not understood: a key is F[.C][OPTS][,F[.C][OPTS]], and OPTS are letters of bdfghiMnRrV`,
 	} {
 		_, err := New(Options{Keys: []string{key}})
 		if !errs.IsUsage(err) || err.Error() != want {

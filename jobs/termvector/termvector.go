@@ -35,7 +35,7 @@ type Options struct {
 // New makes the job. It fails with an options error (package errs) if Min is negative.
 func New(o Options) (jobs.Chain, error) {
 	if o.Min < 0 {
-		return nil, errs.Optionf("Options.Min "+strconv.FormatInt(o.Min, 10), "must not be negative")
+		return nil, errs.Optionf("Options.Min", "%d: must not be negative", o.Min)
 	}
 	least := uint64(cmp.Or(o.Min, DefaultMin))
 	return jobs.Chain{{

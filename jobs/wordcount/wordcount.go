@@ -32,7 +32,7 @@ type Options struct {
 // New makes the job. It fails with an options error (package errs) if Top is negative.
 func New(o Options) (jobs.Chain, error) {
 	if o.Top < 0 {
-		return nil, errs.Optionf("Options.Top "+strconv.FormatInt(o.Top, 10), "must not be negative")
+		return nil, errs.Optionf("Options.Top", "%d: must not be negative", o.Top)
 	}
 	count := jobs.Job{
 		Name:       "wordcount",

@@ -11,34 +11,35 @@ import (
 	"mrlocal/workload"
 )
 
-// MostSpills bounds the spills of a simulated map.
+// MostSpills bounds the spills of a simulated map, and so its events.
 const MostSpills = 10_000
 
 // Filling describes how each map of a job fills and spills its kvbuffer. All maps of a job
 // emit the same number of bytes, evenly over their input, so one Filling serves them all.
-// A load is what one spill writes. Bytes are of collected records, before any combiner.
+// Bytes are of collected records, before any combiner.
 type Filling struct {
-	EmitsBytes int64 // what one map collects in total
+	EmitsBytes int64 // bytes that one map collects in total
 	LoadBytes  int64 // the spill mark: a spill begins when so much is collected
-	RoomBytes  int64 // what the map may still collect while a spill is under way
+	RoomBytes  int64 // bytes that the map may collect while a spill is written
 	LastBytes  int64 // the last load, which is written when the map has read all its input
 
-	Spills     int  // loads that are spilled while the map computes; the last load is not counted
+	Spills     int  // number of loads that are spilled while the map computes; without the last load
 	Expansions int  // how often the kvbuffer has grown before its first spill
-	Refused    bool // the kvbuffer wanted to grow, and memory or the threshold did not allow it
+	Refused    bool // memory or the threshold did not allow the kvbuffer to grow
 
-	MergeBytes int64 // what the merges of the map read and write, in bytes after the combiner
+	MergeBytes int64 // bytes that the merges of the map read and write, after the combiner
 }
 
-// newFilling applies the rules of the kvbuffer to a map that emits so many bytes, of which
-// output are left by the combiner. afm is what the kvbuffer does not have of the map's memory.
+// newFilling applies the rules of the kvbuffer (spill/rule) to a map that emits emits bytes, of
+// which output bytes are left after the combiner.
 func newFilling(b *workload.Buffer, emits, output int64) Filling {
 	percent, threshold, factor := share(b.SpillPercent, rule.SpillPercent), share(b.Threshold, rule.GrowthThreshold), b.MergeFactor
 	factor = cmp.Or(factor, defaultFactor)
 	f := Filling{EmitsBytes: emits, LastBytes: emits}
 	capacity := b.StartBytes
 	mark := rule.MarkBytes(capacity, percent)
-	// A millionth is rounding: x was computed for a mark at the very end.
+	// The kvbuffer grows until its mark covers all output, or until growth is refused. A rest of a
+	// millionth of the mark is a rounding error, because x is computed to put the mark at the end.
 	for b.Growth && !f.Refused && emits-mark > mark/1_000_000 {
 		g := rule.Growth{AbsBytes: capacity, PfsBytes: mark, TfsBytes: emits, LeastBytes: int64(float64(mark)/percent) + 1}
 		x := g.NeedsBytes()
@@ -58,8 +59,8 @@ func newFilling(b *workload.Buffer, emits, output int64) Filling {
 	return f
 }
 
-// merge counts what merging the spills of a map moves: passes, and the last one, which
-// writes the output. A single spill is the output.
+// merge sets MergeBytes: the bytes that the passes of the merge read and write, and those of the
+// last pass, which writes the output. A map with a single load does not merge.
 func (f *Filling) merge(output int64, factor int) {
 	if f.Spills == 0 || f.Spills > MostSpills {
 		return
@@ -73,7 +74,7 @@ func (f *Filling) merge(output int64, factor int) {
 	f.MergeBytes = 2*read + 2*output
 }
 
-// defaultFactor is io.sort.factor.
+// defaultFactor is the default of io.sort.factor in Hadoop.
 const defaultFactor = 10
 
 // share returns a share as a number, or otherwise if it is not given.
@@ -95,26 +96,26 @@ func FillingOf(f *workload.File, job int) Filling {
 	return newFilling(b, emits, j.MapOutputBytes)
 }
 
-// collecting is a map that fills its kvbuffer. Times are those that it takes alone.
+// collecting is the state of a map that fills its kvbuffer. Times are those that computing or
+// writing takes alone.
 type collecting struct {
-	on     bool
-	waits  bool  // its kvbuffer is full, or its input is at an end, and a spill is under way
-	under  bool  // a spill is under way
-	place  int32 // of the spill, in the pool of the disk
-	spills int32 // to come
+	on       bool  // the map spills and has not begun its I/O period
+	waits    bool  // the map waits for the spill: its kvbuffer is full, or its input is at an end
+	spilling bool  // a spill is being written
+	place    int32 // index of the spill in the pool of the disk
+	spills   int32 // number of spills that have not begun
 
-	left time.Duration // of computing, until the next spill begins
-	room time.Duration // of computing, until the kvbuffer is full
+	left time.Duration // computing until the next spill begins
+	room time.Duration // computing until the kvbuffer is full
 
-	load, most, write time.Duration // computing of a load, of a full kvbuffer; writing a load
+	load, most, write time.Duration // computing of a load and of a full kvbuffer; writing of a load
 }
 
-// fill prepares a map that spills. io is the time that writing its output once takes; it
-// becomes the time of the I/O period at the end.
-func (m *Shared) fill(t *Task, f *Filling) {
+// prepareSpills sets the times of a map that spills. Before the call, t.io is the time of writing
+// the output once. Afterwards it is the time of the I/O period at the end.
+func (m *Shared) prepareSpills(t *Task, f *Filling) {
 	t.fill = collecting{}
-	// The steps of a kvbuffer that grows have no events, because no event of the queue is
-	// theirs.
+	// A kvbuffer that grows has no events, because the simulator does not queue its steps.
 	if f.EmitsBytes > 0 && f.Expansions == 0 {
 		m.Host.Detail(t.Slot, trace.OpBuffer, f.LoadBytes+f.RoomBytes, f.LoadBytes)
 	}
@@ -134,22 +135,22 @@ func (m *Shared) fill(t *Task, f *Filling) {
 }
 
 // collect lets a map compute until its next spill begins, its kvbuffer is full, or its
-// input is at an end. A kvbuffer collects while one load of it is spilled; a second spill
-// waits for the first (package spill).
+// input is at an end. A kvbuffer collects while one load of it is spilled. A second spill
+// waits for the first, as in package spill.
 func (m *Shared) collect(now time.Duration, t *Task) {
 	c, n := &t.fill, &m.nodes[t.Tracker]
 	for {
-		if c.left == 0 && c.spills > 0 && !c.under {
+		if c.left == 0 && c.spills > 0 && !c.spilling {
 			n.disk.join(now, m.needs[t.Job].disk[t.Kind], c.write, int32(t.Slot), &c.place)
 			m.Host.Detail(t.Slot, trace.OpSpillStart, m.needs[t.Job].filling.LoadBytes, 0)
-			c.under, c.room, c.left = true, c.most, c.load
+			c.spilling, c.room, c.left = true, c.most, c.load
 			if c.spills--; c.spills == 0 {
 				c.left = t.cpu
 			}
 			continue
 		}
 		step := min(c.left, t.cpu)
-		if c.under {
+		if c.spilling {
 			step = min(step, c.room)
 		}
 		switch {
@@ -159,25 +160,25 @@ func (m *Shared) collect(now time.Duration, t *Task) {
 			c.left -= step
 			c.room -= step
 			return
-		case c.under:
+		case c.spilling:
 			c.waits = true
 			return
 		case c.spills == 0:
-			c.on = false // the I/O period follows
+			c.on = false // nextPeriod begins the I/O period
 			return
 		}
-		c.left = 0 // the computing is over before the last spill has begun
+		c.left = 0 // no computing is left, so the next spill begins now
 	}
 }
 
-// EndSpill handles an EndSpill event: a spill of a map is written, and a map that waits
-// for it goes on.
+// EndSpill handles an EndSpill event: a spill of a map is written. If the map waits for the spill,
+// it goes on.
 func (m *Shared) EndSpill(now time.Duration, id int32, gen uint32) {
 	t := m.task(slots.SlotID(id))
 	if t.Gen != gen {
 		return
 	}
-	t.fill.under = false
+	t.fill.spilling = false
 	f := &m.needs[t.Job].filling
 	m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(Scaled(f.LoadBytes, m.file.Jobs[t.Job].MapOutputBytes, f.EmitsBytes)), 0)
 	if t.fill.waits {
@@ -186,7 +187,8 @@ func (m *Shared) EndSpill(now time.Duration, id int32, gen uint32) {
 	}
 }
 
-// mergedOf returns what the merges of a reduce move by the thresholds of the file.
+// mergedOf returns the bytes that the merges of a reduce move, by the thresholds of the file. It
+// returns the zero value if the file gives no memory for the shuffle.
 func mergedOf(s *workload.Shuffle, f *Flow) rule.Merged {
 	bytes := f.Bytes(1)
 	if s.MemoryBytes == 0 || bytes == 0 {

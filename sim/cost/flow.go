@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Flow is the shuffle of one job as if each reduce had the network for itself: when
-// has a reduce copied all map outputs? Outputs become available one after the other.
+// Flow is the shuffle of one job as if each reduce had the network for itself. It answers
+// when a reduce has copied all map outputs. Outputs become available one after the other.
 // A reduce that started at s copies them in that order at B bytes per second. It
-// waits if the next one is not there yet. It is done at
+// waits if the next one is not available yet. It is done at
 //
 //	max(s + D/B, max over outputs e of t_e + (D - D_before_e)/B)
 //
-// where t_e is when e became available, D is what one reduce copies in all, and
-// D_before_e is what became available before e. The second term does not depend on
-// the reduce, and
+// where t_e is the time at which e became available. D is the number of bytes that one reduce
+// copies in all, and D_before_e the number of bytes that became available before e. The
+// second term does not depend on the reduce, and
 //
 //	t_e + (D - D_before_e)/B = (t_e - D_before_e/B) + D/B
 //
-// so one number, the latest of t_e - D_before_e/B, answers for any reduce in O(1), and
+// So one number, the latest of t_e - D_before_e/B, answers for any reduce in O(1), and
 // an output is added in O(1).
 //
-// A lost output leaves its place in the order, and those behind it move up. Only a
-// loss costs as much as the job has outputs. The output comes back as the newest one.
-// Outputs of no bytes (L0) need no places.
+// A lost output leaves its place in the order, and the outputs behind it move up. Only a
+// loss costs O(outputs). If the map runs again, its output is the newest one. Outputs of no
+// bytes (L0) need no places.
 type Flow struct {
 	Maps      int32 // the number of map outputs that each reduce copies a part of
 	There     int32 // the number of outputs that are available now, 0 to Maps
@@ -32,7 +32,7 @@ type Flow struct {
 	PerSecond int64 // B: the bandwidth of the tracker where a reduce runs, in bytes per second
 
 	latest  time.Duration // of t_e - D_before_e/B; of the first output it is t_e, so 0 means none
-	byPlace []Available   // if MapBytes > 0
+	byPlace []Available   // the available outputs in order; empty if MapBytes is 0
 }
 
 // Available is a map output that reduces can copy.
@@ -42,7 +42,7 @@ type Available struct {
 	Tracker slots.TrackerID // the tracker that holds it
 }
 
-// Copying returns how long a reduce copies its part of n outputs.
+// Copying returns how long a reduce copies its part of n outputs without waits.
 func (f *Flow) Copying(n int32) time.Duration {
 	if f.MapBytes == 0 || n == 0 {
 		return 0
@@ -50,7 +50,7 @@ func (f *Flow) Copying(n int32) time.Duration {
 	return Scaled(f.Bytes(n), int64(time.Second), f.PerSecond)
 }
 
-// Bytes returns the part of n outputs that is for one reduce, evenly divided.
+// Bytes returns the bytes of n outputs that are for one reduce, if they are divided evenly.
 func (f *Flow) Bytes(n int32) int64 {
 	if f.Reduces == 0 {
 		return 0
@@ -67,7 +67,8 @@ func (f *Flow) Add(at time.Duration, task slots.TaskID, t slots.TrackerID) {
 	}
 }
 
-// Drop removes the outputs for which lost returns true; left outputs remain.
+// Drop removes the outputs for which lost returns true. left is the number of outputs that
+// remain, which counts if outputs have no bytes and so no places.
 func (f *Flow) Drop(left int32, lost func(a *Available) bool) {
 	if f.MapBytes == 0 {
 		f.There = left
@@ -85,11 +86,11 @@ func (f *Flow) Drop(left int32, lost func(a *Available) bool) {
 // Release frees the memory of a job that has ended.
 func (f *Flow) Release() { f.byPlace = nil }
 
-// Complete reports whether every output is there.
+// Complete reports whether every output is available.
 func (f *Flow) Complete() bool { return f.There == f.Maps }
 
-// Copied returns when a reduce that started at s has copied everything. The flow is
-// complete.
+// Copied returns the time at which a reduce that started at s has copied everything. The flow
+// must be complete.
 func (f *Flow) Copied(s time.Duration) time.Duration {
 	all := f.Copying(f.Maps)
 	if f.Maps == 0 {
@@ -98,8 +99,8 @@ func (f *Flow) Copied(s time.Duration) time.Duration {
 	return max(Later(s, all), Later(f.latest, all))
 }
 
-// Reached returns how far a reduce that started at s has copied the available outputs by
-// now. The result is a time: what copying that part takes without any wait, between 0 and
+// Reached returns how much of the available outputs a reduce that started at s has copied by
+// now. The result is the time that copying this part takes without waits, between 0 and
 // Copying(There).
 func (f *Flow) Reached(s, now time.Duration) time.Duration {
 	all := f.Copying(f.There)

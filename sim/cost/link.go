@@ -8,60 +8,63 @@ import (
 	"mrlocal/slots"
 )
 
-// link is the network of one tracker, shared by the reduces that copy there. Each
-// reduce that has something to copy gets the same part. Work is the time that copying
-// takes alone. What a reduce can copy grows with the outputs of its job (Flow).
+// link is the network of one tracker, shared by the reduces that copy there. Each reduce
+// that has something to copy gets the same part. The work of a reduce is measured in the time
+// that its copying takes alone. The outputs that are available (Flow) bound what a reduce can
+// copy.
 //
-// How much a reduce has copied does not matter until all outputs are available. So the
-// link is settled only when somebody asks: when a reduce comes or goes, or when the last
-// output of its job is available. Then it goes through the outputs that came since, once
-// for all reduces of the job.
+// The progress of a reduce does not matter until all outputs are available. So runTo is
+// called only when the state is needed: when a reduce comes or goes, or when the last output
+// of its job becomes available. It then goes through the new outputs, once for all reduces of
+// the job.
 //
-// The reduces of a job are in the order in which they came, which is also the order of
-// what they have copied. A reduce that has copied all that is available waits for the
-// next output, like all reduces before it. From then on they are equal: together. So a
-// job has one group that is together. The reduces behind it have yet to catch up, each
-// by itself. served is how much each reduce that copies has been served. A reduce that
-// began, or went on, when served was from has copied served − from. It has caught up
-// when served is from plus what is available.
+// The reduces of a job are in the order in which they came, which is also the order of how
+// much they have copied. A reduce that has copied everything that is available waits for the
+// next output, like all reduces before it. From then on they have copied equally much. So the
+// first reduces of a job form one group, together. Each reduce behind the group still has to
+// catch up with it.
 //
-// If copying is bounded, work is the time that copying takes at that
-// bound. A reduce gets no more of the link than share.
+// served is the work that each reduce that copies has been served since the start. A reduce
+// that began, or went on, when served was from has copied served − from. It has caught up when
+// served is from plus the work that is available.
+//
+// A bound on copying limits the part of the link that one reduce gets (share). The work of a
+// reduce is then measured in the time that copying takes at that bound.
 type link struct {
-	share   uint64 // of the link that a reduce may use, in units of 1/shareUnit; 0: all of it
-	moved   work   // by all reduces together
-	at      work   // the time until which it is settled, to fractions of a nanosecond
+	share   uint64 // part of the link that a reduce may use, in units of 1/shareUnit; 0: all of it
+	moved   work   // by all reduces, in the time that it takes alone
+	at      work   // the time until which runTo has run, to fractions of a nanosecond
 	served  work
-	copying uint64 // reduces that have something to copy
-	jobs    []copyingJob
-	done    []slots.SlotID // of reduces that have copied everything; Shared takes them out
+	copying uint64         // number of reduces that have something to copy
+	jobs    []copyingJob   // the spare capacity behind them has copiers to reuse
+	done    []slots.SlotID // reduces that have copied everything; Shared.endCopying empties it
 }
 
 // copyingJob holds the reduces of one job that copy on one tracker.
 type copyingJob struct {
-	job      int32 // of the file
+	job      int32 // index in the file
 	flow     *Flow
-	seen     int32 // the outputs of flow.byPlace that are counted in there
-	there    work  // what can be copied
-	together int   // the first copiers: those that have caught up with one another
-	waits    bool  // those together have copied all that is available
-	from     work  // of those together, while they copy
-	waited   work  // how long those together have had nothing to copy, in total
+	seen     int32 // number of outputs of flow.byPlace that there includes
+	there    work  // the work of copying the available outputs
+	together int   // number of the first copiers that have copied equally much
+	waits    bool  // the group together has copied everything that is available
+	from     work  // of the group together, while it copies
+	waited   work  // the total time in which the group together had nothing to copy
 	copiers  []copier
 }
 
 // copier is one reduce.
 type copier struct {
 	slot   slots.SlotID
-	from   work // while it is not together
-	joined work // copyJob.waited when it became together
-	waited work // before the last loss of outputs
+	from   work // as long as it is behind the group
+	joined work // copyingJob.waited when it joined the group
+	waited work // its waiting before the last loss of outputs
 }
 
-// shareUnit is how finely a bound on copying divides the link.
+// shareUnit is the number of parts into which a bound on copying divides the link.
 const shareUnit = 1 << 10
 
-// takes returns how long the link takes to serve each of n reduces so much.
+// takes returns how long the link takes to serve work w to each of n reduces.
 func (l *link) takes(w work, n uint64) work {
 	switch k := n * l.share; {
 	case l.share == 0:
@@ -73,7 +76,8 @@ func (l *link) takes(w work, n uint64) work {
 	}
 }
 
-// gives returns how much each reduce that copies is served in a time.
+// gives returns the work that each reduce that copies is served in the time took. It is the
+// inverse of takes.
 func (l *link) gives(took work) work {
 	switch k := l.copying * l.share; {
 	case l.share == 0:
@@ -85,21 +89,20 @@ func (l *link) gives(took work) work {
 	}
 }
 
-// serve books that each reduce that copies was served so much.
+// serve adds the work each to what each reduce that copies was served.
 func (l *link) serve(each work) {
 	l.served = l.served.plus(each)
 	l.moved = l.moved.plus(each.times(l.copying))
 }
 
-// movedNanoseconds returns what all reduces have copied together, in the time that it
-// takes alone.
+// movedNanoseconds returns the work of all reduces together, in nanoseconds of copying alone.
 func (l *link) movedNanoseconds() float64 {
 	return float64(float64(l.moved.hi)*2) + float64(l.moved.lo)/(1<<63)
 }
 
-// join lets a reduce copy from now on.
+// join lets the reduce on slot id copy from now on.
 func (l *link) join(now time.Duration, job int32, f *Flow, id slots.SlotID) {
-	l.settle(now)
+	l.runTo(now)
 	i := l.find(job)
 	if i < 0 {
 		i = len(l.jobs)
@@ -115,7 +118,7 @@ func (l *link) join(now time.Duration, job int32, f *Flow, id slots.SlotID) {
 
 // leave takes a reduce out, and returns how long it had nothing to copy.
 func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time.Duration) {
-	l.settle(now)
+	l.runTo(now)
 	i := l.find(job)
 	j := &l.jobs[i]
 	k := slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
@@ -147,18 +150,17 @@ func (j *copyingJob) waitedBy(k int) work {
 	return c.waited.plus(j.waited).minus(c.joined)
 }
 
-// complete reports whether a reduce has copied all outputs of its job, all of which are
-// available. The link is settled until now.
+// complete reports whether all outputs of a job are available and the reduce has copied them.
+// runTo must have run until now.
 func (l *link) complete(job int32, id slots.SlotID) bool {
 	j := &l.jobs[l.find(job)]
 	k := slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
 	return j.whole() && j.waits && k < j.together
 }
 
-// cut follows a loss of outputs, which were just taken out of the job's flow. Suppose
-// that the outputs that are left had been the only ones, and that each reduce had had
-// the link for itself. No reduce has copied more than that. started returns when a
-// reduce began.
+// cut is called after lost outputs were taken out of the job's flow. It reduces what each reduce
+// has copied to what it could have copied of the other outputs with the link for itself.
+// Afterwards no reduces are together. started returns the time at which a reduce began.
 func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time.Duration) {
 	i := l.find(job)
 	if i < 0 {
@@ -185,6 +187,7 @@ func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time
 	l.catchUp(j)
 }
 
+// least returns the smaller of a and b.
 func least(a, b work) work {
 	if b.less(a) {
 		return b
@@ -192,6 +195,7 @@ func least(a, b work) work {
 	return a
 }
 
+// find returns the index of a job in l.jobs, or a negative number.
 func (l *link) find(job int32) int {
 	return slices.IndexFunc(l.jobs, func(j copyingJob) bool { return j.job == job })
 }
@@ -199,10 +203,11 @@ func (l *link) find(job int32) int {
 // whole reports whether all outputs of the job are available and counted in there.
 func (j *copyingJob) whole() bool { return j.seen == j.flow.Maps && j.flow.Complete() }
 
-// settle lets all reduces copy until now.
+// runTo lets all reduces copy until now.
 //
 // hot: goes through all outputs, for each tracker that has reduces of the job.
-func (l *link) settle(now time.Duration) {
+func (l *link) runTo(now time.Duration) {
+	// Each step ends at now, at the next output, or when the first reduces have caught up.
 	end := alone(now)
 	for l.at.less(end) {
 		until := end
@@ -235,7 +240,7 @@ func (l *link) settle(now time.Duration) {
 	}
 }
 
-// pass lets time pass until t, and counts it for the reduces that wait.
+// pass sets l.at to t, and counts the time for the reduces that wait.
 func (l *link) pass(t work) {
 	took := t.minus(l.at)
 	l.at = t
@@ -246,7 +251,8 @@ func (l *link) pass(t work) {
 	}
 }
 
-// take counts the outputs that have become available until l.at.
+// take includes the outputs in j.there that have become available until l.at. If the group waited,
+// it copies again.
 func (l *link) take(j *copyingJob) {
 	seen := j.seen
 	for n := int32(len(j.flow.byPlace)); seen < n && !l.at.less(alone(j.flow.byPlace[seen].At)); {
@@ -265,8 +271,9 @@ func (l *link) take(j *copyingJob) {
 	j.there = there
 }
 
-// front returns how much each reduce must be served until the first reduces of a job
-// have caught up. It also returns whether any reduce of the job copies.
+// front returns how much each reduce must be served until the first reduces of a job that copy
+// have caught up. These are the group, or the first reduce behind a group that waits. copies is
+// false if no reduce of the job copies.
 func (l *link) front(j *copyingJob) (left work, copies bool) {
 	from := j.from
 	if j.together == 0 || j.waits {
@@ -278,8 +285,7 @@ func (l *link) front(j *copyingJob) (left work, copies bool) {
 	return from.plus(j.there).minus(l.served), true
 }
 
-// first returns how much each reduce must be served until the first of all jobs have
-// caught up.
+// first returns the least front of all jobs, or mostWork if no reduce copies.
 func (l *link) first() work {
 	next := mostWork()
 	for i := range l.jobs {
@@ -290,7 +296,8 @@ func (l *link) first() work {
 	return next
 }
 
-// catchUp makes all reduces together that have copied what is available.
+// catchUp lets the reduces of a job wait, or join the group, that have copied everything that is
+// available. If that is all outputs of the job, the reduces go into l.done.
 func (l *link) catchUp(j *copyingJob) {
 	for {
 		left, copies := l.front(j)
@@ -313,9 +320,9 @@ func (l *link) catchUp(j *copyingJob) {
 	}
 }
 
-// next returns when to look whether a reduce has copied everything, among the jobs whose
-// outputs are all available. The time is never after the first such reduce is done, and
-// exact if no other reduce comes, goes, or gets more to copy.
+// next returns the time of the next Look: when the first reduce has copied everything, among the
+// jobs whose outputs are all available. It is never too late. It is exact if until then no
+// reduce comes, goes, or gets more to copy.
 func (l *link) next() time.Duration {
 	next, any := mostWork(), false
 	for i := range l.jobs {
@@ -328,6 +335,7 @@ func (l *link) next() time.Duration {
 	if !any {
 		return math.MaxInt64
 	}
+	// all is the work of all reduces until then: a reduce with less left takes only that.
 	var all work
 	for i := range l.jobs {
 		j := &l.jobs[i]
@@ -339,7 +347,7 @@ func (l *link) next() time.Duration {
 			all = all.plus(least(left, next).times(uint64(n)))
 		}
 	}
-	if l.share > 0 { // a reduce takes no less than alone
+	if l.share > 0 { // few reduces do not use the whole link, and each takes at least as long as alone
 		if all = all.times(l.share).among(shareUnit); all.less(next) {
 			all = next
 		}
@@ -347,8 +355,8 @@ func (l *link) next() time.Duration {
 	return l.at.plus(all).ceil()
 }
 
-// copied returns what a reduce has copied, in the time that this takes alone. The link is
-// settled until now.
+// copied returns the work of a reduce so far, in the time that it takes alone. runTo must have
+// run until now.
 func (l *link) copied(job int32, id slots.SlotID) time.Duration {
 	j := &l.jobs[l.find(job)]
 	for k := range j.copiers {

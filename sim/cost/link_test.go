@@ -11,7 +11,7 @@ import (
 	"mrlocal/slots"
 )
 
-// wire is a link taken literally: every reduce by itself, in fractions.
+// wire is a slow, exact model of a link: it computes every reduce by itself, in fractions.
 type wire struct {
 	at      *big.Rat
 	readers []*wireReader
@@ -34,8 +34,8 @@ func (r *wireReader) there(at *big.Rat) *big.Rat {
 	return rat(int64(r.f.Copying(n)))
 }
 
-// settle steps from one moment at which something changes to the next.
-func (w *wire) settle(now time.Duration) {
+// runTo steps from one moment at which something changes to the next.
+func (w *wire) runTo(now time.Duration) {
 	for end := rat(int64(now)); ; {
 		until, active := end, int64(0)
 		for _, r := range w.readers {
@@ -77,9 +77,9 @@ func (w *wire) settle(now time.Duration) {
 	}
 }
 
-// TestALinkIsTheFluidThatItStandsFor: outputs of three jobs come and are lost, and
-// reduces begin, are taken out and end. For each, the link says to the nanosecond when
-// its copy is complete, and how long it has waited.
+// TestALinkIsTheFluidThatItStandsFor compares a link with a wire. Outputs of three jobs come and
+// are lost; reduces begin, are taken out and end. For each reduce the link gives the end of the
+// copy and the time of waiting to the nanosecond.
 func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
@@ -96,11 +96,11 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 				x.until(x.now + time.Duration(draw("pause", 0, 300)))
 			case op < 6 && f.There < f.Maps:
 				f.Add(x.now, slots.TaskID(id), 0)
-				x.settle()
+				x.runTo()
 			case op < 9:
 				x.link.join(x.now, int32(i), f, id)
 				x.wire.readers = append(x.wire.readers, &wireReader{slot: id, f: f, started: x.now, done: rat(0), waited: rat(0), whole: -1})
-				x.settle()
+				x.runTo()
 			case len(x.wire.readers) > 0 && draw("leaves", 0, 1) == 0:
 				x.leave(x.wire.readers[draw("who", 0, len(x.wire.readers)-1)], flows)
 			case f.There > 0 && !f.Complete():
@@ -112,7 +112,7 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 				flows[i].Add(x.now, 0, 0)
 			}
 		}
-		x.settle()
+		x.runTo()
 		x.until(x.now + time.Minute)
 		for len(x.wire.readers) > 0 {
 			x.leave(x.wire.readers[0], flows)
@@ -132,17 +132,17 @@ type linkTest struct {
 	reported map[slots.SlotID]time.Duration
 }
 
-// settle is an operation at this instant.
-func (x *linkTest) settle() {
-	x.link.settle(x.now)
-	x.wire.settle(x.now)
+// runTo is an operation at this instant.
+func (x *linkTest) runTo() {
+	x.link.runTo(x.now)
+	x.wire.runTo(x.now)
 	for _, id := range x.link.done {
 		x.reported[id] = x.now
 	}
 	x.link.done = x.link.done[:0]
 }
 
-// until lets time pass, and looks when the link says so.
+// until lets time pass, and handles the Looks of the link.
 func (x *linkTest) until(t time.Duration) {
 	for looks := 0; ; looks++ {
 		next := x.link.next()
@@ -150,7 +150,7 @@ func (x *linkTest) until(t time.Duration) {
 			x.rt.Fatalf("at %d the next look is at %d", x.now, next)
 		}
 		x.now = min(t, next)
-		x.settle()
+		x.runTo()
 		if next >= t {
 			return
 		}
@@ -183,11 +183,11 @@ func (x *linkTest) leave(r *wireReader, flows []Flow) {
 	}
 }
 
-// lose loses an output: who copied it, or what came after it, has copied what it
-// would have without it at most.
+// lose loses an output. A reduce that copied it, or outputs after it, keeps at most as much as it
+// could have copied of the others.
 func (x *linkTest) lose(i int32, f *Flow, task slots.TaskID) {
 	started := map[slots.SlotID]time.Duration{}
-	x.settle()
+	x.runTo()
 	f.Drop(f.There-1, func(a *Available) bool { return a.Task == task })
 	for _, r := range x.wire.readers {
 		started[r.slot] = r.started
@@ -195,11 +195,11 @@ func (x *linkTest) lose(i int32, f *Flow, task slots.TaskID) {
 			continue
 		}
 		alone := wire{at: rat(int64(r.started)), readers: []*wireReader{{f: f, done: rat(0), waited: rat(0), whole: -1}}}
-		alone.settle(x.now)
+		alone.runTo(x.now)
 		if done := alone.readers[0].done; done.Cmp(r.done) < 0 {
 			r.done = done
 		}
 	}
 	x.link.cut(x.now, i, func(id slots.SlotID) time.Duration { return started[id] })
-	x.settle()
+	x.runTo()
 }

@@ -11,47 +11,49 @@ import (
 )
 
 // Measured is the cost of a real machine, as mrlocal profile has measured it. The slots of the
-// engine are bound to cores. So those at work on one core share it, and another core may be
-// idle meanwhile. Each attempt gets an even part of its core, but none more than the share of a
-// core that it uses alone. Beyond that it is slower by slowdown(k) while k attempts are at
+// engine are bound to cores. So the attempts at work on one core share it, while another core
+// may be idle. Each attempt gets an even part of its core, but none more than the share of a
+// core that it uses alone. In addition it is slower by slowdown(k) as long as k attempts are at
 // work on the machine, whatever they do. Attempts that wait for map outputs do not count.
-// The first attempt on each slot takes longer, because it touches memory that nobody has used.
-// Copying takes no time, as on one machine.
+// The first attempt on each slot takes longer, because it touches fresh memory. Copying takes
+// no time, as on one machine.
 //
-// All attempts at work are settled whenever one comes or goes. A machine has not more slots
-// than a few for each core, so that is fast enough.
+// Each change costs O(slots), because it brings all attempts at work up to now. A machine has
+// only a few slots per core, so that is fast enough.
 type Measured struct {
 	Alone
 	jobs   [][2]demanded // by job of the file and kind
 	cores  []core
-	coreOf []int // by slot
-	at     time.Duration
-	atWork int
-	warmUp time.Duration
-	used   []bool // by slot: an attempt has worked there
+	coreOf []int         // by slot: index in cores
+	at     time.Duration // the time until which runTo has run
+	atWork int           // number of attempts at work
+	warmUp time.Duration // additional time of the first attempt on a slot
+	used   []bool        // by slot: an attempt has worked there
 	look   wait
 }
 
-// demanded is what the attempts of a job and kind take of the machine.
+// demanded is the demand of the attempts of a job and kind.
 type demanded struct {
-	cpu       uint64 // in parts per million of a core
-	slowdowns []rate // while 1, 2, ... attempts are at work
+	cpu       uint64 // share of a core that an attempt uses alone, in ppm
+	slowdowns []rate // slowdowns[k-1] is the speed while k attempts are at work; the last holds for more
 }
 
-// core is one core with the attempts at work on it, those first that use least of it. Slots
-// that are bound to no core share one that is as wide as all.
+// core is one core with the attempts at work on it, in ascending order of their demand. Slots
+// that are bound to no core share one core with the capacity of all.
 type core struct {
-	capacity uint64 // in parts per million of a core
+	capacity uint64 // in ppm of a core
 	tasks    []sharer
 }
 
+// sharer is an attempt at work.
 type sharer struct {
 	task *Task
-	left work
-	rate rate
+	left work // to do
+	rate rate // its speed from Measured.at on
 }
 
-// NewMeasured returns the model for the jobs of a file, on the slots of all trackers.
+// NewMeasured returns the model for the jobs of a file, on the slots of all trackers. If a slot
+// is bound to no core, all slots share all cores. It does not keep f or all.
 func NewMeasured(c Config, f *workload.File, all []slots.Slot) *Measured {
 	m := &Measured{Alone: Alone{c}, jobs: make([][2]demanded, len(f.Jobs)), warmUp: f.Cluster.WarmUp, used: make([]bool, len(all)), coreOf: make([]int, len(all))}
 	for i := range f.Jobs {
@@ -79,7 +81,7 @@ func NewMeasured(c Config, f *workload.File, all []slots.Slot) *Measured {
 	return m
 }
 
-// Set says what an attempt does from now on. Events are as those of Alone.
+// Set sets the activity of an attempt from now on. It pushes events as Alone.Set does.
 func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 	switch to {
 	case Working:
@@ -92,7 +94,7 @@ func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		}
 		t.turn = m.Queue.Turn()
 		t.CPU = t.Took
-		m.settle(now)
+		m.runTo(now)
 		c := &m.cores[m.coreOf[t.Slot]]
 		cpu := m.demanded(t).cpu
 		i := slices.IndexFunc(c.tasks, func(o sharer) bool { return m.demanded(o.task).cpu > cpu })
@@ -105,7 +107,7 @@ func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		m.schedule()
 	case Idle:
 		if t.doing == onCPU {
-			m.settle(now)
+			m.runTo(now)
 			c := &m.cores[m.coreOf[t.Slot]]
 			if i := c.find(t); i >= 0 {
 				c.tasks = slices.Delete(c.tasks, i, i+1)
@@ -120,6 +122,7 @@ func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 	return false
 }
 
+// demanded returns the demand of an attempt.
 func (m *Measured) demanded(t *Task) *demanded { return &m.jobs[t.Job][t.Kind] }
 
 // find returns the place of an attempt, or -1 if its work is done.
@@ -127,8 +130,8 @@ func (c *core) find(t *Task) int {
 	return slices.IndexFunc(c.tasks, func(s sharer) bool { return s.task == t })
 }
 
-// settle lets all attempts work until now.
-func (m *Measured) settle(now time.Duration) {
+// runTo lets all attempts work until now.
+func (m *Measured) runTo(now time.Duration) {
 	took := now - m.at
 	m.at = now
 	if took == 0 {
@@ -142,12 +145,14 @@ func (m *Measured) settle(now time.Duration) {
 	}
 }
 
-// schedule sets the speed of all attempts, and pushes a Look at the next end of work unless
-// one is pending at that time.
+// schedule sets the speeds of all attempts. It inserts a Look at the next end of work, unless one
+// is pending for that time; a Look for another time becomes stale.
 func (m *Measured) schedule() {
 	at := time.Duration(math.MaxInt64)
 	for i := range m.cores {
 		c := &m.cores[i]
+		// An attempt with less demand than an even part of the rest leaves more to the others,
+		// which come later in the order of demand.
 		rest := c.capacity
 		for n := range c.tasks {
 			s, others := &c.tasks[n], uint64(len(c.tasks)-n)
@@ -172,8 +177,8 @@ func (m *Measured) schedule() {
 	}
 }
 
-// Look handles a Look event: attempts whose work is done end now, in the order in which they
-// began.
+// Look handles a Look event. Attempts whose work is done get an EndAttempt event for now, in the
+// order in which they began.
 func (m *Measured) Look(now time.Duration, gen uint32) {
 	if m.look.gen != gen {
 		return
@@ -181,7 +186,7 @@ func (m *Measured) Look(now time.Duration, gen uint32) {
 	m.look.on = false
 	m.look.gen++
 	m.Queue.Coming--
-	m.settle(now)
+	m.runTo(now)
 	for i := range m.cores {
 		c := &m.cores[i]
 		before := len(c.tasks)
@@ -202,7 +207,7 @@ func (m *Measured) Done(now time.Duration, t *Task, copying bool) float64 {
 	if copying {
 		return m.Alone.Done(now, t, true)
 	}
-	m.settle(now)
+	m.runTo(now)
 	c := &m.cores[m.coreOf[t.Slot]]
 	if i := c.find(t); i >= 0 {
 		return doneWorking(t.Took, c.tasks[i].left.floor())

@@ -8,70 +8,73 @@ import (
 )
 
 // pool is a resource of one tracker, its CPU or its disk, shared by the tasks that need
-// it. Each task gets the same part, but none more than its cap, and what one task does
-// not need goes to the others. With the water level at L, a task of cap c runs at
-// min(c, L). Alone it runs at c, and its work is measured in the time that this takes.
+// it (max-min fairness with caps). Each task gets the same part, but none more than its cap;
+// the part that a task does not need goes to the others. So there is a level L, and a task
+// with cap c runs at min(c, L). Alone it runs at c, and its work is measured in the time that
+// this takes.
 //
-// So all tasks of one cap have the same rate at all times. They are a class with a
-// virtual time of its own: how much each of them has been served. A task ends when the
-// virtual time has grown by the task's work. A heap of these moments says which task is
-// next. A task that comes or goes changes the level for all. That costs O(log n) of its
-// class and O(1) of each other cap. There are as many caps as kinds of jobs on the
-// tracker, not as many as tasks.
+// All tasks with the same cap have the same rate at all times. They form a class with a
+// virtual time of its own: the work that each of them has been served. A task ends when the
+// virtual time has grown by the task's work. A heap of these ends finds the next one. A task
+// that comes or goes changes the level for all. That costs O(log n) in its own class and O(1)
+// for each other class. The number of classes is that of kinds of jobs on the tracker, not
+// that of tasks.
 //
-// It is pure: it pushes no event. Time must not run backwards.
+// A pool pushes no events. Time must not run backwards.
 type pool struct {
-	capacity uint64 // in the unit of caps; 0: there is always enough
-	speed    rate   // of the resource as a whole
-	at       time.Duration
-	sharers  int
-	wanted   uint64  // by all sharers together, as much as each uses alone
-	classes  []class // with sharers, by cap; the spare capacity behind them has heaps to reuse
+	capacity uint64        // in the unit of caps; 0: there is always enough
+	speed    rate          // of the resource as a whole (node.pressure)
+	at       time.Duration // the time until which runTo has run
+	sharers  int           // number of tasks
+	wanted   uint64        // sum of the caps of all tasks, each at most capacity
+	classes  []class       // with tasks, by cap; the spare capacity behind them has heaps to reuse
 }
 
 // class holds the tasks of one cap.
 type class struct {
 	cap    uint64
 	rate   rate
-	served work     // by each of them, since the class has tasks
+	served work     // work that each task was served since the class has tasks
 	ends   []ending // a 4-ary min-heap
 }
 
-// ending is when a task will have been served, in the virtual time of its class.
+// ending is the end of a task's work, in the virtual time of its class.
 type ending struct {
 	when  work
 	id    int32
 	place *int32 // its index in the heap, for leave; it belongs to the task
 }
 
-// mostCapacityBits keeps the product of a cap and the tasks of a tracker, ten million at
-// most, within 64 bits.
+// mostCapacityBits keeps the product of a cap and the number of tasks of a tracker within 64
+// bits, for up to ten million tasks.
 const mostCapacityBits = 40
 
-// capacities scales a capacity and a cap so that both have at most mostCapacityBits.
+// capacities scales a capacity and a cap so that both have at most mostCapacityBits. The cap is
+// at most the capacity and at least 1.
 func capacities(capacity, cap uint64) (uint64, uint64) {
 	shift := max(0, bits.Len64(capacity)-mostCapacityBits)
 	return capacity >> shift, max(1, min(capacity, cap)>>shift)
 }
 
-// join lets a task share the pool from now on; takes is its work. *place belongs to the
-// pool until leave, or until due has reported the task's end. Then it is negative.
+// join lets task id share the pool from now on. takes is its work, in the time that it takes
+// alone. *place belongs to the pool until leave, or until due has reported the task's end. Then
+// it is negative.
 //
 // hot: once a period of an attempt.
 func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32, place *int32) {
-	p.settle(now)
-	if p.capacity == 0 {
+	p.runTo(now)
+	if p.capacity == 0 { // without a capacity all tasks run at full speed, in one class
 		cap = 1
 	}
 	c := p.class(cap)
 	c.push(ending{c.served.plus(alone(takes)), id, place})
 	p.count(cap, 1)
-	p.fill()
+	p.setRates()
 }
 
 // leave takes a task out before its end.
 func (p *pool) leave(now time.Duration, cap uint64, place *int32) {
-	p.settle(now)
+	p.runTo(now)
 	if p.capacity == 0 {
 		cap = 1
 	}
@@ -83,12 +86,12 @@ func (p *pool) leave(now time.Duration, cap uint64, place *int32) {
 	if len(c.ends) == 0 {
 		p.drop(i)
 	}
-	p.fill()
+	p.setRates()
 }
 
-// due takes out all tasks that have been served, and calls each with their ids.
+// due takes out all tasks whose work is done by now, and calls each with their ids.
 func (p *pool) due(now time.Duration, each func(id int32)) {
-	p.settle(now)
+	p.runTo(now)
 	before := p.sharers
 	for i := 0; i < len(p.classes); i++ {
 		c := &p.classes[i]
@@ -105,17 +108,17 @@ func (p *pool) due(now time.Duration, each func(id int32)) {
 		}
 	}
 	if p.sharers < before {
-		p.fill()
+		p.setRates()
 	}
 }
 
-// count books a task that comes (1) or goes (-1).
+// count counts a task that comes (1) or goes (-1).
 func (p *pool) count(cap uint64, n int) {
 	p.sharers += n
 	p.wanted += uint64(n) * min(cap, p.capacity)
 }
 
-// next returns when the first task will have been served if no task comes or goes.
+// next returns the time at which the first task ends its work, if no task comes or goes.
 func (p *pool) next() time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for i := range p.classes {
@@ -125,15 +128,15 @@ func (p *pool) next() time.Duration {
 	return Later(p.at, least)
 }
 
-// run sets the speed of the resource as a whole.
-func (p *pool) run(now time.Duration, speed rate) {
-	p.settle(now)
+// setSpeed sets the speed of the resource as a whole, from now on.
+func (p *pool) setSpeed(now time.Duration, speed rate) {
+	p.runTo(now)
 	p.speed = speed
-	p.fill()
+	p.setRates()
 }
 
-// settle serves all tasks until now.
-func (p *pool) settle(now time.Duration) {
+// runTo serves all tasks until now.
+func (p *pool) runTo(now time.Duration) {
 	took := now - p.at
 	p.at = now
 	if took == 0 {
@@ -145,9 +148,10 @@ func (p *pool) settle(now time.Duration) {
 	}
 }
 
-// fill finds the level. From the least cap on, a task that needs no more than an even
-// part of what is left gets what it needs.
-func (p *pool) fill() {
+// setRates sets the rates of all classes. In ascending order of caps, a class whose cap is at
+// most an even part of the rest runs at its cap. The first other cap is above the level, and so
+// are all after it.
+func (p *pool) setRates() {
 	rest, left := p.capacity, uint64(p.sharers)
 	for i := range p.classes {
 		c := &p.classes[i]
@@ -161,8 +165,8 @@ func (p *pool) fill() {
 	}
 }
 
-// perSecond returns how much of the resource is used, in the unit of caps; 0 if there is
-// always enough.
+// perSecond returns how much of the resource is used per second now, in the unit of caps, or 0 if
+// there is always enough.
 func (p *pool) perSecond() (used float64) {
 	if p.capacity == 0 {
 		return 0
@@ -174,8 +178,8 @@ func (p *pool) perSecond() (used float64) {
 	return used
 }
 
-// find returns the place of a class in the order of caps, and whether it is there. There are
-// few classes, so it looks at one after the other.
+// find returns the index at which the class of a cap is or belongs, and whether it is there.
+// There are few classes, so the search is linear.
 func (p *pool) find(cap uint64) (i int, there bool) {
 	for i = range p.classes {
 		if p.classes[i].cap >= cap {
@@ -191,6 +195,7 @@ func (p *pool) class(cap uint64) *class {
 	if there {
 		return &p.classes[i]
 	}
+	// The new class takes the heap of the first spare one, so that no heap is allocated.
 	n := len(p.classes)
 	p.classes = slices.Grow(p.classes, 1)[:n+1]
 	heap := p.classes[n].ends
@@ -207,13 +212,13 @@ func (p *pool) drop(i int) {
 	p.classes = p.classes[:i+n]
 }
 
-// push adds an end.
+// push adds an end to the heap.
 func (c *class) push(e ending) {
 	c.ends = append(c.ends, e)
 	c.up(len(c.ends)-1, e)
 }
 
-// remove takes the end at i out.
+// remove takes the end at index i out of the heap.
 func (c *class) remove(i int) {
 	n := len(c.ends) - 1
 	last := c.ends[n]
@@ -222,6 +227,7 @@ func (c *class) remove(i int) {
 	if i == n {
 		return
 	}
+	// The last end fills the gap. It may belong above or below it.
 	if i > 0 && last.when.less(c.ends[(i-1)/4].when) {
 		c.up(i, last)
 		return
@@ -229,12 +235,13 @@ func (c *class) remove(i int) {
 	c.down(i, last)
 }
 
+// put sets the end at index i, and the place of its task.
 func (c *class) put(i int, e ending) {
 	c.ends[i] = e
 	*e.place = int32(i)
 }
 
-// up puts e at i or above it.
+// up puts e at index i of the heap or above it.
 func (c *class) up(i int, e ending) {
 	for i > 0 {
 		above := (i - 1) / 4
@@ -247,7 +254,7 @@ func (c *class) up(i int, e ending) {
 	c.put(i, e)
 }
 
-// down puts e at i or below it.
+// down puts e at index i of the heap or below it.
 func (c *class) down(i int, e ending) {
 	for {
 		low := 4*i + 1
@@ -268,9 +275,9 @@ func (c *class) down(i int, e ending) {
 	c.put(i, e)
 }
 
-// left returns the work that a task still has, in the time that it takes alone.
+// left returns the work that a task in the pool still has to do, in the time that it takes alone.
 func (p *pool) left(now time.Duration, cap uint64, place int32) time.Duration {
-	p.settle(now)
+	p.runTo(now)
 	if p.capacity == 0 {
 		cap = 1
 	}

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fluid is a pool taken literally: every task by itself, in fractions that lose
-// nothing, and the level found anew at every step.
+// fluid is a slow, exact model of a pool: it computes every task by itself, in fractions, and the
+// level again at every step.
 type fluid struct {
 	capacity int64
 	speed    *big.Rat
@@ -37,8 +37,7 @@ func exactly(w work) *big.Rat {
 	return new(big.Rat).SetFrac(n, new(big.Int).Lsh(big.NewInt(1), 63))
 }
 
-// level is what an even part of what is left comes to, task by task from the
-// least cap on.
+// level computes the level: an even part of the rest, task by task in ascending order of caps.
 func (f *fluid) level() {
 	byCap := slices.Clone(f.tasks)
 	slices.SortStableFunc(byCap, func(a, b *fluidTask) int { return int(a.cap - b.cap) })
@@ -54,7 +53,7 @@ func (f *fluid) level() {
 	}
 }
 
-func (f *fluid) settle(now time.Duration) {
+func (f *fluid) runTo(now time.Duration) {
 	f.level()
 	for _, t := range f.tasks {
 		t.left.Sub(t.left, new(big.Rat).Mul(t.rate, rat(int64(now-f.at))))
@@ -88,10 +87,9 @@ func (f *fluid) next() time.Duration {
 	return f.at + time.Duration(least)
 }
 
-// TestAPoolIsTheFluidThatItStandsFor: tasks of a few caps come, end and are
-// taken out, and the resource slows down and recovers; both pools say at every
-// step who ends when. What is served is never more than the capacity, and all
-// of it as long as somebody could use it.
+// TestAPoolIsTheFluidThatItStandsFor compares a pool with a fluid. Tasks of a few caps come, end
+// and are taken out, and the resource slows down and recovers. Both give the same ends at every
+// step. The sum of rates never exceeds the capacity, and reaches it as long as tasks can use it.
 func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		capacity := rapid.Int64Range(0, 30).Draw(rt, "capacity")
@@ -112,7 +110,7 @@ func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 				if p.speed, f.speed = whole, rat(1); half {
 					p.speed, f.speed = whole/2, big.NewRat(1, 2)
 				}
-				p.run(now, p.speed)
+				p.setSpeed(now, p.speed)
 			case op < 6 || len(f.tasks) == 0:
 				limit := rapid.SampledFrom(caps).Draw(rt, "cap")
 				if capacity > 0 {
@@ -130,7 +128,7 @@ func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 					next = now + (next-now)/2
 				}
 				now = next
-				f.settle(now)
+				f.runTo(now)
 				var got []int64
 				p.due(now, func(id int32) { got = append(got, int64(id)) })
 				slices.Sort(got)
@@ -144,8 +142,8 @@ func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 	})
 }
 
-// conserves checks the rates: together what the tasks can use, up to the
-// capacity, short of it by no more than what is cut off 63 bits.
+// conserves checks the sum of the rates. It is what the tasks can use, up to the capacity, except
+// for the rounding of rates to 63 bits.
 func conserves(rt *rapid.T, p *pool, f *fluid) {
 	got, want := new(big.Rat), new(big.Rat)
 	for i := range p.classes {
@@ -169,9 +167,9 @@ func conserves(rt *rapid.T, p *pool, f *fluid) {
 	}
 }
 
-// TestALongQueueDoesNotDrift: 100,000 tasks of three caps come and go on one core
-// that is never idle. What it has served in all that time is what there was to
-// do, but for the nanosecond to which each end is rounded.
+// TestALongQueueDoesNotDrift: 100,000 tasks of three caps come and go on one core that is never
+// idle. The core serves exactly the work of the tasks, except for the rounding of each end to a
+// nanosecond.
 func TestALongQueueDoesNotDrift(t *testing.T) {
 	const tasks, core = 100_000, 1_000_000
 	caps := []uint64{core, core * 3 / 4, core * 3 / 5}

@@ -2,7 +2,7 @@ package cost
 
 import "time"
 
-// EventKind says what an event is about, and what its id means.
+// EventKind says what a queued event is about, and what its id means.
 type EventKind uint8
 
 const (
@@ -14,8 +14,8 @@ const (
 	InjectFault                  // id: a fault's index in the configuration
 	Beat                         // id: a tracker
 	WakePolicy                   // the policy asked for a visit
-	Look                         // something is due at a resource of a tracker; id: the resource
-	EventKinds
+	Look                         // a task may have ended its work on a resource; id: the resource, as the model numbers it
+	EventKinds                   // the number of kinds
 )
 
 // Event is a future change of the simulated state. An event for a slot is stale, and
@@ -24,12 +24,13 @@ type Event struct {
 	At  time.Duration // when the change takes place, from the start of the run
 	key uint64        // sequence·EventKinds + kind
 	Gen uint32        // the generation of the slot when the event was pushed; 0 for events of no slot
-	ID  int32         // what the event is about: EventKind says of which sort
+	ID  int32         // see EventKind
 }
 
 // Kind returns what the event is about.
 func (e *Event) Kind() EventKind { return EventKind(e.key % uint64(EventKinds)) }
 
+// before reports whether e comes before o. The key orders events for the same time.
 func (e *Event) before(o *Event) bool {
 	return e.At < o.At || e.At == o.At && e.key < o.key
 }
@@ -38,9 +39,10 @@ func (e *Event) before(o *Event) bool {
 // levels of a binary heap, and the four children of a node share cache lines. Events for
 // the same time come in a fixed order, so that the same run always gives the same results.
 type Queue struct {
-	// Coming counts the events that change something by themselves: not beats and
-	// wake-ups. While it is 0, only the policy can make a run go on. The queue
-	// counts all kinds but Look; who pushes a Look counts it while it is not stale.
+	// Coming is the number of events that change the state by themselves, which beats and
+	// wake-ups do not. If it is 0, only the policy can make a run go on. The queue counts
+	// all such kinds but Look. A model that inserts a Look adds it, and subtracts it when
+	// the Look is handled or becomes stale.
 	Coming int
 
 	heap []Event
@@ -58,19 +60,19 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 // Len returns how many events are in the queue, stale ones included.
 func (q *Queue) Len() int { return len(q.heap) }
 
-// Push adds an event behind all events that were pushed for the same time.
+// Push adds an event behind all events for the same time.
 func (q *Queue) Push(at time.Duration, k EventKind, id int32, gen uint32) {
 	q.Insert(at, q.Turn(), k, id, gen)
 }
 
-// Turn returns a place behind all places that were given out, for Insert.
+// Turn returns a place for Insert, behind all places that it has returned before.
 func (q *Queue) Turn() uint64 {
 	q.seq++
 	return q.seq
 }
 
-// Insert adds an event at a place of its own among those for the same time. Place 0
-// is before all others.
+// Insert adds an event at place turn among the events for the same time. Place 0 is before all
+// others. Equal places are ordered by kind.
 // hot: once an attempt, or twice.
 func (q *Queue) Insert(at time.Duration, turn uint64, k EventKind, id int32, gen uint32) {
 	if k <= InjectFault {

@@ -20,35 +20,35 @@ type Shared struct {
 	nodes      []node  // by tracker
 	needs      []needs // by job of the file
 	task       func(id slots.SlotID) *Task
-	mapPhase   report.CPUShares // until the last map of a job was done
+	mapPhase   report.CPUShares // from the start to the latest end of a job's map phase
 }
 
-// doing is what a Task does under Shared.
+// doing says which resource a Task uses under Shared.
 type doing uint8
 
 const (
 	nothing doing = iota
-	copying
-	held
-	onCPU  // computes or reduces
-	onDisk // writes or sorts
+	copying       // a reduce uses the network, or waits for outputs
+	held          // a reduce has copied everything and waits
+	onCPU         // a map computes, a reduce reduces
+	onDisk        // a map writes, a reduce sorts
 )
 
-// node is what the tasks of a tracker share.
+// node has the resources that the tasks of a tracker share.
 type node struct {
 	cpu, disk pool
 	net       link
 	used      usage
-	memory    uint64          // that they want, in shares of a tracker's
-	room      uint64          // memory that there is
-	looks     [resources]wait // pending
+	memory    uint64          // demand of memory of all tasks, in ppm of a tracker
+	room      uint64          // memory of the tracker, in the same unit
+	looks     [resources]wait // the pending Look events
 }
 
-// wait is a pending Look event. The event is stale once gen has gone on.
+// wait is the Look event of a resource. A Look event with another gen is stale.
 type wait struct {
 	at  time.Duration
 	gen uint32
-	on  bool
+	on  bool // the event is pending
 }
 
 // A resource of a tracker. The id of a Look is that of the tracker times resources,
@@ -60,9 +60,9 @@ const (
 	resources
 )
 
-// NewShared returns the model for the trackers of a file, which is only read. own are
-// the capacities of trackers that do not have the whole of each resource. task
-// returns the Task of a slot.
+// NewShared returns the model for the trackers of a file. It keeps f and does not change it. own
+// are the capacities of trackers that do not have the whole of each resource. task returns the
+// Task of a slot.
 func NewShared(c Config, f *workload.File, own demand.Capacities, trackers int, task func(id slots.SlotID) *Task) *Shared {
 	m := &Shared{Config: c, file: f, overcommit: &f.Cluster.Overcommit, nodes: make([]node, trackers), needs: make([]needs, len(f.Jobs)), task: task}
 	cpu, _ := capacities(uint64(f.Cluster.Cores)*uint64(slots.One), 1)
@@ -85,14 +85,15 @@ func NewShared(c Config, f *workload.File, own demand.Capacities, trackers int, 
 	return m
 }
 
-// Set says what an attempt does from now on. An EndCopy event says when CopyRest is
-// over, Host.End when Working is over. Set returns true if CopyRest is over at once.
+// Set sets the activity of an attempt from now on. It pushes an EndCopy event for the end of
+// CopyRest, and calls Host.End at the end of Working. It returns true if CopyRest is over at
+// once.
 func (m *Shared) Set(now time.Duration, t *Task, to Activity) (over bool) {
 	n, flow := &m.nodes[t.Tracker], m.Flow(t.Job)
 	switch to {
 	case Copying:
 		t.doing = copying
-		m.want(t, m.needs[t.Job].memory[1])
+		m.wantMemory(t, m.needs[t.Job].memory[1])
 		if flow.MapBytes > 0 {
 			n.net.join(now, t.Job, flow, t.Slot)
 		}
@@ -101,7 +102,7 @@ func (m *Shared) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		if flow.MapBytes == 0 {
 			return true
 		}
-		n.net.settle(now)
+		n.net.runTo(now)
 		if n.net.complete(t.Job, t.Slot) {
 			return true
 		}
@@ -112,23 +113,23 @@ func (m *Shared) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		t.doing = held
 	case Working:
 		if t.Kind == slots.Reduce {
-			m.off(now, t)
+			m.leaveAll(now, t)
 		}
 		m.work(now, t)
 	case Idle:
-		m.off(now, t)
+		m.leaveAll(now, t)
 	}
 	return false
 }
 
-// want adds to the memory that a task wants of its tracker.
-func (m *Shared) want(t *Task, memory uint64) {
+// wantMemory sets the demand of memory of a task that has none, and adds it to its tracker's.
+func (m *Shared) wantMemory(t *Task, memory uint64) {
 	t.memory = memory
 	m.nodes[t.Tracker].memory += memory
 }
 
-// work begins the work of an attempt. Its I/O period is part of Took as it would be
-// part of Base if nothing slowed the attempt down.
+// work begins the work of an attempt. The share of its I/O period is computed from Base, the time
+// without slowdown, and then applied to Took.
 func (m *Shared) work(now time.Duration, t *Task) {
 	needs := &m.needs[t.Job]
 	t.turn = m.Queue.Turn()
@@ -138,8 +139,9 @@ func (m *Shared) work(now time.Duration, t *Task) {
 	}
 	t.cpu = t.Took - t.io
 	t.alone = t.Took
+	// Spills and merges add to the I/O.
 	if t.Kind == slots.Map {
-		m.fill(t, &needs.filling)
+		m.prepareSpills(t, &needs.filling)
 	} else if needs.merged.WrittenBytes > 0 {
 		once := 2 * needs.copied // written and read
 		t.io = Scaled(int64(t.io), needs.merged.WrittenBytes+needs.merged.ReadBytes, once)
@@ -150,7 +152,7 @@ func (m *Shared) work(now time.Duration, t *Task) {
 	if t.Kind == slots.Reduce {
 		memory = needs.memory[2]
 	}
-	m.want(t, memory)
+	m.wantMemory(t, memory)
 	if t.Took == 0 {
 		if t.Kind == slots.Reduce {
 			m.Host.Phase(t.Slot, slots.PhaseReduce)
@@ -169,8 +171,8 @@ func (m *Shared) EndPeriod(now time.Duration, id int32, gen uint32) {
 	}
 }
 
-// nextPeriod begins the next period of an attempt that has no copy left to do. A map computes
-// and then writes; a reduce sorts, on the disk, and then computes. Without work it ends.
+// nextPeriod begins the next period of an attempt at work. A map computes and then writes. A
+// reduce sorts on the disk and then computes. An attempt without another period ends.
 func (m *Shared) nextPeriod(now time.Duration, t *Task) {
 	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
 	computes, writes := slots.PhaseCompute, slots.PhaseIO
@@ -212,8 +214,8 @@ func (m *Shared) endPeriod(now time.Duration, id slots.SlotID) {
 	m.Queue.Insert(now, t.turn, EndPeriod, int32(id), t.Gen)
 }
 
-// off takes an attempt off all that it shares.
-func (m *Shared) off(now time.Duration, t *Task) {
+// leaveAll takes an attempt off all resources that it shares.
+func (m *Shared) leaveAll(now time.Duration, t *Task) {
 	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
 	switch {
 	case t.doing == copying:
@@ -223,7 +225,7 @@ func (m *Shared) off(now time.Duration, t *Task) {
 	case t.doing == onDisk && t.place >= 0:
 		n.disk.leave(now, needs.disk[t.Kind], &t.place)
 	}
-	if t.fill.under && t.fill.place >= 0 {
+	if t.fill.spilling && t.fill.place >= 0 {
 		n.disk.leave(now, needs.disk[t.Kind], &t.fill.place)
 	}
 	t.fill = collecting{}
@@ -233,24 +235,25 @@ func (m *Shared) off(now time.Duration, t *Task) {
 	m.balance(now, t.Tracker)
 }
 
-// balance follows every change of who needs what of a tracker.
+// balance is called after every change of the tasks on a tracker's resources. It updates speeds,
+// usage and Look events of CPU and disk.
 func (m *Shared) balance(now time.Duration, t slots.TrackerID) {
 	n := &m.nodes[t]
 	cpu, disk := n.pressure(m.overcommit)
 	if cpu != n.cpu.speed {
-		n.cpu.run(now, cpu)
+		n.cpu.setSpeed(now, cpu)
 	}
 	if disk != n.disk.speed {
-		n.disk.run(now, disk)
+		n.disk.setSpeed(now, disk)
 	}
 	m.use(now, n)
 	m.lookAt(t, cpuOf, n.cpu.next(), n.cpu.sharers > 0)
 	m.lookAt(t, diskOf, n.disk.next(), n.disk.sharers > 0)
 }
 
-// lookAt schedules a Look, unless one is pending that is not later: that one will see
-// that it has come too early and ask for another. If the resource is not busy, no
-// Look is left pending.
+// lookAt inserts a Look event for a resource, unless one is pending that is not later. A Look
+// that comes too early ends no task and inserts the next one. If the resource is not busy, a
+// pending Look becomes stale.
 func (m *Shared) lookAt(t slots.TrackerID, resource int, at time.Duration, busy bool) {
 	w := &m.nodes[t].looks[resource]
 	if w.on && (!busy || w.at > at) {
@@ -265,9 +268,9 @@ func (m *Shared) lookAt(t slots.TrackerID, resource int, at time.Duration, busy 
 	}
 }
 
-// Look handles a Look event. Each attempt whose period is over gets an EndPeriod
-// event, after all Looks of this instant. The events come in the order in which the
-// attempts began their work.
+// Look handles a Look event. Each attempt whose period is over gets an EndPeriod event for now,
+// after all Looks of this instant. The events are in the order in which the attempts began
+// their work, whatever the order of resources and trackers.
 func (m *Shared) Look(now time.Duration, id int32, gen uint32) {
 	t := slots.TrackerID(id / resources)
 	n := &m.nodes[t]
@@ -278,9 +281,10 @@ func (m *Shared) Look(now time.Duration, id int32, gen uint32) {
 	w.on = false
 	w.gen++
 	m.Queue.Coming--
+	// A map that spills while it computes uses the disk only for the spill.
 	ends := func(id int32) { m.endPeriod(now, slots.SlotID(id)) }
 	written := func(id int32) {
-		if t := m.task(slots.SlotID(id)); t.fill.under {
+		if t := m.task(slots.SlotID(id)); t.fill.spilling {
 			m.Queue.Insert(now, t.turn, EndSpill, id, t.Gen)
 			return
 		}
@@ -292,14 +296,15 @@ func (m *Shared) Look(now time.Duration, id int32, gen uint32) {
 	case diskOf:
 		n.disk.due(now, written)
 	case netOf:
-		n.net.settle(now)
+		n.net.runTo(now)
 		m.endCopying(now, t)
 		return
 	}
 	m.balance(now, t)
 }
 
-// leaveNet takes a reduce off the network: it has copied everything, or it stops.
+// leaveNet takes a reduce off the network, because it has copied everything or has ended. It sets
+// the CopyTime of the reduce.
 func (m *Shared) leaveNet(now time.Duration, t *Task) {
 	if m.Flow(t.Job).MapBytes == 0 {
 		return
@@ -308,12 +313,12 @@ func (m *Shared) leaveNet(now time.Duration, t *Task) {
 	m.endCopying(now, t.Tracker)
 }
 
-// Lose calls drop, which removes lost outputs from the flow that the reduces in all
-// copy. They keep what they could have copied of the outputs that are left.
+// Lose calls drop, which removes lost outputs from a flow. all yields the reduces that copy from
+// it. They keep what they could have copied of the other outputs (link.cut).
 func (m *Shared) Lose(now time.Duration, all iter.Seq[*Task], drop func()) {
 	for t := range all {
 		if m.Flow(t.Job).MapBytes > 0 {
-			m.nodes[t.Tracker].net.settle(now)
+			m.nodes[t.Tracker].net.runTo(now)
 		}
 	}
 	drop()
@@ -326,8 +331,8 @@ func (m *Shared) Lose(now time.Duration, all iter.Seq[*Task], drop func()) {
 	}
 }
 
-// endCopying follows every settling of a tracker's network. It schedules the end of
-// the copies that are complete, and a Look at those that will be.
+// endCopying is called after each runTo of a tracker's network. It inserts EndCopy events for the
+// reduces that have copied everything, and a Look for the next one.
 func (m *Shared) endCopying(now time.Duration, tracker slots.TrackerID) {
 	l := &m.nodes[tracker].net
 	for _, id := range l.done {
@@ -345,12 +350,13 @@ func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
 	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
 	if copying {
 		return doneCopying(m.Flow(t.Job), func(*Flow) time.Duration {
-			n.net.settle(now)
+			n.net.runTo(now)
 			had := n.net.copied(t.Job, t.Slot)
 			m.endCopying(now, t.Tracker)
 			return had
 		})
 	}
+	// Periods and spills that have not begun, and the rest of the current period.
 	left := t.cpu + t.io
 	if t.fill.on {
 		left = Later(left, time.Duration(t.fill.spills)*t.fill.write)
@@ -365,17 +371,17 @@ func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
 	return doneWorking(t.alone, left)
 }
 
-// pressure returns the speeds of CPU and disk when tasks want more than the tracker has.
+// pressure returns the speeds of CPU and disk, which are below whole if tasks demand more than
+// the tracker has.
 //
-// Memory that is wanted beyond what there is reduces the overlap of computing and I/O.
-// Let o be the memory of the tracker divided by the memory that is wanted. CPU and disk each
-// run at (1+o)/2 of their speed while both are needed. At o = 1 they overlap fully; near o =
-// 0 they take turns.
+// If tasks demand too much memory, computing and I/O overlap less. Let o be the memory of the
+// tracker divided by the demand of memory. CPU and disk each run at (1+o)/2 of their speed
+// while both are used. At o = 1 they overlap fully; near o = 0 they take turns.
 //
-// If the cluster has overcommit, each resource that is wanted too much also loses some
-// of its speed (efficiency). The CPU loses it to switches of context, and the disk to
-// seeks between streams. Both lose it to paging if the resource is memory. A task wants
-// what it would use if it were alone, and memory at all times.
+// If the cluster has overcommit, too much demand of a resource also costs some of its speed
+// (efficiency). The CPU loses speed to context switches, and the disk to seeks between
+// streams. Both lose speed to paging if the resource is memory. The demand of a task is what
+// it would use alone, and its memory at all times.
 func (n *node) pressure(o *workload.Overcommit) (cpu, disk rate) {
 	cpu = efficiency(n.cpu.wanted, n.cpu.capacity, o.CPU)
 	disk = efficiency(n.disk.wanted, n.disk.capacity, o.IO)
@@ -389,12 +395,13 @@ func (n *node) pressure(o *workload.Overcommit) (cpu, disk rate) {
 	return cpu.of(both), disk.of(both)
 }
 
-// efficiency returns the speed of a resource of which W = wanted/there is wanted:
-// 1/(1+k(W−1)) with a loss of k, and full speed if W is at most 1.
+// efficiency returns the speed of a resource whose demand is W = wanted/there times what there is.
+// It is 1/(1+k(W−1)) for a loss of k, and whole if W is at most 1 or there is always enough.
 func efficiency(wanted, there uint64, loss slots.PPM) rate {
 	if loss == 0 || there == 0 || wanted <= there {
 		return whole
 	}
+	// Both numbers are scaled to 32 bits, so that the sum below is precise and fits.
 	finer := max(0, bits.LeadingZeros64(wanted)-32)
 	there, beyond := there<<finer, (wanted-there)<<finer
 	return fraction(there, there+uint64(Scaled(int64(beyond), int64(loss), int64(slots.One))))

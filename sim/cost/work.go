@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Scaled returns floor(n·num/den) for numbers that are not negative and den > 0. It
-// returns the largest time there is if the result does not fit.
+// Scaled returns floor(n·num/den). n and num must not be negative, den must be above 0. If the
+// result does not fit, Scaled returns the largest time.
 func Scaled(n, num, den int64) time.Duration {
 	hi, lo := bits.Mul64(uint64(n), uint64(num))
 	if hi >= uint64(den) {
@@ -17,7 +17,7 @@ func Scaled(n, num, den int64) time.Duration {
 	return time.Duration(min(q, math.MaxInt64))
 }
 
-// Later returns at + d, or the largest time there is; d is not negative.
+// Later returns at + d, or the largest time if the sum does not fit. d must not be negative.
 func Later(at, d time.Duration) time.Duration {
 	if at > math.MaxInt64-d {
 		return math.MaxInt64
@@ -25,19 +25,20 @@ func Later(at, d time.Duration) time.Duration {
 	return at + d
 }
 
-// work is an amount of work, or a moment of the virtual time in which work is done. It
-// has 128 bits, in units of 2^-63 ns of a task that is alone on its tracker. The product
-// of a time and a rate is exact, so nothing is lost however often the set of sharers
-// changes. Only rates are rounded down, to 63 bits.
+// work is an amount of work, or a moment of the virtual time of a class (pool) or link. The unit
+// is the work of a task alone on its tracker in 2^-63 ns, and the value has 128 bits. The product
+// of a time and a rate is exact, so no work is lost however often rates change. Only rates are
+// rounded down, to 63 bits.
 type work struct{ hi, lo uint64 }
 
 // rate is a speed between 0 and whole; whole is the speed of a task alone.
 type rate uint64
 
+// whole is the speed of a task alone.
 const whole rate = 1 << 63
 
-// crumb is an amount of work that is too small to count: 2^-12 ns. The rounding of rates
-// stays below it for weeks of virtual time. So an end on a whole nanosecond is not taken
+// crumb is an amount of work that is too small to count: 2^-12 ns. Errors by rounded rates
+// stay below it for weeks of virtual time. So an end on a whole nanosecond is not taken
 // for an end just after it.
 func crumb() work { return work{0, 1 << 51} }
 
@@ -50,9 +51,10 @@ func (r rate) during(d time.Duration) work {
 	return work{hi, lo}
 }
 
+// less reports whether w < o.
 func (w work) less(o work) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o.lo }
 
-// plus returns w + o, or the most there is if that does not fit.
+// plus returns w + o, or mostWork if the sum does not fit.
 func (w work) plus(o work) work {
 	lo, carry := bits.Add64(w.lo, o.lo, 0)
 	hi, over := bits.Add64(w.hi, o.hi, carry)
@@ -62,6 +64,7 @@ func (w work) plus(o work) work {
 	return work{hi, lo}
 }
 
+// mostWork returns the largest amount of work.
 func mostWork() work { return work{math.MaxUint64, math.MaxUint64} }
 
 // minus returns w − o, or nothing if o is more.
@@ -74,7 +77,7 @@ func (w work) minus(o work) work {
 	return work{hi, lo}
 }
 
-// times returns w·n, or the most there is if that does not fit.
+// times returns w·n, or mostWork if the product does not fit.
 func (w work) times(n uint64) work {
 	carry, lo := bits.Mul64(w.lo, n)
 	over, hi := bits.Mul64(w.hi, n)
@@ -85,7 +88,7 @@ func (w work) times(n uint64) work {
 	return work{hi, lo}
 }
 
-// among returns w divided by n.
+// among returns w divided by n, rounded down. n must be above 0.
 func (w work) among(n uint64) work {
 	hi, rest := w.hi/n, w.hi%n
 	lo, _ := bits.Div64(rest, w.lo, n)
@@ -104,7 +107,7 @@ func (w work) floor() time.Duration {
 func (w work) ceil() time.Duration { return w.lasts(whole) }
 
 // lasts returns how long w takes at rate r until no more than a crumb is left, in whole
-// nanoseconds.
+// nanoseconds, rounded up.
 func (w work) lasts(r rate) time.Duration {
 	w = w.minus(crumb())
 	if w.hi >= uint64(r) {
@@ -120,7 +123,7 @@ func (w work) lasts(r rate) time.Duration {
 	return time.Duration(min(q, math.MaxInt64))
 }
 
-// fraction returns num/den as a rate; whole if num is at least den.
+// fraction returns num/den as a rate, at most whole.
 func fraction(num, den uint64) rate {
 	if num >= den {
 		return whole
@@ -129,7 +132,7 @@ func fraction(num, den uint64) rate {
 	return rate(q)
 }
 
-// of returns the rate r at the speed s.
+// of returns the product of the rates r and s: the rate r on a resource that runs at speed s.
 func (r rate) of(s rate) rate {
 	if s == whole {
 		return r

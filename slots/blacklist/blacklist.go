@@ -1,15 +1,15 @@
-// Package blacklist keeps where attempts failed, and says which trackers a job avoids for
-// that reason, and which trackers all jobs avoid.
+// Package blacklist keeps the trackers on which attempts failed. From these it derives which
+// trackers a job avoids, and which trackers all jobs avoid.
 //
 // A tracker on which too many attempts of a job failed gets no more tasks of the job.
 // This holds as long as such trackers are less than a quarter of the cluster (Hadoop
 // 1.0.3, JobInProgress.addTrackerTaskFailure). A tracker that several jobs blacklisted is
-// on the graylist (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo). There it still gets
-// tasks in Hadoop 1.0.3; Hadoop 0.20.2 takes it out of service, and so does the Ledger
+// on the graylist (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo). Hadoop 1.0.3 still gives
+// tasks to such a tracker. Hadoop 0.20.2 takes it out of service, and so does the Ledger
 // [Hadoop, "graylist out of service"].
 //
 // The package is pure; a JobFailures and a Cluster own a few words for each failure. Trackers and
-// tasks are numbers from 0. Neighbours: package slots asks it.
+// tasks are numbers from 0. Neighbours: package slots has one Cluster and a JobFailures per job.
 package blacklist
 
 import "mrlocal/trace"
@@ -17,9 +17,9 @@ import "mrlocal/trace"
 // JobFailures counts the failed attempts of one job by tracker and by task. The zero value has
 // no failure. No result depends on the order of its maps.
 type JobFailures struct {
-	at    map[int32]int32 // failed attempts by tracker
-	flaky int32           // trackers with too many
-	tasks map[failedTask][]int32
+	at    map[int32]int32        // number of failed attempts by tracker
+	flaky int32                  // number of faulty trackers
+	tasks map[failedTask][]int32 // trackers by task, one entry per failed attempt, oldest first
 }
 
 // failedTask names a task of the job of which an attempt failed.
@@ -28,8 +28,8 @@ type failedTask struct {
 	task int32
 }
 
-// Failed counts a failed attempt of a task on a tracker. With most of them the tracker is
-// faulty.
+// Failed counts a failed attempt of task n of kind k on a tracker. A tracker with most or more
+// failed attempts of the job is faulty. All calls for a job have the same most.
 func (j *JobFailures) Failed(k trace.Kind, n, tracker, most int32) {
 	if j.at == nil {
 		j.at, j.tasks = map[int32]int32{}, map[failedTask][]int32{}
@@ -40,13 +40,15 @@ func (j *JobFailures) Failed(k trace.Kind, n, tracker, most int32) {
 	j.tasks[failedTask{k, n}] = append(j.tasks[failedTask{k, n}], tracker)
 }
 
-// On returns the trackers on which attempts of a task failed, oldest first.
+// On returns the trackers on which attempts of task n of kind k failed, oldest first. The
+// slice belongs to j and must not be changed.
 func (j *JobFailures) On(k trace.Kind, n int32) []int32 { return j.tasks[failedTask{k, n}] }
 
 // faulty reports whether most or more attempts of the job failed on a tracker.
 func (j *JobFailures) faulty(tracker, most int32) bool { return j.flaky > 0 && j.at[tracker] >= most }
 
-// Lists reports whether a tracker, one of so many, gets no more tasks of the job.
+// Lists reports whether the job blacklists a tracker: the tracker is faulty, and fewer than a
+// quarter of all trackers are. most is as for Failed, trackers the size of the cluster.
 func (j *JobFailures) Lists(tracker, most int32, trackers int) bool {
 	return j.faulty(tracker, most) && int(j.flaky)*4 < trackers
 }
@@ -55,18 +57,20 @@ func (j *JobFailures) Lists(tracker, most int32, trackers int) bool {
 // (Hadoop 1.0.3, mapred.max.tracker.blacklists).
 const mostBlacklists = 4
 
-// Cluster counts by tracker the jobs that blacklisted it. The zero value has counted none.
+// Cluster counts, for each tracker, the jobs that blacklisted it. The zero value has counted
+// none.
 type Cluster struct {
-	faults []int32
-	gray   []bool
+	faults []int32 // by tracker; nil: no job had a faulty tracker
+	gray   []bool  // by tracker: it is on the graylist
 }
 
 // Gray reports whether a tracker is on the graylist.
 func (c *Cluster) Gray(tracker int32) bool { return int(tracker) < len(c.gray) && c.gray[tracker] }
 
-// Succeeded takes in a job that has succeeded, in a cluster of so many trackers. Each tracker
-// that is faulty for the job has one more fault (Hadoop 1.0.3, JobTracker.finalizeJob). lost
-// says which trackers are gone. It returns the trackers that are graylisted now.
+// Succeeded counts the faulty trackers of a job that has succeeded, one fault each (Hadoop
+// 1.0.3, JobTracker.finalizeJob). most is as for Failed, trackers is the size of the cluster.
+// lost reports whether a tracker is gone. Succeeded returns the trackers that this job brings
+// onto the graylist.
 func (c *Cluster) Succeeded(j *JobFailures, most int32, trackers int, lost func(tracker int32) bool) (now []int32) {
 	if j.flaky == 0 {
 		return nil
@@ -87,9 +91,9 @@ func (c *Cluster) Succeeded(j *JobFailures, most int32, trackers int, lost func(
 	return now
 }
 
-// Unlist empties the graylist if every tracker that is not on it is lost, because jobs would
-// wait for ever. It returns the trackers that were on it and are not lost. They keep their
-// faults.
+// Unlist empties the graylist if every tracker that is not on it is lost. Otherwise jobs would
+// wait for ever. It returns the trackers that were on the graylist and are not lost. They
+// keep their faults.
 func (c *Cluster) Unlist(lost func(tracker int32) bool) (back []int32) {
 	for t := range int32(len(c.gray)) {
 		switch {
@@ -104,9 +108,10 @@ func (c *Cluster) Unlist(lost func(tracker int32) bool) (back []int32) {
 	return back
 }
 
-// exceeds reports whether so many faults of a tracker are too many. They are at least
+// exceeds reports whether a tracker with this number of faults goes onto the graylist (Hadoop
+// 1.0.3, JobTracker.FaultyTrackersInfo.exceedsFaults). The faults must be at least
 // mostBlacklists, and more than 1.5 times those of an average tracker. Less than half of the
-// cluster is graylisted (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo.exceedsFaults).
+// cluster must be on the graylist. Lost trackers do not count.
 func (c *Cluster) exceeds(faults int32, lost func(tracker int32) bool) bool {
 	var sum, size, gray int64
 	for t := range int32(len(c.faults)) {

@@ -1,14 +1,16 @@
-// Package demand says what tasks need of a tracker: resources, in two measures that never mix, and
-// for maps the nearness of their input. A Vector counts CPU, I/O and memory as shares of what a
-// tracker of capacity 1 has. A job's Profile holds the vectors of its tasks, phase by phase.
-// Policies that know resources keep the sum of them within a tracker's capacity [RAS11, section
-// 3.4]. Weights count a task in whole numbers, so that map and reduce slots may stand for unequal
-// parts of a tracker.
+// Package demand describes what tasks need of a tracker. It has two measures of resources,
+// which are never used together, and the nearness of the input of maps.
 //
-// A Placement knows on which trackers the input of a map is. An Index finds the
-// pending map whose input is nearest to a tracker. Their ids are plain numbers.
+// A Vector counts CPU, I/O and memory as shares of what a tracker of capacity 1 has. A job's
+// Profile holds the vectors of its tasks, phase by phase. Policies by demand keep the sum of
+// these vectors within a tracker's capacity [RAS11, section 3.4]. Weights count a task in
+// whole numbers, so that map and reduce slots may stand for unequal parts of a tracker.
 //
-// The package is pure: all its types but Index are values, and own no memory.
+// A Placement computes on which trackers the input of a map is. An Index finds the pending
+// map whose input is nearest to a tracker. Both name jobs, tasks and trackers by plain
+// numbers, because this package is below slots.
+//
+// The package is pure. All its types but Index and Capacities are values and own no memory.
 //
 // Neighbours: package slots records profiles and capacities, and keeps a Tally of weights for each
 // tracker. It has a Placement and an Index per job. slots/setup reads all of them from a workload
@@ -71,7 +73,8 @@ type Profile struct {
 	Reduce  Vector `json:"reduce"`
 }
 
-// Of returns the vector of a task in the given phase. The pointer leads into p.
+// Of returns the vector of a task in the given phase. The pointer points into p, so a caller
+// may set the vector.
 func (p *Profile) Of(phase trace.Phase) *Vector {
 	switch phase {
 	case trace.PhaseCopy:
@@ -86,7 +89,7 @@ func (p *Profile) Of(phase trace.Phase) *Vector {
 // resource.
 type Capacities []Capacity
 
-// Capacity is what one tracker has.
+// Capacity is what one tracker has of each resource. Tracker is its id.
 type Capacity struct {
 	Tracker int32 `json:"tracker"`
 	Vector
@@ -115,18 +118,18 @@ func (c Capacities) Validate(last int32) error {
 
 // Default returns the profile of a job that has none, on trackers with the given
 // number of slots. A map or reduce takes an equal part of the tracker's CPU, so that
-// as many tasks run as the tracker has slots. A reduce that copies takes nothing.
+// as many tasks fit as the tracker has slots. A reduce that copies takes nothing.
 func Default(slotsOfTracker int32) Profile {
 	part := Vector{CPU: ppm.One / ppm.Share(max(slotsOfTracker, 1))}
 	return Profile{Map: part, Reduce: part}
 }
 
-// Weights are what a task of each kind weighs, in whole numbers. A task weighs as
-// much as a home slot of its kind, whatever slot it is on. A tracker runs no more
-// than its home slots weigh together. Take 8 map slots of weight 1 and 4 reduce
-// slots of weight 2. The tracker runs 16 maps, or 8 reduces, or 10 maps and 3
-// reduces. The zero value sets no bound: each task then weighs 1, and weights are
-// counts of slots. Source: [DynamicMR14, "slot weights"].
+// Weights are what a task of each kind weighs, in whole numbers [DynamicMR14, "slot
+// weights"]. A task weighs as much as a home slot of its kind, whatever slot it is on. A
+// tracker runs no more than its home slots weigh together. For example, a tracker has 8 map
+// slots of weight 1 and 4 reduce slots of weight 2. It runs 16 maps, or 8 reduces, or 10 maps
+// and 3 reduces. The zero value sets no bound: each task then weighs 1, and weights are
+// counts of slots.
 type Weights struct {
 	Map    int32 `json:"map"`
 	Reduce int32 `json:"reduce"`
@@ -152,11 +155,12 @@ func (w Weights) Of(k trace.Kind) int32 {
 	return max(w.Reduce, 1)
 }
 
-// mostCounted caps a count of tasks before it is multiplied, so that the product
-// stays within 32 bits. No cluster has so many slots.
+// mostCounted caps a count of tasks before it is multiplied by at most MostWeight, so that the
+// product stays within 32 bits. No cluster has so many slots.
 const mostCounted = 1 << 24
 
-// Times returns what n tasks of kind k weigh.
+// Times returns what n tasks of kind k weigh. With weights above 1, counts beyond mostCounted
+// are taken as mostCounted.
 func (w Weights) Times(k trace.Kind, n int32) int32 {
 	each := w.Of(k)
 	if each > 1 {
@@ -173,8 +177,8 @@ func (w Weights) Sum(counts [2]int32) int32 {
 // Lightest returns what the lighter kind of task weighs.
 func (w Weights) Lightest() int32 { return min(w.Of(trace.Map), w.Of(trace.Reduce)) }
 
-// Slots returns how many slots a tracker with the given home slots needs. With so
-// many, tasks of any mix of kinds can use its whole weight.
+// Slots returns the least number of slots with which tasks of any mix of kinds can use the whole
+// weight of a tracker. home are its home slots by kind, which are included in the result.
 func (w Weights) Slots(home [2]int32) int32 {
 	if !w.Bound() {
 		return home[trace.Map] + home[trace.Reduce]
@@ -182,7 +186,8 @@ func (w Weights) Slots(home [2]int32) int32 {
 	return max(home[trace.Map]+home[trace.Reduce], w.Sum(home)/w.Lightest())
 }
 
-// Room returns the weight that a tracker may still run.
+// Room returns the weight that a tracker may still run. home and running are its home slots
+// and its running tasks by kind. Room is negative if slots have closed under running tasks.
 func (w Weights) Room(home, running [2]int32) int32 { return w.Sum(home) - w.Sum(running) }
 
 // Tally are the papers' counts of used and lent slots, in weight
@@ -192,7 +197,8 @@ type Tally struct {
 	Lent [2]int32 // by the kind of the slots that are lent
 }
 
-// TallyOf counts one tracker from its home slots and its running tasks:
+// TallyOf returns the counts of one tracker, from its home slots and its running tasks by
+// kind. Without weights they are:
 //
 //	used map slots    = min(running maps, map slots) + max(running reduces - reduce slots, 0)
 //	used reduce slots = min(running reduces, reduce slots) + max(running maps - map slots, 0)

@@ -16,15 +16,16 @@ const (
 	LevelTracker              // on the tracker
 )
 
+// String returns the word that event files and reports use.
 func (l Level) String() string { return [...]string{"any", "group", "tracker"}[l] }
 
-// Placement decides where inputs are on a cluster, where nobody says so (Index.Put). It is
-// synthetic: a hash of seed, job and task chooses the trackers that have a replica of the
-// input. It needs no memory, and each driver and each replay gets the same trackers.
+// Placement chooses the trackers that have a replica of an input, for jobs whose real places
+// are not known (Index.Put). It is synthetic: the trackers follow from a hash of seed, job
+// and task. So it needs no memory, and each driver and each replay gets the same trackers.
 type Placement struct {
 	Seed          uint64
 	Trackers      int32
-	Replicas      int32 // trackers that have an input; 0: inputs have no place
+	Replicas      int32 // number of trackers that have an input; 0: inputs have no place
 	GroupTrackers int32 // trackers per group; 0: there are no groups
 }
 
@@ -51,12 +52,11 @@ func (p *Placement) Level(job, task, tracker int32) Level {
 	return level
 }
 
-// replicas returns how many trackers have each input.
+// replicas returns how many trackers have each input: all, if there are fewer than Replicas.
 func (p *Placement) replicas() int32 { return min(p.Replicas, p.Trackers) }
 
-// replicaWalk yields the trackers that have an input: from a hashed start, in steps of a
-// hashed stride. The stride has no common factor with the number of trackers, so that
-// the trackers differ.
+// replicaWalk yields the trackers that have an input, one per call of next. It begins at
+// tracker at and goes on in steps of stride, modulo the number of trackers.
 type replicaWalk struct{ at, stride, trackers uint64 }
 
 // replicasOf returns the walk over the trackers that hold the input of a map. Start and stride
@@ -69,19 +69,20 @@ func (p *Placement) replicasOf(job, task int32) replicaWalk {
 	}
 	h := trace.Hash(trace.Hash(p.Seed, uint64(uint32(job))<<32|uint64(uint32(task))), 0x9e3779b97f4a7c15)
 	c := replicaWalk{at: (h & 0xffffffff) % n, stride: 1 + (h>>32)%(n-1), trackers: n}
-	for ppm.GCD(c.stride, n) != 1 {
+	for ppm.GCD(c.stride, n) != 1 { // ends, because 1 is a stride
 		c.stride = c.stride%(n-1) + 1
 	}
 	return c
 }
 
+// next returns a tracker and goes one step on.
 func (c *replicaWalk) next() int32 {
 	t := int32(c.at)
 	c.at = (c.at + c.stride) % c.trackers
 	return t
 }
 
-// PendingMaps is what an Index asks about the maps of a job.
+// PendingMaps gives an Index the states of the maps of a job.
 type PendingMaps interface {
 	Ready() int32              // maps [0, Ready) may start
 	Startable(task int32) bool // the map is pending and may be chosen by its place
@@ -89,23 +90,23 @@ type PendingMaps interface {
 
 // Index finds the maps of one job by the places of their inputs. It has them in a list
 // per tracker and a list per group of trackers. It owns these lists, which take 4 bytes
-// per replica. The zero value has no maps.
+// per replica, and as much again for groups. The zero value has no maps.
 type Index struct {
-	known  int32
-	here   []list
-	groups []list
+	known  int32     // maps [0, known) are in the lists, if the Placement draws the places
+	here   []list    // by tracker; nil: there are no lists yet
+	groups []list    // by group; nil: there are no groups
 	given  [][]int32 // by map: the trackers that Put named; nil: the Placement draws them
 }
 
-// list has maps in ascending order. The maps before index next are not startable, so
-// that the first startable one is found in amortised O(1). Only a map that is pending
-// again sets next back.
+// list has maps in ascending order. No map before index next is startable. So first finds the
+// first startable map in amortised O(1). A map that is pending again sets next back.
 type list struct {
 	tasks []int32
 	next  int32
 }
 
-// Add adds the maps below total that the index does not have yet.
+// Add adds the maps below total that the index does not have yet. It does nothing after Put,
+// because the Placement then does not count.
 func (x *Index) Add(p *Placement, job, total int32) {
 	if x.known == total || x.given != nil {
 		return
@@ -116,7 +117,7 @@ func (x *Index) Add(p *Placement, job, total int32) {
 	}
 }
 
-// make makes the lists, unless they are there.
+// make makes empty lists, unless they are there.
 func (x *Index) make(p *Placement) {
 	if x.here != nil {
 		return
@@ -127,11 +128,11 @@ func (x *Index) make(p *Placement) {
 	}
 }
 
-// Put says that a tracker has the input of a map. From the first call on, the maps of the job
-// have the places that Put named, and no others.
+// Put adds a tracker to those that have the input of a map. From the first call on, the maps of
+// the job have only the places that Put has named.
 func (x *Index) Put(p *Placement, task, tracker int32) {
 	if x.given == nil {
-		*x = Index{given: [][]int32{}}
+		*x = Index{given: [][]int32{}} // drops the places that the Placement drew
 		x.make(p)
 	}
 	if more := int(task) + 1 - len(x.given); more > 0 {
@@ -167,7 +168,7 @@ func (x *Index) Level(p *Placement, job, task, tracker int32) Level {
 	return level
 }
 
-// givenTo returns the trackers that Put named for a map.
+// givenTo returns the trackers that Put named for a map; nil: none.
 func (x *Index) givenTo(task int32) []int32 {
 	if int(task) >= len(x.given) {
 		return nil
@@ -175,14 +176,14 @@ func (x *Index) givenTo(task int32) []int32 {
 	return x.given[task]
 }
 
-// Again lets the index find a map that is pending again.
+// Again makes Nearest find a map that is pending again.
 func (x *Index) Again(p *Placement, job, task int32) {
 	if x.here != nil {
 		x.each(p, job, task, (*list).again)
 	}
 }
 
-// each calls do for all lists that a map is in.
+// each calls do with the task for all lists that a map is in.
 func (x *Index) each(p *Placement, job, task int32, do func(*list, int32)) {
 	in := func(tracker int32) {
 		do(&x.here[tracker], task)
@@ -202,8 +203,8 @@ func (x *Index) each(p *Placement, job, task int32, do func(*list, int32)) {
 	}
 }
 
-// Nearest returns the startable map whose input is nearest to a tracker, and its level.
-// found is false if no map is nearer than LevelAny.
+// Nearest returns the startable map whose input is nearest to a tracker, and its level. Of
+// several it returns the lowest. found is false if no map is nearer than LevelAny.
 func (x *Index) Nearest(p *Placement, tracker int32, of PendingMaps) (task int32, level Level, found bool) {
 	if x.here == nil {
 		return 0, LevelAny, false
@@ -219,10 +220,10 @@ func (x *Index) Nearest(p *Placement, tracker int32, of PendingMaps) (task int32
 	return 0, LevelAny, false
 }
 
-// add adds a map, unless it is there: a group may have several replicas.
+// add adds a map, unless it is there. A group may have several replicas of an input.
 func (l *list) add(task int32) {
 	i := len(l.tasks)
-	if i > 0 && l.tasks[i-1] >= task { // mostly maps come in their order
+	if i > 0 && l.tasks[i-1] >= task { // rare, because maps become known in their order
 		var found bool
 		if i, found = slices.BinarySearch(l.tasks, task); found {
 			return
@@ -238,7 +239,8 @@ func (l *list) again(task int32) {
 	l.next = min(l.next, int32(i))
 }
 
-// first returns the first startable map and moves next to it.
+// first returns the first startable map and moves next to it. It stops at maps that are not
+// ready, which may become startable later.
 func (l *list) first(of PendingMaps) (task int32, found bool) {
 	for ready := of.Ready(); int(l.next) < len(l.tasks); l.next++ {
 		t := l.tasks[l.next]

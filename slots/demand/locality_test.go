@@ -44,8 +44,9 @@ func TestEveryInputIsOnAsManyTrackersAsThereAreReplicas(t *testing.T) {
 	})
 }
 
-// TestTheNearestIsWhatALookAtAllMapsFinds: in any state, also after maps became pending
-// again, Nearest returns the first startable map of the best level.
+// TestTheNearestIsWhatALookAtAllMapsFinds checks Nearest against a search of all maps. In any
+// state, also after maps became pending again, it returns the first startable map of the best
+// level.
 func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t)

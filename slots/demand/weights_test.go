@@ -38,8 +38,8 @@ func draw(t *rapid.T, what string) [2]int32 {
 	return [2]int32{rapid.Int32Range(0, 20).Draw(t, what+" maps"), rapid.Int32Range(0, 20).Draw(t, what+" reduces")}
 }
 
-// TestWhatIsUsedIsWhatRuns: used slots weigh what runs, whichever kind lends. As long as
-// the tracker has room for what runs, neither kind uses more than its slots weigh.
+// TestWhatIsUsedIsWhatRuns: used slots weigh as much as the running tasks, whichever kind lends.
+// As long as the tracker has room for its tasks, neither kind uses more than its slots weigh.
 func TestWhatIsUsedIsWhatRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := Weights{Map: rapid.Int32Range(1, MostWeight).Draw(rt, "map"), Reduce: rapid.Int32Range(1, MostWeight).Draw(rt, "reduce")}

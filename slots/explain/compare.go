@@ -19,33 +19,33 @@ import (
 	"mrlocal/trace"
 )
 
-// Recorded is one of two runs to compare. Name stands in the answer and in errors.
-// Events is read several times from its start.
+// Recorded is one of two runs to compare. Name stands in the answer and in errors. Events is
+// an event file. Compare reads it several times from its start.
 type Recorded struct {
 	Name   string
 	Events io.ReadSeeker
 }
 
-// Compare writes how two runs of the same jobs differ. It writes the first decision that
-// differs, with the reasons of both, and the jobs whose times differ. Then come both
-// gantts on one axis, in lines of width columns, with letters as by says, and the figures of both.
-// It reports whether the runs differ: in a
-// decision about an attempt or a slot, in the time of one, or in a job. The rule of a
-// decision is no difference, because every policy has its own rules. Compare fails with an
-// error for which errs.IsUsage is true if a file is cut short, was changed or is no event
-// file.
+// Compare writes to w how two runs of the same jobs differ. It writes the first decision that
+// differs, with the reasons of both runs, and a table of the jobs whose times differ. Then
+// it writes both gantts and the figures of both runs. The gantts have lines of width columns
+// and letters by by. They share one cell width, so that a column is the same time in both.
 //
-// Memory: 40 bytes for each decision and 32 for each attempt of both runs; with trace.ByPhase 16
-// for each phase.
-// The gantts share one cell width, so that the same column is the same time in both.
+// Compare reports whether the runs differ: in a decision about an attempt or a slot, in the
+// time of such a decision, or in a job. A different rule alone is no difference, because
+// every policy has its own rules. Compare fails if a file is cut short, was changed or is no
+// event file. errs.IsUsage is true for these errors.
+//
+// Memory: 40 bytes for each decision and 32 for each attempt of both runs, and with
+// trace.ByPhase 16 for each phase.
 func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ bool, err error) {
 	var both [2]*outline
 	for i, r := range []Recorded{a, b} {
-		// Both files are read to their end before anything is written.
 		if both[i], err = readOutline(r, by); err != nil {
 			return false, err
 		}
 	}
+	// at counts the decisions that are the same, including their times if all are.
 	out := bufio.NewWriter(w)
 	at, differ, err := writeFirst(out, both)
 	if err != nil {
@@ -75,20 +75,17 @@ func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ b
 	return differ, nil
 }
 
-// outline is what a comparison keeps of a run.
-// It lives for the whole comparison, which is why it keeps no text of decisions.
+// outline is what a comparison keeps of a run. It keeps no texts of decisions, because a run
+// may have millions of them; decision replays the run for the one text that is shown.
 type outline struct {
 	Recorded
-	policy string
-	// In the order of the file.
-	decisions []decided
-	// By id: jobs get their ids in the order of submission.
-	jobs []jobTimes
-	// For the gantt.
-	line trace.Timeline
+	policy    string
+	decisions []decided      // in the order of the file
+	jobs      []jobTimes     // by id
+	line      trace.Timeline // for the gantt and the makespan
 }
 
-// title returns the name of the run, and the policy if the name is another.
+// title returns the name of the run, and the policy if it differs from the name.
 func (o *outline) title() string {
 	if o.Name == o.policy {
 		return o.Name
@@ -96,14 +93,13 @@ func (o *outline) title() string {
 	return fmt.Sprintf("%s (%s)", o.Name, printable(o.policy))
 }
 
-// decided is a decision about an attempt or a slot.
-// It is comparable with ==, and small, because a run has millions.
+// decided is a decision about an attempt or a slot, in 40 bytes. Two are compared with ==.
 type decided struct {
 	at   time.Duration
 	what decidedWhat
 }
 
-// decidedWhat is the part of a decision that a comparison of decisions looks at.
+// decidedWhat is a decision without its time and its rule. The fields are those of the event.
 type decidedWhat struct {
 	op            trace.Op
 	kind          trace.Kind
@@ -112,16 +108,15 @@ type decidedWhat struct {
 	isSpeculative bool
 }
 
-// jobTimes are the times of a job; ended < 0: it has not ended.
+// jobTimes are the times of a job. Two jobs are the same in both runs if they are equal by ==.
 type jobTimes struct {
 	name, pool       string
-	submitted, ended time.Duration
-	// Only the number: which slots were lent shows in the decisions.
-	lent int // starts on lent slots
+	submitted, ended time.Duration // ended < 0: the job has not ended
+	lent             int           // number of starts on lent slots
 }
 
-// took returns the time from submission to end in words.
-// A job without an end is usual in a file that ends early.
+// took returns the response time of the job in words, or "not ended". A run that was stopped
+// has jobs that have not ended.
 func (j *jobTimes) took() string {
 	if j.ended < 0 {
 		return "not ended"
@@ -129,9 +124,9 @@ func (j *jobTimes) took() string {
 	return seconds(j.ended - j.submitted)
 }
 
-// compared reports whether a comparison counts e as a decision. These are the decisions
-// that have paragraphs about an attempt or a slot.
-// The loss of a tracker closes slots, but that follows from a fact.
+// compared reports whether a comparison counts e as a decision. It counts the decisions that
+// have paragraphs about an attempt or a slot, so that numbered finds them by their number.
+// It does not count slots that the loss of a tracker closes.
 func compared(e *trace.Event, texts []string) bool {
 	switch e.Op {
 	case trace.OpStart, trace.OpKill:
@@ -142,11 +137,12 @@ func compared(e *trace.Event, texts []string) bool {
 	return false
 }
 
-// readOutline reads the events of a run to their end.
-// Errors name the run, because there are two files.
+// readOutline reads the events of a run to their end. It keeps phases if by is ByPhase. The
+// errors name the run.
 func readOutline(r Recorded, by trace.Grouping) (*outline, error) {
 	o := &outline{Recorded: r}
 	o.line.KeepPhases = by == trace.ByPhase
+	// bad makes err an input error with the name of the run. The decoder has a prefix of its own.
 	bad := func(err error) error {
 		return errs.Inputf(r.Name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
 	}
@@ -173,7 +169,7 @@ func readOutline(r Recorded, by trace.Grouping) (*outline, error) {
 	}
 }
 
-// add notes an event. texts belong to the decoder, so printable copies what is kept.
+// add notes an event. texts belong to the decoder and are valid during the call.
 func (o *outline) add(e *trace.Event, texts []string) {
 	o.line.Add(e, texts)
 	if e.Op == trace.OpSubmit && len(texts) > 1 {
@@ -193,9 +189,9 @@ func (o *outline) add(e *trace.Event, texts []string) {
 	}
 }
 
-// writeFirst writes the first decision that differs, with its reasons. If all decisions
-// are the same, the first that was made at another time counts. It returns the number of
-// decisions before it, and whether there is one.
+// writeFirst writes the first decision that differs, with its reasons. If all decisions are
+// the same, it writes the first decision that was made at another time. It returns the
+// number of decisions before that one, and whether there is a difference.
 func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err error) {
 	a, b := both[0].decisions, both[1].decisions
 	// same returns how many decisions at the start of both runs are equal.
@@ -206,8 +202,8 @@ func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err err
 		}
 		return n
 	}
-	// Times are compared only if all decisions are equal. Otherwise one late heartbeat
-	// would hide the first decision that differs.
+	// Times count only if all decisions are equal. Otherwise writeFirst would show a heartbeat
+	// that came a little later, and not the first decision that differs.
 	how := "decide otherwise"
 	at = same(func(x, y *decided) bool { return x.what == y.what })
 	if at == len(a) && at == len(b) {
@@ -218,7 +214,6 @@ func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err err
 	}
 	fmt.Fprintf(w, "The first %s; then the runs %s:\n", countedAre(at, "decision"), how)
 	for _, o := range both {
-		// One run may end where the other goes on.
 		text := "It made no further decision.\n"
 		if at < len(o.decisions) {
 			if text, err = o.decision(at); err != nil {
@@ -238,9 +233,8 @@ func countedAre(n int, noun string) string {
 	return fmt.Sprintf("%d %ss are the same", n, noun)
 }
 
-// decision returns the paragraph on a decision, with its reasons, by a replay.
-// number counts from 0. The run is replayed from its start, because reasons are not
-// kept.
+// decision returns the paragraph on a decision, with its reasons. number is its index in
+// o.decisions. The replay starts at the start of the run, because only a replay gives reasons.
 func (o *outline) decision(number int) (string, error) {
 	if _, err := o.Events.Seek(0, io.SeekStart); err != nil {
 		return "", errs.Inputf(o.Name, "%v", err)
@@ -252,17 +246,16 @@ func (o *outline) decision(number int) (string, error) {
 	return text.String(), err
 }
 
-// numbered answers with one decision that a comparison counts.
-// It wants what compared counts, so the numbers of both agree.
+// numbered is the mode that answers with one of the decisions that compared counts.
 type numbered struct {
 	t    *explainer
-	left int // decisions before it
+	left int // decisions before the one to print
 }
 
-// wants is asked before each paragraph, and add gets each that it wants.
-func (m *numbered) wants(a about) bool { return a.topic.decision() || a.topic == change }
+// accepts accepts the paragraphs on the decisions that compared counts.
+func (m *numbered) accepts(a about) bool { return a.topic.decision() || a.topic == change }
 
-// add prints the paragraph it waits for, and ends the replay.
+// add counts a decision, or prints it and ends the replay.
 func (m *numbered) add(p paragraph) {
 	if m.left == 0 {
 		m.t.print(p.text)
@@ -271,21 +264,20 @@ func (m *numbered) add(p paragraph) {
 	m.left--
 }
 
-// end has nothing to write: the decision was printed by add.
+// end has nothing to do, because add has printed the decision.
 func (m *numbered) end() error { return nil }
 
-// mostDifferent is how many jobs a comparison lists.
+// mostDifferent is the largest number of jobs in the table of a comparison.
 const mostDifferent = 50
 
-// writeJobs writes a table of the jobs that differ in their times or in their loans, and
-// of the makespan. It reports whether there is a difference.
-// Jobs are matched by id. If the files have other jobs, both names stand in the row.
+// writeJobs writes a table of the jobs that differ in their times or in their loans, with
+// the makespan in the last row. It reports whether there is a difference, and writes nothing
+// without one. Jobs are matched by id. If their names differ, the row has both.
 func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 	a, b := both[0], both[1]
 	var rows []string
 	for i := range max(len(a.jobs), len(b.jobs)) {
-		none := jobTimes{name: "(none)", ended: -1}
-		// A job that one run does not have counts as not ended there.
+		none := jobTimes{name: "(none)", ended: -1} // of a run that has fewer jobs
 		x, y := &none, &none
 		if i < len(a.jobs) {
 			x = &a.jobs[i]
@@ -301,7 +293,7 @@ func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 			name += " / " + y.name
 		}
 		if x.ended >= 0 && y.ended >= 0 {
-			// A positive difference means that the second run was slower.
+			// Positive: the job took longer in the second run.
 			difference = signed(y.ended - y.submitted - x.ended + x.submitted)
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t", name, x.took(), y.took(), difference, x.lent, y.lent))
@@ -316,7 +308,7 @@ func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 		fmt.Fprintln(t, r)
 	}
 	fmt.Fprintf(t, "whole run\t%s\t%s\t%s\t%d\t%d\t\n", seconds(a.line.End), seconds(b.line.End), signed(b.line.End-a.line.End), a.loans(), b.loans())
-	_ = t.Flush() // an error of w comes back at its Flush
+	_ = t.Flush() // Compare gets an error of w at w.Flush
 	if len(rows) > mostDifferent {
 		fmt.Fprintf(w, "(and %d more jobs)\n", len(rows)-mostDifferent)
 	}
@@ -350,8 +342,9 @@ func signed(d time.Duration) string {
 	return "0"
 }
 
-// writeFigures writes the figures of two runs side by side, which a replay of each gives. If one
-// cannot be replayed here, such as a run of a policy of one's own, it says so.
+// writeFigures writes the figures of two runs side by side. They come from a replay of each
+// run. If a run cannot be replayed, because this program lacks its policy, writeFigures says
+// so and writes no figures.
 func writeFigures(w *bufio.Writer, both [2]*outline) error {
 	var reports []*report.Report
 	for _, o := range both {
@@ -366,7 +359,8 @@ func writeFigures(w *bufio.Writer, both [2]*outline) error {
 	return report.WriteMetrics(w, []string{"first", "second"}, reports)
 }
 
-// figures returns the report of a run. Each job of a chain is a job of its own there.
+// figures returns the report of a run, by a replay. It has each job of a chain as a job of
+// its own. It fails if the run cannot be replayed or a replayed decision differs.
 func (o *outline) figures() (*report.Report, error) {
 	if _, err := o.Events.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -379,6 +373,7 @@ func (o *outline) figures() (*report.Report, error) {
 	if diff != nil {
 		return nil, fmt.Errorf("this program does not decide as the run did, at line %d", diff.Line)
 	}
+	// The Ledger of a replay does not expose names and pools; the outline has them.
 	r := report.FromLedger("replay", l)
 	for id := range r.Jobs {
 		r.Describe(slots.JobID(id), &slots.JobSpec{Name: o.jobs[id].name, Pool: o.jobs[id].pool, Deadline: l.View().Job(slots.JobID(id)).Deadline()})

@@ -1,13 +1,15 @@
-// Package explain answers questions about a recorded run in sentences. It says what was
-// decided, by which rule of which policy, with which numbers, and which candidates were
+// Package explain answers questions about a recorded run in sentences. Sentences says for
+// each decision by which rule it was made, with which numbers, and which candidates were
 // passed over. It also says which attempt held a slot at a moment, what happened to a
-// task, and why a slot stayed idle. Compare says how two runs differ.
+// task, and why a slot stayed idle. Why and Reasons return reasons as values, for pictures.
+// Compare says how two runs differ. Releases plots OMO's estimate of the release rate.
 //
 // An event file has only facts and decisions, no reasons. This package replays the facts
-// (slots/replay): a fresh Ledger makes each decision again, and the policy says why. If
-// the Ledger decides otherwise than the file, the answer is an error.
+// (slots/replay): a fresh Ledger makes each decision again, and the policy gives its
+// reasons. If a replayed decision differs from the recorded one, the answer is an error.
 //
 // Memory: the Ledger and a few sentences. The file is read once, from front to back.
+// Compare reads its files several times and keeps more; its comment has the numbers.
 //
 // Neighbours: package slots has the Ledger and the type Explanation, slots/policy/registry
 // makes the policy that the file names, and the policies give reasons and numbers.
@@ -31,36 +33,38 @@ import (
 )
 
 // Options are a question. If WhyIdle is -1 and nothing else is set, the answer is every
-// decision, in order.
+// decision, in order. In the zero value WhyIdle is slot 0, so callers of Sentences set it.
 type Options struct {
-	// HasAt: the answer is the state at time At, from the start of the run, and the
-	// last decision before it. With Task or WhyIdle the answer ends at At.
+	// If HasAt is set, the answer is the state at time At and the last decision before
+	// that time. At counts from the start of the run. With Task or WhyIdle the answer
+	// ends at At.
 	At    time.Duration
 	HasAt bool
 
-	// Task, such as J01/m/7 (job, m or r, number of the task): the answer is what
-	// happened to the task. The job is a name, or a number from 0 in the order of
-	// submission.
+	// Task is a task such as J01/m/7: job, m or r, number of the task. The answer is
+	// what happened to the task. The job is a name, or a number from 0 in the order of
+	// submission. "": no task.
 	Task string
 
-	// WhyIdle is a slot: the answer is why nothing ran on it, at time At or in the
-	// longest stretch in which it was idle. -1: not asked.
+	// WhyIdle is the id of a slot. The answer is why nothing ran on the slot, at time At
+	// or in the longest stretch in which the slot was idle. -1: no slot.
 	WhyIdle int
 
-	// Slot with HasSlot: the answer is every decision about the slot; with HasAt, what the
-	// slot held at time At and the decision that led to it, or why it was idle.
+	// If HasSlot is set, the answer is every decision about slot Slot. With HasAt, the
+	// answer is what the slot held at time At and the decisions that led there, or why
+	// the slot was idle.
 	Slot    int
 	HasSlot bool
 
-	// Job, a name or a number as in Task, restricts the answer to decisions about that
-	// job. Lent restricts it to decisions that lent a slot, one line each. Job, Lent and
-	// Slot may be set together: each restricts the answer further. With HasAt the answer
-	// ends at At.
+	// Job restricts the answer to decisions about one job. It is a name or a number, as in
+	// Task. Lent restricts the answer to decisions that lent a slot, one line each. Job,
+	// Lent and Slot may be set together: each restricts the answer further. With HasAt the
+	// answer ends at At.
 	Job  string
 	Lent bool
 
 	Open      bool   // the run goes on: a file without its last line is no error
-	FirstLent bool   // only the first decision that lent a slot
+	FirstLent bool   // the answer is the first decision that lent a slot
 	Limit     int    // the largest number of decisions; 0: all
 	Name      string // of the file, for errors; "": events
 
@@ -69,10 +73,10 @@ type Options struct {
 }
 
 // Sentences reads an event file from r and writes the answer to w. It fails if the file
-// is cut short, was changed or is no event file, or if the run has no such task or slot.
-// errs.IsUsage is true for such an error. Decisions are written as they are read, so a
-// file that is cut short is explained up to its end. Other answers are written only if
-// there is no error.
+// is cut short, was changed or is no event file, or if the run has no such task, slot or
+// job. errs.IsUsage is true for these errors, and false for an error of w. The list of all
+// decisions is written while the file is read, so it covers a file that is cut short up to
+// its end. Other answers are written only if there is no error.
 func Sentences(w io.Writer, r io.Reader, o Options) error {
 	t := newExplainer(w, o)
 	if err := t.choose(); err != nil {
@@ -81,7 +85,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	return t.run(r)
 }
 
-// newExplainer returns an explainer without a mode.
+// newExplainer returns an explainer without a mode. The caller sets the mode before run.
 func newExplainer(w io.Writer, o Options) *explainer {
 	o.Name = cmp.Or(o.Name, "events")
 	if o.Policy == nil {
@@ -90,10 +94,12 @@ func newExplainer(w io.Writer, o Options) *explainer {
 	return &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers, newest: slots.NoJob}
 }
 
-// run replays the events of r, and gives the mode what it wants.
+// run replays the events of r and lets the mode complete its answer. It writes what the mode
+// has printed, also after an error of the replay. A cut file is no error if Options.Open is set.
 func (t *explainer) run(r io.Reader) error {
 	diff, err := replay.Run(r, t.o.Policy, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
+	// The writer or the mode has failed. What was printed before is not flushed then.
 	case t.err != nil:
 		return t.err
 	case err != nil && !(t.o.Open && errors.Is(err, trace.ErrCut)):
@@ -101,8 +107,8 @@ func (t *explainer) run(r io.Reader) error {
 	case diff != nil:
 		err = errs.Inputf(t.o.Name, "line %d: this program does not decide as the run did: recorded %s, replayed %s", diff.Line, diff.Recorded, diff.Replayed)
 	default:
-		t.settle()
-		t.welcome()
+		t.endAssign()
+		t.announce()
 		err = t.mode.end()
 	}
 	if flushed := t.w.Flush(); flushed != nil && t.err == nil {
@@ -111,30 +117,33 @@ func (t *explainer) run(r io.Reader) error {
 	return err
 }
 
-// mode is one kind of answer. While the run is replayed it gets the paragraphs that it
-// wants. end comes at the end of the file, or at the time in the question.
+// mode is one kind of answer. accepts reports whether the answer uses a paragraph about a.
+// The explainer words a paragraph only if accepts returns true, because wording takes time.
+// Then add gets the paragraph. end is called once, at the end of the file or at the time
+// in the question, and completes the answer. It is not called after an error of the replay.
 type mode interface {
-	// Flushed at the end, also after an error.
-	wants(a about) bool // asked first, because wording a paragraph takes time
+	accepts(a about) bool
 	add(p paragraph)
 	end() error
 }
 
-// Optional methods of a mode. Around an Assign the order is this. First event gets the
-// Assign. Then the Ledger decides, and the policy says why (explainer.explained). For each
-// decision, add gets a paragraph and event the decision itself. At last decided comes
-// before the next fact. An explainer finds out by a type assertion whether its mode has
-// them.
+// beginner, follower and assignEnder are optional methods of a mode. An explainer finds
+// them by type assertions. The order of the calls around an Assign is:
+//
+//  1. event gets the Assign.
+//  2. The Ledger decides, and the policy gives its reasons (explainer.explained).
+//  3. For each decision, add gets a paragraph and event gets the decision.
+//  4. decided is called before event gets the next fact.
 type (
-	beginner interface{ begin() error } // the Ledger is ready
+	beginner interface{ begin() error } // the Ledger is ready, and has no fact yet
 	follower interface {
 		event(e *trace.Event, texts []string) // if e is a fact, the Ledger does not have it yet
 	}
-	settler interface{ decided() } // all decisions of an Assign are known
+	assignEnder interface{ decided() } // all decisions of an Assign are known
 )
 
-// about says what a paragraph is about.
-// A mode decides by it alone whether it wants the paragraph.
+// about says what a paragraph is about. A mode accepts or rejects a paragraph by its about
+// alone, before the paragraph has a text.
 type about struct {
 	topic   topic
 	job     slots.JobID // or slots.NoJob
@@ -145,8 +154,7 @@ type about struct {
 	rule    slots.Rule   // of a start, a kill or a change
 }
 
-// topic is the kind of a paragraph.
-// Only start and kill count towards Options.Limit.
+// topic is the kind of a paragraph. Only start and kill count towards Options.Limit.
 type topic uint8
 
 const (
@@ -161,17 +169,15 @@ const (
 // decision reports whether the topic is a decision about an attempt.
 func (t topic) decision() bool { return t == start || t == kill }
 
-// paragraph is a few sentences about one thing.
-// It ends with a newline.
+// paragraph is a few sentences about one thing. Its text ends with a newline.
 type paragraph struct {
 	about
 	text string
 	why  slots.Why // of a start or a kill
 }
 
-// explainer replays a run and puts it into sentences.
-// One goroutine uses it, and for one run. It reads the Ledger through v and never
-// changes it.
+// explainer replays one run and words it. It serves one goroutine. It reads the Ledger
+// through v and never changes the Ledger.
 type explainer struct {
 	w    *bufio.Writer
 	o    Options
@@ -184,56 +190,54 @@ type explainer struct {
 	c      slots.Config
 	traits slots.Traits // of the policy
 
-	jobs []jobInfo
-	// noneReady and alsoPending look at its first ones only.
+	jobs       []jobInfo       // by id
 	active     []slots.JobID   // jobs that have not ended, by id
 	newest     slots.JobID     // a submitted job that has no paragraph yet; or NoJob
 	now        time.Duration   // of the latest event
 	seq        uint64          // of the latest event
-	orders     uint64          // of the latest Assign
+	orders     uint64          // number of orders of the latest Assign
 	heartbeats bool            // the driver asks for one tracker at a time
-	asked      slots.TrackerID // the tracker of the latest Assign
+	asked      slots.TrackerID // the tracker of the latest Assign; or AllTrackers
 
 	terse  bool                // the words of a rule are written only once
-	worded map[slots.Rule]bool // rules that were written; never iterated
+	worded map[slots.Rule]bool // rules whose words were written; never iterated
 
-	// What the policy says during an Assign, until the file confirms the decisions.
-	// Every list is emptied when the decisions of an Assign are known.
-	grants   []paragraph
+	// Answers of the policy during an Assign. grants and reclaims wait for the start and
+	// kill events that confirm them; endAssign empties both. The end of a visit moves
+	// refused to visits.
+	grants   []paragraph // one for each grant that was applied, in order
 	reclaims []reclaim
-	refused  []refusal // during the current visit
+	refused  []refusal
 
-	// By tracker id.
-	visits  []visit         // the latest visit of each tracker
-	last    slots.TrackerID // the tracker that was visited last
-	asks    int             // Assigns so far
-	settled int             // Assigns whose decisions are all known
+	visits      []visit         // the latest visit of each tracker, by tracker id
+	last        slots.TrackerID // the tracker that was visited last
+	asks        int             // Assigns so far
+	decidedAsks int             // Assigns whose decisions are all known: asks, or one less
 }
 
-// jobInfo is what a View does not show of a job.
-// Index in explainer.jobs: the id of the job.
+// jobInfo holds the facts about a job that a View does not show.
 type jobInfo struct {
 	name, pool, user string
 	gate             bool // open
 	sealed           bool // the number of its maps is final
 }
 
-// reclaim is an attempt that the policy had killed, and why.
-// The kill event that follows names the slot, by which the reason is found.
+// reclaim is an attempt that the policy had killed, and why. The kill event that follows
+// names the same slot.
 type reclaim struct {
 	slot slots.SlotID
 	why  slots.Why
 }
 
-// refusal is a grant that the Ledger did not apply.
-// It explains an idle slot, or a job that was passed over.
+// refusal is a grant that the Ledger did not apply. It explains an idle slot, or a job that
+// was passed over.
 type refusal struct {
 	grant  slots.Grant
 	reason slots.Refusal
 }
 
-// visit is what the policy did not do on a tracker, and why.
-// Its slices are reused by the next visit of the tracker.
+// visit lists what the policy declined on a tracker, and the grants that the Ledger refused
+// there. The next visit of the tracker overwrites the slices.
 type visit struct {
 	ask      int // number of the Assign, from 1; 0: the tracker was never visited
 	at       time.Duration
@@ -241,9 +245,11 @@ type visit struct {
 	refused  []refusal
 }
 
-// choose chooses the mode for the question.
-// If several options are set, the first case that fits decides.
+// choose sets the mode for the question. If several options are set, the first case that
+// fits decides. It fails if the time or the task of the question is malformed.
 func (t *explainer) choose() error {
+	// A task or an idle slot is the whole question. The other options restrict one another,
+	// so a slot at a time gets a slotMoment only if nothing else restricts it.
 	switch {
 	case t.o.HasAt && t.o.At < 0:
 		return errs.Optionf("time "+seconds(t.o.At), "this is before the start of the run")
@@ -267,8 +273,8 @@ func (t *explainer) choose() error {
 	return nil
 }
 
-// begin gets the fresh Ledger of the replay.
-// The configuration stands in the header of the file.
+// begin takes the fresh Ledger of the replay. The Ledger has the configuration that the
+// header of the file records.
 func (t *explainer) begin(l *slots.Ledger) {
 	t.l, t.v, t.c, t.traits = l, l.View(), l.Config(), l.Traits()
 	t.visits = make([]visit, t.v.Trackers())
@@ -277,16 +283,16 @@ func (t *explainer) begin(l *slots.Ledger) {
 	}
 }
 
-// print writes text. A writer that fails ends the replay.
-// The error is kept, because callers are in the middle of a sentence.
+// print writes text. An error of the writer ends the replay at the next event; print keeps
+// the error in t.err, so that its many callers need not check it.
 func (t *explainer) print(text string) {
 	if _, err := t.w.WriteString(text); err != nil && t.err == nil {
 		t.err = fmt.Errorf("write sentences: %w", err)
 	}
 }
 
-// explained gets what the policy says while the Ledger decides.
-// e belongs to the Ledger and is valid during the call only, so slices are copied.
+// explained takes an answer of the policy while the Ledger decides. e belongs to the Ledger
+// and is valid during the call only, so explained copies its slices.
 func (t *explainer) explained(e *slots.Explanation) {
 	switch {
 	case e.EndOfVisit(): // what was declined and refused explains idle slots of the tracker
@@ -296,17 +302,17 @@ func (t *explainer) explained(e *slots.Explanation) {
 		v.refused = append(v.refused[:0], t.refused...)
 		t.refused = t.refused[:0]
 		t.last = e.Tracker
-	// A reclaim is worded with its kill, which follows.
+	// killed words a reclaim later, because the kill event comes at the end of the Assign.
 	case e.Reclaimed != slots.NoSlot:
 		t.reclaims = append(t.reclaims, reclaim{e.Reclaimed, copyOf(e.Why)})
 	case e.Refused != slots.Granted:
 		t.refused = append(t.refused, refusal{e.Grant, e.Refused})
-	// A grant that the mode does not want still takes its place in the list. So starts and
-	// paragraphs stay in step.
-	default: // the numbers are those of this moment, so the words are made now
+	// A grant that the mode rejects still gets an entry, without a text. So the n-th start
+	// event of the Assign belongs to the n-th entry.
+	default: // the grant is worded now, because the numbers in the Ledger change with the next grant
 		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent, rule: e.Grant.Rule}
 		p := paragraph{about: a}
-		if t.mode.wants(a) {
+		if t.mode.accepts(a) {
 			p.text, p.why = t.granted(e), copyOf(e.Why)
 		}
 		t.grants = append(t.grants, p)
@@ -320,31 +326,32 @@ func (t *explainer) event(e *trace.Event, texts []string) bool {
 		return false
 	}
 	if t.o.HasAt && e.At > t.o.At {
-		// The answer about a slot ends with its next decision, which comes later.
-		if m, goesOn := t.mode.(*slotMoment); !goesOn || !m.reached() {
+		// A slotMoment also shows the next decision about the slot, so its replay goes on.
+		if m, goesOn := t.mode.(*slotMoment); !goesOn || !m.passed() {
 			return false
 		}
 	}
 	if class := e.Op.Class(); class == trace.Fact || class == trace.Ask { // the decisions of the last Assign are over
-		t.settle()
+		t.endAssign()
 	}
 	t.now, t.seq = e.At, e.Seq
-	t.welcome()
+	// The Ledger has the job of an earlier OpSubmit by now.
+	t.announce()
 	if t.known(e) {
 		t.word(e, texts)
 	}
 	return t.err == nil
 }
 
-// known reports whether the job, slot or tracker of a fact exists. If not, the replay
-// fails next, with an error about the fact.
-// Without the check a damaged file would index beyond a list.
+// known reports whether the job, slot or tracker of a fact exists. If not, the explainer
+// skips the event, and the replay then fails with an error about the fact. The check keeps
+// ids of a damaged file from indexing beyond a list.
 func (t *explainer) known(e *trace.Event) bool {
 	if e.Op.Class() != trace.Fact {
 		return true
 	}
 	switch e.Op {
-	case trace.OpSubmit:
+	case trace.OpSubmit: // ids follow each other without gaps
 		return int(e.Job) == len(t.jobs)
 	case trace.OpLostTracker:
 		return e.A >= 0 && e.A < int64(t.v.Trackers())
@@ -352,35 +359,35 @@ func (t *explainer) known(e *trace.Event) bool {
 	return e.Job >= 0 && int(e.Job) < len(t.jobs) && int(e.Slot) < len(t.c.Slots)
 }
 
-// settle runs once all decisions of an Assign have been read.
-// It is called at the next fact or Assign, and at the end of the file.
-func (t *explainer) settle() {
-	if t.settled == t.asks {
+// endAssign ends the latest Assign, once all its decisions have been read. event calls it at
+// the next fact or Assign, and run at the end of the file. A second call does nothing.
+func (t *explainer) endAssign() {
+	if t.decidedAsks == t.asks {
 		return
 	}
-	t.settled = t.asks
+	t.decidedAsks = t.asks
 	t.grants, t.reclaims = t.grants[:0], t.reclaims[:0]
-	if m, ok := t.mode.(settler); ok {
+	if m, ok := t.mode.(assignEnder); ok {
 		m.decided()
 	}
 }
 
-// offer gives the mode a paragraph about a, if it wants one.
-// text is called only if the paragraph is wanted.
+// offer adds a paragraph about a to the answer if the mode accepts it. It calls text only
+// then.
 func (t *explainer) offer(a about, text func() string) {
-	if t.mode.wants(a) {
+	if t.mode.accepts(a) {
 		t.mode.add(paragraph{about: a, text: text()})
 	}
 }
 
-// everything answers with all decisions and the facts between them, or with the first
-// decision that lent a slot.
+// everything is the mode that answers with all decisions and the facts between them, or with
+// the first decision that lent a slot (Options.FirstLent).
 type everything struct {
 	t       *explainer
 	written int // decisions so far
 }
 
-// begin writes the opening. The first lent slot is shown alone.
+// begin writes the opening, unless the answer is the first loan alone.
 func (m *everything) begin() error {
 	if !m.t.o.FirstLent {
 		m.t.terse = true
@@ -389,15 +396,15 @@ func (m *everything) begin() error {
 	return nil
 }
 
-// wants takes all paragraphs, or only the first start on a lent slot.
-func (m *everything) wants(a about) bool {
+// accepts accepts all paragraphs, or only the first start on a lent slot.
+func (m *everything) accepts(a about) bool {
 	if m.t.o.FirstLent {
 		return a.lent && a.topic == start && m.written == 0
 	}
 	return true
 }
 
-// add writes a paragraph at once. Only decisions count towards the limit.
+// add writes a paragraph at once. Decisions about attempts count towards the limit.
 func (m *everything) add(p paragraph) {
 	m.t.print(p.text)
 	if !p.topic.decision() {

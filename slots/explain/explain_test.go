@@ -244,8 +244,8 @@ func TestSentences(t *testing.T) {
 	})
 }
 
-// TestALimitKeepsBackWhoWasNotBeaten: a job that was passed over was a candidate, so no
-// limit of its pool held it back. A policy without pools has no such limits.
+// TestALimitKeepsBackWhoWasNotBeaten: a job counts as passed over only if it was a candidate, so
+// only if no limit of its pool held it back. A policy without pools has no such limits.
 func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 	for _, info := range registry.All() {
 		var b bytes.Buffer
@@ -258,7 +258,7 @@ func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 	}
 }
 
-// TestAnIdleSlotHasNoReasonOfAnotherTracker: what the policy declined at the heartbeat of
+// TestAnIdleSlotHasNoReasonOfAnotherTracker: a reason that the policy gave at the heartbeat of
 // one tracker is no reason for slots of another.
 func TestAnIdleSlotHasNoReasonOfAnotherTracker(t *testing.T) {
 	for _, name := range []string{"fifo", "fair"} {
@@ -273,7 +273,7 @@ func TestAnIdleSlotHasNoReasonOfAnotherTracker(t *testing.T) {
 }
 
 // TestAFullTrackerIsNoReasonForAnother: if nothing can be granted anywhere, only one
-// tracker is visited. That it has no free slot is no reason for slots of others.
+// tracker is visited. Its lack of free slots is no reason for slots of other trackers.
 func TestAFullTrackerIsNoReasonForAnother(t *testing.T) {
 	for _, name := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} {
 		answers := ""
@@ -338,8 +338,7 @@ func TestWrongInputIsAnErrorAboutTheInput(t *testing.T) {
 	}
 }
 
-// TestATimeInsideACutFileIsExplained: what comes after the time in the question does not
-// matter.
+// TestATimeInsideACutFileIsExplained: lines after the time in the question do not matter.
 func TestATimeInsideACutFileIsExplained(t *testing.T) {
 	file := record(t, "pi-dhfs", "one")
 	var whole, cut bytes.Buffer

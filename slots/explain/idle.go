@@ -10,9 +10,9 @@ import (
 	"mrlocal/trace"
 )
 
-// Why a slot is idle is never recorded. It follows from the state after each Assign, and
-// from what the policy said at the latest visit of the slot's tracker. The possible
-// reasons, in the order in which whyIdle looks for them:
+// An event file does not record why a slot is idle. The reason follows from the state after
+// each Assign, and from the policy's answers at the latest visit of the slot's tracker.
+// whyIdle looks for these reasons, in this order:
 //
 //   - The slot is closed, or there is no job.
 //   - The driver sends heartbeats, and the tracker has sent none since the slot is free.
@@ -20,30 +20,30 @@ import (
 //     all tasks run or are done.
 //   - Tasks are pending, but the slot is of the other kind and the policy does not lend.
 //   - The policy declined, or the Ledger refused its grants (declined).
-//   - The state shows a reason that the policy did not give (seen).
+//   - The state shows a reason that the policy did not give (fromState).
 //
 // A reason holds until another one replaces it. Many Assigns give the same reason with
 // other numbers, so reasons are compared without their numbers.
 
-// idle answers why nothing ran on a slot, at a time or in its longest idle stretch. It
-// notes a reason whenever all decisions of an Assign are known.
+// idle is the mode that answers why nothing ran on a slot, at a time or in its longest idle
+// stretch. It notes a reason whenever all decisions of an Assign are known.
 type idle struct {
 	t    *explainer
 	slot slots.SlotID
 
 	lost  bool          // the tracker of the slot is lost
-	freed time.Duration // when the last attempt on the slot ended
+	freed time.Duration // when the last attempt on the slot ended; 0: there was none
 
-	now  *stretch // the stretch that goes on; nil: the slot is busy
-	best *stretch // the longest of those that are over
+	now  *stretch // the stretch that goes on; nil: the slot is busy, or no Assign came since it is free
+	best *stretch // the longest stretch that is over; nil: there is none
 }
 
-// stretch is a time in which a slot was idle, and the reasons for it, in order.
+// stretch is a time in which a slot was idle, and the reasons, in order.
 type stretch struct {
 	from, to time.Duration
-	reasons  []reason
-	left     int    // reasons that were left out
-	then     string // what ended the stretch
+	reasons  []reason // at most mostReasons
+	left     int      // number of reasons that were left out of the middle
+	then     string   // the sentence on the start that ended the stretch; "": none did
 }
 
 // reason is why the slot was idle from a time on.
@@ -53,9 +53,11 @@ type reason struct {
 	key        string // the text without its numbers, to recognise the same reason
 }
 
-// mostReasons is how many reasons of a stretch are kept: the first ones and the last.
+// mostReasons is how many reasons of a stretch are kept: the first half and the last half.
+// It bounds memory and the length of the answer.
 const mostReasons = 8
 
+// begin checks that the run has the slot. The slot is idle from the start of the run.
 func (m *idle) begin() error {
 	if err := m.t.knownSlot(int(m.slot)); err != nil {
 		return err
@@ -64,12 +66,12 @@ func (m *idle) begin() error {
 	return nil
 }
 
-// wants a start on the slot, which ends a stretch.
-func (m *idle) wants(a about) bool {
+// accepts accepts a start on the slot. Such a start ends a stretch.
+func (m *idle) accepts(a about) bool {
 	return a.topic == start && a.slot == m.slot
 }
 
-// event notes that the slot is free.
+// event notes when the slot becomes free, or closes for good with its tracker.
 func (m *idle) event(e *trace.Event, _ []string) {
 	switch {
 	case e.Op == trace.OpFinish && slots.SlotID(e.Slot) == m.slot:
@@ -79,17 +81,16 @@ func (m *idle) event(e *trace.Event, _ []string) {
 	}
 }
 
-// add ends the stretch with an attempt that starts on the slot.
+// add ends the stretch at the start of an attempt on the slot.
 func (m *idle) add(p paragraph) {
-	if m.now == nil { // the slot was free for no time
+	if m.now == nil { // the attempt started at the first Assign after the slot became free
 		return
 	}
 	m.now.then = firstSentence(p.text) // the rest is about the decision, not about the slot
 	m.close(m.t.now)
 }
 
-// close ends the stretch that goes on.
-// Of equally long stretches the first one counts.
+// close ends the stretch that goes on. Of equally long stretches, best keeps the first.
 func (m *idle) close(at time.Duration) {
 	m.now.to = at
 	if m.best == nil || at-m.now.from > m.best.to-m.best.from {
@@ -98,18 +99,19 @@ func (m *idle) close(at time.Duration) {
 	m.now = nil
 }
 
-// waitsForHeartbeat is a reason of the driver and not of the policy: nobody has asked
-// the policy.
+// waitsForHeartbeat is the reason of a slot whose tracker the policy could not decide for
+// yet.
 const waitsForHeartbeat = "its tracker had not sent a heartbeat yet, and a free slot gets a task at the next heartbeat of its tracker."
 
-// decided notes the reason after an Assign.
-// It runs after every Assign, whether or not the Assign was about the slot.
+// decided notes the reason after an Assign. If the slot has become free since the last one,
+// decided begins a stretch at that time.
 func (m *idle) decided() {
 	// A heartbeat of another tracker adds no reason to a stretch that has begun.
 	if m.t.v.Slot(m.slot).Busy || m.now != nil && !m.lost && m.elsewhere() {
 		return
 	}
 	if m.now == nil {
+		// The time between the end of the attempt and this Assign belongs to the stretch.
 		m.now = &stretch{from: m.freed}
 		if m.t.heartbeats && m.freed < m.t.now {
 			m.now.add(m.freed, waitsForHeartbeat)
@@ -118,38 +120,37 @@ func (m *idle) decided() {
 	m.now.add(m.t.now, m.whyIdle())
 }
 
-// elsewhere reports whether the last heartbeat came from another tracker, so that
-// nothing was decided about the slot.
-// An AssignAll visits all trackers, so it is never elsewhere.
+// elsewhere reports whether the latest Assign was a heartbeat of another tracker. Then the
+// policy has decided nothing about the slot. An AssignAll concerns all trackers.
 func (m *idle) elsewhere() bool {
 	return m.t.asked != slots.AllTrackers && m.t.asked != m.t.c.Slots[m.slot].Tracker
 }
 
-// add adds a reason. The same reason with other numbers replaces the last one; beyond
-// mostReasons, the middle one is left out.
+// add adds a reason that holds from time at. If the last reason differs only in numbers, the
+// new text replaces the old one. If there are mostReasons already, the oldest reason of the
+// second half is left out.
 func (s *stretch) add(at time.Duration, text string) {
-	// Queues change at each Assign. A new entry for each number would hide the reasons.
 	key := withoutNumbers(text)
 	if n := len(s.reasons); n > 0 && s.reasons[n-1].key == key {
 		s.reasons[n-1].seen, s.reasons[n-1].text = at, text
 		return
 	}
-	if len(s.reasons) == mostReasons { // the first half stays; the second half moves up
+	if len(s.reasons) == mostReasons {
 		half := mostReasons / 2
 		copy(s.reasons[half:], s.reasons[half+1:])
 		s.reasons = s.reasons[:mostReasons-1]
 		s.left++
 	}
-	// The first reason holds from the start of the stretch, even if it was seen later.
+	// No reason holds before the stretch begins.
 	if len(s.reasons) == 0 {
 		at = max(at, s.from)
 	}
 	s.reasons = append(s.reasons, reason{at, at, text, key})
 }
 
-// withoutNumbers returns the part of a text that stays the same while its numbers
-// change: neither numbers nor the grammar that depends on them.
-// The result is a key for comparison and is never shown.
+// withoutNumbers returns the words of a text that stay the same while its numbers change. It
+// removes the numbers, the forms of "to be" and the plural s. The result is a key for
+// comparison and is never shown.
 func withoutNumbers(text string) string {
 	var words []string
 	for w := range strings.FieldsSeq(strings.ReplaceAll(text, sticky, " ")) {
@@ -162,9 +163,8 @@ func withoutNumbers(text string) string {
 	return strings.Join(words, " ")
 }
 
-// end writes the stretch that contains the time in the question, or the longest one.
-// Without a time in the question a stretch that goes on until the end competes with the
-// longest one.
+// end writes the stretch that contains the time in the question, or the longest one. The
+// longest one may be the stretch that goes on at the end of the run.
 func (m *idle) end() error {
 	t := m.t
 	name := upper(t.slotName(m.slot))
@@ -172,7 +172,7 @@ func (m *idle) end() error {
 		t.print(paragraphOf(fmt.Sprintf("%s, was not idle at %s: it held %s.", name, seconds(t.o.At), t.holds(s))))
 		return nil
 	}
-	m.decided() // the state after the last event is a reason, too
+	m.decided() // a reason for the state after the last event, which no Assign follows
 	until := t.now
 	if t.o.HasAt {
 		until = t.o.At
@@ -180,6 +180,7 @@ func (m *idle) end() error {
 	if m.now != nil {
 		m.now.to = until
 	}
+	// With a time in the question only the stretch at that time is the answer.
 	best := m.best
 	if m.now != nil && (t.o.HasAt || best == nil || m.now.to-m.now.from > best.to-best.from) {
 		best = m.now
@@ -201,8 +202,8 @@ func (m *idle) end() error {
 	return nil
 }
 
-// reasons prints the reasons of a stretch, with their times.
-// A reason holds until the next one was seen.
+// reasons prints the reasons of a stretch with their times. Each reason holds until the next
+// one begins.
 func (m *idle) reasons(s *stretch) {
 	if len(s.reasons) == 0 {
 		m.t.print(paragraphOf("", "The policy had not been asked yet."))
@@ -227,9 +228,9 @@ func (m *idle) reasons(s *stretch) {
 	}
 }
 
-// whyIdle says why nothing runs on a free slot after an Assign: first for tasks of its
-// own kind, then for those of the other kind.
-// The order of the cases matters: a closed slot needs no reason of the policy.
+// whyIdle says why nothing runs on a free slot after an Assign. If the slot is open and jobs
+// are active, it gives two reasons: one for tasks of the slot's own kind, then one for tasks
+// of the other kind.
 func (m *idle) whyIdle() string {
 	t, s := m.t, m.t.v.Slot(m.slot)
 	switch {
@@ -249,8 +250,8 @@ func (m *idle) whyIdle() string {
 	return m.whyNot(s, s.Home) + " " + upper(m.whyNot(s, s.Home.Other()))
 }
 
-// whyNot says why no task of kind k went to the slot.
-// An extra slot has no home kind to keep to.
+// whyNot says why no task of kind k went to the slot. Any policy may put tasks of both kinds
+// on an extra slot.
 func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 	t := m.t
 	pending := t.v.Pending(k)
@@ -263,17 +264,18 @@ func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 	return fmt.Sprintf("%s pending, but %s.", countedWere(pending, k.String()), m.declined(s, k))
 }
 
-// declined says why pending tasks of kind k did not go to the slot. The answer is what
-// the policy said when it was asked last, which grants the Ledger refused, or what the
-// state shows. Reasons come in this order: the policy, the Ledger, the state.
+// declined says why pending tasks of kind k did not go to the slot. It lists what the policy
+// declined at the latest visit, then the grants that the Ledger refused. If there are none
+// of both, it looks for a reason in the state.
 func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 	t := m.t
+	// If AssignAll skipped the slot's tracker, its own visit is older than the latest Assign.
 	v := &t.visits[s.Tracker]
 	if other := &t.visits[t.last]; t.asked == slots.AllTrackers && v.ask != t.asks && other.ask == t.asks {
-		v = other // AssignAll visited only another tracker, whose reasons hold for all
+		v = other // AssignAll did not visit this tracker; the reasons at its last visit hold for all
 	}
 	var words []string
-	for _, d := range v.declined { // the policy may decline both kinds
+	for _, d := range v.declined {
 		if d.Kind != k {
 			continue
 		}
@@ -290,20 +292,21 @@ func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 		}
 	}
 	if len(words) == 0 {
-		words = append(words, m.seen(s, k))
+		words = append(words, m.fromState(s, k))
 	}
 	return strings.Join(words, "; ")
 }
 
-// seen finds a reason in the state, for a policy that gives none. It knows two: the even
-// load of a tracker, which policies without lending keep to, and the limits of pools.
-// It guesses nothing: without one of the two it says that there is no reason.
-func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
+// fromState returns a reason that the state shows, for a policy that gives none. It looks at
+// the even load of a tracker, which policies without lending keep to, and at the limits of
+// pools. If neither applies, it says that the policy gave no reason.
+func (m *idle) fromState(s slots.SlotView, k slots.Kind) string {
 	v := m.t.v
 	if most := slots.LoadCap(v, s.Tracker, k); !m.t.traits.Lends && v.RunningAt(s.Tracker, k) >= most {
 		return fmt.Sprintf("its tracker had its share of the load: of %s on %s in all it takes %d, and %d ran there",
 			counted(v.Pending(k)+v.Running(k), k.String()), counted(v.Capacity(k), k.String()+" slot"), most, v.RunningAt(s.Tracker, k))
 	}
+	// A pool at its limit is a reason only if it has pending tasks.
 	var full []string
 	for i := range v.Pools() {
 		p := v.Pool(slots.PoolID(i))
@@ -317,16 +320,16 @@ func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
 	return m.t.c.PolicyName + " left it idle and gave no reason"
 }
 
-// noneReady says why no task of kind k is pending although jobs have not ended.
-// Reasons are per job, because jobs wait for different things.
+// noneReady says why no task of kind k is pending although jobs have not ended. Jobs wait
+// for different things, so it lists the reasons of the first mostAlso jobs that have one.
 func (t *explainer) noneReady(k slots.Kind) string {
 	var words []string
-	// Each job keeps its tasks back for a reason of its own; a few jobs are enough.
 	for i, id := range t.active {
 		if i == mostScanned || len(words) == mostAlso {
 			words = append(words, "more jobs likewise")
 			break
 		}
+		// The cases go from the job as a whole to its gate and its single tasks.
 		j, name := t.v.Job(id), t.jobName(id)
 		unstarted := j.Total(k) - j.Done(k) - j.Running(k)
 		switch {
@@ -347,9 +350,7 @@ func (t *explainer) noneReady(k slots.Kind) string {
 	return list(words)
 }
 
-// closedGate says why the gate of a job is closed.
-// The numbers are those of this moment. The gate may need more maps later if some are
-// lost.
+// closedGate says why the gate of a job is closed, with the numbers of this moment.
 func (t *explainer) closedGate(j slots.JobView) string {
 	name := t.jobName(j.ID())
 	if !t.jobs[j.ID()].sealed {

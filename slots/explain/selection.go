@@ -10,8 +10,9 @@ import (
 	"mrlocal/trace"
 )
 
-// selection answers with the decisions about a slot or a job, or with those that lent a
-// slot. It is written at the end, because only then it is certain that there is such a job.
+// selection is the mode that answers with the decisions about a slot or a job, or with those
+// that lent a slot. It collects its text and writes it at the end, because the job may turn
+// out not to exist.
 type selection struct {
 	t       *explainer
 	job     slots.JobID // slots.NoJob: not submitted yet
@@ -19,7 +20,7 @@ type selection struct {
 	written int // decisions so far
 }
 
-// begin checks the slot, which the header of the file knows.
+// begin checks that the run has the slot of the question.
 func (m *selection) begin() error {
 	m.t.terse = true
 	if m.t.o.HasSlot {
@@ -28,8 +29,8 @@ func (m *selection) begin() error {
 	return nil
 }
 
-// wants what all parts of the question allow.
-func (m *selection) wants(a about) bool {
+// accepts reports whether a fits all parts of the question: Lent, Slot and Job.
+func (m *selection) accepts(a about) bool {
 	o := &m.t.o
 	switch {
 	case o.Lent && !(a.topic == start && a.lent), o.HasSlot && !a.isAbout(o.Slot):
@@ -38,17 +39,18 @@ func (m *selection) wants(a about) bool {
 	return o.Job == "" || m.job != slots.NoJob && a.job == m.job
 }
 
-// isAbout reports whether a paragraph is about a slot.
+// isAbout reports whether a paragraph is about a slot: a start, a kill or a change of it.
 func (a *about) isAbout(slot int) bool {
 	return (a.topic.decision() || a.topic == change) && int(a.slot) == slot
 }
 
-// add keeps a paragraph. A loan takes one line.
+// add keeps a paragraph. Of a loan it keeps the first sentence up to the slot, and the rule.
 func (m *selection) add(p paragraph) {
 	if m.t.stop {
 		return
 	}
 	text := p.text
+	// lentWords say what all lines of this list have in common.
 	if m.t.o.Lent {
 		text, _, _ = strings.Cut(firstSentence(text), lentWords)
 		text += fmt.Sprintf(" (%v).\n", p.rule)
@@ -60,8 +62,8 @@ func (m *selection) add(p paragraph) {
 	}
 }
 
-// event finds the job, and notes how attempts on the slot end. The Ledger does not have
-// the end of an attempt yet.
+// event finds the job of the question. It also adds facts that have no paragraphs: statuses
+// of the job's attempts, and the ends of attempts on the slot.
 func (m *selection) event(e *trace.Event, texts []string) {
 	switch {
 	case e.Op == trace.OpSubmit && m.job == slots.NoJob:
@@ -95,31 +97,32 @@ func (m *selection) end() error {
 	return nil
 }
 
-// slotMoment answers what a slot held at a time and which decision led to it, or why the
-// slot was idle. Then comes the next decision about the slot.
-// It is an idle mode that also keeps the decisions about its slot.
+// slotMoment is the mode that answers what a slot held at a time, or why the slot was idle.
+// It adds the decisions about the slot since its latest start, and the next decision after
+// that time. It is an idle mode that also keeps the decisions about its slot.
 type slotMoment struct {
 	idle
-	last     string // the latest start on the slot, and what was decided about the slot since
-	answered bool   // the time of the question is over, and its answer is written
+	last     string // the latest start on the slot, and the decisions about the slot since then
+	answered bool   // the time in the question is over, and the answer is written
 }
 
-// reached writes the answer when the first later event comes, and reports whether the replay
-// goes on.
-func (m *slotMoment) reached() bool {
+// passed is called with each event after the time in the question. The first call writes the
+// answer. passed reports whether the replay goes on: it ends after an error.
+func (m *slotMoment) passed() bool {
 	if !m.answered {
-		m.t.settle()
-		m.t.welcome()
+		m.t.endAssign()
+		m.t.announce()
 		m.t.err = m.answer()
 		m.answered = true
 	}
 	return m.t.err == nil
 }
 
-// wants takes every decision about the slot.
-func (m *slotMoment) wants(a about) bool { return a.isAbout(int(m.slot)) }
+// accepts accepts every decision about the slot.
+func (m *slotMoment) accepts(a about) bool { return a.isAbout(int(m.slot)) }
 
-// add keeps the text since the latest start. A start also ends an idle stretch.
+// add keeps the text since the latest start, which also ends an idle stretch. After the time
+// in the question it writes the next decision and ends the replay.
 func (m *slotMoment) add(p paragraph) {
 	if m.answered {
 		if p.topic.decision() && !m.t.stop {
@@ -135,7 +138,8 @@ func (m *slotMoment) add(p paragraph) {
 	m.last += p.text
 }
 
-// end writes what was not written yet.
+// end writes the answer, if the run has no event after the time in the question. Otherwise
+// it says that no decision came later, if none did.
 func (m *slotMoment) end() error {
 	if !m.answered {
 		return m.answer()
@@ -146,7 +150,7 @@ func (m *slotMoment) end() error {
 	return nil
 }
 
-// answer writes what the slot holds or why it is idle, and then the decisions before.
+// answer writes what the slot holds or why it is idle, and then m.last.
 func (m *slotMoment) answer() error {
 	t := m.t
 	if s := t.v.Slot(m.slot); s.Busy {
@@ -162,8 +166,8 @@ func (m *slotMoment) answer() error {
 	return nil
 }
 
-// knownSlot returns an error that lists the slots of the run if it has no such slot.
-// Slots of one sort that follow each other are one range of the list.
+// knownSlot fails if the run has no such slot. The error lists the slots of the run, in
+// ranges of neighbours with the same home kind and tracker.
 func (t *explainer) knownSlot(slot int) error {
 	if slot < len(t.c.Slots) {
 		return nil
@@ -202,8 +206,8 @@ func (t *explainer) slotSort(slot int) string {
 	return kind
 }
 
-// jobList lists the jobs of the run, for an error.
-// A long run names only its first and its last job.
+// jobList lists the jobs of the run, for an error. Of more than five jobs it names only the
+// first and the last.
 func (t *explainer) jobList() string {
 	all := t.jobs
 	const most = 5

@@ -9,13 +9,13 @@ import (
 	"mrlocal/trace"
 )
 
-// A decision is worded while the Ledger makes it, because its numbers are those of that
-// moment. The paragraph waits in explainer.grants until the file confirms the decision. The
-// first sentence says what happened. The others say by which rule, with which numbers, and
-// which candidates were passed over.
+// A grant is worded while the Ledger makes it, because the numbers of the Ledger change with
+// the next grant. The paragraph waits in explainer.grants until the file confirms the grant.
+// The first sentence says what happened. The others say by which rule, with which numbers,
+// and which candidates were passed over.
 
-// opening names the policy, the slots, the percentages and the slowstart of the run.
-// The percentages are left out where nothing may be borrowed.
+// opening names the policy, the slots, the percentages and the slowstart of the run. It
+// leaves out the percentages if nothing may be borrowed.
 func (t *explainer) opening() string {
 	var maps, reduces int // extra slots are mentioned when one is opened
 	for _, s := range t.c.Slots {
@@ -50,8 +50,8 @@ func (t *explainer) opening() string {
 	return paragraphOf(text)
 }
 
-// borrowed says how many of the slots of kind k may be lent.
-// capacity is the number of slots of kind k, without extra slots.
+// borrowed says how many of the slots of kind k may be lent. capacity is the number of slots
+// of kind k, without extra slots.
 func borrowed(share slots.PPM, capacity int, k slots.Kind) string {
 	switch share {
 	case 0:
@@ -62,16 +62,14 @@ func borrowed(share slots.PPM, capacity int, k slots.Kind) string {
 	return fmt.Sprintf("%d of the %s (a share of %v)", share.Of(int32(capacity)), counted(capacity, k.String()+" slot"), share)
 }
 
-// granted returns the paragraph on a grant that was just applied.
-// It is called while the Ledger decides, so t.v shows the state with the grant applied.
+// granted returns the paragraph on a grant. It is called at once after the Ledger has applied
+// the grant, so t.v includes it.
 func (t *explainer) granted(e *slots.Explanation) string {
 	a := e.Start.Attempt
 	what := t.attemptName(a)
 	if e.Grant.Speculative {
 		what = "a speculative attempt of " + what
 	}
-	// The order of the sentences is fixed: what, the rule, the contradiction, the numbers,
-	// the others.
 	first := fmt.Sprintf("At %s %s%s started on %s", seconds(e.Now), what, t.ofPool(a.Job), t.slotName(e.Start.Slot))
 	if e.Start.Lent {
 		first += lentWords
@@ -80,7 +78,7 @@ func (t *explainer) granted(e *slots.Explanation) string {
 	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.basis(e), t.passedOver(e))
 }
 
-// lentWords ends the sentence on a start that lends its slot.
+// lentWords ends the sentence on a start that lends its slot. selection.add cuts it off.
 const lentWords = ", which is lent to it"
 
 // byIdentity explains a start whose rule and slot seem to contradict each other [DHFS13,
@@ -89,6 +87,7 @@ const lentWords = ", which is lent to it"
 func (t *explainer) byIdentity(e *slots.Explanation) string {
 	k := e.Start.Attempt.Kind
 	switch {
+	// MoveAlways and MoveNever say what the grant is by the paper's counts.
 	case t.c.Slots[e.Start.Slot].Extra: // it has no kind that a task could borrow
 	case e.Grant.Move == slots.MoveAlways && !e.Start.Lent:
 		return fmt.Sprintf("The paper counts slots and does not distinguish them. By its counts this %v takes a %v slot of the tracker. But a %v slot is free, so the task runs there and no slot is lent.", k, k.Other(), k)
@@ -98,10 +97,9 @@ func (t *explainer) byIdentity(e *slots.Explanation) string {
 	return ""
 }
 
-// near says where the input of a map is.
-// It returns "" for a reduce, and where the run has no places of inputs.
+// near says where the input of a map is. It returns "" for a reduce, on a single tracker, and
+// if the input has no place.
 func (t *explainer) near(a slots.AttemptID, level slots.Level) string {
-	// On one tracker all inputs are there.
 	if a.Kind != slots.Map || t.v.Trackers() == 1 || !t.v.Placed(a.Job) {
 		return ""
 	}
@@ -114,8 +112,8 @@ func (t *explainer) near(a slots.AttemptID, level slots.Level) string {
 	return " Its input is elsewhere."
 }
 
-// byRule names the rule of a grant, and says what it means.
-// In a long list the meaning stands only with the first grant of the rule.
+// byRule names the rule of a grant, and says what it means. In a terse answer it gives the
+// meaning only with the first grant of the rule.
 func (t *explainer) byRule(e *slots.Explanation) string {
 	rule := e.Grant.Rule
 	if rule == trace.RuleNone {
@@ -125,7 +123,7 @@ func (t *explainer) byRule(e *slots.Explanation) string {
 	if string(rule) == t.c.PolicyName {
 		text = fmt.Sprintf("Rule %v", rule)
 	}
-	words := t.traits.Rules[rule] // "" for a rule whose name says it all
+	words := t.traits.Rules[rule] // "": the name of the rule says enough
 	if words == "" || t.terse && t.worded[rule] {
 		return text + "."
 	}
@@ -133,9 +131,8 @@ func (t *explainer) byRule(e *slots.Explanation) string {
 	return text + ": " + words + "."
 }
 
-// basis lists the numbers of the policy. If the policy gives none, it says how many
-// tasks and slots there were.
-// The counts without reasons of a policy are those before the grant.
+// basis lists the numbers of the policy. If the policy gives none, basis says how many tasks
+// and slots there were before the grant.
 func (t *explainer) basis(e *slots.Explanation) string {
 	if len(e.Why.Numbers) > 0 {
 		return "Numbers: " + numbers(e.Why.Numbers) + "."
@@ -150,9 +147,10 @@ func (t *explainer) basis(e *slots.Explanation) string {
 }
 
 // passedOver lists the candidates that did not get the slot: those that the Ledger refused
-// and those that the policy names. If there are none, it lists a few jobs with a pending
-// task of the same kind. The text is "" if nobody was passed over.
+// and those that the policy names. If there are none and the policy gives no numbers, it
+// lists a few jobs with a pending task of the same kind. The text is "" without candidates.
 func (t *explainer) passedOver(e *slots.Explanation) string {
+	// The policy asked for these grants earlier in this visit.
 	var words []string
 	for _, r := range t.refused {
 		if r.grant.Kind == e.Grant.Kind {
@@ -170,7 +168,7 @@ func (t *explainer) passedOver(e *slots.Explanation) string {
 	if len(words) == 0 && len(e.Why.Numbers) == 0 { // the policy gives no reasons
 		words = pending
 	}
-	if more := len(words) - slots.MostBeaten; more > 0 { // refused jobs are not limited otherwise
+	if more := len(words) - slots.MostBeaten; more > 0 { // the Ledger may have refused any number of jobs
 		words = append(words[:slots.MostBeaten], counted(more, "other"))
 	}
 	text := ""
@@ -183,47 +181,45 @@ func (t *explainer) passedOver(e *slots.Explanation) string {
 	return text
 }
 
-// Without reasons of the policy a few jobs suffice as examples. The second limit bounds
-// the time for each grant.
+// Limits of the lists that the explainer makes itself, if the policy gives no reasons.
+// A few jobs suffice as examples.
 const (
-	mostAlso    = 3  // jobs in a list that no policy has made
-	mostScanned = 64 // jobs that are examined for it
+	mostAlso    = 3  // jobs in a list
+	mostScanned = 64 // jobs that are examined for a list, to bound the time of each grant
 )
 
-// alsoPending returns jobs that had a pending task of the same kind. kept are those whose
-// pool was at its limit before the grant.
-// words are jobs that might have had the slot; the other list names jobs that might
-// not.
+// alsoPending lists jobs, other than that of the grant, that have a pending task of the same
+// kind. kept has those whose pool was at its limit before the grant, words has the others.
+// Both together have at most mostAlso.
 func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
-	// The grant is applied already, so counts of its own job and pool are one too high.
+	// The view includes the grant, so the running tasks of its pool are one too many.
 	k, won := e.Grant.Kind, t.v.Job(e.Grant.Job)
 	for i, id := range t.active {
 		j := t.v.Job(id)
 		if i == mostScanned || len(words)+len(kept) == mostAlso {
 			break
 		}
-		// Only jobs with something to start were passed over.
 		if id == won.ID() || j.Ended() || j.Pending(k) == 0 {
 			continue
 		}
 		ran := t.v.Pool(j.Pool()).Running(k)
 		if j.Pool() == won.Pool() {
-			ran-- // before the grant, which is applied already
+			ran--
 		}
 		if p := t.v.Pool(j.Pool()); t.traits.PoolLimits && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
 			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
 			continue
 		}
-		// The policy gives no reasons, so say what is certain.
 		words = append(words, fmt.Sprintf("%s (%d pending, %d running)", t.jobName(id), j.Pending(k), j.Running(k)))
 	}
 	return words, kept
 }
 
-// word offers the mode a paragraph on an event, and keeps track of jobs and Assigns.
-// It runs before the Ledger gets a fact, and after it has made a decision.
+// word offers the mode a paragraph on an event, and keeps track of jobs and Assigns. It runs
+// before the Ledger gets a fact, and after the Ledger has made a decision. texts belong to
+// the decoder and are valid during the call.
 func (t *explainer) word(e *trace.Event, texts []string) {
-	// For events of another sort these ids mean nothing and are not used.
+	// An event of a tracker or a slot has no job and no attempt; its cases use neither.
 	job := slots.JobID(e.Job)
 	attempt := slots.AttemptID{Job: job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
@@ -232,22 +228,22 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		t.orders = uint64(max(0, e.B))
 		// An AssignAll has tracker -1; a driver with heartbeats names trackers.
 		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
-	// The paragraph comes with welcome, since the Ledger does not know the job yet.
+	// announce makes the paragraph, once the Ledger has the job.
 	case trace.OpSubmit:
 		t.submitted(e, texts)
-	case trace.OpReady: // worth no paragraph: the engine finds splits all the time
+	case trace.OpReady: // no paragraph: the engine reports splits in many small steps
 		t.jobs[job].sealed = t.jobs[job].sealed || e.Has(trace.Sealed)
 	case trace.OpStart:
 		if len(t.grants) > 0 { // the file confirms grants in the order in which they were made
 			p := t.grants[0]
 			t.grants = t.grants[1:]
-			if t.mode.wants(p.about) {
+			if t.mode.accepts(p.about) {
 				t.mode.add(p)
 			}
 		}
 	case trace.OpKill:
 		a := about{topic: kill, job: job, task: true, attempt: attempt, slot: slots.SlotID(e.Slot), rule: trace.RuleOf(texts)}
-		if t.mode.wants(a) {
+		if t.mode.accepts(a) {
 			t.mode.add(paragraph{a, t.killed(e, a), t.reclaimed(a.slot)})
 		}
 	case trace.OpLostTracker:
@@ -260,7 +256,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		t.jobs[job].gate = e.Has(trace.OK)
 		t.wordEvent(e, about{topic: gate, job: job})
 	case trace.OpMapsDone:
-		if t.v.Job(job).Total(slots.Reduce) > 0 && t.c.Slowstart != slots.One { // otherwise the job ends or its gate opens, which says the same
+		if t.v.Job(job).Total(slots.Reduce) > 0 && t.c.Slowstart != slots.One { // otherwise the end of the job or its gate has a paragraph
 			t.wordEvent(e, about{topic: gate, job: job})
 		}
 	case trace.OpAdmit, trace.OpJobEnd:
@@ -280,8 +276,8 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 	}
 }
 
-// submitted takes note of a job that the Ledger is about to get.
-// Names are cleaned here once, because they end up on terminals.
+// submitted notes a job that the Ledger gets next. It makes the names of the job and its pool
+// printable, because the answer may go to a terminal.
 func (t *explainer) submitted(e *trace.Event, texts []string) {
 	id := slots.JobID(e.Job)
 	t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
@@ -289,9 +285,9 @@ func (t *explainer) submitted(e *trace.Event, texts []string) {
 	t.newest = id
 }
 
-// welcome announces the newest job, once the Ledger has it.
-// It is called with the event after the submission.
-func (t *explainer) welcome() {
+// announce offers the paragraph on the newest job. It is called at the event after the
+// submission, when the Ledger has the job.
+func (t *explainer) announce() {
 	id := t.newest
 	if id == slots.NoJob {
 		return
@@ -311,8 +307,8 @@ func (t *explainer) welcome() {
 	})
 }
 
-// limits lists the running-job limits that apply to a job.
-// It returns "" if neither the pool nor the user of the job has a limit.
+// limits lists the running-job limits of a job's pool and user. It returns "" if there are
+// none.
 func (t *explainer) limits(id slots.JobID) string {
 	var words []string
 	if p := t.v.Pool(t.v.Job(id).Pool()).Config(); p.MaxRunning > 0 {
@@ -326,20 +322,18 @@ func (t *explainer) limits(id slots.JobID) string {
 	return list(words)
 }
 
-// ended removes a job from the active ones.
-// The order of the others stays.
+// ended removes a job from t.active.
 func (t *explainer) ended(id slots.JobID) {
 	t.active = slices.DeleteFunc(t.active, func(a slots.JobID) bool { return a == id })
 }
 
-// wordEvent offers a paragraph on a fact, on what follows from a fact, or on a decision
-// that neither starts nor ends an attempt.
+// wordEvent offers a paragraph on any event but starts, kills and submissions.
 func (t *explainer) wordEvent(e *trace.Event, a about) {
 	t.offer(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.eventWords(e, a)) })
 }
 
-// eventWords returns the sentence on an event, without its time. The text begins small,
-// because "At 3.0s" stands before it.
+// eventWords returns the sentence on an event, without its time. It begins with a small
+// letter, because "At 3.0s" precedes it.
 func (t *explainer) eventWords(e *trace.Event, a about) string {
 	name := t.jobName(a.job)
 	switch e.Op {
@@ -377,8 +371,8 @@ func (t *explainer) eventWords(e *trace.Event, a about) string {
 	return fmt.Sprintf("slot %d was closed (%v).", e.Slot, a.rule)
 }
 
-// gateWords says why the gate of a job opened or closed: slowstart is a share of its maps.
-// word has noted the new state in t.jobs already.
+// gateWords says why the gate of a job opened or closed, with the maps that are done and the
+// maps that slowstart requires. word has set jobInfo.gate to the new state before.
 func (t *explainer) gateWords(id slots.JobID) string {
 	j, name := t.v.Job(id), t.jobName(id)
 	done := doneOf(j)
@@ -391,7 +385,7 @@ func (t *explainer) gateWords(id slots.JobID) string {
 	if need := t.need(j); need < j.Total(slots.Map) {
 		done += fmt.Sprintf(", and %d were needed", need)
 	}
-	// A gate that opens again after a lost output finds some of the reduces started.
+	// The gate may have opened before and closed for a lost output, so reduces may have started.
 	text := fmt.Sprintf("the gate of %s opened: %s", name, done)
 	switch left := j.Total(slots.Reduce) - j.Done(slots.Reduce) - j.Running(slots.Reduce); {
 	case left == 0:
@@ -403,7 +397,7 @@ func (t *explainer) gateWords(id slots.JobID) string {
 	}
 }
 
-// doneOf says how many maps are done: 12 of 80 maps are done.
+// doneOf says how many maps of a job are done, such as "12 of 80 maps are done".
 func doneOf(j slots.JobView) string {
 	done, total := j.Done(slots.Map), j.Total(slots.Map)
 	switch {
@@ -420,8 +414,7 @@ func doneOf(j slots.JobView) string {
 // need returns how many maps have to be done so that the gate opens.
 func (t *explainer) need(j slots.JobView) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
 
-// endWords says how a job ended.
-// A deadline of 0 means none.
+// endWords says how and when a job ended, and whether it met its deadline.
 func (t *explainer) endWords(id slots.JobID) string {
 	after := seconds(t.now - t.v.Job(id).Submitted())
 	switch t.l.JobState(id) {
@@ -440,13 +433,12 @@ func (t *explainer) endWords(id slots.JobID) string {
 	return text + "."
 }
 
-// killed returns the paragraph on an attempt that was killed.
-// The kill is a decision, but the slot is busy until the attempt has ended. So its
-// start time is still known.
+// killed returns the paragraph on the kill of an attempt. The slot still holds the attempt,
+// so t.v has its start time.
 func (t *explainer) killed(e *trace.Event, a about) string {
 	id := slots.SlotID(e.Slot)
 	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a.attempt), id, seconds(t.v.Slot(id).Started))
-	var why, rested string
+	var why, grounds string // grounds has the numbers of the policy; "" for other rules
 	switch a.rule {
 	case trace.RuleDeadlockGuard:
 		why = fmt.Sprintf("This was the deadlock guard of the Ledger: %s pending, no map ran, and every slot that a map may use held a reduce that waits for maps. This reduce is the newest of them. It has only copied so far.",
@@ -459,18 +451,19 @@ func (t *explainer) killed(e *trace.Event, a about) string {
 		why = "Its job has ended."
 	case trace.RuleReclaim:
 		why = fmt.Sprintf("%s took the slot back (rule reclaim). The attempt does not count as failed.", t.c.PolicyName)
-		for _, r := range t.reclaims { // the policy gave its numbers before the Ledger recorded the kill
+		for _, r := range t.reclaims {
 			if r.slot == id && len(r.why.Numbers) > 0 {
-				rested = "Numbers: " + numbers(r.why.Numbers) + "."
+				grounds = "Numbers: " + numbers(r.why.Numbers) + "."
 			}
 		}
 	default:
 		why = fmt.Sprintf("Rule %v of %s.", a.rule, t.c.PolicyName)
 	}
-	return paragraphOf(first, why, rested)
+	return paragraphOf(first, why, grounds)
 }
 
-// reclaimed returns why the policy has had the attempt on a slot killed.
+// reclaimed returns why the policy killed the attempt on a slot, or an empty Why if the kill
+// was not the policy's.
 func (t *explainer) reclaimed(slot slots.SlotID) slots.Why {
 	for _, r := range t.reclaims {
 		if r.slot == slot {
@@ -480,8 +473,7 @@ func (t *explainer) reclaimed(slot slots.SlotID) slots.Why {
 	return slots.Why{}
 }
 
-// holds says what runs on a slot: map 7 of J01 since 10.0s.
-// The slot must be busy.
+// holds says what runs on a busy slot, such as "map 7 of J01 since 10.0s, lent".
 func (t *explainer) holds(s slots.SlotView) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s since %s", t.attemptName(s.Attempt), seconds(s.Started))

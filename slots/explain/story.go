@@ -12,10 +12,10 @@ import (
 )
 
 // The story of a task consists of paragraphs on its own starts and kills, and on what
-// happened to its job. It also has details that the Ledger does not know: phases, spills
-// and the ends of attempts. These are facts in the file.
+// happened to its job. It also has details that only the event file has: statuses, spills
+// and the durations of attempts.
 
-// taskID is a task in the words of a question.
+// taskID is a task as the question names it.
 type taskID struct {
 	text string
 	job  string // a name or a number
@@ -23,11 +23,13 @@ type taskID struct {
 	task slots.TaskID
 }
 
-// parseTask reads a task such as J01/m/7. The name of the job may contain slashes.
+// parseTask reads a task such as J01/m/7 or J01/reduce/0. The name of the job may contain
+// slashes. Whether the job and the task exist is not known yet; story.end checks it.
 func parseTask(text string) (taskID, error) {
 	id := taskID{text: text}
 	parts := strings.Split(text, "/")
 	n := len(parts)
+	// Only the last two parts are sure to be kind and number.
 	bad := errs.Optionf("task "+text, "write a task as J01/m/7: job, m or r, number")
 	if n < 3 {
 		return id, bad
@@ -48,23 +50,23 @@ func parseTask(text string) (taskID, error) {
 	return id, nil
 }
 
-// story answers what happened to a task. It is written at the end, because only then it is
-// certain that there is such a task.
+// story is the mode that answers what happened to a task. It collects its text and writes
+// it at the end, because the task may turn out not to exist.
 type story struct {
 	t    *explainer
 	id   taskID
 	job  slots.JobID // slots.NoJob: not submitted yet
 	text strings.Builder
 
-	failures int32
-	killed   bool            // the end of the running attempt was ordered
-	done     bool            // an attempt is committed
-	doneOn   slots.TrackerID // where it ran
+	failures int32           // failed attempts and lost outputs
+	killed   bool            // the Ledger has ordered the end of an attempt since the latest start
+	done     bool            // an attempt is committed, or the output is restored
+	doneOn   slots.TrackerID // of the committed attempt; -1: none
 	began    time.Duration   // start of the first attempt
 	starts   int
 
-	spills     int // of the running attempt
-	spillBytes int64
+	spills     int   // of all attempts since the latest start
+	spillBytes int64 // as spills, in bytes of the segments
 }
 
 func (s *story) begin() error {
@@ -72,12 +74,13 @@ func (s *story) begin() error {
 	return nil
 }
 
-// wants what happens to the task, and to its job as far as the task depends on it.
-func (s *story) wants(a about) bool {
+// accepts accepts paragraphs about the task, and those about its job. A map does not depend
+// on the gate of its job.
+func (s *story) accepts(a about) bool {
 	if s.job == slots.NoJob {
 		return false
 	}
-	if a.topic == gate && s.id.kind == slots.Map { // the gate is for reduces
+	if a.topic == gate && s.id.kind == slots.Map {
 		return false
 	}
 	return a.job == s.job && (!a.task || s.is(a.attempt))
@@ -88,8 +91,7 @@ func (s *story) is(a slots.AttemptID) bool {
 	return a.Job == s.job && a.Kind == s.id.kind && a.Task == s.id.task
 }
 
-// add keeps a paragraph, and counts attempts.
-// Facts and gates do not change the counts.
+// add keeps a paragraph, and counts attempts by the paragraphs on their starts.
 func (s *story) add(p paragraph) {
 	switch p.topic {
 	case start:
@@ -97,16 +99,15 @@ func (s *story) add(p paragraph) {
 			s.began = s.t.now
 		}
 		s.starts++
-		s.killed, s.spills, s.spillBytes = false, 0, 0 // they belong to an attempt
+		s.killed, s.spills, s.spillBytes = false, 0, 0 // these describe one attempt
 	case kill:
 		s.killed = true
 	}
 	s.text.WriteString(p.text)
 }
 
-// event finds the job of the task, and writes the steps of the task's attempts before the
-// Ledger gets them.
-// The job may be submitted late in the file, so events before it are passed over.
+// event finds the job of the task, and adds the steps of the task's attempts to the story.
+// Until the job is submitted, event ignores all events.
 func (s *story) event(e *trace.Event, texts []string) {
 	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
@@ -126,29 +127,30 @@ func (s *story) event(e *trace.Event, texts []string) {
 	case e.Op == trace.OpSpillEnd:
 		s.spills++
 		s.spillBytes += e.A
-	case e.Op == trace.OpRestore: // wordEvent has the paragraph
+	case e.Op == trace.OpRestore: // wordEvent makes the paragraph
 		s.done = true
-	case e.Op == trace.OpLostOutput && s.done: // the paragraph on it comes from wordEvent
+	case e.Op == trace.OpLostOutput && s.done: // wordEvent makes the paragraph
 		s.done = false
 		s.failures++
 	}
 }
 
-// say adds a paragraph at a time.
+// say adds the paragraph "At 3.0s ..." with a formatted text.
 func (s *story) say(at time.Duration, format string, args ...any) {
 	s.text.WriteString(paragraphOf("At " + seconds(at) + " " + fmt.Sprintf(format, args...)))
 }
 
-// finished says how an attempt ended.
-// A task is done with its first attempt that ends well. Attempts after it do not count.
+// finished says how attempt a ended. The first attempt that ends well commits the task;
+// later ones do not count.
 func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	t := s.t
-	slot := t.v.Slot(slots.SlotID(e.Slot)) // the Ledger does not have the fact yet, so the slot is still busy
+	slot := t.v.Slot(slots.SlotID(e.Slot)) // the Ledger does not have the fact yet, so the slot still holds a
 	took := seconds(e.At - slot.Started)
 	if s.spills > 0 {
 		took += fmt.Sprintf(", having spilled %s (%.1f MiB)", counted(s.spills, "time"), float64(s.spillBytes)/(1<<20))
 	}
-	running := t.l.JobState(a.Job) == slots.Running // an attempt that ends after its job commits nothing
+	// An attempt that ends after its job commits nothing.
+	running := t.l.JobState(a.Job) == slots.Running
 	switch {
 	case e.Has(trace.OK) && !s.done && running:
 		s.done, s.doneOn = true, slot.Tracker
@@ -163,9 +165,9 @@ func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	}
 }
 
-// trackerLost says what the loss of a tracker means for the task. An attempt there is
-// killed, and a map that is done there has to run again. Done maps of a job without
-// reduces keep their output, which nobody fetches.
+// trackerLost says what the loss of a tracker means for the task. The Ledger kills the
+// attempts on the tracker. A map that is done there has to run again if its job has reduces,
+// because their input is lost. It does the same as Ledger.LostTracker.
 func (s *story) trackerLost(e *trace.Event) {
 	t := s.t
 	for _, place := range t.c.Slots {
@@ -182,8 +184,7 @@ func (s *story) trackerLost(e *trace.Event) {
 	}
 }
 
-// end writes the story, or fails if there is no such task.
-// The name of the job and the number of the task can be checked only now.
+// end writes the story. It fails if the run has no such job or the job no such task.
 func (s *story) end() error {
 	t := s.t
 	if s.job == slots.NoJob {
@@ -203,7 +204,7 @@ func (s *story) end() error {
 		if d := s.began - j.Submitted(); d > 0 {
 			waited = seconds(d) + " after the job was submitted"
 		}
-		t.print(s.stands() + fmt.Sprintf("The task had %s and first started %s.\n", counted(s.starts, "attempt"), waited))
+		t.print(s.standing() + fmt.Sprintf("The task had %s and first started %s.\n", counted(s.starts, "attempt"), waited))
 	}
 	return nil
 }
@@ -216,9 +217,9 @@ func (s *story) until() time.Duration {
 	return s.t.now
 }
 
-// stands says how the task stands at the end, if it is neither done nor given up.
-// It returns "" for a task that is done, or whose job has ended.
-func (s *story) stands() string {
+// standing says whether the task runs or is pending when the story ends. It returns "" for a
+// task that is done or whose job has ended.
+func (s *story) standing() string {
 	t := s.t
 	for i := range t.c.Slots {
 		if held := t.v.Slot(slots.SlotID(i)); held.Busy && s.is(held.Attempt) {
@@ -231,7 +232,7 @@ func (s *story) stands() string {
 	return ""
 }
 
-// numbered returns the names of the tasks of a job: ", m/0 to m/7".
+// numbered returns the range of the names of total tasks, such as ", m/0 to m/7".
 func (s *story) numbered(total int32) string {
 	if total == 0 {
 		return ""
@@ -240,23 +241,22 @@ func (s *story) numbered(total int32) string {
 	return fmt.Sprintf(", %s/0 to %s/%d", letter, letter, total-1)
 }
 
-// The state at a time is the state of the replayed Ledger when the first later event comes.
-// It has a line per slot, the demand of each kind in the papers' terms, and a line per job.
-
-// moment answers with the state at a time and the last decision before it.
+// moment is the mode that answers with the state at a time and the last decision before that
+// time. The state is that of the replayed Ledger just before the first later event. It has
+// a line per slot, the demand of each kind in the papers' terms, and a paragraph per job.
 type moment struct {
 	t    *explainer
-	last string
+	last string // the paragraph on the latest decision
 }
 
-// wants takes decisions on attempts; the last one is shown below the state.
-func (m *moment) wants(a about) bool { return a.topic.decision() }
+// accepts accepts decisions about attempts. The answer ends with the last of them.
+func (m *moment) accepts(a about) bool { return a.topic.decision() }
 
-// add keeps the latest paragraph, because the time in the question may end the replay
-// at any event.
+// add keeps the latest paragraph. Any paragraph may be the last one before the time in the
+// question.
 func (m *moment) add(p paragraph) { m.last = p.text }
 
-// end writes slots, demand and jobs, then the last decision.
+// end writes the lines on slots, the demand and the jobs, then the last decision.
 func (m *moment) end() error {
 	t := m.t
 	text := fmt.Sprintf("The state at %s, under %s", seconds(t.o.At), t.c.PolicyName)
@@ -289,10 +289,10 @@ func (m *moment) end() error {
 	return nil
 }
 
-// mostJobs is how many jobs a state lists.
+// mostJobs is the largest number of jobs that a state lists. A workload has thousands.
 const mostJobs = 50
 
-// slot returns the line on a slot.
+// slot returns the line that says what a slot holds.
 func (m *moment) slot(id slots.SlotID) string {
 	s := m.t.v.Slot(id)
 	holds := "idle"
@@ -308,9 +308,10 @@ func (m *moment) slot(id slots.SlotID) string {
 	return fmt.Sprintf("%s%s: %s\n", indent, m.t.slotName(id), holds)
 }
 
-// demand returns the paragraph on the slots demand of kind k and on the load factor. The
-// demand is pending tasks and used slots. The factor is the demand divided by the
-// capacity [DHFS13, Alg. 1, l. 1].
+// demand returns the paragraph on the demand for slots of kind k and on the load factor. The
+// demand is the number of pending tasks plus the number of used slots. The load factor is
+// the demand divided by the number of slots [DHFS13, Alg. 1, l. 1]. Under slot weights all
+// three are weights.
 func (m *moment) demand(k slots.Kind) string {
 	v := m.t.v
 	w := v.Weights()
@@ -332,7 +333,7 @@ func (m *moment) demand(k slots.Kind) string {
 	return paragraphOf("", text+".")
 }
 
-// job returns the paragraph on a job.
+// job returns the paragraph on a job: its done and running tasks, and what it waits for.
 func (m *moment) job(id slots.JobID) string {
 	t, j := m.t, m.t.v.Job(id)
 	var b strings.Builder

@@ -12,12 +12,12 @@ import (
 	"mrlocal/slots"
 )
 
-// Sentences are in the past tense. They name a task as "map 7 of J01" and a slot with its
+// The answers use the past tense. They name a task as "map 7 of J01" and a slot with its
 // kind. Times are in seconds from the start of the run.
 
-// seconds returns a time as 12.5s, to the millisecond.
+// seconds returns a time such as 12.5s, rounded to the millisecond. It has at least one
+// decimal, which distinguishes a time from a count.
 func seconds(d time.Duration) string {
-	// At least one decimal, so that a time is not taken for a count.
 	text := strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', 3, 64)
 	text = strings.TrimRight(text, "0")
 	if strings.HasSuffix(text, ".") {
@@ -34,7 +34,7 @@ func counted[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// were returns the verb for n things.
+// were returns the verb for n things, "was" or "were".
 func were[N int | int32](n N) string {
 	if n == 1 {
 		return "was"
@@ -45,7 +45,7 @@ func were[N int | int32](n N) string {
 // countedWere returns "1 map was" or "2 maps were".
 func countedWere(n int32, noun string) string { return counted(n, noun) + " " + were(n) }
 
-// list joins words as in a sentence: "a, b and c".
+// list joins words as in a sentence, such as "a, b and c".
 func list(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -53,8 +53,8 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// printable returns a name from a file without control characters, which a terminal would
-// obey.
+// printable returns a name from a file with each character that is not printable replaced by
+// U+FFFD. An event file may come from anyone, and a terminal obeys control characters.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -72,11 +72,11 @@ func upper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// sticky stands for a space at which a line must not be broken.
+// sticky stands for a space at which wrap must not break a line. wrap writes it as a space.
 const sticky = "\x00"
 
-// Lines have at most lineColumns columns. All lines of a paragraph but the first are
-// indented.
+// Lines have at most lineColumns columns, unless a single word is longer. All lines of a
+// paragraph but the first are indented.
 const (
 	lineColumns = 100
 	indent      = "    "
@@ -91,8 +91,8 @@ func firstSentence(text string) string {
 	return text
 }
 
-// paragraphOf returns a paragraph of a first sentence and further parts. Each part starts
-// a line and is wrapped; empty parts are left out.
+// paragraphOf returns a paragraph of a first sentence and further parts, which ends with a
+// newline. Each part starts a line and is wrapped. Empty parts are left out.
 func paragraphOf(first string, parts ...string) string {
 	var b strings.Builder
 	wrap(&b, first, "")
@@ -104,8 +104,8 @@ func paragraphOf(first string, parts ...string) string {
 	return b.String()
 }
 
-// wrap writes text in lines. The first line starts with prefix, and the others are
-// indented by one more step.
+// wrap writes text in lines to b. The first line starts with prefix, and the others with
+// prefix and one more indent. Columns are counted in bytes.
 func wrap(b *strings.Builder, text, prefix string) {
 	if text == "" {
 		return
@@ -129,7 +129,7 @@ func wrap(b *strings.Builder, text, prefix string) {
 	b.WriteByte('\n')
 }
 
-// refusalWords says why the Ledger refused a grant, with the job as subject.
+// refusalWords says why the Ledger refused a grant. "It" in these words is the job.
 func refusalWords(r slots.Refusal) string {
 	return cmp.Or(map[slots.Refusal]string{
 		slots.RefusedGate:        "the job's gate is closed",
@@ -165,7 +165,8 @@ func (t *explainer) taskName(a slots.AttemptID) string {
 	return fmt.Sprintf("%v %d of %s", a.Kind, a.Task, t.jobName(a.Job))
 }
 
-// attemptName returns the same with the number of the attempt, unless it is the first.
+// attemptName returns the taskName, with the number of the attempt unless it is the first
+// attempt.
 func (t *explainer) attemptName(a slots.AttemptID) string {
 	if a.N == 0 {
 		return t.taskName(a)
@@ -178,7 +179,8 @@ func (t *explainer) slotName(id slots.SlotID) string {
 	return fmt.Sprintf("slot %d, %s", id, t.slotKind(id))
 }
 
-// slotKind returns "a reduce slot of tracker 0". A single tracker is not named.
+// slotKind returns "a reduce slot of tracker 0", or "a reduce slot" if there is only one
+// tracker.
 func (t *explainer) slotKind(id slots.SlotID) string {
 	s := t.v.Slot(id)
 	kind := "a " + s.Home.String() + " slot"
@@ -191,7 +193,8 @@ func (t *explainer) slotKind(id slots.SlotID) string {
 	return kind
 }
 
-// numbers returns the numbers of a Why as a list. A number is never broken over two lines.
+// numbers returns the numbers of a Why as a list, such as "load factor = 1.25, pending = 3".
+// wrap never breaks a number over two lines.
 func numbers(all []slots.Number) string {
 	words := make([]string, len(all))
 	for i, n := range all {

@@ -1,19 +1,20 @@
-// Package fifo is Hadoop's first scheduler, the simplest policy. The engine runs under it
-// if no policy is set; it lies outside of slots/policy because the engine imports no
-// package below that.
+// Package fifo is Hadoop's first scheduler, the simplest policy. The engine uses it if no
+// policy is set. It lies outside of slots/policy because the engine imports no package below
+// slots/policy.
 //
-// A policy owns what it keeps: two orderings of jobs.
+// A FIFO owns two orderings of jobs and serves one Ledger at a time. Neighbours: slots defines
+// the interface Policy; slots/policy/registry lists the policy under its name.
 package fifo
 
 import (
 	"mrlocal/slots"
 )
 
-// FIFO is Hadoop 1.0.3, JobQueueTaskScheduler. Slots are typed. The first job in order
-// of priority, submission and id that has a task gets the slot. A tracker takes its
-// part of the load, ceil(load factor · capacity), so that few tasks spread evenly. In
-// one heartbeat it gets at most one reduce, and at most one map that is not near its
-// input.
+// FIFO is Hadoop 1.0.3, JobQueueTaskScheduler. It keeps slots typed: each runs tasks of its
+// home kind. The first job in order of priority, submission and id that has a task gets the
+// slot. A tracker takes its part of the load, ceil(load factor · capacity), so that few
+// tasks spread evenly. In one heartbeat a tracker gets at most one reduce, and at most one
+// map that is not near its input.
 type FIFO struct {
 	// By kind: the jobs with a pending task of it, in order.
 	first [2]slots.Ranking[key]
@@ -22,6 +23,7 @@ type FIFO struct {
 	refused []slots.JobID
 }
 
+// key is the sort key of a job. The ranking breaks ties by id.
 type key struct{ priority slots.Priority }
 
 // less is Hadoop 1.0.3, SchedulingAlgorithms.FifoComparator: priority, then
@@ -31,15 +33,16 @@ func less(a, b *key) bool { return a.priority > b.priority }
 // New returns the policy fifo.
 func New() *FIFO { return &FIFO{} }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy. It forgets all jobs, because those of a new run have the
+// same ids.
 func (f *FIFO) Reset() {
-	// Nothing of the run before may stay: jobs of a new run have the same ids.
 	*f = FIFO{}
 	for k := range f.first {
 		f.first[k].Less = less
 	}
 }
 
+// ruleFIFO is the only rule by which the policy grants.
 const ruleFIFO slots.Rule = "fifo"
 
 // Traits implements slots.Policy.
@@ -54,8 +57,8 @@ func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {
 	f.update(v)
 	t := v.Tracker()
 	for f.fits(v, d, t, slots.Map) && f.grantFirst(v, d, slots.Map) {
-		// Other trackers, which may be nearer to the input, get the rest. Jobs without a place
-		// have no such reason to stop.
+		// The rest is left to trackers that may be nearer to the input. Maps whose input has no
+		// place are equally near everywhere.
 		if s := d.Started(); s.Locality == slots.LevelAny && v.Placed(s.Attempt.Job) {
 			d.Decline(slots.Map, "a heartbeat starts at most one map away from its input")
 			break
@@ -68,7 +71,7 @@ func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {
 }
 
 // fits reports whether a task of kind k is pending and the tracker has a free slot for it
-// within its part of the load.
+// within its part of the load. If not, it declines the kind with the reason.
 func (f *FIFO) fits(v *slots.View, d *slots.Decision, t slots.TrackerID, k slots.Kind) bool {
 	pending, free := v.Pending(k) > 0, v.FreeHome(t, k) > 0
 	if pending && free && v.RunningAt(t, k) < slots.LoadCap(v, t, k) {
@@ -86,7 +89,7 @@ func (f *FIFO) fits(v *slots.View, d *slots.Decision, t slots.TrackerID, k slots
 	return false
 }
 
-// numbers are what a decision about kind k rests on.
+// numbers returns the numbers that a decision about kind k depends on.
 func (f *FIFO) numbers(v *slots.View, k slots.Kind) []slots.Number {
 	t := v.Tracker()
 	all := []slots.Number{
@@ -100,8 +103,9 @@ func (f *FIFO) numbers(v *slots.View, k slots.Kind) []slots.Number {
 	return all
 }
 
-// why is what a grant to the first job rests on. The other jobs come after it in order of
-// priority and submission.
+// why returns the reasons of a grant to winner, the first job of the order. The beaten
+// candidates are the next jobs of the order. It takes jobs out of the ranking to reach the
+// next ones, and puts them back.
 func (f *FIFO) why(v *slots.View, k slots.Kind, winner slots.JobID) slots.Why {
 	w := slots.Why{Numbers: f.numbers(v, k)}
 	var later []int32
@@ -127,8 +131,8 @@ func (f *FIFO) why(v *slots.View, k slots.Kind, winner slots.JobID) slots.Why {
 	return w
 }
 
-// grantFirst starts a task of the first job that may have one, and reports whether it
-// did. Refused jobs are ranked again afterwards.
+// grantFirst starts a task of the first job that the Ledger does not refuse. It reports
+// whether a task started. It ranks the refused jobs again for the next grant.
 func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	granted := false
 	for !granted {
@@ -153,6 +157,7 @@ func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	return granted
 }
 
+// update ranks the jobs that have changed since the last call.
 func (f *FIFO) update(v *slots.View) {
 	f.changed = v.Changed(f.changed[:0])
 	for _, id := range f.changed {
@@ -160,7 +165,7 @@ func (f *FIFO) update(v *slots.View) {
 	}
 }
 
-// rank keeps a job in the order of a kind as long as it has pending tasks of that kind.
+// rank keeps a job in the order of each kind of which it has pending tasks.
 func (f *FIFO) rank(v *slots.View, id slots.JobID) {
 	j := v.Job(id)
 	for k := range f.first {

@@ -1,8 +1,9 @@
-// Package meter adds up what the time of slots went to, and how evenly pools got it.
+// Package meter adds up how the time of slots was used, and how evenly pools got it.
 //
-// The Ledger of a run reports each change to a Meter: an attempt starts, enters a phase, ends; a
-// pool has other counts; time passes. So real and simulated runs have the same figures. The
-// sum of Totals.Phases is Totals.Busy. Of it, Totals.Wasted is what brought nothing.
+// The Ledger of a run reports each change to a Meter: an attempt starts, enters a phase or
+// ends, the counts of a pool change, time passes. So real and simulated runs have the same
+// figures. The sum of Totals.Phases is Totals.Busy. Totals.Wasted is the part of Totals.Busy
+// that contributed to no result.
 //
 // A Meter keeps a few words for each pool; the callers keep a MeteredAttempt for each slot and a
 // Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
@@ -18,7 +19,7 @@ import (
 // phases is the number of phases, trace.PhaseNone among them.
 const phases = int(trace.PhaseHeld) + 1
 
-// Totals are times, added up over slots.
+// Totals are times, added up over slots: slot-seconds, in nanoseconds.
 type Totals struct {
 	Busy          time.Duration         // with an attempt
 	Lent          time.Duration         // with an attempt of the other kind; part of Busy
@@ -34,35 +35,37 @@ func (t Totals) Utilisation() float64 {
 	return float64(t.Work) / float64(max(t.Room, 1)) // without room there is no work
 }
 
-// Wasted is the time of attempts that have ended and brought nothing, each in one field. Of the
-// other attempts it has the time in which they waited.
+// Wasted is wasted slot time. The whole time of an attempt that contributed to no result counts
+// in exactly one of Failed, Copies and Killed. Of a committed reduce, the time in which it
+// waited for maps counts in Waiting.
 type Wasted struct {
 	Failed  time.Duration // attempts that failed
-	Copies  time.Duration // attempts of a task that another attempt did, and copies that were killed
-	Killed  time.Duration // all other attempts that were killed, lost trackers among them
+	Copies  time.Duration // attempts of a task that another attempt committed, and copies that were killed
+	Killed  time.Duration // all other attempts that were killed, also by the loss of a tracker
 	Waiting time.Duration // committed reduces, while their job had unfinished maps
 }
 
-// All returns the sum.
+// All returns the sum of the fields.
 func (w Wasted) All() time.Duration { return w.Failed + w.Copies + w.Killed + w.Waiting }
 
-// Meter has the figures of one run. The zero value is one of a run that begins.
+// Meter has the figures of one run. The zero value is ready for a run that begins.
 type Meter struct {
 	Totals
 	pools []*MeteredPool
 
 	// Of the pools with demand now: their number, and the sums of x and of x², where x is
-	// running attempts by weight.
+	// running attempts divided by weight.
 	wanting      int
 	sum, squares float64
-	shared       time.Duration // in which two pools or more had demand, and one had a slot
-	evenness     float64       // Jain's index of these moments, times their length
+	shared       time.Duration // time in which two pools or more had demand, and one had a slot
+	evenness     float64       // integral of Jain's index over that time, in nanoseconds
 }
 
-// Load is what the slots of a cluster do at a moment: numbers of slots, and weights.
+// Load says what the slots of a cluster do at a moment. Busy, Lent, WaitingReduce and Open are
+// numbers of slots. Work and Room are weights, as in Totals.
 type Load struct{ Busy, Lent, WaitingReduce, Open, Work, Room int32 }
 
-// Pass says that dt has passed with a load.
+// Pass adds dt to the times. The cluster has had the load for all of dt.
 func (m *Meter) Pass(dt time.Duration, now *Load) {
 	m.Busy += dt * time.Duration(now.Busy)
 	m.Lent += dt * time.Duration(now.Lent)
@@ -76,17 +79,18 @@ func (m *Meter) Pass(dt time.Duration, now *Load) {
 	}
 }
 
-// Clock counts the time in which a job has unfinished maps.
+// Clock counts the time in which a job has unfinished maps. The zero value is stopped at 0.
 type Clock struct {
-	whole, since time.Duration
+	whole, since time.Duration // whole: counted until since, the time of the latest Set
 	on           bool
 }
 
-// Set starts or stops the clock.
+// Set starts or stops the clock at time now.
 func (c *Clock) Set(now time.Duration, on bool) {
 	c.whole, c.since, c.on = c.at(now), now, on
 }
 
+// at returns the time that the clock has counted until now.
 func (c *Clock) at(now time.Duration) time.Duration {
 	if c.on {
 		return c.whole + now - c.since
@@ -94,20 +98,21 @@ func (c *Clock) at(now time.Duration) time.Duration {
 	return c.whole
 }
 
-// MeteredAttempt is an attempt that holds a slot.
+// MeteredAttempt is an attempt that holds a slot. The zero value is no attempt; Start makes it
+// one.
 type MeteredAttempt struct {
-	started, since time.Duration // since: in its phase
+	started, since time.Duration // since: start of the current phase
 	waited         time.Duration // of the clock of its job, at the start
 	phase          trace.Phase
 }
 
-// Start says that an attempt of a kind has started. The clock is that of its job.
+// Start begins an attempt of kind k at time now. c is the clock of its job.
 func (a *MeteredAttempt) Start(now time.Duration, k trace.Kind, c *Clock) {
 	*a = MeteredAttempt{now, now, c.at(now), k.FirstPhase()}
 }
 
-// Enter says that an attempt enters a phase. It has to be called with the phase that it is in
-// when it ends.
+// Enter ends the current phase of an attempt and begins phase p. The caller calls it with
+// PhaseNone when the attempt ends, so that the last phase counts.
 func (m *Meter) Enter(a *MeteredAttempt, now time.Duration, p trace.Phase) {
 	m.Phases[a.phase] += now - a.since
 	a.since = now
@@ -116,7 +121,8 @@ func (m *Meter) Enter(a *MeteredAttempt, now time.Duration, p trace.Phase) {
 	}
 }
 
-// Committed says that an attempt has ended, and did its task.
+// Committed counts the waiting of an attempt of kind k that has committed its task. c is the
+// clock of its job.
 func (m *Meter) Committed(a *MeteredAttempt, now time.Duration, k trace.Kind, c *Clock) {
 	if k == trace.Reduce {
 		m.Wasted.Waiting += c.at(now) - a.waited
@@ -126,7 +132,8 @@ func (m *Meter) Committed(a *MeteredAttempt, now time.Duration, k trace.Kind, c 
 // Took returns the time since the start of an attempt.
 func (a *MeteredAttempt) Took(now time.Duration) time.Duration { return now - a.started }
 
-// Running returns the totals with what attempts that still run have spent in their phases.
+// Running returns the totals up to now. each calls yield with every attempt that still runs,
+// so that the current phases of these attempts count.
 func (m *Meter) Running(now time.Duration, each func(yield func(a *MeteredAttempt))) Totals {
 	t := m.Totals
 	each(func(a *MeteredAttempt) { t.Phases[a.phase] += now - a.since })
@@ -136,11 +143,11 @@ func (m *Meter) Running(now time.Duration, each func(yield func(a *MeteredAttemp
 // MeteredPool measures how large a share of the slots a pool gets.
 type MeteredPool struct {
 	weight   float64
-	at       time.Duration // the times are up to here
+	at       time.Duration // slotTime and wantTime are up to here
 	slotTime time.Duration // of its attempts, added up over slots
-	wantTime time.Duration // in which attempts of it ran or tasks were pending
-	running  int32
-	wants    bool
+	wantTime time.Duration // time in which attempts of it ran or tasks were pending
+	running  int32         // attempts now
+	wants    bool          // it has demand now: running attempts or pending tasks
 }
 
 // NewPool adds a pool. Its weight is above 0; only the weights' ratios matter.
@@ -150,7 +157,7 @@ func (m *Meter) NewPool(weight float64) *MeteredPool {
 	return p
 }
 
-// Set says how many attempts of a pool run from now on, and how many tasks are pending.
+// Set sets how many attempts of a pool run from now on, and how many tasks are pending.
 func (m *Meter) Set(p *MeteredPool, now time.Duration, running, pending int32) {
 	p.pass(now)
 	wants := running+pending > 0
@@ -172,7 +179,7 @@ func (p *MeteredPool) pass(now time.Duration) {
 	}
 }
 
-// count adds a pool to those with demand, or takes it out.
+// count adds a pool to the sums over pools with demand (sign 1), or takes it out (sign -1).
 func (m *Meter) count(p *MeteredPool, sign int) {
 	if !p.wants {
 		return
@@ -180,14 +187,15 @@ func (m *Meter) count(p *MeteredPool, sign int) {
 	x := float64(p.running) / p.weight
 	m.wanting += sign
 	m.sum += float64(sign) * x
-	m.squares += float64(float64(sign) * float64(x*x)) // no fused operations: all processors have the same sums
+	m.squares += float64(float64(sign) * float64(x*x)) // conversions prevent fused operations, so all processors get the same sums
 	if m.wanting == 0 {
-		m.sum, m.squares = 0, 0 // what rounding has left
+		m.sum, m.squares = 0, 0 // removes rounding errors
 	}
 }
 
-// Jain returns Jain's index (Σx)² / (n·Σx²) over the pools that had demand until now. x is
-// slot-time by weight and by time with demand. 1: even.
+// Jain returns Jain's index (Σx)² / (n·Σx²) over the n pools that had demand until now. x is
+// the slot time of a pool divided by its weight and by its time with demand. The index is 1
+// if all x are equal, or if no pool had a slot.
 func (m *Meter) Jain(now time.Duration) float64 {
 	var n, sum, squares float64
 	for _, p := range m.pools {
@@ -206,9 +214,9 @@ func (m *Meter) Jain(now time.Duration) float64 {
 	return sum * sum / (n * squares)
 }
 
-// JainInTime returns Jain's index of fairness between pools, as a mean over time. Moments count
-// in which at least two pools had demand and a pool had a slot. The index is of running
-// attempts divided by the pool's weight. JainInTime returns 1 if there was no such moment.
+// JainInTime returns the mean over time of Jain's index, where x is a pool's running attempts
+// divided by its weight. Only moments count in which at least two pools had demand and a pool
+// had a slot. JainInTime returns 1 if there was no such moment.
 func (m *Meter) JainInTime() float64 {
 	if m.shared == 0 {
 		return 1

@@ -11,17 +11,17 @@ import (
 
 // Hadoop's own rule of speculation: a task is copied if it is far behind the average
 // progress of its job (Hadoop 1.0.3, TaskInProgress.hasSpeculativeTask). There is no bound
-// on copies, and no tracker is too slow for one. Where LATE asks which task will end last,
-// this rule takes the first in order.
+// on copies, and no tracker is too slow for one. LATE copies the task that will end last;
+// this rule copies the first task in order.
 
 // speculativeGap is how far behind the average a task must be (Hadoop 1.0.3,
 // TaskInProgress.SPECULATIVE_GAP).
 const speculativeGap = slots.One / 5
 
-// averageProgress is the progress of a job's tasks of a kind: done is how many are done,
-// running the progress of those that run, added up, and all how many there are. Tasks that
-// have not started count as 0 (Hadoop 1.0.3, JobInProgress.findSpeculativeTask gets it as
-// avgProgress).
+// averageProgress returns the average progress of a job's tasks of a kind. done is the number
+// of tasks that are done, running the sum of the progress of running tasks in parts per
+// million, all the number of tasks. Tasks that have not started count as 0 (Hadoop 1.0.3,
+// avgProgress of JobInProgress.findSpeculativeTask).
 func averageProgress(done int32, running int64, all int32) slots.PPM {
 	if all == 0 {
 		return 0
@@ -32,42 +32,46 @@ func averageProgress(done int32, running int64, all int32) slots.PPM {
 // farBehind reports whether a task is so far behind the average that it is copied.
 func farBehind(average, progress slots.PPM) bool { return average-progress >= speculativeGap }
 
-// lag returns how long a task must have run before it is copied: so long as the user
-// says. Hadoop's is a minute, SPECULATIVE_LAG, for tasks of minutes; without a word of the
-// user it is half of what is usual [LATE08, "short tasks"].
-func (s *Speculation) lag(k *sample) time.Duration {
+// lag returns how long a task must have run before it is copied: Options.CopyAfter, if the user
+// has set it. Hadoop's SPECULATIVE_LAG is a minute, for tasks of minutes. The default here is
+// half of the usual time of a task, so that short tasks are copied too [LATE08, "short
+// tasks"].
+func (s *speculation) lag(k *sample) time.Duration {
 	if s.given {
 		return s.least
 	}
 	return max(s.least, k.usual/2)
 }
 
-// lookByAverage finds the candidates anew, in the order of jobs, kinds and tasks.
-func (s *Speculation) lookByAverage(v *slots.View) {
+// lookByAverage replaces the candidates by those of Hadoop's rule, in the order of jobs, kinds
+// and tasks. It is look for that rule.
+func (s *speculation) lookByAverage(v *slots.View) {
 	for rest := s.running; len(rest) > 0; {
 		n := alike(rest)
 		s.judgeByAverage(v, rest[:n])
 		rest = rest[n:]
 	}
-	slices.SortStableFunc(s.list, func(a, b Candidate) int {
+	slices.SortStableFunc(s.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind), cmp.Compare(a.Attempt.Task, b.Attempt.Task))
 	})
 }
 
 // judgeByAverage adds the candidates among the running attempts of one job and kind.
-func (s *Speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
+func (s *speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
 	id, kind := running[0].Attempt.Job, running[0].Attempt.Kind
 	m := s.of(id)
 	k := &m.kinds[kind]
 	if !s.known(k) {
 		return
 	}
+	// Without a finished task the user's CopyAfter stands for the usual time.
 	k.usual = max(1, s.least)
 	if k.ended > 0 {
 		s.totals = append(s.totals[:0], k.times...)
 		slices.Sort(s.totals)
 		k.usual = median(s.totals)
 	}
+	// Of several attempts of a task, only the one with the most progress counts.
 	sum := int64(0)
 	for i := range running {
 		if r := &running[i]; !s.copied[of(r.Attempt)] || !overtaken(running, i) {
@@ -85,13 +89,13 @@ func (s *Speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
 			s.due = next
 		}
 		if farBehind(average, r.Progress) && v.Now()-r.Started >= s.lag(k) {
-			s.list = append(s.list, Candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.Progress})
+			s.list = append(s.list, candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.Progress})
 		}
 	}
 }
 
-// overtaken reports whether another attempt of the task of attempt i counts in its stead:
-// one that is farther, or as far and earlier in the list.
+// overtaken reports whether another attempt of the same task has more progress than attempt i,
+// or equal progress and an earlier place in the list.
 func overtaken(running []slots.SlotView, i int) bool {
 	for o := range running {
 		r := &running[o]
@@ -102,33 +106,33 @@ func overtaken(running []slots.SlotView, i int) bool {
 	return false
 }
 
-// Measures are what a policy learns from facts: the task monitor TM [OMO21, section
-// V-A].
+// Measures keeps what a policy measures of finished tasks, by facts: OMO's task monitor TM
+// [OMO21, section V-A]. The zero value has no measurements.
 type Measures struct {
 	started []time.Duration // by slot: when its latest attempt started
-	samples []Sample
-	All     Sample // of all jobs
+	samples []Sample        // by job
+	All     Sample          // of all jobs
 
 	// bandwidth is B, the bytes that one reduce copies in a second: the exponential
-	// moving average over the reduces of the run. Waiting for maps is no copying
-	// [OMO21, "shuffle estimate"]. instant: copies take no time.
+	// moving average over the reduces of the run. The time in which a reduce waits for
+	// maps does not count [OMO21, "shuffle estimate"]. instant: the latest reduce took no
+	// time to copy, so B has no bound.
 	bandwidth float64
 	instant   bool
 }
 
-// copySmoothing is the weight of the newest reduce in B. [OMO21] gives none; it is
-// that of F_o and A_o [OMO21, "smoothing and window"].
+// copySmoothing is the weight of the newest reduce in B. [OMO21] gives no value. This is the
+// weight that it gives for F_o and A_o [OMO21, "smoothing and window"].
 const copySmoothing = 0.5
 
-// Sample is what was measured of finished tasks: by kind how many there are and how
-// long they took together, and the bytes that the maps put out.
+// Sample has the measurements of finished tasks.
 type Sample struct {
-	Tasks [trace.Kinds]int64
-	took  [trace.Kinds]time.Duration
-	out   int64
+	Tasks [trace.Kinds]int64         // number of finished tasks by kind
+	took  [trace.Kinds]time.Duration // sum of their times by kind
+	out   int64                      // sum of the output of the maps, in bytes
 }
 
-// Mean returns how long a task of kind k takes on average; 0: none has finished.
+// Mean returns how long a task of kind k takes on average, or 0 if none has finished.
 func (s *Sample) Mean(k slots.Kind) time.Duration {
 	if s.Tasks[k] == 0 {
 		return 0
@@ -136,7 +140,7 @@ func (s *Sample) Mean(k slots.Kind) time.Duration {
 	return s.took[k] / time.Duration(s.Tasks[k])
 }
 
-// MapOutput returns d, the bytes that a map puts out on average.
+// MapOutput returns d, the average output of a map in bytes, or 0 if no map has finished.
 func (s *Sample) MapOutput() float64 {
 	if s.Tasks[slots.Map] == 0 {
 		return 0
@@ -144,16 +148,16 @@ func (s *Sample) MapOutput() float64 {
 	return float64(s.out) / float64(s.Tasks[slots.Map])
 }
 
-// Of returns what was measured of a job.
+// Of returns the measurements of a job. The pointer is valid until the next call.
 func (m *Measures) Of(id slots.JobID) *Sample { return At(&m.samples, id) }
 
-// Start takes in when a grant started an attempt on a slot.
+// Start notes that a grant has started an attempt on slot s at time now.
 func (m *Measures) Start(now time.Duration, s slots.SlotID) { *At(&m.started, s) = now }
 
 // Freed reports whether a fact is the end of an attempt on a slot.
 func Freed(f *slots.Fact) bool { return f.Op == trace.OpFinish && f.Slot >= 0 }
 
-// Finish takes in the end of an attempt. Only attempts that committed count.
+// Finish measures an attempt by the fact of its end. Only attempts that committed count.
 func (m *Measures) Finish(f *slots.Fact) {
 	if !f.Has(trace.OK) || int(f.Slot) >= len(m.started) {
 		return
@@ -176,7 +180,8 @@ func (m *Measures) Finish(f *slots.Fact) {
 	}
 }
 
-// smoothed returns the moving average after a value; the first one is 0 before it.
+// smoothed returns the moving average after the value next. An average of 0 means that there is
+// none yet.
 func smoothed(average, next float64) float64 {
 	if average == 0 {
 		return next
@@ -184,8 +189,8 @@ func smoothed(average, next float64) float64 {
 	return float64(copySmoothing*next) + float64((1-copySmoothing)*average)
 }
 
-// CopyBandwidth returns B in bytes a second: as measured, or before that as the
-// configuration has it. It is 0 if neither is known, or copies take no time.
+// CopyBandwidth returns B in bytes per second. Before the first measurement it is that of the
+// configuration. It is 0 if neither is known, or if copies take no time.
 func (m *Measures) CopyBandwidth(v *slots.View) float64 {
 	switch {
 	case m.instant:

@@ -7,29 +7,29 @@ import (
 	"mrlocal/trace"
 )
 
-// Copies is the part of an Order that starts copies of running tasks. A
-// Speculation says which tasks are worth one. Speculative execution performance balancing
-// (SEPB) says whether copies may start before pending tasks now: a copy helps its
-// job, a pending task helps the batch [DynamicMR14, "sepb"].
+// Copies is the part of an Order that starts copies of running tasks. The embedded speculation
+// finds the tasks that are worth a copy. SEPB decides whether copies may start now, although
+// tasks are pending. A copy helps its own job; a pending task helps the batch [DynamicMR14,
+// "sepb"].
 //
-// To the Order a task that is worth a copy is one more task that its job may start,
-// as in Hadoop 1.0.3, JobSchedulable.updateDemand.
+// The Order counts a task that is worth a copy as one more task that its job may start, as
+// in Hadoop 1.0.3, JobSchedulable.updateDemand.
 type Copies struct {
-	*Speculation
+	*speculation
 	checked [trace.Kinds]slots.PPM                  // by kind: share of the running jobs that are checked for pending tasks
 	idle    func(v *slots.View, k slots.Kind) int32 // slots that tasks of kind k could have now
-	open    [trace.Kinds]bool                       // copies may start
-	running int32                                   // jobs
-	inOrder [trace.Kinds]runningJobs                // kept where some jobs are checked and others not
-	isIn    []bool                                  // by job: it counts as running
-	asked   time.Duration                           // progress is reported from then on; negative: nobody asked for it
-	before  []slots.JobID                           // scratch
+	open    [trace.Kinds]bool                       // by kind: copies may start
+	running int32                                   // number of running jobs
+	inOrder [trace.Kinds]runningJobs                // by kind; kept only if some jobs are checked and others not
+	counted []bool                                  // by job: it counts in running
+	asked   time.Duration                           // time from which a Probe asked for progress; negative: no Probe is due
+	before  []slots.JobID                           // scratch of look: the jobs with candidates before it
 }
 
 // RuleSpeculative is the rule of copies of running tasks.
 const RuleSpeculative slots.Rule = "speculative"
 
-// SpeculativeWords words RuleSpeculative under the options.
+// SpeculativeWords returns the words of RuleSpeculative under the options, for Traits.Rules.
 func (o *Options) SpeculativeWords() string {
 	which := "It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time"
 	if o.CopyRule == copyHadoop {
@@ -39,30 +39,31 @@ func (o *Options) SpeculativeWords() string {
 }
 
 // NewCopies returns Copies for one Ledger. Of o only CopyAfter and CopyRule count. checked is, by
-// kind, the share of the running jobs whose pending tasks go before copies (Options.JobsChecked).
-// atInput: a tracker copies maps whose input it has before those that end later. Step 3 of
-// DynamicMR serves pending and speculative maps alike [DynamicMR14, "slot prescheduling"]. idle
-// returns how many slots tasks of a kind could have now.
+// kind, the share of the running jobs whose pending tasks go before copies.
+// If atInput is true, a tracker prefers to copy maps whose input it has, because step 3 of
+// DynamicMR treats pending and speculative maps alike [DynamicMR14, "slot prescheduling"].
+// Otherwise it copies the map that ends last. idle returns how many slots tasks of a kind
+// could have now.
 func NewCopies(o *Options, checked [trace.Kinds]slots.PPM, atInput bool, idle func(v *slots.View, k slots.Kind) int32) *Copies {
 	s := newSpeculation(o)
 	s.local = atInput
-	return &Copies{Speculation: s, checked: checked, idle: idle, asked: -1}
+	return &Copies{speculation: s, checked: checked, idle: idle, asked: -1}
 }
 
-// of returns how many copies of a job's tasks may start.
+// of returns how many copies of a job's tasks of kind k may start. c may be nil.
 func (c *Copies) of(id slots.JobID, k slots.Kind) int32 {
 	if c == nil || !c.open[k] {
 		return 0
 	}
-	return c.Of(id, k)
+	return c.candidatesOf(id, k)
 }
 
-// copiesIn returns how many copies of a pool's tasks may start.
+// copiesIn returns how many copies of a pool's tasks of kind k may start.
 func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32) {
 	if o.copies == nil || !o.copies.open[k] {
 		return 0
 	}
-	o.copies.Each(k, func(c *Candidate) {
+	o.copies.each(k, func(c *candidate) {
 		if o.placeOf(v.Job(c.Attempt.Job)) == id {
 			n++
 		}
@@ -70,12 +71,13 @@ func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 	return n
 }
 
-// changed takes in a job that changed, and reports whether it runs.
+// changed updates the candidates and the number of running jobs after a change of job j. It
+// reports whether the job runs: it is admitted and has not ended.
 func (c *Copies) changed(v *slots.View, j slots.JobView) (in bool) {
-	c.Changed(v.Now(), j)
-	isIn := At(&c.isIn, j.ID())
-	if in = j.Runnable() && !j.Ended(); in != *isIn {
-		*isIn = in
+	c.speculation.changed(v.Now(), j)
+	counted := At(&c.counted, j.ID())
+	if in = j.Runnable() && !j.Ended(); in != *counted {
+		*counted = in
 		if c.running--; in {
 			c.running += 2
 		}
@@ -83,36 +85,38 @@ func (c *Copies) changed(v *slots.View, j slots.JobView) (in bool) {
 	return in
 }
 
+// rankCopied ranks a job and its pool again, after its number of copies has changed.
 func (o *Order) rankCopied(v *slots.View, id slots.JobID, k slots.Kind) {
 	j := v.Job(id)
 	o.rank(v, j, k)
 	o.rankPool(v, o.placeOf(j), k)
 }
 
-// startable returns how many copies count as tasks that may start.
+// startable returns how many copies of kind k may start, of all jobs.
 func (c *Copies) startable(k slots.Kind) int32 {
 	if !c.open[k] {
 		return 0
 	}
-	return c.Candidates(k)
+	return c.candidates(k)
 }
 
-// look finds the tasks that are worth a copy, if that is due and their progress
-// has been reported.
+// look drops stale candidates. If the driver has answered a Probe, it also finds the tasks that
+// are worth a copy. Then it ranks the jobs again that have or had candidates.
 func (o *Order) look(v *slots.View) {
 	c := o.copies
 	if c == nil {
 		return
 	}
 	jobs := c.jobsOf(c.before[:0])
-	changed := c.Expire(v.Now())
-	if c.asked >= 0 && v.Now() >= c.asked { // progress that is not used now will be stale later
+	changed := c.expire(v.Now())
+	if c.asked >= 0 && v.Now() >= c.asked { // the Probe is answered; a later look needs another one
 		c.asked = -1
 		if o.mayCopy(v) {
-			c.Look(v)
+			c.look(v)
 			changed = true
 		}
 	}
+	// Jobs that occur twice in the list are ranked twice, which does no harm.
 	if c.before = c.jobsOf(jobs); !changed {
 		return
 	}
@@ -124,8 +128,8 @@ func (o *Order) look(v *slots.View) {
 	o.balance(v)
 }
 
-// mayCopy reports whether a copy of a running task could have the next free slot,
-// if the task is worth one.
+// mayCopy reports whether SEPB would let a copy start on the next free slot, if some running
+// task were worth one. If not, looks are useless.
 func (o *Order) mayCopy(v *slots.View) bool {
 	for k := range slots.Kind(trace.Kinds) {
 		if v.Running(k) == 0 {
@@ -138,15 +142,16 @@ func (o *Order) mayCopy(v *slots.View) bool {
 	return false
 }
 
-// askProgress ends a visit: it asks for the progress of all running attempts,
-// which the next look needs. If slots are idle, it asks for a visit at that time.
+// askProgress asks for the progress of all running attempts, which the next look needs. If
+// slots are idle, it also asks for a wake-up at that time. Otherwise the look can wait until a
+// slot becomes free.
 func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 	c := o.copies
-	if c == nil || c.running == 0 || c.Due() < 0 || !o.mayCopy(v) {
+	if c == nil || c.running == 0 || c.due < 0 || !o.mayCopy(v) {
 		return
 	}
 	if c.asked < 0 {
-		c.asked = max(c.Due(), v.Now()+1) // the progress known at this instant is stale
+		c.asked = max(c.due, v.Now()+1) // not now: the progress of this Assign is reported already
 	}
 	d.Probe(c.asked)
 	w := v.Weights()
@@ -155,22 +160,22 @@ func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// jobsOf appends the jobs that have candidates to ids.
+// jobsOf appends the job of each candidate to ids.
 func (c *Copies) jobsOf(ids []slots.JobID) []slots.JobID {
 	for k := range slots.Kind(trace.Kinds) {
-		c.Each(k, func(c *Candidate) { ids = append(ids, c.Attempt.Job) })
+		c.each(k, func(c *candidate) { ids = append(ids, c.Attempt.Job) })
 	}
 	return ids
 }
 
-// Speculating makes a policy learn for the copies of its Order: the policy embeds
-// it and so is a slots.Observer and a slots.Speculator.
+// Speculating passes facts to the copies of an Order. A policy embeds it and so is a
+// slots.Observer and a slots.Speculator. Order must not be nil.
 type Speculating struct{ Order *Order }
 
 // Observe implements slots.Observer.
 func (s *Speculating) Observe(f slots.Fact) {
 	if c := s.Order.copies; c != nil {
-		c.Observe(&f)
+		c.observe(&f)
 	}
 }
 

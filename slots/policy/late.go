@@ -13,39 +13,39 @@ import (
 // LATE, "longest approximate time to end", says which running tasks are worth a copy.
 // Paper: Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in
 // Heterogeneous Environments, OSDI 2008 [LATE08]; its page is docs/papers/late08.md.
-// The formulas are here; speculation.go keeps what was measured of running and
-// finished attempts, Look finds the candidates, and Copies starts the copies.
+// This file has the formulas and look, which finds the candidates. speculation.go keeps the
+// measurements of running and finished attempts. Copies starts the copies.
 //
 // Of the slow running tasks, the one that will end last gets a copy [LATE08]. The
 // copy runs on a tracker that is not slow, and only while few copies run. LATE's
-// constants are for tasks of minutes. Those of them that are times grow here with
-// what a job's tasks take, so that they suit tasks of less than a second too.
+// constants are for tasks of minutes. The constants that are times depend here on the usual
+// time of a job's tasks, so that they suit tasks of less than a second too.
 const (
 	speculativeCap = slots.One / 10 // SpeculativeCap: copies that may run, as a share of the slots
 	slowTask       = slots.One / 4  // SlowTaskThreshold: the percentile of progress rates at which a task is slow
 	slowNode       = slots.One / 4  // SlowNodeThreshold: the percentile of progress below which a tracker is slow
 
 	leastRun    = 100 * time.Millisecond // default of the least time that an attempt has run
-	leastSample = 3                      // finished tasks of a job and kind before any task is slow; of few tasks half
-	mostSample  = 64                     // the last finished tasks that count
+	leastSample = 3                      // finished tasks of a job and kind before any task is slow; half of the tasks if that is less
+	mostSample  = 64                     // how many of the last finished tasks of a job and kind count
 
-	looksATask = 16                    // looks in the time that a task usually takes
-	leastWait  = 10 * time.Millisecond // from one look to the next
+	looksATask = 16                    // number of looks in the usual time of a task
+	leastWait  = 10 * time.Millisecond // least time from one look to the next
 )
 
-// total returns the time that a task takes in all if it goes on at its rate so far:
-// rate = score/elapsed, total = 1/rate [LATE08].
+// total returns the time that a task takes in all if its rate stays as it is so far:
+// rate = score/elapsed, total = 1/rate [LATE08]. score is its progress.
 func total(elapsed time.Duration, score slots.PPM) time.Duration {
 	hi, lo := bits.Mul64(uint64(elapsed), uint64(slots.One))
-	score = max(score, 1) // no progress yet: nearly for ever
-	if hi >= uint64(score) {
+	score = max(score, 1)    // a task without progress takes a million times its elapsed time
+	if hi >= uint64(score) { // the quotient does not fit into 64 bits
 		return 1<<63 - 1
 	}
 	q, _ := bits.Div64(hi, lo, uint64(score))
 	return time.Duration(min(q, 1<<63-1))
 }
 
-// timeLeft returns (1 - score)/rate [LATE08].
+// timeLeft returns the time that a task still takes, (1 - score)/rate [LATE08].
 func timeLeft(elapsed time.Duration, score slots.PPM) time.Duration {
 	return total(elapsed, score) - elapsed
 }
@@ -54,50 +54,50 @@ func timeLeft(elapsed time.Duration, score slots.PPM) time.Duration {
 // how many slots there are [LATE08, SpeculativeCap].
 func mostCopies(slotCount int32) int32 { return max(1, speculativeCap.Of(slotCount)) }
 
-// enough reports whether the finished tasks of a job and kind say what is usual. Of a
-// job with less than six tasks half of them do. Else no task of it would ever be
-// slow when lent slots start all of them at once.
+// enough reports whether enough tasks of a job and kind have finished to know their usual
+// time. Of a job with fewer than six tasks, half of them suffice. Otherwise a job whose tasks
+// all start at once, on lent slots, would never have a slow task.
 func enough(finished int, all int32) bool {
 	return finished >= 1 && finished >= min(leastSample, int(all+1)/2)
 }
 
-// longEnough reports whether an attempt has run long enough for its rate to say
-// something. LATE waits a minute, about as long as its tasks take; here it is half of
-// what is usual.
+// longEnough reports whether an attempt has run long enough for a meaningful rate. LATE
+// waits a minute, about as long as its tasks take. Here it is half of the usual time, at
+// least least.
 func longEnough(elapsed, usual, least time.Duration) bool {
 	return elapsed >= max(least, usual/2)
 }
 
-// slowestQuarter returns the total time of the task at the SlowTaskThreshold: a rate
-// at or below the 25th percentile is a total at or above this one. LATE says below;
-// then no task would be slow in a cluster of which more than a quarter is slow. It
-// sorts totals.
+// slowestQuarter returns the total time of the task at the SlowTaskThreshold. A task is slow
+// if its total time is at least this one, so if its rate is at or below the 25th percentile.
+// LATE says below. But then no task would be slow if more than a quarter of the cluster were
+// slow. slowestQuarter sorts totals, which must not be empty.
 func slowestQuarter(totals []time.Duration) time.Duration {
 	slices.Sort(totals)
 	return totals[len(totals)-int(slowTask.CeilOf(int32(len(totals))))]
 }
 
-// median returns the middle of sorted times: what is usual.
+// median returns the middle one of sorted times. It is the usual time of a task.
 func median(times []time.Duration) time.Duration { return times[len(times)/2] }
 
-// pays reports whether a copy that takes what is usual ends before the attempt does.
-// LATE has no such rule, Hadoop 2.6 has (DefaultSpeculator). Without it the slowest
-// quarter of equal tasks would be copied.
+// pays reports whether a copy that takes the usual time ends before the attempt. LATE has no
+// such rule; Hadoop 2.6 has one (DefaultSpeculator). Without the rule the slowest quarter of
+// equally fast tasks would be copied.
 func pays(left, usual time.Duration) bool { return left > usual }
 
-// slowNodeBelow returns the progress of the tracker at the SlowNodeThreshold; trackers
-// below it are slow. The progress of a tracker is the sum of that of all tasks that
-// finished or run there. It sorts progress.
+// slowNodeBelow returns the progress of the tracker at the SlowNodeThreshold. Trackers with
+// less progress are slow. The progress of a tracker is the sum over all tasks that finished
+// or run there. slowNodeBelow sorts progress, which must not be empty.
 func slowNodeBelow(progress []int64) int64 {
 	slices.Sort(progress)
 	return progress[slowNode.CeilOf(int32(len(progress)))-1]
 }
 
-// Look finds the candidates anew: the slow tasks that have run long enough and whose
-// copy pays. Those with the longest time left come first; there are as many as
-// copies may still run. A look costs O(slots), and is due looksATask times in the
-// time that a task takes.
-func (s *Speculation) Look(v *slots.View) {
+// look replaces the candidates by the tasks that are worth a copy now. These are the slow
+// tasks that have run long enough and whose copy pays. The longest time left comes first, and
+// there are at most as many as copies may still run. A look costs O(slots), and is due
+// looksATask times in the usual time of a task.
+func (s *speculation) look(v *slots.View) {
 	s.gather(v)
 	s.judgeTrackers(v)
 	s.list, s.due, s.at = s.list[:0], -1, v.Now()
@@ -107,18 +107,18 @@ func (s *Speculation) Look(v *slots.View) {
 	}
 	most := mostCopies(v.Capacity(slots.Map)+v.Capacity(slots.Reduce)) - int32(len(s.copied))
 	if most <= 0 {
-		return // the end of a copy makes a look due
+		return // no look is due until a copy ends (Observe)
 	}
 	for rest := s.running; len(rest) > 0; {
 		n := alike(rest)
 		s.judge(v, rest[:n])
 		rest = rest[n:]
 	}
-	slices.SortStableFunc(s.list, func(a, b Candidate) int { return cmp.Compare(b.Left, a.Left) })
+	slices.SortStableFunc(s.list, func(a, b candidate) int { return cmp.Compare(b.Left, a.Left) })
 	s.list = s.list[:min(len(s.list), int(most))]
 }
 
-// alike returns how many attempts from the first one on are of its job and kind.
+// alike returns how many attempts at the start of running are of the same job and kind.
 func alike(running []slots.SlotView) int {
 	a := running[0].Attempt
 	n := slices.IndexFunc(running, func(r slots.SlotView) bool { return r.Attempt.Job != a.Job || r.Attempt.Kind != a.Kind })
@@ -128,21 +128,21 @@ func alike(running []slots.SlotView) int {
 	return n
 }
 
-// gather collects the running attempts, those of a job and kind together, and the
-// tasks that have a copy already.
-func (s *Speculation) gather(v *slots.View) {
+// gather collects the running attempts, sorted by job and kind, the tasks that have a copy
+// already, and the progress of each tracker.
+func (s *speculation) gather(v *slots.View) {
 	s.running = s.running[:0]
 	clear(s.copied)
-	s.made = append(s.made[:0], s.done...)
-	for range v.Trackers() - len(s.made) {
-		s.made = append(s.made, 0)
+	s.progress = append(s.progress[:0], s.done...)
+	for range v.Trackers() - len(s.progress) {
+		s.progress = append(s.progress, 0)
 	}
 	for id := range slots.SlotID(v.Slots()) {
 		r := v.Slot(id)
-		if !r.Busy || int(id) >= len(s.places) {
+		if !r.Busy || int(id) >= len(s.places) { // s.places has no slot on which nothing ever started
 			continue
 		}
-		s.made[r.Tracker] += int64(r.Progress)
+		s.progress[r.Tracker] += int64(r.Progress)
 		if r.Speculative {
 			s.copied[of(r.Attempt)] = true
 		}
@@ -155,12 +155,13 @@ func (s *Speculation) gather(v *slots.View) {
 	})
 }
 
-// judgeTrackers finds the progress below which a tracker is slow.
-func (s *Speculation) judgeTrackers(v *slots.View) {
+// judgeTrackers sets s.slow, the progress below which a tracker is slow. Under Hadoop's rule
+// no tracker is.
+func (s *speculation) judgeTrackers(v *slots.View) {
 	s.sorted = s.sorted[:0]
 	for t := range slots.TrackerID(v.Trackers()) {
-		if v.CapacityAt(t, slots.Map)+v.CapacityAt(t, slots.Reduce) > 0 { // else it is lost
-			s.sorted = append(s.sorted, s.made[t])
+		if v.CapacityAt(t, slots.Map)+v.CapacityAt(t, slots.Reduce) > 0 { // a lost tracker has no open slots
+			s.sorted = append(s.sorted, s.progress[t])
 		}
 	}
 	if s.slow = 0; len(s.sorted) > 0 && !s.byAverage {
@@ -168,8 +169,9 @@ func (s *Speculation) judgeTrackers(v *slots.View) {
 	}
 }
 
-// judge adds the candidates among the running attempts of one job and kind.
-func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
+// judge adds the candidates among the running attempts of one job and kind. A reduce is judged
+// only after the maps of its job, because its waiting says nothing about its rate.
+func (s *speculation) judge(v *slots.View, running []slots.SlotView) {
 	kind := running[0].Attempt.Kind
 	m := s.of(running[0].Attempt.Job)
 	k := &m.kinds[kind]
@@ -184,6 +186,7 @@ func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
 			s.totals = append(s.totals, total(elapsed, running[i].Progress))
 		}
 	}
+	// The finished tasks and the running ones together decide what is slow.
 	slowest := slowestQuarter(s.totals)
 	for i := range running {
 		r := &running[i]
@@ -194,7 +197,7 @@ func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
 			s.due = next
 		}
 		elapsed := s.elapsed(v, m, r)
-		c := Candidate{
+		c := candidate{
 			Attempt: r.Attempt, Tracker: r.Tracker,
 			Total: total(elapsed, r.Progress), Left: timeLeft(elapsed, r.Progress), Usual: k.usual, Slowest: slowest,
 		}
@@ -204,10 +207,12 @@ func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
 	}
 }
 
-func (s *Speculation) elapsed(v *slots.View, m *measured, r *slots.SlotView) time.Duration {
+// elapsed returns how long an attempt has run, as measured.since counts.
+func (s *speculation) elapsed(v *slots.View, m *measured, r *slots.SlotView) time.Duration {
 	return v.Now() - m.since(r.Attempt.Kind, s.places[r.ID].began)
 }
 
+// of returns the task of an attempt.
 func of(a slots.AttemptID) taskOf { return taskOf{a.Job, a.Kind, a.Task} }
 
 // Speculative execution performance balancing [DynamicMR14, "sepb"]. Before a copy of a
@@ -215,33 +220,33 @@ func of(a slots.AttemptID) taskOf { return taskOf{a.Job, a.Kind, a.Task} }
 // tasks of its kind.
 //
 //  1. maxNumOfJobsCheckedForPendingTasks = ceil(percentage * running jobs).
-//  2. totalNumOfPendingMapTasks, or …ReduceTasks, is what so many jobs have pending.
-//  3. A copy may start if that is less than the slots that are idle for such tasks, and
-//     if its own job has nothing pending (Order.Try).
+//  2. totalNumOfPendingMapTasks, or …ReduceTasks, is the number of pending tasks of these jobs.
+//  3. A copy may start if that number is less than the number of idle slots for such tasks,
+//     and if its own job has no pending tasks of the kind (Order.Try).
 //
-// A job counts whether it has something to start or not. In fair order those with few
-// running tasks stand in front, so jobs whose last tasks run are checked first. The
-// greater the percentage, the farther the check reaches into jobs with pending tasks.
+// A running job counts even if it has no pending tasks. In fair order, jobs with few running
+// tasks come first, so jobs whose last tasks run are checked first. A greater percentage
+// includes more jobs with pending tasks.
 
-// jobsChecked is maxNumOfJobsCheckedForPendingTasks: how many of the running jobs
-// are checked for pending tasks before a copy may start. At 0 % no job is checked,
-// and a job's copies start at its turn, as in LATE. At 100 % pending tasks of any
-// job go before copies [DynamicMR14, "limits of sepb"].
+// jobsChecked returns maxNumOfJobsCheckedForPendingTasks: how many of the running jobs
+// are checked for pending tasks before a copy may start. At 0 % no job is checked, and the
+// copies of a job start in the fair order of jobs, as in LATE. At 100 % pending tasks of all
+// jobs go before copies [DynamicMR14, "limits of sepb"].
 func jobsChecked(percentage slots.PPM, running int32) int32 { return percentage.CeilOf(running) }
 
-// leavesSlots is the condition under which copies may start: fewer tasks are
-// pending in the jobs checked (totalNumOfPendingMapTasks, or …ReduceTasks) than
-// slots are idle that they may use [DynamicMR14, "sepb"].
+// leavesSlots reports whether copies may start. pending is totalNumOfPendingMapTasks, or
+// …ReduceTasks, and idle is the number of idle slots that these tasks may use [DynamicMR14,
+// "sepb"].
 func leavesSlots(pending, idle int32) bool { return pending < idle }
 
 // runningJobs ranks all running jobs in fair order: pools, and the jobs of each.
 type runningJobs struct {
 	pools slots.Ranking[shareKey]
-	jobs  []slots.Ranking[shareKey] // by pool; a job is its number there
+	jobs  []slots.Ranking[shareKey] // by pool; the ids are the jobs' numbers there
 }
 
-// rankRunning keeps the fair order of all running jobs, for each kind of which some
-// jobs are checked and others are not.
+// rankRunning enters job j into the fair order of running jobs, or removes it if it does not
+// run. Only a kind for which some jobs are checked and others are not needs this order.
 func (o *Order) rankRunning(v *slots.View, j slots.JobView, runs bool) {
 	place, n := o.placeOf(j), o.numberOf(v, j.ID())
 	for k := range slots.Kind(trace.Kinds) {
@@ -257,12 +262,12 @@ func (o *Order) rankRunning(v *slots.View, j slots.JobView, runs bool) {
 	}
 }
 
-// balance follows every change: pending tasks leave slots for copies of a kind, or
-// leave none any more.
+// balance is called after every change. For each kind it decides by SEPB whether copies may
+// start, and if that has changed it ranks the jobs of the candidates again.
 func (o *Order) balance(v *slots.View) {
 	for k := range slots.Kind(trace.Kinds) {
 		open := false
-		if o.copies.Candidates(k) > 0 {
+		if o.copies.candidates(k) > 0 {
 			idle := o.copies.idle(v, k)
 			open = leavesSlots(o.pendingChecked(v, k, idle), idle)
 		}
@@ -270,19 +275,20 @@ func (o *Order) balance(v *slots.View) {
 			continue
 		}
 		o.copies.open[k] = open
-		o.copies.Each(k, func(c *Candidate) { o.rankCopied(v, c.Attempt.Job, k) })
+		o.copies.each(k, func(c *candidate) { o.rankCopied(v, c.Attempt.Job, k) })
 	}
 }
 
-// pendingChecked is totalNumOfPendingMapTasks or …ReduceTasks: how many tasks are
-// pending in the jobs checked, each pool's within its limit. It stops counting at
-// enough. A greater percentage never gives less, up to enough.
+// pendingChecked returns totalNumOfPendingMapTasks or …ReduceTasks: how many tasks are pending
+// in the checked jobs. The tasks of a pool count up to its limit. Counting stops at enough,
+// so a result of enough or more only means at least enough.
 func (o *Order) pendingChecked(v *slots.View, k slots.Kind, enough int32) (n int32) {
 	c := o.copies
 	most := jobsChecked(c.checked[k], c.running)
 	if most == 0 {
 		return 0
 	}
+	// The totals answer for all jobs, and a total below enough is an upper bound that suffices.
 	if all := o.Total[k].Pending; most == c.running || all < enough {
 		return all
 	}

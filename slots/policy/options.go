@@ -11,7 +11,6 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/trace"
 )
 
 // Options are the options of all policies, in groups by policy. DefaultOptions returns
@@ -30,28 +29,36 @@ type Options struct {
 	// records it.
 	LocalityDelay time.Duration `json:"-"`
 
-	// ras. Cycle is the control cycle: how often tasks are placed anew. 0: the mean
-	// time of a map, between 250 ms and 10 s. ShuffleMemory: a reduce that copies
-	// holds the memory that it needs to reduce. RequiredAtFirst is how many maps a job with
-	// a goal requires before its first map is done: "all", also as "", or "one".
-	// TakeMapsFor says until when ras takes maps out of the placement of the job with the
-	// highest utility. With "room", or "", that utility stays above the lowest of the jobs
-	// that then have room for a map. With "any" it stays above that of each other job
-	// [RAS11, "mapper loop"]. PreemptReduces: a reduce that waits for room to reduce has one
-	// of a job with a later goal killed.
+	// ras:
+	//
+	//   - Cycle is the control cycle, the time between two placements. 0: the mean time of
+	//     a map, between 250 ms and 10 s.
+	//   - ShuffleMemory: a reduce that copies holds the memory that it needs to reduce.
+	//   - RequiredAtFirst is how many maps a job with a goal requires before its first map is
+	//     done: "all", also as "", or "one".
+	//   - TakeMapsFor says how long ras takes maps out of the placement of the job with the
+	//     highest utility. With "room", or "", as long as that utility stays above the
+	//     lowest of the jobs that then have room for a map. With "any", as long as it stays
+	//     above the lowest of all other jobs [RAS11, "mapper loop"].
+	//   - PreemptReduces: if a reduce waits for room to reduce, ras kills a reduce of a job
+	//     with a later goal.
 	Cycle           time.Duration `json:"cycle_ns,omitempty"`
 	ShuffleMemory   bool          `json:"shuffle_memory,omitempty"`
 	RequiredAtFirst string        `json:"required_at_first,omitempty"`
 	TakeMapsFor     string        `json:"take_maps_for,omitempty"`
 	PreemptReduces  bool          `json:"preempt_reduces,omitempty"`
 
-	// dynamicmr. DHSA is the allocation that it builds on: "pi", "pd", or "off",
-	// which is fair. SEPB: it starts copies of slow tasks. SEPBJobs is the share of
-	// the running jobs whose pending tasks go before copies: 0 is job-first, as in
-	// LATE, 1 is batch-first. SEPBMapJobs and SEPBReduceJobs replace it for copies
-	// of that kind. PreScheduling: a tracker may take maps at their input
-	// beyond its part of the load. SlotWeights are what tasks weigh: a tracker runs
-	// no more than its home slots weigh together. The zero value sets no bound.
+	// dynamicmr:
+	//
+	//   - DHSA is the allocation that dynamicmr builds on: "pi", "pd", or "off", which is
+	//     fair.
+	//   - SEPB: dynamicmr starts copies of slow tasks.
+	//   - SEPBJobs is the share of the running jobs whose pending tasks go before copies: 0
+	//     is job-first, as in LATE, 1 is batch-first. SEPBMapJobs and SEPBReduceJobs replace
+	//     it for copies of that kind.
+	//   - PreScheduling: a tracker may take maps at their input beyond its part of the load.
+	//   - SlotWeights are what tasks weigh: a tracker runs no more than its home slots weigh
+	//     together. The zero value sets no bound.
 	DHSA           string         `json:"dhsa,omitempty"`
 	SEPB           bool           `json:"sepb"`
 	SEPBJobs       slots.PPM      `json:"sepb_jobs"`
@@ -60,30 +67,34 @@ type Options struct {
 	PreScheduling  bool           `json:"prescheduling"`
 	SlotWeights    demand.Weights `json:"slot_weights,omitzero"`
 
-	// dynamicmr, late. CopyAfter is the least time that an attempt has run before
-	// it is copied: longer than progress takes to be reported. 0: 100 ms.
-	// CopyRule is which running tasks are worth a copy: "late", also as "", or
-	// "hadoop", those far behind the average progress.
+	// dynamicmr, late. CopyAfter is the least time that an attempt runs before it is copied.
+	// It should be longer than the time between two reports of progress. 0: 100 ms.
+	// CopyRule says which running tasks are worth a copy: "late", also as "", or "hadoop",
+	// those far behind the average progress.
 	CopyAfter time.Duration `json:"copy_after_ns,omitempty"`
 	CopyRule  string        `json:"copy_rule,omitempty"`
 
-	// fair-containers, batch-finish, lazy-start, omo. ContainerOrder is how their fair
-	// scheduler orders jobs: OrderDeficit, or "count", by the containers they have.
-	// BatchReserve: a batch of last maps that has begun gets every container until its
-	// maps have started. ReleaseWindow is T_w, the least time of a window in which
-	// releases are counted; 0: 10 s, and for short maps a third of a map's time.
-	// Containers, of these and yarn: "slots", also as "", or ContainersOfResources, where a
-	// tracker runs no more than its CPU and memory have room for.
+	// fair-containers, batch-finish, lazy-start, omo:
+	//
+	//   - ContainerOrder is the order of jobs in their fair scheduler: "deficit", by the
+	//     container time below their fair share, or "count", by the number of containers
+	//     that a job has.
+	//   - Containers, also for yarn, is "slots", also as "", or "resources". With the latter
+	//     a tracker runs no more than its CPU and memory have room for.
+	//   - BatchReserve: a batch of last maps that has begun gets every free container until
+	//     all its maps have started.
+	//   - ReleaseWindow is T_w, the least length of a window in which releases are counted.
+	//     0: 10 s, and for short maps a third of a map's time.
 	ContainerOrder string        `json:"container_order,omitempty"`
 	Containers     string        `json:"containers,omitempty"`
 	BatchReserve   bool          `json:"batch_reserve,omitempty"`
 	ReleaseWindow  time.Duration `json:"release_window_ns,omitempty"`
 
-	// dynsplit, for each tracker. AdditionalMapSlots is how many extra map slots
-	// open while maps are in their I/O period. The others bound the reduces that
-	// run, that copy, and that sort or reduce at a time; 0: no bound.
-	// EarlyReduces says what holds back reduces whose maps are not all done: "both", also as
-	// "", "floor", "bound", or "printed", which is neither.
+	// dynsplit, per tracker. AdditionalMapSlots is how many extra map slots open while maps
+	// are in their I/O period. ReduceTotal, ReduceShuffle and ReduceCompute bound the reduces
+	// that run, that copy, and that sort or reduce at a time; 0: no bound. EarlyReduces is
+	// the rule that holds back reduces whose maps are not all done: "both", also as "",
+	// "floor", "bound", or "printed", which is neither.
 	EarlyReduces       string `json:"early_reduces,omitempty"`
 	AdditionalMapSlots int32  `json:"additional_map_slots"`
 	ReduceTotal        int32  `json:"reduce_total"`
@@ -91,40 +102,20 @@ type Options struct {
 	ReduceCompute      int32  `json:"reduce_compute"`
 }
 
-// Override is a share that stands in for another one if it is given.
+// Override is a share that replaces another one if Given is set.
 type Override struct {
 	Given bool      `json:"given"`
 	Share slots.PPM `json:"share"`
 }
 
-func (o Override) or(other slots.PPM) slots.PPM {
-	if o.Given {
-		return o.Share
-	}
-	return other
-}
-
-// JobsChecked returns, by kind, percentageOfJobsCheckedForPendingMapTasks and
-// …ReduceTasks: the share of the running jobs whose pending tasks go before copies
-// [DynamicMR14, "sepb"].
-func (o *Options) JobsChecked() [trace.Kinds]slots.PPM {
-	return [trace.Kinds]slots.PPM{slots.Map: o.SEPBMapJobs.or(o.SEPBJobs), slots.Reduce: o.SEPBReduceJobs.or(o.SEPBJobs)}
-}
-
 // copyHadoop is Hadoop's own rule of speculation (Options.CopyRule).
 const copyHadoop = "hadoop"
-
-// OrderDeficit orders jobs by deficits that accrue (Options.ContainerOrder).
-const OrderDeficit = "deficit"
-
-// ContainersOfResources makes a container a request for CPU and memory (Options.Containers).
-const ContainersOfResources = "resources"
 
 // DefaultOptions returns the options that apply when the user sets none.
 func DefaultOptions() Options {
 	return Options{
 		BorrowMap: slots.One, BorrowReduce: slots.One,
-		ContainerOrder: OrderDeficit,
+		ContainerOrder: "deficit",
 		DHSA:           "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true,
 		AdditionalMapSlots: 1,
 	}
@@ -133,24 +124,27 @@ func DefaultOptions() Options {
 // OptionField is an option as a command line or a script names it.
 type OptionField struct {
 	Name    string
+	Field   string // of Options
 	Help    string // the value's name, or its choices, in `backquotes`
-	Default string // in words
-	Least   int    // that may be given; of a time, 1 means more than 0
+	Default string // in words, for the help
+	Least   int    // the least value that may be given; for a time, 1 means more than 0
 
 	// Value points into the Options: *slots.PPM, *time.Duration, *int32, *bool (on
 	// or off), *string (one of Choices), *Override or *demand.Weights.
 	Value any
 }
 
-// Choices returns the choices of a *bool or *string, the default first.
+// Choices returns the choices of a *bool or *string, the default first. They are the part of
+// Help in backquotes.
 func (f *OptionField) Choices() []string {
 	_, rest, _ := strings.Cut(f.Help, "`")
 	names, _, _ := strings.Cut(rest, "`")
 	return strings.Split(names, "|")
 }
 
-// Set reads the value of the option: a decimal number, a time with its unit, a whole
-// number, on or off, a choice, or map=N,reduce=N.
+// Set sets the option from text: a decimal number, a time with its unit, a whole number, on or
+// off, a choice, or map=N,reduce=N. It fails if text has another form. It does not check that
+// a number is in range; Check does.
 func (f *OptionField) Set(text string) (err error) {
 	switch f.Value.(type) {
 	case *bool, *string:
@@ -180,8 +174,8 @@ func (f *OptionField) Set(text string) (err error) {
 	return err
 }
 
-// Check returns an error of kind errs.BadOptions if an option has no value that Set could give it.
-// An empty choice is the default one.
+// Check returns an error of kind errs.BadOptions if the value of an option is out of range or no
+// choice. An empty choice stands for the default one.
 func (o *Options) Check() error {
 	for _, f := range o.Fields() {
 		wrong := ""
@@ -204,12 +198,13 @@ func (o *Options) Check() error {
 			}
 		}
 		if wrong != "" {
-			return errs.Optionf("policy option "+f.Name, "%s", wrong)
+			return errs.Optionf("Options."+f.Field, "%s", wrong)
 		}
 	}
 	return nil
 }
 
+// wrongShare says what is wrong with a share; "": nothing is.
 func wrongShare(p slots.PPM) string {
 	if p < 0 || p > slots.One {
 		return fmt.Sprintf("%v is not between 0 and 1", p)
@@ -217,6 +212,7 @@ func wrongShare(p slots.PPM) string {
 	return ""
 }
 
+// wrongNumber says what is wrong with a number or a time; "": nothing is.
 func wrongNumber(n int64) string {
 	if n < 0 {
 		return "must not be negative"
@@ -224,35 +220,35 @@ func wrongNumber(n int64) string {
 	return ""
 }
 
-// Fields returns all options by name. A new option has its field above and one
-// line here.
+// Fields returns all options, with pointers to the fields of o. A new option needs a field in
+// Options and a line here.
 func (o *Options) Fields() []OptionField {
 	return []OptionField{
-		{"borrow-map", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
-		{"borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
-		{"locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", 0, &o.LocalityDelay},
-		{"dhsa", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
-		{"sepb", "`on|off`: whether dynamicmr copies slow tasks", "on", 1, &o.SEPB},
-		{"sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},
-		{"sepb-map-jobs", "the same `SHARE` for copies of maps alone", "that of both kinds", 0, &o.SEPBMapJobs},
-		{"sepb-reduce-jobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", 0, &o.SEPBReduceJobs},
-		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
-		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
-		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
-		{"copy-rule", "which running tasks late and dynamicmr copy, `late|hadoop`: the slow ones that will end last, or, as Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
-		{"container-order", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
-		{"containers", "what a container is under yarn, omo and its parts, `slots|resources`: a slot, or a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
-		{"batch-reserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},
-		{"release-window", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
-		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
-		{"early-reduces", "what holds back reduces that would wait for maps (dynsplit), `both|floor|bound|printed`: the whole slots of their share R_ir, at most R_R of all jobs, both, or the share as the slides print it", "both", 1, &o.EarlyReduces},
-		{"reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
-		{"reduce-shuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
-		{"reduce-compute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
-		{"control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
-		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
-		{"preempt-reduces", "`off|on`: whether ras kills a reduce of a job with a later goal, once a task, where one of an earlier goal waits for its room", "off", 1, &o.PreemptReduces},
-		{"required-at-first", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
-		{"take-maps-for", "`room|any`: until when ras takes maps from the job with the highest utility: while that stays above the lowest of the jobs that have room then, or of all", "room", 1, &o.TakeMapsFor},
+		{"borrow-map", "BorrowMap", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
+		{"borrow-reduce", "BorrowReduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
+		{"locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", 0, &o.LocalityDelay},
+		{"dhsa", "DHSA", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
+		{"sepb", "SEPB", "`on|off`: whether dynamicmr copies slow tasks", "on", 1, &o.SEPB},
+		{"sepb-jobs", "SEPBJobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},
+		{"sepb-map-jobs", "SEPBMapJobs", "the same `SHARE` for copies of maps alone", "that of both kinds", 0, &o.SEPBMapJobs},
+		{"sepb-reduce-jobs", "SEPBReduceJobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", 0, &o.SEPBReduceJobs},
+		{"prescheduling", "PreScheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
+		{"slot-weights", "SlotWeights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
+		{"copy-after", "CopyAfter", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
+		{"copy-rule", "CopyRule", "which running tasks late and dynamicmr copy, `late|hadoop`: the slow ones that will end last, or, as Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
+		{"container-order", "ContainerOrder", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
+		{"containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`: a slot, or a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
+		{"batch-reserve", "BatchReserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},
+		{"release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
+		{"additional-map-slots", "AdditionalMapSlots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
+		{"early-reduces", "EarlyReduces", "what holds back reduces that would wait for maps (dynsplit), `both|floor|bound|printed`: the whole slots of their share R_ir, at most R_R of all jobs, both, or the share as the slides print it", "both", 1, &o.EarlyReduces},
+		{"reduce-total", "ReduceTotal", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
+		{"reduce-shuffle", "ReduceShuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
+		{"reduce-compute", "ReduceCompute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
+		{"control-cycle", "Cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
+		{"shuffle-memory", "ShuffleMemory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
+		{"preempt-reduces", "PreemptReduces", "`off|on`: whether ras kills a reduce of a job with a later goal, once a task, where one of an earlier goal waits for its room", "off", 1, &o.PreemptReduces},
+		{"required-at-first", "RequiredAtFirst", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
+		{"take-maps-for", "TakeMapsFor", "`room|any`: until when ras takes maps from the job with the highest utility: while that stays above the lowest of the jobs that have room then, or of all", "room", 1, &o.TakeMapsFor},
 	}
 }

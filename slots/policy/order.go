@@ -1,12 +1,15 @@
-// Package policy holds what slot policies share; each policy has a package below.
+// Package policy holds the code that several slot policies share. It has the fair order of pools
+// and jobs (Order), delay scheduling (Wait), and copies of slow tasks (Copies, Speculation). It
+// also has fair shares (Level) and the options of all policies. Each policy has a package below.
 //
-// A policy is a pure function of the View that the Ledger (package slots)
-// shows it, plus orderings it keeps of what changed. Each rule of a paper, and
-// of Hadoop, is a function that names its source; docs/papers lists them.
+// A policy decides by the View that the Ledger (package slots) gives it, and by orderings that
+// it keeps of jobs that have changed. Each rule of a paper, and of Hadoop, is a function that
+// names its source; docs/papers lists the papers.
 //
-// Neighbours: slots defines the interface; slots/policy/registry is the table of
-// names, slots/policy/policytest the suite that every policy passes; cmd/mrlocal
-// reads Options from flags.
+// Ownership: an Order and its parts belong to one policy, which serves one Ledger. They keep
+// no View. Neighbours: slots defines the interface Policy, slots/policy/registry is the table
+// of names, slots/policy/policytest the suite that every policy passes. cmd/mrlocal reads
+// Options from flags.
 package policy
 
 import (
@@ -17,26 +20,26 @@ import (
 )
 
 // Order is the fair order of pools and of the jobs in them. For each kind it ranks
-// the pools that have a task which may start, and their jobs. An Order takes in
-// what changed before every grant, so a grant costs O(log pools + log jobs).
+// the pools that have a task which may start, and their jobs. Before every grant an Order
+// ranks the jobs that have changed again, so a grant costs O(log pools + log jobs).
 // It belongs to one policy, which makes a new one at Reset.
 type Order struct {
 	Total   [trace.Kinds]Demand // of all pools
-	Updates int64               // jobs that changed, so far
+	Updates int64               // number of changes of jobs so far
 
 	shape   Shape
 	pools   [trace.Kinds]slots.Ranking[shareKey]
-	jobs    [trace.Kinds][]slots.Ranking[shareKey] // by pool; a job is its number there
+	jobs    [trace.Kinds][]slots.Ranking[shareKey] // by pool; the ids are the jobs' numbers there
 	numbers []int32                                // by job: how many jobs of its pool came before it
 	members [][]slots.JobID                        // by pool and number
 	demands [trace.Kinds][]Demand                  // by pool
-	changed []slots.JobID
-	skipped []skipped // out of the rankings until the visit ends
+	changed []slots.JobID                          // scratch of Update
+	skipped []skipped                              // out of the rankings until the visit ends
 	wait    Wait
 	copies  *Copies // nil: running tasks are not copied
 }
 
-// Shape is what an Order ranks.
+// Shape says by which keys an Order ranks.
 type Shape uint8
 
 const (
@@ -45,16 +48,16 @@ const (
 	LineUp                // no pools: all jobs in one line (Hadoop 1.0.3, JobQueueTaskScheduler)
 )
 
-// Demand is how many tasks of one kind a pool wants to run, each count within the
-// pool's limit (Hadoop 1.0.3, PoolSchedulable.updateDemand).
+// Demand has the demand of a pool for one kind, each count within the pool's limit (Hadoop
+// 1.0.3, PoolSchedulable.updateDemand).
 type Demand struct {
 	All       int32 // running tasks and those that may start
 	Startable int32 // tasks that may start: pending ones and copies
 	Pending   int32 // of these, pending ones
 }
 
-// skipped is a job that was refused the slot that the visit offered it. It is not
-// asked again until the visit ends.
+// skipped is a job that the Ledger refused a slot for during this visit. Its tasks of the kind
+// are out of the rankings until the visit ends.
 type skipped struct {
 	job  slots.JobID
 	kind slots.Kind
@@ -62,21 +65,21 @@ type skipped struct {
 	copy bool // the Ledger refused a copy of a running task
 }
 
-// shareKey holds what the order of pools, or of jobs, depends on. A ranking keeps
-// keys by value, because the View shows only the present.
+// shareKey is the sort key of a pool or of a job. A ranking keeps keys by value, because the
+// View changes in place and a ranking must not change before Update.
 type shareKey struct {
-	rank      int8 // in FIFO order, minus the priority; else 0
-	needy     bool // below the min share
-	running   int64
-	minShare  int64 // min(min share, demand)
-	weight    int64
+	rank      int8          // in FIFO order, minus the priority; else 0
+	needy     bool          // below the min share
+	running   int64         // tasks
+	minShare  int64         // min(min share, demand)
+	weight    int64         // in parts per million
 	submitted time.Duration // of a job
 	name      string        // of a pool
 }
 
-// shareLess puts first who is below its min share, and of these the one that is
-// farthest below. The others go by running tasks per weight, fewest first; then by
-// submission; then by name (Hadoop 1.0.3, SchedulingAlgorithms.FairShareComparator).
+// shareLess is the order of Hadoop 1.0.3, SchedulingAlgorithms.FairShareComparator. Pools below
+// their min share come first, and of these the one farthest below. The others are ordered by
+// running tasks divided by weight, fewest first, then by submission, then by name.
 func shareLess(a, b *shareKey) bool {
 	if a.rank != b.rank {
 		return a.rank < b.rank
@@ -84,6 +87,7 @@ func shareLess(a, b *shareKey) bool {
 	if a.needy != b.needy {
 		return a.needy
 	}
+	// Products compare the quotients running ÷ weight and running ÷ min share exactly.
 	left, right := a.running*b.weight, b.running*a.weight
 	if a.needy {
 		left, right = a.running*max(b.minShare, 1), b.running*max(a.minShare, 1)
@@ -97,25 +101,24 @@ func shareLess(a, b *shareKey) bool {
 	return a.name < b.name
 }
 
-// NewOrder returns an Order for one Ledger. wait is how its jobs wait for local
-// slots; copies makes its copies, nil: there are none.
-func NewOrder(s Shape, wait Wait, copies func() *Copies) Order {
-	o := Order{shape: s, wait: wait}
-	if copies != nil {
-		o.copies = copies()
-	}
-	return o
-}
+// NewOrder returns an Order for one Ledger. wait is the delay scheduling of its jobs.
+func NewOrder(s Shape, wait Wait) Order { return Order{shape: s, wait: wait} }
 
-// Begin starts a visit: it takes in what changed, how long jobs have waited, and
-// which running tasks are worth a copy.
+// Copy makes the Order start copies of running tasks: those that c finds. c belongs to the
+// Order from then on.
+func (o *Order) Copy(c *Copies) { o.copies = c }
+
+// Begin starts a visit. It brings the waiting times of jobs up to now, ranks the jobs that
+// have changed, and finds the running tasks that are worth a copy. A policy calls Begin first
+// in Decide, and End last.
 func (o *Order) Begin(v *slots.View) {
 	o.wait.beat(v.Now())
 	o.Update(v)
 	o.look(v)
 }
 
-// End ends a visit: jobs that were skipped are ranked again.
+// End ends a visit. It ranks the skipped jobs again, and asks for progress and a wake-up if
+// copies need them.
 func (o *Order) End(v *slots.View, d *slots.Decision) {
 	for _, s := range o.skipped {
 		o.putBack(v, s)
@@ -124,7 +127,7 @@ func (o *Order) End(v *slots.View, d *slots.Decision) {
 	o.askProgress(v, d)
 }
 
-// Update takes in what changed since the last call.
+// Update ranks the jobs that have changed since the last call, and their pools.
 func (o *Order) Update(v *slots.View) {
 	o.changed = v.Changed(o.changed[:0])
 	o.Updates += int64(len(o.changed))
@@ -143,7 +146,7 @@ func (o *Order) Update(v *slots.View) {
 	}
 }
 
-// placeOf is the pool that a job stands in, as this Order sees it.
+// placeOf returns the pool of a job in this Order. With LineUp all jobs are in pool 0.
 func (o *Order) placeOf(j slots.JobView) slots.PoolID {
 	if o.shape == LineUp {
 		return 0
@@ -151,7 +154,8 @@ func (o *Order) placeOf(j slots.JobView) slots.PoolID {
 	return j.Pool()
 }
 
-// rank ranks a job of its pool for kind k, if it has a task that may start.
+// rank ranks a job in its pool for kind k. A job without a task that may start leaves the
+// ranking.
 func (o *Order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
 	place := o.placeOf(j)
 	for int(place) >= len(o.jobs[k]) {
@@ -166,9 +170,9 @@ func (o *Order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
 	}
 }
 
-// numberOf is a job's number among the jobs of its pool, in the order of ids. A
-// Ranking takes room for all ids up to the greatest. With the jobs' own ids,
-// 100,000 jobs in as many pools would take the square of that.
+// numberOf returns a job's number among the jobs of its pool, in the order of ids. A Ranking
+// takes memory for all ids up to the greatest. With the ids of the jobs themselves, n jobs
+// in n pools would take memory in proportion to n².
 func (o *Order) numberOf(v *slots.View, id slots.JobID) int32 {
 	for int(id) >= len(o.numbers) {
 		next := slots.JobID(len(o.numbers))
@@ -180,7 +184,8 @@ func (o *Order) numberOf(v *slots.View, id slots.JobID) int32 {
 	return o.numbers[id]
 }
 
-// rankPool ranks a pool for kind k, if one of its jobs may start a task.
+// rankPool ranks a pool for kind k, and updates o.Total. A pool leaves the ranking if none of
+// its jobs may start a task of the kind, or if it is at its limit.
 func (o *Order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 	o.pools[k].Less = shareLess
 	d, before := o.demandOf(v, id, k), o.demands[k][id]
@@ -195,6 +200,7 @@ func (o *Order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 	o.pools[k].Set(int32(id), o.poolKey(v, id, k))
 }
 
+// demandOf returns the demand of a pool of this Order, copies included.
 func (o *Order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) Demand {
 	if o.shape == LineUp {
 		return Demand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
@@ -202,11 +208,9 @@ func (o *Order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) Demand {
 	return demandOf(v.Pool(id), k, o.copiesIn(v, id, k))
 }
 
-// DemandOf returns a pool's demand for kind k: what its jobs want, capped by its
-// maxMaps or maxReduces (Hadoop 1.0.3, PoolSchedulable.updateDemand).
-func DemandOf(p slots.PoolView, k slots.Kind) Demand { return demandOf(p, k, 0) }
-
-// demandOf counts a task that is worth a copy as one more that may start.
+// demandOf returns a pool's demand for kind k: the running and pending tasks of its jobs,
+// capped by its MaxMaps or MaxReduces (Hadoop 1.0.3, PoolSchedulable.updateDemand). copies is
+// how many of its tasks are worth a copy. Each of them counts as one more task that may start.
 func demandOf(p slots.PoolView, k slots.Kind, copies int32) Demand {
 	startable := p.Pending(k) + copies
 	d := Demand{startable + p.Running(k), startable, p.Pending(k)}
@@ -218,8 +222,8 @@ func demandOf(p slots.PoolView, k slots.Kind, copies int32) Demand {
 	return d
 }
 
-// poolKey is where a pool stands for kind k, or for both kinds together
-// [DHFS13, "combined key"].
+// poolKey returns the sort key of a pool for kind k. With Together the key counts both kinds
+// [DHFS13, "combined key"], and with LineUp all keys are equal.
 func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 	if o.shape == LineUp {
 		return shareKey{weight: 1}
@@ -227,11 +231,11 @@ func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 	p := v.Pool(id)
 	c := p.Config()
 	key := shareKey{
-		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(DemandOf(p, k).All)),
+		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(demandOf(p, k, 0).All)),
 		weight: int64(c.Weight), name: c.Name,
 	}
 	if o.shape == Together {
-		both := int64(DemandOf(p, slots.Map).All) + int64(DemandOf(p, slots.Reduce).All)
+		both := int64(demandOf(p, slots.Map, 0).All) + int64(demandOf(p, slots.Reduce, 0).All)
 		key.running = int64(p.Running(slots.Map)) + int64(p.Running(slots.Reduce))
 		key.minShare = min(int64(c.MinMaps)+int64(c.MinReduces), both)
 	}
@@ -239,8 +243,8 @@ func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 	return key
 }
 
-// jobKey is where a job stands in its pool. Jobs have no min share. A FIFO pool,
-// and a policy without pools, orders jobs by priority and submission (Hadoop 1.0.3,
+// jobKey returns the sort key of a job in its pool for kind k. Jobs have no min share. A FIFO
+// pool, and a policy without pools, orders jobs by priority and submission (Hadoop 1.0.3,
 // SchedulingAlgorithms.FifoComparator).
 func (o *Order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
 	if o.shape == LineUp || v.Pool(j.Pool()).Config().FIFO {
@@ -249,9 +253,10 @@ func (o *Order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
 	return shareKey{running: int64(j.Running(k)), weight: int64(j.Weight()), submitted: j.Submitted()}
 }
 
-// First returns the first pool that may start a task of kind k. There is none
-// while a pending task is heavier than the room that the tracker has. Nobody gets
-// that room before it, or lighter tasks would keep it out for ever.
+// First returns the first pool that may start a task of kind k, and false if there is none.
+// It also returns false after the Ledger has refused a pending task because its weight
+// exceeds the tracker's room. The room is kept for that task, because lighter tasks could
+// take it for ever.
 func (o *Order) First(k slots.Kind) (slots.PoolID, bool) {
 	if n := len(o.skipped); n > 0 && o.skipped[n-1].why == slots.RefusedWeight && !o.skipped[n-1].copy {
 		return 0, false
@@ -260,8 +265,8 @@ func (o *Order) First(k slots.Kind) (slots.PoolID, bool) {
 	return slots.PoolID(id), ok
 }
 
-// Before reports whether pool a, by its tasks of kind k, comes before pool b, by
-// its tasks of the other kind.
+// Before reports whether pool a comes before pool b in fair order. The key of a counts its
+// tasks of kind k, that of b its tasks of the other kind.
 func (o *Order) Before(v *slots.View, a slots.PoolID, k slots.Kind, b slots.PoolID) bool {
 	x, y := o.poolKey(v, a, k), o.poolKey(v, b, k.Other())
 	return shareLess(&x, &y)
@@ -276,17 +281,17 @@ const (
 // Offer is a free slot that a policy offers for tasks of one kind.
 type Offer struct {
 	Kind slots.Kind
-	Rule slots.Rule // RuleNone: by the pool's standing, RuleMinShare or RuleFairShare
+	Rule slots.Rule // RuleNone: RuleMinShare for a pool below its min share, else RuleFairShare
 	Move slots.Move // whether a start counts as a move
 }
 
-// Numbers returns what the rule of an offer to a pool rests on. It is called only if
-// someone listens. It is no field of the Offer: the Ledger keeps the rule, so a function
-// beside it would be allocated for each decision.
+// Numbers returns the numbers that the rule of an offer to a pool depends on. It is called only
+// while explanations are on. It is no field of Offer: a Rule of an Offer escapes to the Ledger,
+// so a function beside it would be allocated for each decision.
 type Numbers func(pool slots.PoolID) []slots.Number
 
-// Grant starts a task of the first job of the first pool that may have one, and
-// reports whether there was any.
+// Grant starts a task of the first job of the first pool for which the Ledger does not refuse
+// it. It reports whether a task started. numbers are those of the rule, for explanations.
 func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	for {
 		pool, ok := o.pools[f.Kind].First()
@@ -299,9 +304,9 @@ func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer, numbers Numbers
 	}
 }
 
-// Try offers the slot to the first job of a pool, and reports whether a task
-// started. A job that is refused is skipped for the rest of the visit. anywhere
-// starts a map even if it waits for a local slot.
+// Try offers the slot to the first job of a pool, which must have a task that may start. It
+// reports whether a task started. A job that is refused is skipped for the rest of the visit.
+// If anywhere is true, a map starts even if its job waits for a local slot.
 func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer, numbers Numbers, anywhere bool) bool {
 	id := o.firstJob(pool, f.Kind)
 	if f.Rule == trace.RuleNone {
@@ -311,6 +316,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 	if f.Kind == slots.Map && !anywhere {
 		g.Locality = o.wait.allowed(v, id)
 	}
+	// A ranked job without pending tasks has a running task that is worth a copy.
 	if o.copies != nil && v.Job(id).Pending(f.Kind) == 0 {
 		c, ok := o.copy(v, &g)
 		if !ok {
@@ -330,9 +336,9 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 	return false
 }
 
-// GrantLocal starts a map of the pool and the job that come first, if one has its
-// input on the visited tracker: Slot PreScheduling. If the job has none pending, it is a
-// copy of one that is worth it.
+// GrantLocal is Slot PreScheduling. It starts a map of the first job of the first pool, if a
+// pending map of that job has its input on the visited tracker. If the job has no pending
+// map, GrantLocal starts a copy under the same condition. It reports whether a map started.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	pool, ok := o.pools[f.Kind].First()
 	if !ok {
@@ -359,25 +365,26 @@ func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Nu
 	return true
 }
 
+// firstJob returns the first job of a pool that is ranked.
 func (o *Order) firstJob(pool slots.PoolID, k slots.Kind) slots.JobID {
 	n, _ := o.jobs[k][pool].First()
 	return o.members[pool][n]
 }
 
-// started follows a grant that the Ledger applied.
+// started updates waits, copies and rankings after a grant that the Ledger applied.
 func (o *Order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
 	if g.Kind == slots.Map && !g.Speculative {
 		o.wait.launched(g.Job, d.Started().Locality)
 	}
 	if o.copies != nil {
-		o.copies.Started(v, d.Started())
+		o.copies.started(v, d.Started())
 	}
 	o.Update(v)
 }
 
-// skip takes a job out of the rankings until the visit ends. Another job's task
-// may fit: the deadlock guard kept this job's reduce back, its tasks failed on this
-// tracker, or it waits for a local slot.
+// skip takes a job out of the rankings until the visit ends. A task of another job may get the
+// slot, because the reason concerns this job alone. For example, the deadlock guard refused its
+// reduce, its tasks failed on this tracker, or it waits for a local slot.
 func (o *Order) skip(v *slots.View, d *slots.Decision, pool slots.PoolID, s skipped) {
 	if s.why == slots.RefusedLocality {
 		o.wait.skip(v, d, s.job)
@@ -403,12 +410,14 @@ func (o *Order) Recall(v *slots.View, why slots.Refusal) bool {
 	return recalled
 }
 
+// putBack ranks a skipped job again.
 func (o *Order) putBack(v *slots.View, s skipped) {
 	j := v.Job(s.job)
 	o.rank(v, j, s.kind)
 	o.rankPool(v, o.placeOf(j), s.kind)
 }
 
+// shareRule returns the rule by which a pool gets a slot of fair sharing.
 func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rule {
 	if key := o.poolKey(v, p, k); key.needy {
 		return RuleMinShare
@@ -416,9 +425,10 @@ func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rul
 	return RuleFairShare
 }
 
-// copy turns a grant of a job that has nothing pending into one of a copy.
-func (o *Order) copy(v *slots.View, g *slots.Grant) (Candidate, bool) {
-	c, ok := o.copies.For(v, g.Job, g.Kind)
+// copy turns a grant for a job without pending tasks into a grant of a copy. It returns the
+// task to copy, and false if the job has none for the visited tracker.
+func (o *Order) copy(v *slots.View, g *slots.Grant) (candidate, bool) {
+	c, ok := o.copies.pick(v, g.Job, g.Kind)
 	if ok {
 		g.Task, g.Speculative, g.Locality = c.Attempt.Task, true, slots.LevelAny
 		g.Rule, g.Move = RuleSpeculative, slots.MoveIfLent
@@ -426,21 +436,22 @@ func (o *Order) copy(v *slots.View, g *slots.Grant) (Candidate, bool) {
 	return c, ok
 }
 
-// Skips are the jobs that were refused the slot that a visit offered to them. Their tasks
-// of that kind are not asked again until the visit ends. The zero value has none.
+// Skips lists the jobs whose tasks of a kind are left out until the visit ends. It is for
+// policies without an Order. The zero value has none.
 type Skips struct {
 	jobs []skip
-	of   [trace.Kinds][]bool // by job
+	of   [trace.Kinds][]bool // by kind and job: the tasks are skipped
 }
 
+// skip is an entry of Skips.
 type skip struct {
 	job  slots.JobID
 	kind slots.Kind
-	why  slots.Refusal // Granted: the policy itself keeps the job back
+	why  slots.Refusal // Granted: the policy itself holds the tasks back
 }
 
-// Add skips the tasks of kind k of a job. why is what the Ledger said; Granted: the policy
-// itself does not want them yet.
+// Add skips the tasks of kind k of a job. why is the refusal of the Ledger. Granted means that
+// the policy itself holds the tasks back.
 func (s *Skips) Add(id slots.JobID, k slots.Kind, why slots.Refusal) {
 	s.jobs = append(s.jobs, skip{id, k, why})
 	*At(&s.of[k], id) = true
@@ -451,18 +462,19 @@ func (s *Skips) Has(id slots.JobID, k slots.Kind) bool {
 	return int(id) < len(s.of[k]) && s.of[k][id]
 }
 
-// Why returns why tasks of kind k were refused, the first of them, or "" if none was.
+// Why returns in words why the Ledger refused the first of the skipped tasks of kind k, or ""
+// if it refused none.
 func (s *Skips) Why(k slots.Kind) string {
 	for _, o := range s.jobs {
 		if o.kind == k && o.why != slots.Granted {
-			return RefusedBecause(o.why, k)
+			return refusedBecause(o.why, k)
 		}
 	}
 	return ""
 }
 
-// End ends a visit. It calls rank with each job that was skipped, whose tasks may start
-// again.
+// End ends a visit and empties s. It calls rank with each job that was skipped, so that the
+// policy ranks the job again.
 func (s *Skips) End(rank func(id slots.JobID)) {
 	for _, o := range s.jobs {
 		s.of[o.kind][o.job] = false
@@ -471,7 +483,8 @@ func (s *Skips) End(rank func(id slots.JobID)) {
 	s.jobs = s.jobs[:0]
 }
 
-// Beaten returns the jobs after the winner in a ranking.
+// Beaten returns the first jobs of a ranking but the winner, at most slots.MostBeaten. why
+// returns the reason for each, in words.
 func Beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.JobView) string) (all []slots.Beaten) {
 	for _, id := range r.Firsts(nil, slots.MostBeaten+1) {
 		if j := v.Job(slots.JobID(id)); j.ID() != winner && len(all) < slots.MostBeaten {
@@ -482,10 +495,11 @@ func Beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why f
 }
 
 // MapsDone reports whether all maps of the job are done, so that its reduces need not
-// wait. A lost output changes that.
+// wait. It may become false again if the output of a map is lost.
 func MapsDone(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
 
-// At returns element i of a list, which grows as far as needed. New elements are zero.
+// At returns a pointer to element i of a list, which grows as far as needed. New elements are
+// zero. The pointer is valid until the list grows.
 func At[T any, I ~int32](list *[]T, i I) *T {
 	if missing := int(i) + 1 - len(*list); missing > 0 {
 		*list = append(*list, make([]T, missing)...)

@@ -22,6 +22,8 @@ type scanner struct {
 
 func (*scanner) Traits() slots.Traits { return slots.Traits{Name: "scanner", PoolLimits: true} }
 
+func (*scanner) Reset() {}
+
 func (s *scanner) Decide(v *slots.View, d *slots.Decision) {
 	s.order.Begin(v)
 	for k := range slots.Kind(trace.Kinds) {
@@ -54,7 +56,7 @@ func firstJobsPending(v *slots.View, o *Order, jobs int, k slots.Kind, percentag
 		inPool[j.Pool()] += j.Pending(k)
 	}
 	for pool, pending := range inPool {
-		n += min(pending, DemandOf(v.Pool(pool), k).Pending)
+		n += min(pending, demandOf(v.Pool(pool), k, 0).Pending)
 	}
 	return n
 }
@@ -79,9 +81,8 @@ func TestMoreJobsCheckedNeverLetMoreCopiesStart(t *testing.T) {
 		jobs := rapid.IntRange(1, 12).Draw(rt, "jobs")
 		s := &scanner{}
 		some := [trace.Kinds]slots.PPM{slots.One / 2, slots.One / 2}
-		s.order = NewOrder(PerKind, Wait{}, func() *Copies {
-			return NewCopies(&Options{}, some, false, func(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) })
-		})
+		s.order = NewOrder(PerKind, Wait{})
+		s.order.Copy(NewCopies(&Options{}, some, false, func(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) }))
 		s.check = func(v *slots.View, o *Order) {
 			for k := range slots.Kind(trace.Kinds) {
 				last, seen := int32(0), 0

@@ -10,26 +10,26 @@ import (
 
 // ShareDemand is what a pool's fair share depends on.
 type ShareDemand struct {
-	Demand int32     // what its jobs want, capped by the pool's limit
-	Min    int32     // min share
+	Demand int32     // running and pending tasks of its jobs, capped by the pool's limit
+	Min    int32     // min share, in slots
 	Weight slots.PPM // 0: 1.0
 }
 
 // ShareDemandOf returns a pool's ShareDemand for kind k.
 func ShareDemandOf(p slots.PoolView, k slots.Kind) ShareDemand {
 	c := p.Config()
-	return ShareDemand{Demand: DemandOf(p, k).All, Min: c.Min(k), Weight: c.Weight}
+	return ShareDemand{Demand: demandOf(p, k, 0).All, Min: c.Min(k), Weight: c.Weight}
 }
 
-// Level is r in the fair shares of slots,
+// Level is the number r that determines the fair shares of slots,
 //
 //	share_i = min(demand_i, max(weight_i · r, min_i)) with Σ share_i = min(Σ demand_i, total)
 //
-// as num ÷ den. If the min shares exceed the slots together, it is the factor that
-// scales each of them down [Hadoop, "min share scale-down"].
+// If the min shares exceed the slots together, Level is the factor that scales each of them
+// down [Hadoop, "min share scale-down"].
 type Level struct {
-	num, den int64
-	scaled   bool
+	num, den int64 // the number is num ÷ den
+	scaled   bool  // it is the factor of min shares
 }
 
 // Share returns a pool's share at this level, exactly.
@@ -60,6 +60,7 @@ func (l Level) Floor(p ShareDemand) int32 {
 	return int32(s.Num / max(s.Den, 1))
 }
 
+// weight returns the weight in parts per million.
 func (p ShareDemand) weight() int64 {
 	if p.Weight == 0 {
 		return int64(slots.One)
@@ -67,16 +68,16 @@ func (p ShareDemand) weight() int64 {
 	return int64(p.Weight)
 }
 
-// LevelOf returns the Level of pools in total slots. Hadoop 1.0.3,
-// SchedulingAlgorithms.computeFairShares, finds r with 25 bisections; here it is exact.
-// The sum of shares grows with r in straight pieces: a pool
-// starts to grow at min ÷ weight and stops at demand ÷ weight. LevelOf walks these
-// turns in order, and r is in the piece that reaches the sum.
+// LevelOf returns the Level of pools that share total slots. Hadoop 1.0.3,
+// SchedulingAlgorithms.computeFairShares, finds r with 25 bisections; here r is exact. The sum
+// of shares is a piecewise linear function of r: the share of a pool starts to grow at
+// min ÷ weight and stops at demand ÷ weight. LevelOf passes these turns in order of r. The
+// result lies in the piece in which the sum reaches its target.
 func LevelOf(pools []ShareDemand, total int32) Level {
-	var want, fixed, growing int64 // Σ demand; Σ of shares that stand; Σ weights of those that grow
+	var want, fixed, growing int64 // Σ demand; Σ of constant shares; Σ weights of growing shares
 	type turn struct {
-		slots, weight int64 // at r = slots ÷ weight
-		stops         bool
+		slots, weight int64 // the turn is at r = slots ÷ weight
+		stops         bool  // the share stops to grow; else it starts
 	}
 	turns := make([]turn, 0, 2*len(pools))
 	for _, p := range pools {

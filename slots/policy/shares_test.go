@@ -117,8 +117,8 @@ func TestSharesAgreeWithBisection(t *testing.T) {
 	})
 }
 
-// TestSharesAreMaxMin: all slots that are wanted are given, and nobody who wants
-// more has less per weight than anyone who is above its min share.
+// TestSharesAreMaxMin: shares use all slots up to the demand. A pool below its demand has at
+// least as much per weight as each pool above its min share.
 func TestSharesAreMaxMin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pools, total := drawDemands(rt), rapid.Int32Range(1, 300).Draw(rt, "slots")

@@ -8,46 +8,48 @@ import (
 	"mrlocal/trace"
 )
 
-// Speculation keeps which running tasks are worth a copy. Look looks at all running
-// attempts together; between two looks only those that ended are dropped.
+// speculation keeps the running tasks that are worth a copy, the candidates. look finds them
+// among all running attempts. Between two looks, candidates that have ended or have a copy
+// are dropped, and no others are added.
 //
-// It owns 8 bytes a slot and 16 bytes a tracker. For each running job it owns the times
-// of its last finished attempts, at most half a KiB. It keeps no View.
-type Speculation struct {
-	least time.Duration // that an attempt has run before it is copied
-	given bool          // the user gave least
+// A speculation owns some words per slot and per tracker. For each running job and kind it
+// owns the times of the last finished attempts, at most half a KiB. It keeps no View.
+type speculation struct {
+	least time.Duration // the least time that an attempt runs before it is copied
+	given bool          // least comes from Options.CopyAfter, not from the default
 
 	byAverage bool // Hadoop's own rule finds the candidates (average.go), else LATE
 
-	local  bool        // a map whose input is on the visited tracker goes before one that ends later
+	local  bool        // pick prefers a map whose input is on the visited tracker to one that ends later
 	places []place     // by slot
 	jobs   []*measured // by JobID; nil: nothing is known, or the job has ended
 	done   []int64     // by tracker: progress of the tasks that finished there, in parts per million
 
 	due  time.Duration // of the next look; negative: there is nothing to look at
 	at   time.Duration // of the latest look
-	list []Candidate   // the longest time left first
+	list []candidate   // the longest time left first
 	slow int64         // a tracker with less progress is slow
 
-	// During a look.
-	running []slots.SlotView
-	copied  map[taskOf]bool // tasks that have a running copy
-	made    []int64         // by tracker, done and the progress of what runs
-	sorted  []int64
-	totals  []time.Duration
+	// During a look. progress is also used by slowTracker, until the next look.
+	running  []slots.SlotView // sorted by job and kind
+	copied   map[taskOf]bool  // tasks that have a running copy
+	progress []int64          // by tracker: done plus the progress of its running attempts
+	sorted   []int64          // progress of trackers with open slots
+	totals   []time.Duration
 }
 
-// Candidate is an attempt that is worth a copy.
-type Candidate struct {
+// candidate is an attempt that is worth a copy.
+type candidate struct {
 	Attempt slots.AttemptID
 	Tracker slots.TrackerID
 
-	// Times at the latest look: what the attempt takes in all and what is left, at
-	// its rate so far; what is usual; and what the slowest quarter takes at least.
+	// Times at the latest look, under LATE. Total is the time that the attempt takes in all
+	// and Left the rest of it, at its rate so far. Usual is the usual time of a task, and
+	// Slowest the least total time in the slowest quarter.
 	Total, Left, Usual, Slowest time.Duration
 
-	// Under Hadoop's own rule only the average progress of its job's tasks of its kind, and
-	// its own.
+	// Under Hadoop's own rule: the average progress of its job's tasks of its kind, and the
+	// progress of the attempt, at the latest look.
 	Average, Progress slots.PPM
 }
 
@@ -58,18 +60,18 @@ type taskOf struct {
 	task slots.TaskID
 }
 
-// measured is what is known about a job's tasks.
+// measured has the measurements of a job's tasks.
 type measured struct {
-	mapsDone time.Duration // negative: they are not
+	mapsDone time.Duration // the time at which all maps were done; negative: they are not
 	kinds    [trace.Kinds]sample
 }
 
-// sample is how long the last finished tasks of a job and kind took.
+// sample has the times of the last finished tasks of a job and kind.
 type sample struct {
-	times []time.Duration // a ring
-	ended int
-	tasks int32         // of the job and kind, as far as known
-	usual time.Duration // at the latest look
+	times []time.Duration // of the last mostSample tasks, in a ring
+	ended int             // number of tasks that finished
+	tasks int32           // number of tasks, as far as known
+	usual time.Duration   // the usual time of a task, at the latest look
 }
 
 // every returns the time between two looks at running tasks of the kind.
@@ -81,36 +83,38 @@ type place struct {
 	began   time.Duration
 }
 
-// newSpeculation returns a Speculation for one Ledger, by the options that concern copies.
-func newSpeculation(o *Options) *Speculation {
-	s := &Speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}}
+// newSpeculation returns a speculation for one Ledger, by the options that concern copies.
+func newSpeculation(o *Options) *speculation {
+	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}}
 	if !s.given {
 		s.least = leastRun
 	}
 	return s
 }
 
-// known reports whether enough is known of a job's tasks of a kind to copy one.
-func (s *Speculation) known(k *sample) bool {
+// known reports whether the usual time of a job's tasks of a kind is known. Under Hadoop's own
+// rule CopyAfter can stand for it.
+func (s *speculation) known(k *sample) bool {
 	return enough(k.ended, k.tasks) || s.byAverage && s.given
 }
 
-// Started takes in what a grant started on a slot of the visited tracker. A task that
-// has a copy is no candidate any more.
-func (s *Speculation) Started(v *slots.View, o slots.Start) {
+// started notes an attempt that a grant has started on a slot of the visited tracker. A task
+// that has a copy now is no candidate any more.
+func (s *speculation) started(v *slots.View, o slots.Start) {
 	*At(&s.places, o.Slot) = place{v.Tracker(), v.Now()}
 	s.forgetTask(o.Attempt)
 	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
 }
 
-// Changed takes in a job that changed.
-func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
+// changed updates the measurements of a job that has changed. It drops those of a job that has
+// ended.
+func (s *speculation) changed(now time.Duration, j slots.JobView) {
 	id := j.ID()
 	if j.Ended() {
 		if int(id) < len(s.jobs) {
 			s.jobs[id] = nil
 		}
-		s.forget(func(c *Candidate) bool { return c.Attempt.Job == id })
+		s.forget(func(c *candidate) bool { return c.Attempt.Job == id })
 		return
 	}
 	m := s.of(id)
@@ -125,13 +129,14 @@ func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
 	}
 }
 
-// Observe takes in a fact: the end of an attempt or of a tracker, or that a task is not needed.
-func (s *Speculation) Observe(f *slots.Fact) {
+// observe updates the measurements and candidates by a fact: the end of an attempt, the loss of
+// a tracker, or the drop of a task.
+func (s *speculation) observe(f *slots.Fact) {
 	switch {
 	case f.Op == trace.OpDrop: // its attempts are killed, and end later
 		s.forgetTask(slots.AttemptID{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)})
 	case f.Op == trace.OpLostTracker:
-		s.forget(func(c *Candidate) bool { return int64(c.Tracker) == f.A })
+		s.forget(func(c *candidate) bool { return int64(c.Tracker) == f.A })
 	case f.Op == trace.OpFinish && f.Slot >= 0 && int(f.Slot) < len(s.places):
 		a := slots.AttemptID{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)}
 		s.forgetTask(a)
@@ -142,15 +147,16 @@ func (s *Speculation) Observe(f *slots.Fact) {
 	}
 }
 
-// wake makes a look due soon, if none is due.
-func (s *Speculation) wake(now time.Duration, k *sample) {
+// wake makes a look due soon, if none is due. k are the tasks that give reason for it.
+func (s *speculation) wake(now time.Duration, k *sample) {
 	if s.due < 0 && s.known(k) {
 		s.due = now + k.every()
 	}
 }
 
-// finished counts a task that finished.
-func (s *Speculation) finished(a slots.AttemptID, now time.Duration, p place) {
+// finished adds the time of an attempt that committed its task. p is where and when the
+// attempt started.
+func (s *speculation) finished(a slots.AttemptID, now time.Duration, p place) {
 	*At(&s.done, p.tracker) += int64(slots.One)
 	m := s.of(a.Job)
 	k, took := &m.kinds[a.Kind], now-m.since(a.Kind, p.began)
@@ -171,7 +177,8 @@ func (m *measured) since(k slots.Kind, began time.Duration) time.Duration {
 	return began
 }
 
-func (s *Speculation) of(id slots.JobID) *measured {
+// of returns the measurements of a job. It makes them if there are none.
+func (s *speculation) of(id slots.JobID) *measured {
 	m := At(&s.jobs, id)
 	if *m == nil {
 		*m = &measured{mapsDone: -1}
@@ -179,32 +186,31 @@ func (s *Speculation) of(id slots.JobID) *measured {
 	return *m
 }
 
-func (s *Speculation) forgetTask(a slots.AttemptID) {
-	s.forget(func(c *Candidate) bool {
+// forgetTask drops the candidate of the attempt's task, if there is one.
+func (s *speculation) forgetTask(a slots.AttemptID) {
+	s.forget(func(c *candidate) bool {
 		return c.Attempt.Job == a.Job && c.Attempt.Kind == a.Kind && c.Attempt.Task == a.Task
 	})
 }
 
-func (s *Speculation) forget(gone func(c *Candidate) bool) {
-	s.list = slices.DeleteFunc(s.list, func(c Candidate) bool { return gone(&c) })
+// forget drops the candidates for which gone returns true.
+func (s *speculation) forget(gone func(c *candidate) bool) {
+	s.list = slices.DeleteFunc(s.list, func(c candidate) bool { return gone(&c) })
 }
 
-// Due returns when the next look is due; negative: there is nothing to look at.
-func (s *Speculation) Due() time.Duration { return s.due }
-
-// Expire drops the candidates that would end before a copy that starts now, and
-// reports whether there were any. Hadoop's own rule does not ask for that.
-func (s *Speculation) Expire(now time.Duration) bool {
+// expire drops the candidates that would end before a copy that starts now. It reports whether
+// there were any. Under Hadoop's own rule it does nothing.
+func (s *speculation) expire(now time.Duration) bool {
 	if s.byAverage {
 		return false
 	}
 	n := len(s.list)
-	s.forget(func(c *Candidate) bool { return !pays(c.Left-(now-s.at), c.Usual) })
+	s.forget(func(c *candidate) bool { return !pays(c.Left-(now-s.at), c.Usual) })
 	return len(s.list) < n
 }
 
-// Candidates returns how many tasks of kind k are worth a copy.
-func (s *Speculation) Candidates(k slots.Kind) (n int32) {
+// candidates returns how many tasks of kind k are worth a copy.
+func (s *speculation) candidates(k slots.Kind) (n int32) {
 	for i := range s.list {
 		if s.list[i].Attempt.Kind == k {
 			n++
@@ -213,8 +219,8 @@ func (s *Speculation) Candidates(k slots.Kind) (n int32) {
 	return n
 }
 
-// Of returns how many tasks of kind k of a job are worth a copy.
-func (s *Speculation) Of(id slots.JobID, k slots.Kind) (n int32) {
+// candidatesOf returns how many tasks of kind k of a job are worth a copy.
+func (s *speculation) candidatesOf(id slots.JobID, k slots.Kind) (n int32) {
 	for i := range s.list {
 		if a := s.list[i].Attempt; a.Job == id && a.Kind == k {
 			n++
@@ -223,8 +229,8 @@ func (s *Speculation) Of(id slots.JobID, k slots.Kind) (n int32) {
 	return n
 }
 
-// Each calls f with every candidate of kind k.
-func (s *Speculation) Each(k slots.Kind, f func(c *Candidate)) {
+// each calls f with every candidate of kind k. f must not keep or change it.
+func (s *speculation) each(k slots.Kind, f func(c *candidate)) {
 	for i := range s.list {
 		if s.list[i].Attempt.Kind == k {
 			f(&s.list[i])
@@ -232,13 +238,14 @@ func (s *Speculation) Each(k slots.Kind, f func(c *Candidate)) {
 	}
 }
 
-// For returns the task of a job that the visited tracker should copy: of the tasks
-// that run elsewhere the one with the longest time left. Where maps at their input go
-// first, it is the one of these that are nearest. There is none if the tracker is slow.
-func (s *Speculation) For(v *slots.View, id slots.JobID, k slots.Kind) (best Candidate, ok bool) {
+// pick returns the task of a job that the visited tracker should copy: of the candidates that
+// run on other trackers, the one with the longest time left. If s.local is set, it is the
+// one whose input is nearest, and of several the one with the longest time left. ok is false
+// if there is none or the visited tracker is slow.
+func (s *speculation) pick(v *slots.View, id slots.JobID, k slots.Kind) (best candidate, ok bool) {
 	t := v.Tracker()
 	if s.slowTracker(v, t) {
-		return Candidate{}, false
+		return candidate{}, false
 	}
 	nearest := slots.LevelAny
 	for _, c := range s.list {
@@ -256,6 +263,6 @@ func (s *Speculation) For(v *slots.View, id slots.JobID, k slots.Kind) (best Can
 }
 
 // slowTracker reports whether a tracker is below the SlowNodeThreshold.
-func (s *Speculation) slowTracker(v *slots.View, t slots.TrackerID) bool {
-	return v.Trackers() > 1 && int(t) < len(s.made) && s.made[t] < s.slow
+func (s *speculation) slowTracker(v *slots.View, t slots.TrackerID) bool {
+	return v.Trackers() > 1 && int(t) < len(s.progress) && s.progress[t] < s.slow
 }

@@ -13,15 +13,15 @@ import (
 func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
 	const maps = 12
 	moved, trackers := 0, 3
-	p := &scanner{order: NewOrder(PerKind, Wait{}, nil)}
+	p := &scanner{order: NewOrder(PerKind, Wait{})}
 	p.check = func(v *slots.View, _ *Order) {
 		for _, local := range []bool{true, false} {
 			s := newSpeculation(&Options{})
 			s.local = local
 			for task := range slots.TaskID(maps) { // the first one ends last
-				s.list = append(s.list, Candidate{Attempt: slots.AttemptID{Task: task}, Tracker: (v.Tracker() + 1) % slots.TrackerID(trackers)})
+				s.list = append(s.list, candidate{Attempt: slots.AttemptID{Task: task}, Tracker: (v.Tracker() + 1) % slots.TrackerID(trackers)})
 			}
-			got, ok := s.For(v, 0, slots.Map)
+			got, ok := s.pick(v, 0, slots.Map)
 			want := slots.TaskID(0)
 			for task := slots.TaskID(maps - 1); local && task >= 0; task-- {
 				if v.LocalTask(0, task, v.Tracker()) == slots.LevelTracker {
@@ -47,14 +47,14 @@ func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
 	}
 }
 
-// TestATaskThatIsNotNeededIsNotCopied: its attempt runs on until it is killed, but the Ledger
-// refuses a copy of it at once.
+// TestATaskThatIsNotNeededIsNotCopied: the attempt of a dropped task runs on until it is killed,
+// but the Ledger refuses a copy at once.
 func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
 	s := newSpeculation(&Options{})
 	for task := range slots.TaskID(2) {
-		s.list = append(s.list, Candidate{Attempt: slots.AttemptID{Kind: slots.Map, Task: task}})
+		s.list = append(s.list, candidate{Attempt: slots.AttemptID{Kind: slots.Map, Task: task}})
 	}
-	s.Observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
+	s.observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
 	if len(s.list) != 1 || s.list[0].Attempt.Task != 0 {
 		t.Errorf("candidates %v, want map 0 alone", s.list)
 	}

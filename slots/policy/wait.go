@@ -7,14 +7,14 @@ import (
 )
 
 // Wait is delay scheduling [Delay10]: a job that is offered a slot away from its
-// input waits a little for a nearer one. It bounds only which maps of a job may
-// start; the Order says which job comes first. The zero value never waits.
+// input waits a little for a nearer one. Wait only bounds which maps of a job may
+// start; the Order decides which job comes first. With the zero value no job waits.
 //
-// A heartbeat is an instant: if all trackers are visited at one time, the job has
-// skipped one heartbeat.
+// All visits at one time count as one heartbeat. So if all trackers are visited at one time,
+// a job skips one heartbeat.
 type Wait struct {
-	Delay    time.Duration                            // for a slot at the input, then once more for one in its group; 0: off
-	Wakeless bool                                     // no slot idles because of a wait, so no visit is needed when one ends
+	Delay    time.Duration                            // wait for a slot at the input, then once more for one in its group; 0: no wait
+	Wakeless bool                                     // no slot is idle because of a wait, so no visit is needed when a wait ends
 	Starving func(v *slots.View, p slots.PoolID) bool // the pool takes any slot; nil: no pool does
 
 	at      time.Duration // of the latest heartbeat
@@ -23,7 +23,8 @@ type Wait struct {
 	skipped []slots.JobID // at the latest heartbeat
 }
 
-// waiting is how long a job has waited, as Hadoop 1.0.3, FairScheduler.JobInfo.
+// waiting is the state of a job's wait, as in Hadoop 1.0.3, FairScheduler.JobInfo, whose
+// names stand beside the fields.
 type waiting struct {
 	waited   time.Duration // timeWaitedForLocalMap
 	launched int64         // the visit that last started a map of it
@@ -31,15 +32,15 @@ type waiting struct {
 	skipped  bool          // skippedAtLastHeartbeat
 }
 
-// beat starts a visit: a job that was skipped at the last heartbeat has waited from
-// then to now (Hadoop 1.0.3, FairScheduler.updateLocalityWaitTimes). It costs the
-// jobs that were skipped.
+// beat starts a visit. It adds the time since the last heartbeat to the waits of the jobs that
+// were skipped then (Hadoop 1.0.3, FairScheduler.updateLocalityWaitTimes). It costs O(jobs
+// that were skipped).
 func (w *Wait) beat(now time.Duration) {
 	if w.Delay == 0 {
 		return
 	}
 	w.visit++
-	if now == w.at {
+	if now == w.at { // the same heartbeat, of another tracker
 		return
 	}
 	for _, id := range w.skipped {
@@ -51,16 +52,19 @@ func (w *Wait) beat(now time.Duration) {
 	w.skipped, w.at = w.skipped[:0], now
 }
 
+// of returns the wait of a job.
 func (w *Wait) of(id slots.JobID) *waiting { return At(&w.jobs, id) }
 
-// allowed is the least locality that a map of the job must have now (Hadoop 1.0.3,
-// FairScheduler.getAllowedLocalityLevel). A pool that starves takes any slot. With
-// one group of trackers, all trackers are as near as Hadoop's one default rack.
+// allowed returns the least locality that a map of the job must have now (Hadoop 1.0.3,
+// FairScheduler.getAllowedLocalityLevel). The jobs of a pool that starves take any slot.
+// With one group of trackers the second step is left out, because every tracker is in the
+// group of every input.
 func (w *Wait) allowed(v *slots.View, id slots.JobID) slots.Level {
 	if w.Delay == 0 || !v.Placed(id) || w.Starving != nil && w.Starving(v, v.Job(id).Pool()) {
 		return slots.LevelAny
 	}
 	j := w.of(id)
+	// Each whole Delay of waiting allows one level less than the last map of the job had.
 	switch steps := int64(j.relaxed) + int64(j.waited/w.Delay); {
 	case steps == 0:
 		return slots.LevelTracker
@@ -75,8 +79,8 @@ func grouped(v *slots.View) bool {
 	return v.Group(slots.TrackerID(v.Trackers()-1)) != v.Group(0)
 }
 
-// skip marks a job that was offered a slot and has no map near enough. It asks for
-// a visit when the job will take less.
+// skip marks a job that was offered a slot and has no map near enough. It asks for a visit at
+// the time at which the job accepts the next lower level.
 func (w *Wait) skip(v *slots.View, d *slots.Decision, id slots.JobID) {
 	j := w.of(id)
 	if !w.Wakeless {
@@ -88,8 +92,8 @@ func (w *Wait) skip(v *slots.View, d *slots.Decision, id slots.JobID) {
 	}
 }
 
-// launched starts a job's wait anew after a map of this locality has started
-// (Hadoop 1.0.3, FairScheduler.updateLastMapLocalityLevel).
+// launched resets a job's wait after a map with this locality has started (Hadoop 1.0.3,
+// FairScheduler.updateLastMapLocalityLevel). The next map may have the same level at once.
 func (w *Wait) launched(id slots.JobID, level slots.Level) {
 	if w.Delay == 0 {
 		return

@@ -8,13 +8,13 @@ import (
 	"mrlocal/slots"
 )
 
-// This file explains decisions. It has the numbers that a grant rests on, in the papers'
-// words, and the candidates that the grant beat. And it says why a visit starts nothing
-// more of a kind. Policies call it only if someone listens (Decision.Explaining).
+// This file explains decisions in the papers' words. It has the numbers that a grant depends on,
+// the candidates that were not chosen, and the reasons why a visit starts nothing more. Policies
+// call it only while explanations are on (Decision.Explaining).
 
-// why is what a grant to a job of a pool rests on.
+// why returns the reasons of a grant to job id of a pool. numbers are those of the rule.
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
-	w := slots.Why{Numbers: append(numbers(pool), RoomNumbers(v)...)}
+	w := slots.Why{Numbers: append(numbers(pool), roomNumbers(v)...)}
 	if o.shape != LineUp {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)
 	}
@@ -23,17 +23,17 @@ func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Ki
 	return w
 }
 
-// RoomNumbers returns the weight that the visited tracker has room for; nothing without
-// slot weights.
-func RoomNumbers(v *slots.View) []slots.Number {
+// roomNumbers returns the weight that the visited tracker has room for, or nil without slot
+// weights.
+func roomNumbers(v *slots.View) []slots.Number {
 	if !v.Weights().Bound() {
 		return nil
 	}
 	return []slots.Number{slots.Whole(fmt.Sprintf("weight that tracker %d has room for", v.Tracker()), v.RoomAt(v.Tracker()))}
 }
 
-// standing is where the winning pool stands: running tasks, weight, min share and
-// fair share, of one kind or of both kinds together.
+// standing returns the numbers of a pool's place in the order: running tasks, weight, min
+// share and fair share. They are of kind k, or with Together of both kinds.
 func (o *Order) standing(v *slots.View, id slots.PoolID, k slots.Kind) []slots.Number {
 	c, key := v.Pool(id).Config(), o.poolKey(v, id, k)
 	all := []slots.Number{
@@ -48,8 +48,8 @@ func (o *Order) standing(v *slots.View, id slots.PoolID, k slots.Kind) []slots.N
 	return append(all, share)
 }
 
-// fairShare is a pool's share by Level. Explanations show it; of the decisions only
-// preemption uses such shares [DHFS13, "shares for display"].
+// fairShare returns a pool's share by Level, for explanations. Of the decisions only
+// preemption depends on such shares [DHFS13, "shares for display"].
 func (o *Order) fairShare(v *slots.View, id slots.PoolID, k slots.Kind) slots.Number {
 	pools := make([]ShareDemand, v.Pools())
 	capacity := v.Capacity(k)
@@ -67,8 +67,8 @@ func (o *Order) fairShare(v *slots.View, id slots.PoolID, k slots.Kind) slots.Nu
 	return LevelOf(pools, capacity).Share(pools[id])
 }
 
-// beatenPools are the pools after the winner, in order. If pools are ranked by both
-// kinds together, they are those with a task of either kind.
+// beatenPools returns the pools after the winner, in order, at most slots.MostBeaten. With
+// Together it includes pools that have only a task of the other kind.
 func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (all []slots.Beaten) {
 	if o.shape == LineUp {
 		return nil
@@ -94,8 +94,8 @@ func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (a
 	return all
 }
 
-// compareKeys is shareLess in the form of slices.SortFunc. Keys of pools differ,
-// because names do.
+// compareKeys is shareLess in the form that slices.SortFunc takes. The keys of two pools are
+// never equal, because their names differ.
 func compareKeys(a, b shareKey) int {
 	switch {
 	case shareLess(&a, &b):
@@ -106,8 +106,8 @@ func compareKeys(a, b shareKey) int {
 	return 0
 }
 
-// beatenJobs are the jobs after the winner, in order: of its pool, or of all jobs
-// if there are no pools.
+// beatenJobs returns up to most jobs after the winner, in order: of its pool, or with LineUp
+// of all jobs.
 func (o *Order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID, k slots.Kind, most int) (all []slots.Beaten) {
 	keyOf := func(n int32) shareKey { return o.jobKey(v, v.Job(o.members[pool][n]), k) }
 	key := o.jobKey(v, v.Job(winner), k)
@@ -122,8 +122,8 @@ func (o *Order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID,
 	return all
 }
 
-// against returns why a candidate comes after the winner: the first part of the
-// key in which they differ.
+// against returns in words why a candidate comes after the winner: the first part of the key
+// in which they differ. tie is the reason if all parts but the last are equal.
 func against(other, winner *shareKey, tie string) string {
 	switch {
 	case other.rank != winner.rank:
@@ -140,7 +140,7 @@ func against(other, winner *shareKey, tie string) string {
 	return "equal, but " + tie
 }
 
-// Stopped returns why no task of kind k may start whatever slots are free, or "" if
+// Stopped returns in words why no task of kind k may start, whatever slots are free, or "" if
 // one may.
 func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	switch {
@@ -151,19 +151,25 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	case o.pools[k].Len() > 0:
 		return ""
 	}
-	for _, s := range o.skipped { // all that could start was refused; the first says why
+	for _, s := range o.skipped { // every job that had a task was refused; the first reason is shown
 		if s.kind == k {
-			return RefusedBecause(s.why, k)
+			return refusedBecause(s.why, k)
 		}
 	}
 	return ""
 }
 
-// RefusedBecause words why the Ledger refused all pending tasks of kind k.
-func RefusedBecause(r slots.Refusal, k slots.Kind) string {
+// Decline says why the visit starts nothing more of kind k. numbers are those of the reason.
+func (o *Order) Decline(v *slots.View, d *slots.Decision, k slots.Kind, reason string, numbers []slots.Number) {
+	d.Decline(k, reason, append(numbers, roomNumbers(v)...)...)
+}
+
+// refusedBecause returns in words why the Ledger refused the pending tasks of kind k. The words
+// fit Decision.Decline.
+func refusedBecause(r slots.Refusal, k slots.Kind) string {
 	switch r {
 	case slots.RefusedLocality:
-		return "what is pending is kept back for locality"
+		return "the pending tasks wait for a slot near their input"
 	case slots.RefusedDeadlock:
 		return "a slot must stay for the maps that the pending reduces wait for"
 	case slots.RefusedWeight:
@@ -174,7 +180,7 @@ func RefusedBecause(r slots.Refusal, k slots.Kind) string {
 	return "refused: " + r.String()
 }
 
-// Ratio returns part ÷ whole as a Number of that name. whole may be 0.
+// Ratio returns part ÷ whole as a Number with that name. whole may be 0.
 func Ratio(name string, part int64, whole int32) slots.Number {
 	return slots.Number{Name: name, Num: part, Den: int64(whole)}
 }
@@ -183,8 +189,8 @@ func Ratio(name string, part int64, whole int32) slots.Number {
 // "map load factor".
 func LoadName(k slots.Kind) string { return k.String() + " load factor" }
 
-// copyNumbers are what LATE, or Hadoop's own rule, looks at.
-func copyNumbers(c *Candidate) []slots.Number {
+// copyNumbers returns the numbers by which LATE, or Hadoop's own rule, has chosen a candidate.
+func copyNumbers(c *candidate) []slots.Number {
 	if c.Average > 0 {
 		return []slots.Number{
 			{Name: "average progress of its kind in its job", Num: int64(c.Average), Den: int64(slots.One)},
@@ -197,16 +203,7 @@ func copyNumbers(c *Candidate) []slots.Number {
 	}
 }
 
+// seconds returns a time as a Number in seconds.
 func seconds(name string, t time.Duration) slots.Number {
 	return slots.Number{Name: name + ", in s", Num: int64(t / time.Microsecond), Den: int64(slots.One)}
-}
-
-// NoRoom returns why a task of kind k does not fit into the visited tracker's
-// weight, or "" if it does.
-func NoRoom(v *slots.View, k slots.Kind) string {
-	w, room := v.Weights(), v.RoomAt(v.Tracker())
-	if !w.Bound() || room >= w.Of(k) {
-		return ""
-	}
-	return fmt.Sprintf("the tracker has room for a weight of %d, and a %v weighs %d", room, k, w.Of(k))
 }

@@ -1,9 +1,9 @@
-// Package replay decides a recorded run again: it gives the facts of an event file to a
-// fresh slots.Ledger and compares every decision with the recorded one. The explanations
-// of a run are made in this way, and so is the proof that a policy is deterministic.
+// Package replay repeats the decisions of a recorded run. It gives the facts of an event file
+// to a fresh slots.Ledger and compares every decision with the recorded one. A replay yields
+// the reasons of decisions, and it proves that a policy is deterministic.
 //
 // Memory: the Ledger, one event, and the decisions of one Assign. Neighbours: package
-// slots decides, trace reads the file, slots/explain puts a replay into sentences.
+// slots decides, trace reads the file, slots/explain words a replay.
 package replay
 
 import (
@@ -20,7 +20,7 @@ import (
 // Difference is the first decision in which a replay differs from the recorded run.
 type Difference struct {
 	Line     int    // of the event file, from 1
-	Decision int64  // decisions before it
+	Decision int64  // number of decisions before this one
 	Recorded string // the decision in the file, or "nothing"
 	Replayed string // the decision of this Ledger, or "nothing"
 
@@ -30,8 +30,10 @@ type Difference struct {
 	FactsLine int
 }
 
+// nothing stands for a decision that only one side has made.
 const nothing = "nothing"
 
+// String returns the difference in one line, for the command. Its decision counts from 1.
 func (d *Difference) String() string {
 	text := fmt.Sprintf("line %d, decision %d: recorded %s, replayed %s", d.Line, d.Decision+1, d.Recorded, d.Replayed)
 	if d.FactsLine > 0 {
@@ -50,17 +52,17 @@ type Options struct {
 	// makes it and before Event gets the decision.
 	Explain func(e *slots.Explanation)
 
-	// Event gets every event of the file: a fact or an Assign before the Ledger
-	// gets it, a decision once it has turned out to be the same. e and its texts
-	// are valid during the call. If Event returns false, the replay ends before e,
-	// without a difference.
+	// Event gets every event of the file. It gets a fact or an Assign before the Ledger
+	// does, and a decision after the Ledger has made the same one. e and its texts are
+	// valid during the call. If Event returns false, the replay ends before e, without a
+	// difference.
 	Event func(e *trace.Event, texts []string) bool
 }
 
 // Run reads an event file from r, gives its facts to a fresh Ledger and compares each
 // decision. newPolicy makes the policy of the recorded configuration. Run returns the
-// first difference, and nil if there is none. It fails if the file cannot be read, is cut
-// short, or was changed without a change of any decision.
+// first difference, and nil if there is none. It fails if the file cannot be read or is cut
+// short, if newPolicy fails, or if the facts were changed and no decision differs for that.
 func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Options) (*Difference, error) {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
@@ -74,13 +76,11 @@ func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Op
 	if err != nil {
 		return nil, err
 	}
-	// The Ledger checks the recorded configuration as it checks one from flags.
 	l, err := slots.New(c, p)
 	if err != nil {
 		return nil, err
 	}
-	// The fresh Ledger writes its decisions to a stream of its own, which this replay reads as a
-	// sink.
+	// The replay gets the decisions of the fresh Ledger as a sink of the Ledger's stream.
 	s := trace.NewStream()
 	rp := &replay{decoder: d, ledger: l, stream: s, event: o.Event}
 	s.Attach(rp)
@@ -102,19 +102,19 @@ type replay struct {
 	ledger    *slots.Ledger
 	stream    *trace.Stream // of the Ledger
 	event     func(e *trace.Event, texts []string) bool
-	decided   []trace.Event // what the Ledger has decided
+	decided   []trace.Event // decisions and Assigns of the Ledger, since all before were found
 	at        int           // decided[at:] has not been found in the file yet
-	decisions int64         // found in the file
-	factsLine int
+	decisions int64         // number of decisions found in the file
+	factsLine int           // as Difference.FactsLine
 }
 
-// Record keeps the decisions of the Ledger, as a trace.Sink.
+// Record implements trace.Sink. It keeps decisions and Assigns of the Ledger until run finds
+// them in the file, and drops facts, which come from the file anyway.
 func (r *replay) Record(_ *trace.Stream, e *trace.Event) error {
 	if e.Op.Class() == trace.Decision || e.Op.Class() == trace.Ask {
 		if r.at == len(r.decided) {
 			r.decided, r.at = r.decided[:0], 0
 		}
-		// Facts come back too, but only decisions are compared.
 		r.decided = append(r.decided, *e)
 	}
 	return nil
@@ -123,13 +123,12 @@ func (r *replay) Record(_ *trace.Stream, e *trace.Event) error {
 // run reads the file to its end, or to the first difference.
 func (r *replay) run() (*Difference, error) {
 	for {
-		// An error of the decoder may also be the end of the file.
 		e, err := r.decoder.Next()
 		if err != nil {
 			return r.end(err)
 		}
-		// The file has the decisions behind the Assign or the fact that leads to them,
-		// and before the next one.
+		// In the file, decisions follow the Assign or fact that leads to them. So at the next
+		// Assign or fact, all decisions of the Ledger must have been found.
 		class := e.Op.Class()
 		if class == trace.Decision {
 			if diff := r.compare(&e); diff != nil {
@@ -138,7 +137,6 @@ func (r *replay) run() (*Difference, error) {
 		} else if class != trace.Detail && r.at < len(r.decided) {
 			return r.differ(nothing, r.replayed(&r.decided[r.at])), nil
 		}
-		// The caller has seen enough.
 		if r.event != nil && !r.event(&e, r.decoder.Texts(e.Ref)) {
 			return nil, nil
 		}
@@ -153,10 +151,9 @@ func (r *replay) run() (*Difference, error) {
 // give gives a recorded fact or Assign to the Ledger, and compares the wake-up that an
 // Assign asks for.
 func (r *replay) give(e *trace.Event) (*Difference, error) {
-	if e.At < r.ledger.Now() { // a checked build of the Ledger would panic
+	if e.At < r.ledger.Now() { // the Ledger requires that time does not go back
 		return r.differ(r.recorded(e), "a time that is not before "+r.ledger.Now().String()), nil
 	}
-	// Such an error is one of the file, so it names the line.
 	if err := r.apply(e); err != nil {
 		return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
 	}
@@ -166,8 +163,9 @@ func (r *replay) give(e *trace.Event) (*Difference, error) {
 	return nil, nil
 }
 
-// end returns the result at the end of the file. err is what the decoder returned. In a
-// file that is cut short the last decisions may be missing, which is no difference.
+// end returns the result at the end of the file. err is what the decoder returned, io.EOF for
+// a whole file. In a file that is cut short the last decisions may be missing, which is no
+// difference.
 func (r *replay) end(err error) (*Difference, error) {
 	if errors.Is(err, trace.ErrCut) {
 		return nil, err
@@ -178,8 +176,8 @@ func (r *replay) end(err error) (*Difference, error) {
 	if r.factsLine > 0 {
 		return nil, fmt.Errorf("the facts before line %d are not those of the run, though no decision differs", r.factsLine)
 	}
-	// A bad line, or a hash that does not match, counts only if no decision differs before it. A
-	// decision that differs is the better report.
+	// A bad line or a wrong hash is reported only if no decision differs, because a decision
+	// says more about the cause.
 	if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -200,15 +198,15 @@ func (r *replay) compare(e *trace.Event) *Difference {
 	return nil
 }
 
-// compareAsk compares a recorded Assign with the one just made. It compares the wake-up
-// that it asks for, which is a decision, and the digest of the facts before it.
+// compareAsk compares a recorded Assign with that of the Ledger. A wake-up at another time is
+// a difference. A wrong digest of the facts before the Assign only sets factsLine.
 func (r *replay) compareAsk(e *trace.Event) *Difference {
-	if r.at == len(r.decided) { // AssignAll had nothing to do
+	if r.at == len(r.decided) { // AssignAll returned at once, because nothing had changed
 		return r.differ(r.recorded(e), nothing)
 	}
 	got := r.decided[r.at]
 	r.at++
-	if got.D != e.D && r.factsLine == 0 { // go on: a decision that differs says more than the digest
+	if got.D != e.D && r.factsLine == 0 { // the replay goes on to find a decision that differs
 		r.factsLine = r.decoder.Line()
 	}
 	if got.C != e.C {
@@ -217,13 +215,13 @@ func (r *replay) compareAsk(e *trace.Event) *Difference {
 	return nil
 }
 
-// same compares decisions without their numbers, which count details as well. Rules are
-// compared by name.
+// same reports whether two decisions are equal. Their sequence numbers do not count, because
+// those of the file also number details, which a Ledger does not record. Rules are compared
+// by name.
 func (r *replay) same(recorded, replayed trace.Event) bool {
 	if trace.RuleOf(r.decoder.Texts(recorded.Ref)) != trace.RuleOf(r.stream.Texts(replayed.Ref)) {
 		return false
 	}
-	// Both are copies, so the events of the caller stay whole.
 	recorded.Seq, recorded.Ref, replayed.Seq, replayed.Ref = 0, 0, 0, 0
 	return recorded == replayed
 }
@@ -234,31 +232,33 @@ func (r *replay) recorded(e *trace.Event) string { return line(*e, r.decoder.Tex
 // replayed returns the line of an event of the Ledger, without its number.
 func (r *replay) replayed(e *trace.Event) string { return line(*e, r.stream.Texts(e.Ref)) }
 
+// line returns an event as a line of an event file, without its number.
 func line(e trace.Event, texts []string) string {
 	e.Seq = 0
 	return string(trace.AppendJSON(nil, &e, texts))
 }
 
+// differ returns the Difference at the current line of the file.
 func (r *replay) differ(recorded, replayed string) *Difference {
 	return &Difference{Line: r.decoder.Line(), Decision: r.decisions, Recorded: recorded, Replayed: replayed, FactsLine: r.factsLine}
 }
 
-// apply calls the method of the Ledger for a recorded fact or Assign. It fails if the
-// Ledger would panic, or take too much memory, because the file is broken.
+// apply calls the method of the Ledger for a recorded fact or Assign. It fails if the fact
+// contradicts the file so far, or would make the Ledger panic or take too much memory. Only a
+// damaged file has such facts.
 func (r *replay) apply(e *trace.Event) error {
 	l, j := r.ledger, slots.JobID(e.Job)
-	// The Ledger would ignore an unknown job; in a file it is an error.
 	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && (j < 0 || int(j) >= l.Jobs()) {
 		return fmt.Errorf("%v of job %d, which was not submitted", e.Op, e.Job)
 	}
-	// Events without a task or an attempt leave these fields 0, and do not use a.
+	// For an event without an attempt, a means nothing and is not used.
 	a := slots.AttemptID{Job: j, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
 	case trace.OpSubmit:
 		return r.submit(e)
 	case trace.OpReady:
 		return r.ready(e)
-	// While the feeder still finds maps, a number above the known ones is allowed.
+	// As long as the number of maps is not final, a map above the known ones is allowed.
 	case trace.OpDrop, trace.OpRestore:
 		if t := l.View().Job(j); !t.Ended() && (e.Op == trace.OpRestore && e.Kind != slots.Map || e.Task < 0 || e.Task >= t.Total(e.Kind) && (t.Sealed() || e.Kind == slots.Reduce)) {
 			return fmt.Errorf("job %d has no %v %d to %v", e.Job, e.Kind, e.Task, e.Op)
@@ -281,7 +281,7 @@ func (r *replay) apply(e *trace.Event) error {
 		}
 		l.Place(e.At, j, a.Task, slots.TrackerID(e.A))
 	case trace.OpPhase:
-		// An attempt that does not run is ignored by the Ledger, here and below.
+		// The Ledger ignores an attempt that does not run, here and in the cases below.
 		l.Phase(e.At, a, e.Phase)
 	case trace.OpProgress:
 		l.Progress(e.At, a, slots.PPM(e.A))
@@ -305,7 +305,6 @@ func (r *replay) apply(e *trace.Event) error {
 		if e.A < -1 || e.A >= int64(l.View().Trackers()) {
 			return fmt.Errorf("assign to tracker %d of %d", e.A, l.View().Trackers())
 		}
-		// AllTrackers is -1, the least number that the check above allows.
 		if slots.TrackerID(e.A) == slots.AllTrackers {
 			l.AssignAll(e.At)
 		} else {
@@ -315,9 +314,10 @@ func (r *replay) apply(e *trace.Event) error {
 	return nil
 }
 
-// submit hands a recorded job to the Ledger, whose ids must be those of the file.
+// submit submits a recorded job. It fails if a number is out of range, or if the Ledger gives
+// the job another id than the file.
 func (r *replay) submit(e *trace.Event) error {
-	// The decoder has checked that the texts of the Op are there.
+	// The decoder has checked that a submit has all its texts.
 	texts := r.decoder.Texts(e.Ref)
 	s := slots.JobSpec{
 		Name: texts[0], Pool: texts[1], User: texts[2], Maps: int32(e.A), Reduces: int32(e.B), ReadyMaps: int32(e.C),
@@ -327,24 +327,25 @@ func (r *replay) submit(e *trace.Event) error {
 	if min(e.A, e.B, e.C, e.F) < 0 || max(e.A, e.B) > maxTasks || e.C > e.A || e.E < 1 {
 		return fmt.Errorf("submit of %d maps, %d ready, %d reduces, weight %d, deadline %d", e.A, e.C, e.B, e.E, e.F)
 	}
-	// The Ledger numbers jobs by itself, in the order of their submission.
 	if id := r.ledger.Submit(e.At, s); int32(id) != e.Job {
 		return fmt.Errorf("job %d is submitted out of turn, as job %d", e.Job, id)
 	}
 	return nil
 }
 
-// maxDemand is the largest demand of a task, as in workload files.
+// maxDemand is the largest demand of a task, in parts per million of a tracker. It is also
+// the limit in workload files.
 const maxDemand = 1_000_000 * int64(slots.One)
 
-// maxTasks is the largest number of maps or of reduces in a file.
+// maxTasks is the largest number of maps or of reduces of a job.
 const maxTasks = 1 << 30
 
-// maxDrop is the largest number of a task that a file can drop. It is smaller, because
-// the Ledger stores all tasks up to it.
+// maxDrop bounds the number of a task that a file can drop, restore or place. It is smaller
+// than maxTasks, because the Ledger stores all tasks up to that one.
 const maxDrop = 1 << 24
 
-// ready refuses counts that no Ledger could have had, because the file may be damaged.
+// ready reports ready maps to the Ledger. It fails if the counts contradict each other or the
+// counts before, as in a damaged file.
 func (r *replay) ready(e *trace.Event) error {
 	j := r.ledger.View().Job(slots.JobID(e.Job))
 	if e.A < 0 || e.A > e.B || e.B > maxTasks || j.Sealed() && !j.Ended() && int32(e.B) > j.Total(slots.Map) {
@@ -354,6 +355,7 @@ func (r *replay) ready(e *trace.Event) error {
 	return nil
 }
 
+// outcomeOf returns the outcome that a finish event records. Ledger.Finish is the inverse.
 func outcomeOf(e *trace.Event) slots.Outcome {
 	return slots.Outcome{
 		OK: e.Has(trace.OK), Killed: e.Has(trace.Killed), InBytes: e.A, OutBytes: e.B,

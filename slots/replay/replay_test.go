@@ -21,6 +21,8 @@ type sleepy struct{}
 
 func (*sleepy) Traits() slots.Traits { return slots.Traits{Name: "sleepy"} }
 
+func (*sleepy) Reset() {}
+
 func (p *sleepy) Decide(v *slots.View, d *slots.Decision) {
 	const every = 10 * time.Second
 	if next := (v.Now() + every - 1) / every * every; next > v.Now() {
@@ -284,8 +286,8 @@ func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
 	}
 }
 
-// TestReplayKnowsAllOfASubmission: if no decision differs, the digest of facts shows that a
-// deadline or a placement was changed.
+// TestReplayKnowsAllOfASubmission: the digest of facts detects a changed deadline or placement,
+// even if no decision differs.
 func TestReplayKnowsAllOfASubmission(t *testing.T) {
 	file := record(t, "fifo")
 	for name, change := range map[string]func(e *trace.Event){
@@ -303,8 +305,8 @@ func TestReplayKnowsAllOfASubmission(t *testing.T) {
 	}
 }
 
-// TestReplayReportsWhatItReplays: explanations change no decision, each start is explained
-// before Event gets it, and false ends the replay.
+// TestReplayReportsWhatItReplays: explanations change no decision. Each start is explained before
+// Event gets it. If Event returns false, the replay ends.
 func TestReplayReportsWhatItReplays(t *testing.T) {
 	for _, name := range names() {
 		file := record(t, name)

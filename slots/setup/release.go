@@ -9,18 +9,19 @@ import (
 
 // Release says which job of a run is submitted next. A job is due at the later of two
 // times: its Submit time, and the time at which the last job of its After succeeded.
-// Jobs that are due at the same time are in the order of their indexes.
+// Jobs that are due at the same time are in the order of their indexes. A driver calls Next,
+// submits that job, calls Take, and calls Ended when the job ends.
 type Release struct {
-	jobs []waiting
-	due  order.Ranking[time.Duration] // jobs that wait for nothing but time
+	jobs []waiting                    // by index
+	due  order.Ranking[time.Duration] // jobs whose After has succeeded, by the time at which they are due
 }
 
-// waiting is a job as Release sees it.
+// waiting is a job and the jobs that wait for it.
 type waiting struct {
-	submit     time.Duration
-	waits      int32 // jobs that it still waits for
-	over       bool  // it has ended, or is dropped
-	dependents []int32
+	submit     time.Duration // the time at which it is due, as far as known
+	waits      int32         // number of jobs that it still waits for
+	over       bool          // it has ended, or is dropped
+	dependents []int32       // indexes of the jobs that wait for it
 }
 
 // Dropped is a job that is never submitted, because a job of its After did not
@@ -44,8 +45,8 @@ func NewRelease(n int, job func(i int) *Submission) *Release {
 	return r
 }
 
-// Next returns the job that is due next and when. It is false if every job that has
-// not been taken waits for other jobs.
+// Next returns the job that is due next, and the time from the start of the run. ok is false
+// if every job that has not been taken waits for other jobs.
 func (r *Release) Next() (job int, at time.Duration, ok bool) {
 	id, ok := r.due.First()
 	if !ok {
@@ -54,16 +55,16 @@ func (r *Release) Next() (job int, at time.Duration, ok bool) {
 	return int(id), r.jobs[id].submit, true
 }
 
-// Take removes the job that Next returns: it is about to be submitted.
+// Take removes the job that Next returns, because the driver submits it.
 func (r *Release) Take() {
 	id, _ := r.due.First()
 	r.due.Remove(id)
 }
 
 // Ended records that a job that Take removed has ended at the time now. If the job
-// succeeded, each job that waited only for it becomes due. If it failed, each job that
-// waits for it is dropped, and so are the jobs that wait for those. Ended returns the
-// dropped jobs; a job comes after the job in its Because.
+// succeeded, each job that waited only for it becomes due. Otherwise each job that waits for
+// it is dropped, and so are the jobs that wait for dropped ones. Ended returns the dropped
+// jobs. A job comes after the one in its Because.
 func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []Dropped) {
 	r.jobs[job].over = true
 	if succeeded {
@@ -89,9 +90,11 @@ func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []D
 	return dropped
 }
 
-// Cycle returns the jobs of a circle: each waits for the next one, and the last
-// one waits for the first. It returns nil if there is no circle.
+// Cycle returns the indexes of jobs that wait for each other in a circle: each waits for the
+// next one, and the last one waits for the first. It returns nil if there is no circle. n and
+// job are as for NewRelease.
 func Cycle(n int, job func(i int) *Submission) (circle []int) {
+	// Let all jobs run in order. Those that never become due are in a circle or wait for one.
 	r := NewRelease(n, job)
 	for i, _, ok := r.Next(); ok; i, _, ok = r.Next() {
 		r.Take()
@@ -101,7 +104,8 @@ func Cycle(n int, job func(i int) *Submission) (circle []int) {
 	if i < 0 {
 		return nil
 	}
-	// From each job that waits, some After leads to another one that waits.
+	// Each job that waits has another one that waits in its After. So a path along After
+	// comes back to a job that it has passed.
 	var path []int
 	place := map[int]int{}
 	for {

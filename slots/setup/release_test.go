@@ -97,9 +97,9 @@ func TestACircleIsFoundWhereverItIs(t *testing.T) {
 	}
 }
 
-// Each job is submitted at the later of its time and the last end before it; one
-// that waits for a job that failed never is; and there is a circle exactly where
-// some job is never submitted though none fails.
+// Each job is submitted at the later of its Submit time and the last end of its After. A job
+// that waits for a failed job is never submitted. There is a circle if and only if some job is
+// never submitted although none fails.
 func TestReleaseFollowsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "jobs")

@@ -1,9 +1,9 @@
 // Package setup holds the configuration of a run and the submission of a job, in the
 // form that both drivers take. engine and sim embed Config in their Options and take
 // a Submission for each job. Package workload fills both from a file. So a batch and
-// a simulation of the same file cannot differ in what they tell the Ledger.
+// a simulation of the same file give the Ledger the same configuration and the same jobs.
 //
-// Release decides which job is submitted next, by time and by after.
+// Release decides which job is submitted next, by Submit times and by After.
 //
 // The package is pure. What it returns belongs to the caller.
 //
@@ -14,8 +14,8 @@ package setup
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"mrlocal/errs"
@@ -23,8 +23,18 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// Config says on what cluster a run takes place, who shares it, and what goes wrong
-// there. The zero value of each field means that it is not set.
+// Bounds of the fields of Config. They lie far above useful values, and below those at which memory
+// runs out. A driver of real runs has lower ones, because its slots are threads.
+const (
+	MostCount = 1_000_000 // of each count
+	MostSlots = 1 << 22   // on all trackers, extra slots included; the simulator takes 1.5 GiB for them
+
+	mostDelay = 100_000 * time.Hour
+)
+
+// Config describes the cluster of a run, its pools and users, and injected faults. The zero
+// value of each field means that it is not set. Each count is at most MostCount, and all trackers
+// together have at most MostSlots slots.
 type Config struct {
 	Trackers    int // groups of cores, or nodes of a simulated cluster; 0: 1
 	MapSlots    int // home slots of each tracker; 0: the driver's default
@@ -34,7 +44,7 @@ type Config struct {
 	Slowstart     *slots.PPM    // share of a job's maps that must be done before its reduces start; nil: 1
 	Attempts      int           // failed attempts of a task that fail its job; 0: 4
 	LocalityDelay time.Duration // for policies that wait for local slots; 0: none
-	RemotePenalty slots.PPM     // a map away from its input takes so many times as long; 0: 1.0
+	RemotePenalty slots.PPM     // factor of the time of a map away from its input, at least 1; 0: 1.0
 	Seed          uint64        // of placement and of drawn times; 0: 1
 
 	Replicas      int // trackers that hold the input of each map, placed at random by Seed; 0: input has no place
@@ -58,9 +68,9 @@ type Slow struct {
 type Fault struct {
 	At time.Duration // of a loss, from the start of the run
 
-	// Tracker is lost at At. Its attempts are killed and its slots are gone. The map
-	// outputs that lie there, of jobs that have not ended, are made again. Negative:
-	// the fault is that of a task.
+	// Tracker is lost at At. Its attempts are killed and its slots close. Maps run again if
+	// their output lies there and their job has not ended. Negative: the fault is that of a
+	// task.
 	Tracker int
 
 	Job    int // the index of the job; for a chain, the first job of the chain
@@ -68,11 +78,12 @@ type Fault struct {
 	Task   int
 	Fail   int // the first Fail attempts of the task fail at the end of their time
 
-	// Lost says, of a map, that its committed output is lost at At.
+	// Lost: the committed output of the map is lost at At.
 	Lost bool
 }
 
-// TimedFaults returns the faults that lose something, in the order of their times.
+// TimedFaults returns the losses of trackers and of map outputs, in the order of their times.
+// The slice is a new one.
 func TimedFaults(faults []Fault) []Fault {
 	var timed []Fault
 	for _, f := range faults {
@@ -112,6 +123,7 @@ func (c Config) Or(o Config) Config {
 	return c
 }
 
+// orElse returns own, or other if own is nil. An empty list that is not nil counts as set.
 func orElse[S ~[]E, E any](own, other S) S {
 	if own != nil {
 		return own
@@ -129,28 +141,31 @@ func (c Config) WithDefaults(mapSlots, reduceSlots int) Config {
 	return c
 }
 
-// Check reports the first field whose value cannot be used, for a run of that many
-// jobs. c has its defaults. The errors are of kind errs.BadOptions; they name a field
-// of the Options that Config is embedded in.
+// Check fails if the value of a field cannot be used, for a run of that many jobs. c has its
+// defaults. The errors are of kind errs.BadOptions. They name a field of the Options that
+// Config is embedded in.
 func (c *Config) Check(jobs int) error {
 	for _, n := range []struct {
 		field string
-		value int64
-		least int64
+		value int
+		least int
 	}{
-		{"Trackers", int64(c.Trackers), 1}, {"MapSlots", int64(c.MapSlots), 0}, {"ReduceSlots", int64(c.ReduceSlots), 0},
-		{"Attempts", int64(c.Attempts), 1},
-		{"Replicas", int64(c.Replicas), 0}, {"GroupTrackers", int64(c.GroupTrackers), 0},
+		{"Trackers", c.Trackers, 1}, {"MapSlots", c.MapSlots, 0}, {"ReduceSlots", c.ReduceSlots, 0}, {"MaxSlots", c.MaxSlots, 0},
+		{"Attempts", c.Attempts, 1},
+		{"Replicas", c.Replicas, 0}, {"GroupTrackers", c.GroupTrackers, 0},
 	} {
-		if n.value < n.least {
-			return errs.Optionf(fmt.Sprintf("Options.%s %d", n.field, n.value), "must be at least %d", n.least)
+		if err := Within(n.field, int64(n.value), int64(n.least), MostCount); err != nil {
+			return err
 		}
 	}
-	if c.LocalityDelay < 0 {
-		return errs.Optionf(fmt.Sprintf("Options.LocalityDelay %v", c.LocalityDelay), "must not be negative")
+	if n := int64(c.Trackers) * int64(max(c.MaxSlots, c.MapSlots+c.ReduceSlots)); n > MostSlots {
+		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots, the extra ones with them; at most %d", n, MostSlots)
+	}
+	if c.LocalityDelay < 0 || c.LocalityDelay > mostDelay {
+		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", c.LocalityDelay, mostDelay)
 	}
 	if c.RemotePenalty < slots.One {
-		return errs.Optionf(fmt.Sprintf("Options.RemotePenalty %v", c.RemotePenalty), "must be at least 1: it is a factor of a map's time")
+		return errs.Optionf("Options.RemotePenalty", "%v: must be at least 1: it is a factor of a map's time", c.RemotePenalty)
 	}
 	for _, s := range c.Slow {
 		switch {
@@ -163,7 +178,9 @@ func (c *Config) Check(jobs int) error {
 	for _, f := range c.Faults {
 		switch {
 		case f.At < 0 || f.Fail < 0 || f.Task < 0:
-			return errs.Optionf("Options.Faults", "a negative number")
+			return errs.Optionf("Options.Faults", "a time, a task or a number of failures is negative")
+		case max(f.Fail, f.Task) > math.MaxInt32:
+			return errs.Optionf("Options.Faults", "a number above %d", math.MaxInt32)
 		case f.Tracker >= c.Trackers:
 			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
@@ -175,8 +192,20 @@ func (c *Config) Check(jobs int) error {
 	return nil
 }
 
-// Cores returns which of the cores, from 0 to cores - 1, the slots of each tracker are bound to.
-// The slots of a tracker take turns at its group of cores.
+// Within returns an error of kind errs.BadOptions if the value of a field of Options is not from
+// least to most.
+func Within(field string, value, least, most int64) error {
+	switch {
+	case value < least:
+		return errs.Optionf("Options."+field, "%d: must be at least %d", value, least)
+	case value > most:
+		return errs.Optionf("Options."+field, "%d: must be at most %d", value, most)
+	}
+	return nil
+}
+
+// Cores returns the function that binds slot i of a tracker to a core, from 0 to cores - 1.
+// Each tracker has a group of neighbouring cores, and its slots are bound to them in turn.
 func Cores(trackers, cores int) func(tracker, i int) int32 {
 	return func(tracker, i int) int32 {
 		from, to := tracker*cores/trackers, (tracker+1)*cores/trackers
@@ -187,8 +216,9 @@ func Cores(trackers, cores int) func(tracker, i int) int32 {
 	}
 }
 
-// Extra returns how many extra slots a tracker has under a policy: as many as the policy wants,
-// up to MaxSlots. A policy that opens no slots has none. c has its defaults.
+// Extra returns how many extra slots a tracker has under a policy: as many as
+// slots.Opener.Extra returns, up to MaxSlots. It is 0 if p is no slots.Opener. c has its
+// defaults.
 func (c *Config) Extra(p slots.Policy) int {
 	opener, opens := p.(slots.Opener)
 	most := c.MaxSlots - c.MapSlots - c.ReduceSlots
@@ -199,8 +229,9 @@ func (c *Config) Extra(p slots.Policy) int {
 }
 
 // Ledger returns the configuration of the run's Ledger under a policy. c has its defaults.
-// core returns the core of slot i of a tracker; with nil, no slot is bound to a core.
-// Capacities of trackers that are not there are left out.
+// core returns the core of slot i of a tracker; with nil, no slot is bound to a core. The
+// result shares Pools and Users with c. It leaves out the capacities of trackers that the
+// run does not have, because a workload file may be run with fewer trackers.
 func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.Config {
 	layout := slots.Layout{Trackers: c.Trackers, MapSlots: c.MapSlots, ReduceSlots: c.ReduceSlots, MaxSlots: c.MapSlots + c.ReduceSlots + c.Extra(p), Core: core}
 	l := slots.Config{
@@ -215,8 +246,8 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 	return l
 }
 
-// Warnings returns a line for each setting that is legal and may be a mistake: more
-// minimum shares than slots, and more replicas than trackers. c has its defaults.
+// Warnings returns a line for each setting that is legal but may be a mistake: min shares
+// that exceed the slots together, and more replicas than trackers. c has its defaults.
 func (c *Config) Warnings() (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)
@@ -237,7 +268,7 @@ func (c *Config) Warnings() (lines []string) {
 	return lines
 }
 
-// Submission is a job as its user submits it, apart from what it computes.
+// Submission is a job as its user submits it, without its tasks and its functions.
 type Submission struct {
 	Name     string // of the job in messages and reports
 	Pool     string // "": a pool of the job's own name
@@ -250,45 +281,28 @@ type Submission struct {
 	After    []int           // the indexes of the jobs that end before this one is submitted
 }
 
-// Check checks what one of so many jobs of a run asks for.
+// Check fails if the value of a field cannot be used, for a run of that many jobs. The errors
+// are of kind errs.BadOptions and name the key of a workload file.
 func (s *Submission) Check(jobs int) error {
 	switch {
 	case s.Submit < 0:
-		return errs.Optionf("submit", "%v is before the run's start", s.Submit)
+		return errs.Optionf("Submission.Submit", "%v is before the run's start", s.Submit)
 	case s.Deadline < 0 || s.Deadline > 0 && s.Deadline <= s.Submit:
-		return errs.Optionf("deadline", "%v is not after the submission", s.Deadline)
+		return errs.Optionf("Submission.Deadline", "%v is not after the submission", s.Deadline)
 	case s.Weight < 0:
-		return errs.Optionf("weight", "must be above 0")
+		return errs.Optionf("Submission.Weight", "must be above 0")
 	case s.Priority < slots.VeryLow || s.Priority > slots.VeryHigh:
-		return errs.Optionf("priority", "%d is none", s.Priority)
+		return errs.Optionf("Submission.Priority", "%d is not between %d and %d", s.Priority, slots.VeryLow, slots.VeryHigh)
 	}
 	for _, a := range s.After {
 		if a < 0 || a >= jobs {
-			return errs.Optionf("after", "there is no job %d", a)
+			return errs.Optionf("Submission.After", "there is no job %d", a)
 		}
 	}
 	return nil
 }
 
-// Spec returns the job as a Ledger takes it, without tasks: the driver adds those.
+// Spec returns the job as a Ledger takes it, without tasks. The driver adds the tasks.
 func (s *Submission) Spec() slots.JobSpec {
 	return slots.JobSpec{Name: s.Name, Pool: s.Pool, User: s.User, Priority: s.Priority, Weight: s.Weight, Deadline: s.Deadline, Profile: s.Profile}
-}
-
-// claimed are the policies of the runs that are going on in this process. Two runs share
-// nothing but the policy that they were given, so no run can know of the other.
-var claimed = &sync.Map{}
-
-// Claim takes a policy for a run, until release is called. It fails with an error of kind
-// errs.BadOptions if the policy has state and serves another run: each would change what
-// the other decides. A policy with state is a slots.Resetter, and a pointer; of others,
-// and of nil, nothing is taken. Both drivers call Claim before they start anything.
-func Claim(p slots.Policy) (release func(), err error) {
-	if _, stateful := p.(slots.Resetter); !stateful {
-		return func() {}, nil
-	}
-	if _, taken := claimed.LoadOrStore(p, nil); taken {
-		return nil, errs.Optionf("Options.Policy", "serves another run that is going on; give each run a policy of its own")
-	}
-	return func() { claimed.Delete(p) }, nil
 }

@@ -107,7 +107,7 @@ func TestPiecesOfAnyLengthAreWritten(t *testing.T) {
 	}
 }
 
-func TestACommandThatStopsReadingIsToldFromOneThatReadsAll(t *testing.T) {
+func TestACommandThatStopsReadingHasClosedItsInputEarly(t *testing.T) {
 	p, h := begin(t, t.Context(), "head -n 1; exec <&-; sleep 0.05")
 	data := bytes.Repeat([]byte("0123456789abcde\n"), 64<<10)
 	err := p.Write(data)

@@ -12,13 +12,14 @@ import "encoding/binary"
 //	text           01 bytes 00 00     with each 00 of the field as 00 ff
 //	number         01 sign …          see appendNumber
 //
-// All bits of a part are flipped if its specification is reversed.
+// All bits of a part are flipped if its specification is reversed. Without specifications the
+// encoding is that of a text, without its 01. No encoding is the start of another one.
 type Order struct{ Specs }
 
-// Append appends the encoding of key to dst. It is key itself if there is no specification.
+// Append appends the encoding of key to dst.
 func (o *Order) Append(dst, key []byte) []byte {
 	if !o.Given() {
-		return append(dst, key...)
+		return appendText(dst, key)
 	}
 	var room [16]int
 	lengths := o.lengths(room[:0], key)

@@ -83,8 +83,8 @@ func Current(name string) string {
 	return name
 }
 
-// Old returns the old name of a property, if it had one.
-func Old(name string) (string, bool) {
+// OldName returns the old name of a property, if it had one.
+func OldName(name string) (string, bool) {
 	for _, r := range renamed {
 		if r[1] == name {
 			return r[0], true

@@ -39,7 +39,6 @@ type Options struct {
 	BlockBytes int64 // greatest length of a split, unless LeastBytes is greater
 	Lines      int   // lines of a split (NLineInputFormat); 0: files are divided by bytes
 	Recursive  bool  // read directories inside directories; false: they are an error
-	Whole      bool  // do not divide files
 }
 
 // MissingError is the error for inputs that do not exist. Lines has one line for each, as
@@ -94,10 +93,10 @@ func find(inputs []string, recursive bool) ([]file, error) {
 		case err != nil:
 			return nil, err
 		case matches == nil && !isPattern(path):
-			missing = append(missing, "Input path does not exist: "+qualify(in))
+			missing = append(missing, "Input path does not exist: "+Qualify(in))
 			continue
 		case len(matches) == 0:
-			missing = append(missing, "Input Pattern "+qualify(in)+" matches 0 files")
+			missing = append(missing, "Input Pattern "+Qualify(in)+" matches 0 files")
 			continue
 		}
 		for _, m := range matches {
@@ -196,7 +195,7 @@ func list(files []file, dir string, recursive bool) ([]file, error) {
 			files = append(files, file{path, info.Size()})
 		case !recursive:
 			//lint:ignore ST1005 as Hadoop words it
-			return nil, fmt.Errorf("Not a file: %s", qualify(path))
+			return nil, fmt.Errorf("Not a file: %s", Qualify(path))
 		default:
 			if files, err = list(files, path, true); err != nil {
 				return nil, err
@@ -215,18 +214,15 @@ func Local(uri string) string {
 	return "/" + strings.TrimLeft(rest, "/")
 }
 
-// qualify is Qualify.
-func qualify(path string) string {
+// Qualify returns a path or file: URI as Hadoop shows it in messages and properties:
+// file:/absolute/path.
+func Qualify(path string) string {
 	abs, err := filepath.Abs(Local(path))
 	if err != nil {
 		return path
 	}
 	return "file:" + abs
 }
-
-// Qualify returns a path or file: URI as Hadoop shows it in messages and properties:
-// file:/absolute/path.
-func Qualify(path string) string { return qualify(path) }
 
 // codecOf returns the suffix of a file that Hadoop takes for compressed, or "".
 func codecOf(path string) string {
@@ -243,7 +239,7 @@ func codecOf(path string) string {
 // Hadoop.
 func (o *Options) divide(splits []Split, f file, goal int64) []Split {
 	codec := codecOf(f.path)
-	if f.bytes == 0 || o.Whole || codec != "" && codec != ".bz2" {
+	if f.bytes == 0 || codec != "" && codec != ".bz2" {
 		return append(splits, Split{Path: f.path, Length: f.bytes, Codec: codec})
 	}
 	// FileInputFormat.computeSplitSize

@@ -74,7 +74,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-func TestRecordsAreToldInFourFormats(t *testing.T) {
+func TestRecordsAreWrittenInFourFormats(t *testing.T) {
 	key, value := []byte("k"), []byte("v")
 	for want, w := range map[string]Writer{
 		"k\tv\n":                                 {Separator: []byte("\t")},

@@ -104,7 +104,7 @@ func (l *Lab) Simulate(ctx context.Context, body []byte) ([]byte, error) {
 	// hold one.
 	ctx, done := l.begin(ctx, d.Client)
 	defer done()
-	release, err := l.taken(ctx)
+	release, err := l.awaitTurn(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -341,9 +341,9 @@ func (l *Lab) begin(ctx context.Context, client string) (_ context.Context, done
 // errReplaced is the error of a simulation that a newer one of the same client has cancelled.
 var errReplaced = &errs.Error{Kind: errs.Interrupted, Object: "simulation", Cause: errs.Kind("a newer one has replaced it")}
 
-// taken waits until fewer than mostAtOnce simulations run. The caller must call release at the end
-// of its simulation. taken fails if ctx ends first.
-func (l *Lab) taken(ctx context.Context) (release func(), err error) {
+// awaitTurn waits until fewer than mostAtOnce simulations run. The caller must call release at the end
+// of its simulation. awaitTurn fails if ctx ends first.
+func (l *Lab) awaitTurn(ctx context.Context) (release func(), err error) {
 	l.once.Do(func() { l.turn = make(chan struct{}, mostAtOnce) })
 	select {
 	case l.turn <- struct{}{}:

@@ -97,10 +97,10 @@ func Generate(o Options) (*Set, error) {
 	}
 	o.Sizes.Most = cmp.Or(o.Sizes.Most, 1<<40)
 	if o.Arrivals != "poisson" && o.Arrivals != "fixed" && o.Arrivals != "bursts" {
-		return nil, errs.Optionf("arrivals "+o.Arrivals, "unknown; poisson, fixed or bursts")
+		return nil, errs.Optionf("Options.Arrivals", "%s: unknown; poisson, fixed or bursts", o.Arrivals)
 	}
 	if o.Sizes.Law != "lognormal" && o.Sizes.Law != "pareto" && o.Sizes.Law != "fb-2009" {
-		return nil, errs.Optionf("sizes "+o.Sizes.Law, "unknown; lognormal, pareto or fb-2009")
+		return nil, errs.Optionf("Options.Sizes", "%s: unknown; lognormal, pareto or fb-2009", o.Sizes.Law)
 	}
 	s := &Set{Pools: o.Pools, Notes: o.notes()}
 	at := time.Duration(0)
@@ -110,7 +110,7 @@ func Generate(o Options) (*Set, error) {
 		}
 		// Package workload refuses later times.
 		if at > 1e5*time.Hour {
-			return nil, errs.Optionf("every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
+			return nil, errs.Optionf("Options.Every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
 		}
 		j := o.job(i)
 		// at itself is not rounded, so that rounding errors do not add up.

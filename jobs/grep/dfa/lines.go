@@ -107,14 +107,14 @@ func (d *lines) step(stream int, class uint32) {
 	d.pending = append(d.pending[:0], pending...)
 	next := uint32(0)
 	if class == d.newline {
-		if next = d.taken(before, restart, len(pending) > 0, list, true); next == d.hit {
+		if next = d.successor(before, restart, len(pending) > 0, list, true); next == d.hit {
 			next = d.counted
 		}
 	} else {
 		d.pending = append(d.pending, d.some[class])
-		next = d.taken(before, restart, len(pending) > 0, list, false)
+		next = d.successor(before, restart, len(pending) > 0, list, false)
 	}
-	// taken may have cleared the cache, which updates d.live, so the row is looked up again.
+	// successor may have cleared the cache, which updates d.live, so the row is looked up again.
 	d.table[d.live[stream]+class] = next
 	if d.live[stream] == d.begin {
 		d.table[d.counted+class] = next
@@ -122,10 +122,10 @@ func (d *lines) step(stream int, class uint32) {
 	d.live[stream] = next
 }
 
-// taken returns the state behind the bytes in d.pending. They may be several runes, if bytes
+// successor returns the state behind the bytes in d.pending. They may be several runes, if bytes
 // that looked like one rune turn out to be invalid. ending says that they are the last bytes of
 // the line. looked says that the threads in list have looked ahead at the first of them.
-func (d *lines) taken(before side, restart, looked bool, list []uint32, ending bool) uint32 {
+func (d *lines) successor(before side, restart, looked bool, list []uint32, ending bool) uint32 {
 	for len(d.pending) > 0 {
 		if !looked {
 			if list = d.look(before, restart, sideOf(d.pending[0]), list); d.matched {

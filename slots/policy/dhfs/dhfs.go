@@ -3,13 +3,16 @@
 //
 // Paper: Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters,
 // CLUSTER 2013 [DHFS13]; its page is docs/papers/dhfs13.md. Algorithm 1 is pi.go,
-// Algorithm 2 is pd.go: read each beside the paper. This file has what the two share
-// and what the paper leaves open, explain.go the numbers that explanations show.
+// Algorithm 2 is pd.go: read each beside the paper. This file has the code that both
+// share, and the parts that the paper leaves open. explain.go has the numbers that
+// explanations show.
 //
-// All arithmetic is on the paper's counts of slots, not on the identities of slots:
-// which slot a task lands on is the Ledger's business [DHFS13, "counts and
-// identities"]. The order of pools and jobs is policy.Order. Package dynamicmr
-// builds on both policies: it counts in slot weights, copies slow tasks and
+// All arithmetic uses the paper's counts of slots, not the identities of slots. The Ledger
+// chooses the slot of a task [DHFS13, "counts and identities"]. The order of pools and jobs
+// is policy.Order.
+//
+// Ownership: a policy owns its Order and serves one Ledger at a time. Neighbours: package
+// dynamicmr builds on both policies: it counts in slot weights, copies slow tasks and
 // pre-schedules maps.
 package dhfs
 
@@ -30,11 +33,10 @@ const (
 // fair pools, or over one line of jobs [DHFS13, section I].
 type PI struct {
 	Order   policy.Order
-	Counts  PICounts
+	Counts  PICounts // set before the first Decide; Reset sets the paper's counts if it is nil
 	name    string
 	shape   policy.Shape
 	options policy.Options
-	copies  func() *policy.Copies // for the next Ledger; nil: none
 }
 
 // PICounts are the numbers that Algorithm 1 reads.
@@ -42,15 +44,26 @@ type PICounts interface {
 	// Phase returns the phase of kind k.
 	Phase(v *slots.View, k slots.Kind) Phase
 
-	// Phases returns both phases as they are when tasks of one kind want to borrow.
+	// Phases returns both phases, for the decision whether tasks of kind borrower borrow.
 	Phases(v *slots.View, borrower slots.Kind) (maps, reduces Phase)
 
 	// Tracker returns how many slots of kind k the visited tracker has and uses.
 	Tracker(v *slots.View, k slots.Kind) (capacity, used int32)
+
+	// Fits reports whether a task has room in the visited tracker's idle slots of a kind.
+	Fits(v *slots.View, task, of slots.Kind) bool
+
+	// NoRoom says why the visited tracker has no room for a task of kind k, whatever slots
+	// are idle; "" if it has.
+	NoRoom(v *slots.View, k slots.Kind) string
 }
 
 // NewPI returns the policy pi-dhfs.
-func NewPI(o policy.Options) *PI { return NewPICopying(o, nil) }
+func NewPI(o policy.Options) *PI {
+	p := &PI{name: "pi-dhfs", options: o}
+	p.Reset()
+	return p
+}
 
 // NewFIFO returns the policy pi-fifo: Algorithm 1 over one line of all jobs, by
 // priority, submission and id [DHFS13, section I]. Its jobs wait for no local slot,
@@ -62,17 +75,9 @@ func NewFIFO(o policy.Options) *PI {
 	return p
 }
 
-// NewPICopying returns pi-dhfs with copies of running tasks, which copies makes for
-// each Ledger; nil: there are none.
-func NewPICopying(o policy.Options, copies func() *policy.Copies) *PI {
-	p := &PI{name: "pi-dhfs", options: o, copies: copies}
-	p.Reset()
-	return p
-}
-
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PI) Reset() {
-	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay}, p.copies)
+	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}
@@ -90,7 +95,7 @@ func (p *PI) Traits() slots.Traits {
 	return t
 }
 
-// traits are those of a policy that lends slots within the paper's percentages
+// traits returns the traits of a policy that lends slots within the paper's percentages
 // [DHFS13, section III-A].
 func traits(name string, o policy.Options) slots.Traits {
 	return slots.Traits{
@@ -99,7 +104,7 @@ func traits(name string, o policy.Options) slots.Traits {
 	}
 }
 
-// End ends a visit.
+// End ends a visit. It explains why the visit starts nothing more.
 func (p *PI) End(v *slots.View, d *slots.Decision) {
 	if d.Explaining() {
 		p.decline(v, d)
@@ -107,26 +112,27 @@ func (p *PI) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: no slot of a pending task's own
+// NextVisit implements slots.Selective. It returns -1 if no slot of a pending task's own
 // kind is left in the cluster, and nothing may be borrowed.
-func (p *PI) NothingToGrant(v *slots.View) bool {
+func (p *PI) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
-		// Most often all slots are used, and then Algorithm 1 need not be asked.
-		if unused(v, k) || unused(v, k.Other()) && p.extra(v, k) > 0 {
-			return false
+		// unused is cheap, and usually false if nothing can be granted.
+		if p.unused(v, k) || p.unused(v, k.Other()) && p.extra(v, k) > 0 {
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
-// unused reports whether slots of kind k are unused anywhere, in weight. If none is,
-// that phase lends nothing: its demand is at least its used slots.
-func unused(v *slots.View, k slots.Kind) bool {
-	return v.Used(k) < v.Weights().Times(k, v.Capacity(k))
+// unused reports whether some slots of kind k are unused in the cluster. If none is unused, the
+// phase lends nothing, because its demand is at least its used slots.
+func (p *PI) unused(v *slots.View, k slots.Kind) bool {
+	f := p.Counts.Phase(v, k)
+	return f.Used < f.Capacity
 }
 
 // counts are the numbers of both algorithms, as the paper counts.
@@ -137,11 +143,16 @@ type counts struct {
 
 // Phase implements PICounts.
 func (c *counts) Phase(v *slots.View, k slots.Kind) Phase {
-	capacity := v.Capacity(k)
 	return Phase{
-		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: capacity,
-		Lending: Lending{Borrowed: v.LentBy(k), Most: Percentage(c.options, k).Of(capacity)},
+		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: v.Capacity(k),
+		Lending: c.Lending(v, k),
 	}
+}
+
+// Lending implements PDCounts. The paper's Algorithm 2 has no percentages; here they bound
+// it too [DHFS13, "lent by tracker"].
+func (c *counts) Lending(v *slots.View, k slots.Kind) Lending {
+	return Lending{Borrowed: v.LentBy(k), Most: Percentage(c.options, k).Of(v.Capacity(k))}
 }
 
 // Phases implements PICounts.
@@ -154,6 +165,14 @@ func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k)
 }
 
+// Fits implements PICounts: one slot is idle.
+func (*counts) Fits(v *slots.View, _, of slots.Kind) bool {
+	return v.UsedAt(v.Tracker(), of) < v.CapacityAt(v.Tracker(), of)
+}
+
+// NoRoom implements PICounts and PDCounts: idle slots are all that a task needs.
+func (*counts) NoRoom(*slots.View, slots.Kind) string { return "" }
+
 // Percentage returns percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots:
 // the share of the slots of kind k that may be lent. It is a share of the capacity,
 // not of the unused slots [DHFS13, "percentage of capacity"].
@@ -164,12 +183,13 @@ func Percentage(o *policy.Options, k slots.Kind) slots.PPM {
 	return o.BorrowReduce
 }
 
-// stranded reports whether maps are pending and none runs. A map that failed elsewhere
-// may have one tracker left. Reduces that wait for the map may use up that tracker's
-// share of the load. So the share does not count for maps while they are stranded
-// [DHFS13, "stranded maps"].
+// stranded reports whether maps are pending and none runs. Then a map may exceed a tracker's
+// share of the load [DHFS13, "stranded maps"]. For example, a map that failed elsewhere may
+// have only one tracker left, and reduces that wait for the map may use up the share of that
+// tracker.
 func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running(slots.Map) == 0 }
 
+// borrowRule returns the rule by which a task of kind k borrows.
 func borrowRule(k slots.Kind) slots.Rule {
 	if k == slots.Map {
 		return RuleMapBorrows
@@ -180,9 +200,8 @@ func borrowRule(k slots.Kind) slots.Rule {
 // PD is the pool-dependent dynamic Hadoop fair scheduler [DHFS13, Alg. 2].
 type PD struct {
 	Order   policy.Order
-	Counts  PDCounts
+	Counts  PDCounts // as PI.Counts
 	options policy.Options
-	copies  func() *policy.Copies // for the next Ledger; nil: none
 }
 
 // PDCounts are the numbers that Algorithm 2 reads.
@@ -190,24 +209,26 @@ type PDCounts interface {
 	// Load returns the variables of line 1.
 	Load(v *slots.View) Load
 
-	// MayLend reports whether slots of kind k may be lent for one more task.
-	MayLend(v *slots.View, k slots.Kind) bool
+	// Own returns how many slots of kind k there are, and how many tasks of kind k use.
+	Own(v *slots.View, k slots.Kind) (capacity, used int32)
+
+	// Lending returns what the slots of kind k lend.
+	Lending(v *slots.View, k slots.Kind) Lending
+
+	// NoRoom is as in PICounts.
+	NoRoom(v *slots.View, k slots.Kind) string
 }
 
 // NewPD returns the policy pd-dhfs.
-func NewPD(o policy.Options) *PD { return NewPDCopying(o, nil) }
-
-// NewPDCopying returns pd-dhfs with copies of running tasks, which copies makes for
-// each Ledger; nil: there are none.
-func NewPDCopying(o policy.Options, copies func() *policy.Copies) *PD {
-	p := &PD{options: o, copies: copies}
+func NewPD(o policy.Options) *PD {
+	p := &PD{options: o}
 	p.Reset()
 	return p
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (p *PD) Reset() {
-	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true}, p.copies)
+	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}
@@ -225,7 +246,7 @@ func (p *PD) Traits() slots.Traits {
 	return t
 }
 
-// End ends a visit.
+// End ends a visit. It explains why the visit starts nothing more.
 func (p *PD) End(v *slots.View, d *slots.Decision) {
 	if d.Explaining() {
 		p.decline(v, d)
@@ -233,23 +254,19 @@ func (p *PD) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NothingToGrant implements slots.NothingToGrant: no task that may start finds a slot of
-// its own kind on any tracker, and nothing more may be lent. The slots that a kind uses
-// of its own are its running tasks less those on slots of the other kind. All quantities
-// are in weight.
-func (p *PD) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if for no task that may start
+// there is a slot of its own kind on any tracker, and nothing more may be lent.
+func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
-		w := v.Weights()
-		own := w.Times(k, v.Running(k))-v.LentBy(k.Other()) < w.Times(k, v.Capacity(k))
-		if own || p.Counts.MayLend(v, k.Other()) {
-			return false
+		if capacity, used := p.Counts.Own(v, k); used < capacity || p.mayLend(v, k.Other()) {
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
 // Load implements PDCounts.
@@ -263,8 +280,7 @@ func (c *counts) Load(v *slots.View) Load {
 	}
 }
 
-// MayLend implements PDCounts. The paper's Algorithm 2 has no percentages; here
-// they bound it too [DHFS13, "lent by tracker"].
-func (c *counts) MayLend(v *slots.View, k slots.Kind) bool {
-	return v.LentBy(k) < Percentage(c.options, k).Of(v.Capacity(k))
+// Own implements PDCounts. Tasks on slots of the other kind use none of their own kind.
+func (*counts) Own(v *slots.View, k slots.Kind) (capacity, used int32) {
+	return v.Capacity(k), v.Running(k) - v.LentBy(k.Other())
 }

@@ -11,7 +11,7 @@ import (
 // demandName is the paper's name of a kind's slots demand.
 func demandName(k slots.Kind) string { return k.String() + "SlotsDemand" }
 
-// loads are line 1 of Algorithm 1: demands and load factors of both kinds.
+// loads returns the numbers of line 1 of Algorithm 1: demands and load factors of both kinds.
 func (p *PI) loads(v *slots.View) (all []slots.Number) {
 	for k := range slots.Kind(trace.Kinds) {
 		f := p.Counts.Phase(v, k)
@@ -20,13 +20,13 @@ func (p *PI) loads(v *slots.View) (all []slots.Number) {
 	return all
 }
 
-// OwnNumbers are what a task of kind k on a slot of its own kind rests on.
+// OwnNumbers returns the numbers that a grant of kind k on a slot of its own kind depends on.
 func (p *PI) OwnNumbers(v *slots.View, k slots.Kind) []slots.Number {
 	return append(p.loads(v), slots.Whole(fmt.Sprintf("available %v slots of tracker %d", k, v.Tracker()), p.available(v, k, 0)))
 }
 
-// borrowNumbers are what a task of kind k on a borrowed slot rests on (l. 10-12, or
-// l. 15-17).
+// borrowNumbers returns the numbers that a grant of kind k on a borrowed slot depends on
+// (l. 10-12, or l. 15-17). extra is how many slots of the other kind it may borrow.
 func (p *PI) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots.Number {
 	other := k.Other()
 	lender := p.Counts.Phase(v, other)
@@ -37,22 +37,23 @@ func (p *PI) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots.Num
 		slots.Whole(fmt.Sprintf("available %v slots of tracker %d", other, v.Tracker()), p.available(v, other, extra)))
 }
 
-// decline ends a visit: why it starts nothing more of each kind.
+// decline explains the end of a visit: why it starts nothing more of each kind.
 func (p *PI) decline(v *slots.View, d *slots.Decision) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := p.Order.Stopped(v, k)
 		if reason == "" {
 			reason = p.whyNoSlot(v, k)
 		}
-		d.Decline(k, reason, append(p.loads(v), policy.RoomNumbers(v)...)...)
+		p.Order.Decline(v, d, k, reason, p.loads(v))
 	}
 }
 
+// loadUsedUp is the reason if an even load leaves no slot to the tracker.
 const loadUsedUp = "the tracker's share of the load is used up"
 
-// whyNoSlot words why Algorithm 1 has no slot here for a task that may start. It
-// says first what holds for the whole cluster: if nothing can be granted anywhere,
-// one tracker's visit speaks for all.
+// whyNoSlot returns in words why Algorithm 1 has no slot on the visited tracker for a task of
+// kind k that may start. Reasons of the whole cluster come before those of the tracker: if
+// nothing can be granted anywhere, AssignAll visits only one tracker.
 func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 	t, other := v.Tracker(), k.Other()
 	maps, reduces := p.Counts.Phases(v, k)
@@ -66,8 +67,8 @@ func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 		return loadUsedUp
 	case lender.lacks() >= 0:
 		return fmt.Sprintf("%s %s: no slot is unused", policy.LoadName(other), policy.Ratio("", int64(lender.SlotsDemand()), lender.Capacity).Value())
-	case policy.NoRoom(v, k) != "":
-		return policy.NoRoom(v, k)
+	case p.Counts.NoRoom(v, k) != "":
+		return p.Counts.NoRoom(v, k)
 	case borrower.lacks() <= 0:
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", policy.LoadName(k), k)
 	case lender.Lending.Left() == 0:
@@ -78,7 +79,7 @@ func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 	return loadUsedUp
 }
 
-// allLent words that no more slots of kind k may be lent.
+// allLent says in words that no more slots of kind k may be lent.
 func allLent(v *slots.View, o *policy.Options, k slots.Kind) string {
 	switch allowed := Percentage(o, k).Of(v.Capacity(k)); allowed {
 	case 0:
@@ -90,7 +91,7 @@ func allLent(v *slots.View, o *policy.Options, k slots.Kind) string {
 	}
 }
 
-// loadNumbers are line 1 of Algorithm 2.
+// loadNumbers returns the numbers of line 1 of Algorithm 2.
 func (p *PD) loadNumbers(v *slots.View) []slots.Number {
 	l := p.Counts.Load(v)
 	return []slots.Number{
@@ -100,22 +101,22 @@ func (p *PD) loadNumbers(v *slots.View) []slots.Number {
 	}
 }
 
-// Numbers are what a case of Algorithm 2 rests on.
+// Numbers returns the numbers that a case of Algorithm 2 depends on, for a task of kind k of a
+// pool.
 func (p *PD) Numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots.Number {
 	t, other := v.Tracker(), k.Other()
 	all := append(p.loadNumbers(v),
 		policy.Ratio(fmt.Sprintf("running %vs per %v slot of the tracker", k, k), int64(v.RunningAt(t, k)), v.CapacityAt(t, k)))
 	if !idle(v, k) {
-		left := v.Weights().Times(other, Percentage(&p.options, other).Of(v.Capacity(other))) - v.LentBy(other)
-		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), max(left, 0)))
+		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), p.Counts.Lending(v, other).Left()))
 	}
 	for each := range slots.Kind(trace.Kinds) {
-		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.DemandOf(v.Pool(pool), each).All))
+		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.ShareDemandOf(v.Pool(pool), each).Demand))
 	}
 	return all
 }
 
-// decline ends a visit: why it starts nothing more of each kind.
+// decline explains the end of a visit: why it starts nothing more of each kind.
 func (p *PD) decline(v *slots.View, d *slots.Decision) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := p.Order.Stopped(v, k)
@@ -123,13 +124,13 @@ func (p *PD) decline(v *slots.View, d *slots.Decision) {
 		case reason != "":
 		case v.FreeAt(v.Tracker()) > 0 && !p.Counts.Load(v).Within():
 			reason = loadUsedUp
-		case policy.NoRoom(v, k) != "":
-			reason = policy.NoRoom(v, k)
-		case !p.Counts.MayLend(v, k.Other()): // first, as in whyNoSlot
+		case p.Counts.NoRoom(v, k) != "":
+			reason = p.Counts.NoRoom(v, k)
+		case !p.mayLend(v, k.Other()): // a reason of the whole cluster, as in whyNoSlot
 			reason = allLent(v, &p.options, k.Other())
 		default:
 			reason = "no slot of the tracker is free"
 		}
-		d.Decline(k, reason, append(p.loadNumbers(v), policy.RoomNumbers(v)...)...)
+		p.Order.Decline(v, d, k, reason, p.loadNumbers(v))
 	}
 }

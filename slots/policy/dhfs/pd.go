@@ -19,9 +19,9 @@ package dhfs
 //
 // Pools are sorted by their maps and reduces together [DHFS13, "combined key"]:
 // poolKey in slots/policy/order.go is that key.
-// foundTask, "no pool had a task", starts anew for each slot [DHFS13, "found-task
-// reset"]. Only case 5 lifts a job's wait for a local slot [DHFS13, "visited for
-// map"].
+// foundTask, "no pool had a task", is reset for each slot [DHFS13, "found-task
+// reset"]. Only in case 5 a map may start although its job waits for a local slot
+// [DHFS13, "visited for map"].
 
 import (
 	"mrlocal/slots"
@@ -30,38 +30,41 @@ import (
 
 // Load holds the variables of line 1, in slots.
 type Load struct {
-	SlotsDemand     int32 // totalSlotsDemand: what all pools want, each within its limits
+	SlotsDemand     int32 // totalSlotsDemand: the demand of all pools, each within its limits
 	SlotsCapacity   int32 // totalSlotsCapacity
 	TrackerCapacity int32 // trackerSlotsCapacity
 	TrackerRunning  int32 // trackerRunningTasksNum
 }
 
-// CurrentCapacity is trackerCurrentSlotsCapacity, which the paper leaves open. We
-// take the tracker's even part of the load [DHFS13, "tracker capacity"]:
+// CurrentCapacity returns trackerCurrentSlotsCapacity, which the paper leaves open. Here it is
+// the tracker's even part of the load [DHFS13, "tracker capacity"]:
 //
 //	min(ceil(totalSlotsDemand/totalSlotsCapacity · trackerSlotsCapacity), trackerSlotsCapacity)
 func (l Load) CurrentCapacity() int32 {
 	return slots.ShareOfLoad(l.SlotsDemand, l.TrackerCapacity, l.SlotsCapacity)
 }
 
-// Within is line 3: the tracker runs less than its part of the load.
+// Within reports whether the tracker runs less than its part of the load (l. 3).
 func (l Load) Within() bool { return l.TrackerRunning < l.CurrentCapacity() }
 
 // Decide is one heartbeat: slot after slot (l. 5).
 func (p *PD) Decide(v *slots.View, d *slots.Decision) {
 	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.FromPools(v, d) && !p.NonLocalMap(v, d) {
-			break
-		}
+	for v.FreeAt(v.Tracker()) > 0 && p.Next(v, d) {
 	}
 	p.End(v, d)
 }
 
-// FromPools is lines 6 to 27: it starts a task of the first pool that has one for
-// cases 1 to 4. A ranking of the pools with maps and one of the pools with reduces,
-// by the same key, stand for the scan: the first of both is the first pool.
-func (p *PD) FromPools(v *slots.View, d *slots.Decision) bool {
+// Next is lines 6 to 34: it starts one task, and reports whether one started.
+func (p *PD) Next(v *slots.View, d *slots.Decision) bool {
+	return p.fromPools(v, d) || p.nonLocalMap(v, d)
+}
+
+// fromPools is lines 6 to 27: it starts a task of the first pool that has one for cases 1 to
+// 4, and reports whether one started. Two rankings by the same key replace the scan of pools:
+// one of the pools with maps and one of the pools with reduces. The first pool of the paper is
+// the first of both.
+func (p *PD) fromPools(v *slots.View, d *slots.Decision) bool {
 	for {
 		pool, k, ok := p.nextCase(v)
 		if !ok {
@@ -74,8 +77,8 @@ func (p *PD) FromPools(v *slots.View, d *slots.Decision) bool {
 }
 
 // nextCase returns the first pool that has a task for the tracker, and the kind of
-// that task. If one pool is first with both kinds, maps go first (l. 9), unless
-// only reduce slots are idle (l. 14).
+// that task. If a pool is first with both kinds, it gets a map (l. 9), unless only reduce
+// slots are idle (l. 14).
 func (p *PD) nextCase(v *slots.View) (pool slots.PoolID, k slots.Kind, ok bool) {
 	m, haveMap := p.firstPool(v, slots.Map)
 	r, haveReduce := p.firstPool(v, slots.Reduce)
@@ -100,20 +103,24 @@ func (p *PD) firstPool(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 	if !p.Counts.Load(v).Within() && (k == slots.Reduce || !stranded(v)) {
 		return 0, false
 	}
-	if !idle(v, k) && !p.Counts.MayLend(v, k.Other()) {
+	if !idle(v, k) && !p.mayLend(v, k.Other()) {
 		return 0, false
 	}
 	return p.Order.First(k)
 }
 
-// idle is "idle map slots" of line 9 and "idle reduce slots" of line 14, by the
-// paper's counts [DHFS13, "idle by count"].
+// idle reports whether the tracker has "idle map slots" (l. 9) or "idle reduce slots" (l. 14),
+// by the paper's counts [DHFS13, "idle by count"].
 func idle(v *slots.View, k slots.Kind) bool {
 	return v.RunningAt(v.Tracker(), k) < v.CapacityAt(v.Tracker(), k)
 }
 
-// assignTask starts a task of kind k of a pool. The slot is one of its own kind (cases 1
-// and 2) or a borrowed one (cases 3 and 4). anywhere lifts the wait for a local slot.
+// mayLend reports whether one more slot of kind k may be lent.
+func (p *PD) mayLend(v *slots.View, k slots.Kind) bool { return p.Counts.Lending(v, k).Left() > 0 }
+
+// assignTask starts a task of kind k of a pool, and reports whether it did. By the paper's counts
+// the slot is one of its own kind (cases 1 and 2) or a borrowed one (cases 3 and 4). If anywhere
+// is true, a map starts even if its job waits for a local slot.
 func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k slots.Kind, anywhere bool) bool {
 	rule, move := borrowRule(k), slots.MoveAlways
 	if idle(v, k) {
@@ -123,9 +130,9 @@ func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k s
 		func(slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) }, anywhere)
 }
 
-// NonLocalMap is lines 29 to 34, case 5. No pool has anything for the slot but maps
-// that wait for a nearer one, so a map of the first pool takes it.
-func (p *PD) NonLocalMap(v *slots.View, d *slots.Decision) bool {
+// nonLocalMap is lines 29 to 34, case 5. No pool has a task for the slot but maps that wait for
+// a nearer slot. Then a map of the first pool gets it. nonLocalMap reports whether one started.
+func (p *PD) nonLocalMap(v *slots.View, d *slots.Decision) bool {
 	if p.options.LocalityDelay == 0 || !p.Order.Recall(v, slots.RefusedLocality) {
 		return false
 	}

@@ -18,9 +18,9 @@ package dhfs
 //
 // The paper numbers the cases in two orders; here they have names [DHFS13, "named
 // scenarios"]. Integers replace load factors, so that nothing is rounded: load > 1
-// is demand > capacity. A load factor of exactly 1 borrows nothing [DHFS13, "load
-// of one"]. The policy runs the algorithm anew before each single grant, so that
-// several trackers cannot lend the same slot [DHFS13, "borrow allowance"].
+// is demand > capacity. A phase with a load factor of exactly 1 borrows nothing [DHFS13,
+// "load of one"]. The policy runs the algorithm again before each grant, so that several
+// trackers cannot lend the same slot [DHFS13, "borrow allowance"].
 
 import (
 	"mrlocal/slots"
@@ -29,7 +29,8 @@ import (
 )
 
 // Phase holds the paper's variables of one phase: of maps and map slots, or of
-// reduces and reduce slots. All are numbers of tasks or slots in the cluster.
+// reduces and reduce slots. All are numbers of tasks or slots in the cluster, or weights
+// (package dynamicmr).
 type Phase struct {
 	Pending  int32 // pending tasks, each pool's within its limit
 	Used     int32 // clusterUsed…Slots
@@ -37,24 +38,24 @@ type Phase struct {
 	Lending  Lending
 }
 
-// Lending is what a phase lends to the other one, in slots.
+// Lending says how many slots a phase lends to the other one, and how many it may lend.
 //
-// It is a struct of its own, because the compiler keeps a struct of up to four fields in
-// registers. Algorithm 1 runs before each grant.
+// It is a struct of its own for speed: the compiler keeps a struct of up to four fields in
+// registers, and Algorithm 1 runs before each grant.
 type Lending struct {
 	Borrowed int32 // currentBorrowed…Slots: slots of this phase that the other phase uses
 	Most     int32 // floor(cluster…Capacity · percentageOfBorrowed…Slots)
 }
 
-// Left is how many more slots the other phase may borrow.
+// Left returns how many more slots the other phase may borrow.
 func (l Lending) Left() int32 { return max(l.Most-l.Borrowed, 0) }
 
-// SlotsDemand is mapSlotsDemand or reduceSlotsDemand [DHFS13, Alg. 1, l. 1]. It
-// counts used slots, not running tasks: a lent slot is not idle.
+// SlotsDemand returns mapSlotsDemand or reduceSlotsDemand [DHFS13, Alg. 1, l. 1]. It
+// counts used slots, not running tasks, because a lent slot is used by the other phase.
 func (p Phase) SlotsDemand() int32 { return p.Pending + p.Used }
 
-// lacks is how many slots the phase lacks. Above 0 its load factor is above 1,
-// below 0 it leaves slots unused.
+// lacks returns how many slots the phase lacks. Above 0, its load factor is above 1. Below 0,
+// the phase leaves slots unused.
 func (p Phase) lacks() int32 { return p.SlotsDemand() - p.Capacity }
 
 // Scenario is the case that holds.
@@ -67,7 +68,7 @@ const (
 	MapBorrows                    // case 4, MAP_BORROWS: maps borrow reduce slots
 )
 
-// Algorithm1 is lines 3 to 17: which case holds, and how many slots of the other
+// Algorithm1 is lines 3 to 17. It returns the case that holds, and how many slots of the other
 // phase the borrowing phase may use besides those that it has borrowed already.
 func Algorithm1(maps, reduces Phase) (s Scenario, extra int32) {
 	m, r := maps.lacks(), reduces.lacks()
@@ -82,16 +83,16 @@ func Algorithm1(maps, reduces Phase) (s Scenario, extra int32) {
 	return MapBorrows, extraDemand(maps, reduces) // l. 14
 }
 
-// extraDemand is extraReduceSlotsDemand (l. 10-11) or extraMapSlotsDemand
+// extraDemand returns extraReduceSlotsDemand (l. 10-11) or extraMapSlotsDemand
 // (l. 15-16). Borrowed slots are counted tracker by tracker [DHFS13, "lent by
 // tracker"].
 func extraDemand(borrower, lender Phase) int32 {
 	return min(lender.Lending.Left(), borrower.lacks())
 }
 
-// Available is line 18: how many slots of a phase a tracker may give away now. It
-// has capacity slots of the phase and uses used of them; extra slots are lent
-// besides the phase's own demand (l. 12, l. 17).
+// Available is line 18. It returns how many slots of a phase a tracker may grant now. The
+// tracker has capacity slots of the phase and uses used of them. extra slots are lent
+// in addition to the phase's own demand (l. 12, l. 17).
 //
 //	min(ceil((demand + extra)/clusterCapacity · capacity), capacity) - used
 //
@@ -100,22 +101,24 @@ func Available(p Phase, extra, capacity, used int32) int32 {
 	return slots.ShareOfLoad(p.SlotsDemand()+extra, capacity, p.Capacity) - used
 }
 
-// Decide is one heartbeat: tasks on slots of their own kind first, maps before
-// reduces, then what may be borrowed [DHFS13, "own type first"].
+// Decide is one heartbeat. Tasks get slots of their own kind first, maps before reduces, and
+// then they borrow [DHFS13, "own type first"].
 func (p *PI) Decide(v *slots.View, d *slots.Decision) {
 	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.Own(v, d, slots.Map) && !p.Own(v, d, slots.Reduce) &&
-			!p.Borrow(v, d, slots.Map) && !p.Borrow(v, d, slots.Reduce) {
-			break
-		}
+	for v.FreeAt(v.Tracker()) > 0 && p.Next(v, d) {
 	}
 	p.End(v, d)
 }
 
-// Own starts a task of kind k, if slots of its own kind are available on the
-// visited tracker.
-func (p *PI) Own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+// Next starts one task, and reports whether one started.
+func (p *PI) Next(v *slots.View, d *slots.Decision) bool {
+	return p.own(v, d, slots.Map) || p.own(v, d, slots.Reduce) ||
+		p.borrow(v, d, slots.Map) || p.borrow(v, d, slots.Reduce)
+}
+
+// own starts a task of kind k, if slots of its own kind are available on the
+// visited tracker. It reports whether a task started.
+func (p *PI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if p.Order.Total[k].Startable == 0 || !p.Has(v, k, k, 0) {
 		return false
 	}
@@ -123,8 +126,9 @@ func (p *PI) Own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
-// Borrow starts a task of kind k on the count of the other kind of slots.
-func (p *PI) Borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+// borrow starts a task of kind k on a borrowed slot, by the paper's counts, if Algorithm 1 allows
+// it. It reports whether a task started.
+func (p *PI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if p.Order.Total[k].Startable == 0 {
 		return false
 	}
@@ -136,7 +140,7 @@ func (p *PI) Borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		func(slots.PoolID) []slots.Number { return p.borrowNumbers(v, k, extra) })
 }
 
-// extra is how many slots of the other kind tasks of kind k may borrow now.
+// extra returns how many slots of the other kind tasks of kind k may borrow now.
 func (p *PI) extra(v *slots.View, k slots.Kind) int32 {
 	want := [trace.Kinds]Scenario{slots.Map: MapBorrows, slots.Reduce: ReduceBorrows}[k]
 	if s, extra := Algorithm1(p.Counts.Phases(v, k)); s == want {
@@ -145,13 +149,13 @@ func (p *PI) extra(v *slots.View, k slots.Kind) int32 {
 	return 0
 }
 
-// Has reports whether a task may have a slot of a kind on the visited tracker,
-// where extra slots of that kind are lent: one is idle and available.
+// Has reports whether a task of kind task may have a slot of kind of on the visited tracker:
+// one is idle and available. extra is as for Available.
 func (p *PI) Has(v *slots.View, task, of slots.Kind, extra int32) bool {
-	capacity, used := p.Counts.Tracker(v, of)
-	return used < capacity && (p.available(v, of, extra) > 0 || task == slots.Map && stranded(v))
+	return p.Counts.Fits(v, task, of) && (p.available(v, of, extra) > 0 || task == slots.Map && stranded(v))
 }
 
+// available is Available for kind k on the visited tracker.
 func (p *PI) available(v *slots.View, k slots.Kind, extra int32) int32 {
 	capacity, used := p.Counts.Tracker(v, k)
 	return Available(p.Counts.Phase(v, k), extra, capacity, used)

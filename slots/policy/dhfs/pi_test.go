@@ -19,6 +19,8 @@ type probe struct {
 
 func (*probe) Traits() slots.Traits { return slots.Traits{Name: "probe", Lends: true} }
 
+func (*probe) Reset() {}
+
 func (p *probe) Decide(v *slots.View, d *slots.Decision) {
 	for k, n := range p.run[v.Tracker()] {
 		for range n {

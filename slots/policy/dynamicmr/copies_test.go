@@ -48,8 +48,8 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreAlikeAreNotCopied: a copy depends on progress that was reported at its
-// instant. With earlier progress every task would seem to stand still.
+// TestTasksThatAreAlikeAreNotCopied: a copy depends on progress that was reported at the same
+// instant. By earlier progress every task would seem slow.
 func TestTasksThatAreAlikeAreNotCopied(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := policy.DefaultOptions()

@@ -1,19 +1,22 @@
 // Package dynamicmr is DynamicMR: three steps for each idle slot, layered around
 // the allocations of [DHFS13].
 //
-//  1. Dynamic Hadoop slot allocation (DHSA) says whether the slot may be used, and
+//  1. Dynamic Hadoop slot allocation (DHSA) decides whether the slot may be used, and
 //     for which kind and pool. It is pi-dhfs, pd-dhfs or, if it is off, fair.
-//  2. Speculative execution performance balancing (SEPB) says whether a pending task
-//     or a copy of a running one takes the slot. policy.Copies has it.
-//  3. Slot PreScheduling lets maps at their input have slots that load balancing
-//     would keep back.
+//  2. Speculative execution performance balancing (SEPB) decides whether a pending task
+//     or a copy of a running one takes the slot. It is in policy.Copies.
+//  3. Slot PreScheduling gives maps slots at their input that load balancing would not
+//     give them.
 //
-// Slot weights bound what a tracker runs. Algorithm 1 and Algorithm 2 know nothing
-// of all this: this package gives them other counts, and adds steps of its own.
+// Slot weights bound what a tracker runs. Package dhfs needs no changes for these steps:
+// this package gives Algorithms 1 and 2 other counts, and adds the steps around them.
 //
 // Paper: Tang, Lee, He: DynamicMR [DynamicMR14]. We have only a retelling of it
-// [Vanathi16], which names SEPB and PreScheduling and gives no algorithm for either:
-// both are reconstructed [DynamicMR14, "reconstructed steps"].
+// [Vanathi16], which names SEPB and PreScheduling but gives no algorithm. Both are
+// reconstructed [DynamicMR14, "reconstructed steps"].
+//
+// Ownership: a policy owns its Order and serves one Ledger at a time. Neighbours: dhfs and
+// fair are the allocations.
 package dynamicmr
 
 import (
@@ -21,61 +24,77 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/fair"
+	"mrlocal/trace"
 )
 
-// New returns DynamicMR with the steps that o leaves on. Its jobs do not wait for
-// local slots: Slot PreScheduling takes the place of that.
+// New returns DynamicMR with the steps that o sets. Its jobs do not wait for local slots,
+// because Slot PreScheduling replaces delay scheduling.
 func New(o policy.Options) slots.Policy {
 	o.LocalityDelay = 0
 	switch o.DHSA {
 	case "pd":
 		p := newOnPD(o)
-		return withCopies(DynamicMR{p, o}, &p.Order)
+		return withCopies(DynamicMR{p, &p.Order, o})
 	case "off":
 		return newOnFair(o)
 	}
 	p := newOnPI(o)
-	return withCopies(DynamicMR{p, o}, &p.Order)
+	return withCopies(DynamicMR{p, &p.Order, o})
 }
 
-// DynamicMR is an allocation with slot weights.
+// DynamicMR is an allocation with slot weights, without copies.
 type DynamicMR struct {
 	allocation
+	order   *policy.Order // of the allocation
 	options policy.Options
 }
 
-// allocation is what DynamicMR builds on.
+// allocation is the policy of step 1. Next starts one task of a visit, and reports whether one
+// started. End ends the visit.
 type allocation interface {
 	slots.Policy
-	slots.NothingToGrant
-	slots.Resetter
+	slots.Selective
+	Next(v *slots.View, d *slots.Decision) bool
+	End(v *slots.View, d *slots.Decision)
 }
 
-// copying is DynamicMR with SEPB. Without SEPB it is no slots.Speculator, so drivers
-// expect no copies.
+// copying is DynamicMR with SEPB. It is a type of its own because only it is a
+// slots.Speculator and a slots.Observer.
 type copying struct {
 	DynamicMR
 	policy.Speculating
 }
 
-func withCopies(d DynamicMR, o *policy.Order) slots.Policy {
+// withCopies returns d, as a Speculator if SEPB is on.
+func withCopies(d DynamicMR) slots.Policy {
 	if !d.options.SEPB {
 		return &d
 	}
-	return &copying{d, policy.Speculating{Order: o}}
+	return &copying{d, policy.Speculating{Order: d.order}}
 }
 
-// newCopies returns the copies of DynamicMR for one Ledger. idle returns how many
-// slots tasks of a kind could have now.
-func newCopies(o policy.Options, idle func(v *slots.View, k slots.Kind) int32) func() *policy.Copies {
-	if !o.SEPB {
-		return nil
+// copyTasks gives an Order the Copies of DynamicMR for one Ledger, if SEPB is on. idle returns how
+// many slots tasks of a kind could have now.
+func copyTasks(order *policy.Order, o *policy.Options, idle func(v *slots.View, k slots.Kind) int32) {
+	if o.SEPB {
+		order.Copy(policy.NewCopies(o, jobsChecked(o), o.PreScheduling, idle))
 	}
-	return func() *policy.Copies { return policy.NewCopies(&o, o.JobsChecked(), o.PreScheduling, idle) }
 }
 
-// Traits implements slots.Policy. If nothing is lent, a tracker's home slots bound
-// what it runs, and weights do not count.
+// jobsChecked returns, by kind, percentageOfJobsCheckedForPendingMapTasks and
+// …ReduceTasks: the share of the running jobs whose pending tasks go before copies
+// [DynamicMR14, "sepb"].
+func jobsChecked(o *policy.Options) (shares [trace.Kinds]slots.PPM) {
+	for k, one := range [trace.Kinds]policy.Override{slots.Map: o.SEPBMapJobs, slots.Reduce: o.SEPBReduceJobs} {
+		if shares[k] = o.SEPBJobs; one.Given {
+			shares[k] = one.Share
+		}
+	}
+	return shares
+}
+
+// Traits implements slots.Policy. If nothing may be lent, a tracker's home slots bound
+// what it runs, and weights are not set.
 func (d *DynamicMR) Traits() slots.Traits {
 	t := d.allocation.Traits()
 	t.Name, t.Options = "dynamicmr", d.options
@@ -87,54 +106,51 @@ func (d *DynamicMR) Traits() slots.Traits {
 	return t
 }
 
+// rulePreScheduled is the rule of Slot PreScheduling, preScheduledWords its words.
 const rulePreScheduled slots.Rule = "pre-scheduled"
 
 const preScheduledWords = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
 
-// Decide is one heartbeat.
+// Decide is one heartbeat of the allocation, with the steps of this package around it.
 func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
 	d.openExtra(v, decision)
-	d.allocation.Decide(v, decision)
+	d.order.Begin(v)
+	for v.FreeAt(v.Tracker()) > 0 && d.Next(v, decision) {
+	}
+	d.End(v, decision)
 }
 
-// onPI is DynamicMR's steps over pi-dhfs.
+// onPI is pi-dhfs with DynamicMR's steps.
 type onPI struct {
 	*dhfs.PI
 	options policy.Options
 }
 
+// newOnPI returns pi-dhfs with the counts and copies of this package.
 func newOnPI(o policy.Options) *onPI {
 	p := &onPI{options: o}
-	p.PI = dhfs.NewPICopying(o, newCopies(o, p.idle))
+	p.PI = dhfs.NewPI(o)
 	p.Counts = &counts{&p.Order, &p.options}
+	p.Reset()
 	return p
 }
 
-// Decide is one heartbeat: pi-dhfs with tasks that fit into the tracker's weight,
-// and with pre-scheduled maps after those that Algorithm 1 allows.
-func (p *onPI) Decide(v *slots.View, d *slots.Decision) {
-	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.own(v, d, slots.Map) && !p.preSchedule(v, d) && !p.own(v, d, slots.Reduce) &&
-			!p.borrow(v, d, slots.Map) && !p.borrow(v, d, slots.Reduce) {
-			break
-		}
-	}
-	p.End(v, d)
+// Reset implements slots.Policy.
+func (p *onPI) Reset() {
+	p.PI.Reset()
+	copyTasks(&p.Order, &p.options, p.idle)
 }
 
-func (p *onPI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	return fits(v, k, k) && p.Own(v, d, k)
+// Next starts one task: a pre-scheduled map only if Algorithm 1 has no slot for a map.
+func (p *onPI) Next(v *slots.View, d *slots.Decision) bool {
+	return p.preSchedule(v, d) || p.PI.Next(v, d)
 }
 
-func (p *onPI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	return fits(v, k, k.Other()) && p.Borrow(v, d, k)
-}
-
-// preSchedule starts a map at its input if Algorithm 1 has no slot for one.
+// preSchedule starts a map at its input if Algorithm 1 has no slot for a map. It reports whether
+// one started.
 func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	k := slots.Map
-	if !p.options.PreScheduling || p.Order.Total[k].Startable == 0 || fits(v, k, k) && p.Has(v, k, k, 0) {
+	if !p.options.PreScheduling || p.Order.Total[k].Startable == 0 || p.Has(v, k, k, 0) {
 		return false
 	}
 	f, w := p.Counts.Phase(v, k), v.Weights().Of(k)
@@ -144,39 +160,43 @@ func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	return preScheduled(v, d, &p.Order, func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
-// idle returns how many slots tasks of kind k could have now, borrowed ones too.
+// idle returns how many slots tasks of kind k could have now. These are the unused slots of their
+// own kind. Slots of the other kind count if they may be lent and its pending tasks leave them
+// unused.
 func (p *onPI) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	unused := weigh(v, other, v.Capacity(other)-p.Order.Total[other].Pending) - v.Used(other)
 	return (weigh(v, k, v.Capacity(k)) - v.Used(k) + min(mayStillLend(v, &p.options, other), max(unused, 0))) / v.Weights().Of(k)
 }
 
-// onPD is DynamicMR's steps over pd-dhfs.
+// onPD is pd-dhfs with DynamicMR's steps.
 type onPD struct {
 	*dhfs.PD
 	options policy.Options
 }
 
+// newOnPD returns pd-dhfs with the counts and copies of this package.
 func newOnPD(o policy.Options) *onPD {
 	p := &onPD{options: o}
-	p.PD = dhfs.NewPDCopying(o, newCopies(o, p.idle))
+	p.PD = dhfs.NewPD(o)
 	p.Counts = &counts{&p.Order, &p.options}
+	p.Reset()
 	return p
 }
 
-// Decide is one heartbeat: pd-dhfs, and then pre-scheduled maps.
-func (p *onPD) Decide(v *slots.View, d *slots.Decision) {
-	p.Order.Begin(v)
-	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.FromPools(v, d) && !p.preSchedule(v, d) {
-			break
-		}
-	}
-	p.End(v, d)
+// Reset implements slots.Policy.
+func (p *onPD) Reset() {
+	p.PD.Reset()
+	copyTasks(&p.Order, &p.options, p.idle)
+}
+
+// Next starts one task: a pre-scheduled map only if Algorithm 2 starts none.
+func (p *onPD) Next(v *slots.View, d *slots.Decision) bool {
+	return p.PD.Next(v, d) || p.preSchedule(v, d)
 }
 
 // preSchedule starts a map at its input if the tracker runs its part of the load
-// and has an idle map slot.
+// and has an idle map slot. It reports whether one started.
 func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
 	l, t, k := p.Counts.Load(v), v.Tracker(), slots.Map
 	if !p.options.PreScheduling || l.Within() || v.RunningAt(t, k) >= v.CapacityAt(t, k) {
@@ -188,7 +208,8 @@ func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
 	return preScheduled(v, d, &p.Order, func(pool slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) })
 }
 
-// idle returns how many slots tasks of kind k could have now, borrowed ones too.
+// idle returns how many slots tasks of kind k could have now. These are the idle slots of their
+// own kind and the slots of the other kind that may be lent, but no more than all idle slots.
 func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	own := weigh(v, k, v.Capacity(k)-v.Running(k)) + v.LentBy(other)
@@ -196,7 +217,7 @@ func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	return min(own+mayStillLend(v, &p.options, other), all) / v.Weights().Of(k)
 }
 
-// onFair is DynamicMR's steps over fair.
+// onFair is fair with DynamicMR's steps.
 type onFair struct{ *fair.Late }
 
 // Traits implements slots.Policy.
@@ -206,9 +227,10 @@ func (p onFair) Traits() slots.Traits {
 	return t
 }
 
-// newOnFair returns DynamicMR's steps over fair.
+// newOnFair returns fair with the steps that o sets. It has no slot weights, because fair lends
+// nothing.
 func newOnFair(o policy.Options) slots.Policy {
-	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, o.JobsChecked())}
+	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, jobsChecked(&o))}
 	if !o.PreScheduling {
 		return p
 	}
@@ -222,20 +244,20 @@ func newOnFair(o policy.Options) slots.Policy {
 	return p
 }
 
-// preScheduled starts a map of the pool and the job that come first, if one has its
-// input on the visited tracker [DynamicMR14, "slot prescheduling"].
+// preScheduled starts a map of the first job of the first pool, if one has its input on the
+// visited tracker [DynamicMR14, "slot prescheduling"]. It reports whether one started.
 func preScheduled(v *slots.View, d *slots.Decision, o *policy.Order, numbers func(pool slots.PoolID) []slots.Number) bool {
 	return o.GrantLocal(v, d, policy.Offer{Kind: slots.Map, Rule: rulePreScheduled}, numbers)
 }
 
-// ExtraIdle is how many map slots of a tracker are idle beyond those that load
-// balancing lets it give away now [DynamicMR14, "slot prescheduling"]:
+// ExtraIdle returns how many map slots of a tracker are idle beyond those that load
+// balancing allows it to grant now [DynamicMR14, "slot prescheduling"]:
 //
 //	own - max(used, min(ceil(demand/all · own), own))
 //
-// The tracker has own slots and uses used of them; all is the slots of the cluster,
-// demand what all pools want. Such slots are kept for a heavier load. A map at its
-// input may have one: that trades an even load for locality, and keeps fairness.
+// The tracker has own slots and uses used of them. The cluster has all slots, and demand is
+// the demand of all pools. Load balancing keeps such slots for a heavier load. If a map at
+// its input gets one, the load is less even and locality is better; fairness stays.
 func ExtraIdle(demand, own, all, used int32) int32 {
 	return max(own-max(used, slots.ShareOfLoad(demand, own, all)), 0)
 }

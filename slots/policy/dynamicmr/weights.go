@@ -1,6 +1,8 @@
 package dynamicmr
 
 import (
+	"fmt"
+
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
@@ -14,17 +16,10 @@ import (
 // weigh returns what n tasks or slots of kind k weigh.
 func weigh(v *slots.View, k slots.Kind, n int32) int32 { return v.Weights().Times(k, n) }
 
-// mayStillLend returns what of the slots of kind k may be lent besides what is lent
-// already, in weight.
+// mayStillLend returns the weight of the slots of kind k that may be lent in addition to those
+// that are lent already.
 func mayStillLend(v *slots.View, o *policy.Options, k slots.Kind) int32 {
 	return max(weigh(v, k, dhfs.Percentage(o, k).Of(v.Capacity(k)))-v.LentBy(k), 0)
-}
-
-// fits reports whether what is unused of the visited tracker's slots of one kind has
-// the weight of a task.
-func fits(v *slots.View, task, of slots.Kind) bool {
-	t := v.Tracker()
-	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
 }
 
 // counts are the numbers of both algorithms in weight, with copies of running tasks as
@@ -34,23 +29,29 @@ type counts struct {
 	options *policy.Options
 }
 
-// Phase counts copies as pending tasks.
+// Phase implements dhfs.PICounts. It counts copies as pending tasks.
 func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
-	w, capacity, lent := v.Weights(), v.Capacity(k), v.LentBy(k)
-	most := w.Times(k, dhfs.Percentage(c.options, k).Of(capacity))
-	if most-lent < w.Of(k.Other()) { // no task fits into what is left
-		most = lent
-	}
+	w := v.Weights()
 	return dhfs.Phase{
-		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, capacity),
-		Lending: dhfs.Lending{Borrowed: lent, Most: most},
+		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, v.Capacity(k)),
+		Lending: c.Lending(v, k),
 	}
 }
 
-// Phases counts copies for the borrowing phase only. A copy keeps no slot from the
-// other phase: it may not start on every tracker, and a slot that waited for it
-// could idle while tasks are pending. If maps and reduces could both borrow then,
-// maps do.
+// Lending implements dhfs.PDCounts. Nothing is left if the rest is less than the weight of a task.
+func (c *counts) Lending(v *slots.View, k slots.Kind) dhfs.Lending {
+	w, lent := v.Weights(), v.LentBy(k)
+	most := w.Times(k, dhfs.Percentage(c.options, k).Of(v.Capacity(k)))
+	if most-lent < w.Of(k.Other()) {
+		most = lent
+	}
+	return dhfs.Lending{Borrowed: lent, Most: most}
+}
+
+// Phases implements dhfs.PICounts. It counts copies only for the borrowing phase. A possible
+// copy does not keep a slot from being lent, because it may not start on every tracker; the
+// slot could be idle while tasks are pending. If both maps and reduces could borrow by these
+// counts, maps do.
 func (c *counts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
 	maps, reduces = c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
 	if t := &c.order.Total; t[slots.Map].Startable == t[slots.Map].Pending && t[slots.Reduce].Startable == t[slots.Reduce].Pending {
@@ -65,10 +66,30 @@ func (c *counts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.
 	return maps, reduces
 }
 
-// Tracker returns whole slots: the share of the load is rounded up to these. A task
-// may so overdraw the share, but not the tracker's weight.
+// Tracker implements dhfs.PICounts. It returns whole slots, because the share of the load is
+// rounded up to whole slots. So a task may exceed the share, but not the tracker's weight.
 func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
+}
+
+// Fits implements dhfs.PICounts: the unused slots have the weight of the task.
+func (*counts) Fits(v *slots.View, task, of slots.Kind) bool {
+	t := v.Tracker()
+	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
+}
+
+// NoRoom implements dhfs.PICounts and dhfs.PDCounts.
+func (*counts) NoRoom(v *slots.View, k slots.Kind) string {
+	w, room := v.Weights(), v.RoomAt(v.Tracker())
+	if !w.Bound() || room >= w.Of(k) {
+		return ""
+	}
+	return fmt.Sprintf("the tracker has room for a weight of %d, and a %v weighs %d", room, k, w.Of(k))
+}
+
+// Own implements dhfs.PDCounts.
+func (*counts) Own(v *slots.View, k slots.Kind) (capacity, used int32) {
+	return weigh(v, k, v.Capacity(k)), weigh(v, k, v.Running(k)) - v.LentBy(k.Other())
 }
 
 // Load implements dhfs.PDCounts. Its numbers are sums of slot weights.
@@ -82,13 +103,8 @@ func (c *counts) Load(v *slots.View) dhfs.Load {
 	}
 }
 
-// MayLend asks for room for the weight of a whole task.
-func (c *counts) MayLend(v *slots.View, k slots.Kind) bool {
-	return mayStillLend(v, c.options, k) >= v.Weights().Of(k.Other())
-}
-
-// Extra implements slots.Opener: the slots that light tasks need to use the whole
-// weight of a tracker's home slots.
+// Extra implements slots.Opener. It returns the number of extra slots that light tasks need to
+// use the whole weight of a tracker's home slots.
 func (d *DynamicMR) Extra(home [2]int32, most int) int {
 	if !d.allocation.Traits().Lends {
 		return 0
@@ -96,7 +112,7 @@ func (d *DynamicMR) Extra(home [2]int32, most int) int {
 	return min(int(d.options.SlotWeights.Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
 }
 
-// openExtra opens these slots on the visited tracker.
+// openExtra opens the extra slots of the visited tracker, if slot weights are set.
 func (d *DynamicMR) openExtra(v *slots.View, decision *slots.Decision) {
 	if !v.Weights().Bound() {
 		return

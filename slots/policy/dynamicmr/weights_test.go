@@ -105,8 +105,8 @@ func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
 	}
 }
 
-// TestNoTrackerEverRunsMoreThanItsWeight, whatever runs, fails and is lent; and all jobs
-// end.
+// TestNoTrackerEverRunsMoreThanItsWeight checks the weight of trackers in random runs with
+// failures and loans. All jobs end.
 func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := demand.Weights{Map: rapid.Int32Range(1, 5).Draw(rt, "map weight"), Reduce: rapid.Int32Range(1, 5).Draw(rt, "reduce weight")}
@@ -134,9 +134,9 @@ func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 	})
 }
 
-// TestLightTasksKeepNoHeavyOneOut: new maps would take any room of the tracker. The
-// reduces of another pool need the room of two maps. They start as soon as that much
-// has become free since they are pending.
+// TestLightTasksKeepNoHeavyOneOut: new maps could take all room of the tracker, and the reduces
+// of another pool need the room of two maps. The reduces start as soon as so much room has
+// become free after they became pending.
 func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 	for _, dhsa := range []string{"pi", "pd"} {
 		jobs := []policytest.ScriptJob{

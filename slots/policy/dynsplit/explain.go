@@ -9,10 +9,11 @@ import (
 	"mrlocal/trace"
 )
 
-// This file explains decisions in the paper's words. The policy calls it only if someone
-// listens (Decision.Explaining).
+// This file explains decisions in the paper's words. The policy calls it only while explanations
+// are on (Decision.Explaining).
 
-// why is what a grant rests on: how far the job is, its share, and the cluster's.
+// why returns the reasons of a grant: how far the maps of the job are, its share, and the shares
+// of all jobs.
 func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) slots.Why {
 	j, at := v.Job(id), &s.jobs[id]
 	weight := s.weightOf(j)
@@ -31,7 +32,8 @@ func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) s
 	return w
 }
 
-// beaten returns the jobs after the winner: of its kind, then of the other.
+// beaten returns the jobs after the winner, at most slots.MostBeaten: those with tasks of kind k,
+// then those with tasks of the other kind.
 func (s *Split) beaten(v *slots.View, winner slots.JobID, k slots.Kind) (all []slots.Beaten) {
 	for _, of := range []slots.Kind{k, k.Other()} {
 		after := s.ranks[of].Firsts(nil, slots.MostBeaten+1)
@@ -51,14 +53,14 @@ func (s *Split) beaten(v *slots.View, winner slots.JobID, k slots.Kind) (all []s
 	return all
 }
 
-// decline ends a visit: why nothing more of each kind is started.
+// decline explains the end of a visit: why it starts nothing more of each kind.
 func (s *Split) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		d.Decline(k, s.stopped(v, k, started), slots.Decimal("R_M", s.totals[slots.Map]), slots.Decimal("R_R", s.totals[slots.Reduce]))
 	}
 }
 
-// stopped returns why nothing more of kind k starts.
+// stopped returns in words why nothing more of kind k starts.
 func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 	t := v.Tracker()
 	switch {
@@ -69,7 +71,7 @@ func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 	case v.FreeAt(t) == 0 || !s.mapFits(v, t):
 		return "no slot of the tracker is free, normal or additional"
 	case k == slots.Reduce && normalSlots(v, t) == 0:
-		return "what is free is an additional map slot"
+		return "only an additional map slot is free"
 	}
 	switch why := s.skips.Why(k); {
 	case why != "":

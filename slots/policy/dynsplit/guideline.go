@@ -5,14 +5,14 @@ package dynsplit
 // [Split11, "number of tasks"]. Avg_k is the mean time of a task when k run at a time,
 // in seconds or any other unit.
 
-// Gain is Gain_m = (Avg_n - Avg_m) · P/n, what m slots gain over n > m: each task is
-// shorter [Split11, guideline].
+// Gain returns Gain_m = (Avg_n - Avg_m) · P/n, the time that m slots gain over n > m slots,
+// because each task is shorter [Split11, guideline].
 func Gain(avgM, avgN float64, n, tasks int) float64 {
 	return (avgN - avgM) * float64(tasks) / float64(n)
 }
 
-// Lose is Lose_m = (P/m - P/n) · Avg_m, what m slots lose: there are more waves
-// [Split11, guideline].
+// Lose returns Lose_m = (P/m - P/n) · Avg_m, the time that m slots lose to n > m slots, because
+// there are more waves of tasks [Split11, guideline].
 func Lose(avgM float64, m, n, tasks int) float64 {
 	return (float64(tasks)/float64(m) - float64(tasks)/float64(n)) * avgM
 }
@@ -23,8 +23,8 @@ func Fewer(avgM, avgN float64, m, n int) bool {
 	return avgN/float64(n) > avgM/float64(m)
 }
 
-// Best returns the number of slots k that the guideline leads to: the k with the least
-// Avg_k/k. If several have it, it returns the least k. avg[k-1] is Avg_k.
+// Best returns the number of slots k that the guideline leads to: the k with the least Avg_k/k,
+// and of several the least k. avg[k-1] is Avg_k; avg must not be empty.
 func Best(avg []float64) int {
 	best := 1
 	for k := 2; k <= len(avg); k++ {
@@ -35,15 +35,15 @@ func Best(avg []float64) int {
 	return best
 }
 
-// ThroughputGain is I = t_raw/t_new - 1, for the same number of jobs in both [Split11,
+// ThroughputGain returns I = t_raw/t_new - 1, for the same number of jobs in both times [Split11,
 // "equal job counts"].
 func ThroughputGain(raw, changed float64) float64 { return raw/changed - 1 }
 
-// WallReduction is r_i = (t_1 - t_2)/t_1 of a job [Split11, evaluation].
+// WallReduction returns r_i = (t_1 - t_2)/t_1 of a job [Split11, evaluation].
 func WallReduction(raw, changed float64) float64 { return (raw - changed) / raw }
 
-// MeanWallReduction is r_ave = 1/n Σ r_i over jobs in the same order [Split11,
-// evaluation].
+// MeanWallReduction returns r_ave = 1/n Σ r_i [Split11, evaluation]. raw and changed have the
+// times of the n jobs in the same order.
 func MeanWallReduction(raw, changed []float64) float64 {
 	var sum float64
 	for i := range raw {

@@ -12,9 +12,8 @@ import (
 	"mrlocal/slots/policy/registry"
 )
 
-// Reduces that wait for maps never hold all that a tracker may run, however long
-// each map computes and writes: additional slots come and go with the periods of
-// maps, and none of them is left to a reduce.
+// Waiting reduces never hold all the slots of a tracker, however long each map computes and
+// writes. Additional slots open and close with the periods of maps, and no reduce gets one.
 func TestAdditionalSlotsAreForMaps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := policy.DefaultOptions()

@@ -8,11 +8,11 @@ import (
 )
 
 // These are the formulas of [Split11, dynamic resource allocation]. Each product and
-// quotient is rounded by itself (float64), so that all processors agree.
+// quotient is rounded by itself (float64), so that all processors get the same results.
 
-// reduceWeight is w_r(x) = (e^{6x} - 1) / (e^6 - 1), where x = finished maps / maps
-// [Split11, dynamic resource allocation]. It is nearly 0 until late: 4.7 % at x = 0.5,
-// 54.8 % at 0.9 [Split11, "late weight"].
+// reduceWeight returns w_r(x) = (e^{6x} - 1) / (e^6 - 1), where x = finished maps / maps
+// [Split11, dynamic resource allocation]. It grows late: 4.7 % at x = 0.5, 54.8 % at 0.9
+// [Split11, "late weight"].
 func reduceWeight(finished, maps int32) float64 {
 	if maps == 0 {
 		return 1 // reduces wait for nothing
@@ -21,11 +21,11 @@ func reduceWeight(finished, maps int32) float64 {
 	return (exp(float64(6*x)) - 1) / (exp(6) - 1)
 }
 
-// mapWeight is w_m = 1 - w_r [Split11, dynamic resource allocation].
+// mapWeight returns w_m = 1 - w_r [Split11, dynamic resource allocation].
 func mapWeight(reduceWeight float64) float64 { return 1 - reduceWeight }
 
-// exp returns e^y for y from 0 to 6 by its series, to the last digits. math.Exp is not
-// the same on all processors.
+// exp returns e^y for y from 0 to 6 by its series, which has the full precision after 48 terms.
+// The results of math.Exp differ between processors.
 func exp(y float64) float64 {
 	sum, term := 1.0, 1.0
 	for n := 1.0; n <= 48; n++ {
@@ -35,22 +35,22 @@ func exp(y float64) float64 {
 	return sum
 }
 
-// want is what a job wants of an allocation. demand is in slots.
+// want is the demand of a job in an allocation.
 type want struct {
-	weight       float64 // w_i
-	reduceWeight float64 // w_r
-	demand       [trace.Kinds]float64
+	weight       float64              // w_i
+	reduceWeight float64              // w_r
+	demand       [trace.Kinds]float64 // in slots
 }
 
-// share is R_im and R_ir, in slots.
+// share is R_im and R_ir of a job, in slots.
 type share [trace.Kinds]float64
 
-// jobShare is R_i = w_i / Σ_j w_j · R. The slides sum over i [Split11, "index of
-// weights"].
+// jobShare returns R_i = w_i / Σ_j w_j · R. all is the sum of weights, slots is R. The slides
+// sum over i [Split11, "index of weights"].
 func jobShare(weight, all, slots float64) float64 { return float64(weight*slots) / all }
 
-// split is R_im = w_m · R_i and R_ir = w_r · R_i, each capped by its demand. What one
-// of them leaves goes to the other [Split11, "redistribution"].
+// split returns R_im = w_m · R_i and R_ir = w_r · R_i, each capped by its demand. The part of R_i
+// above one cap goes to the other kind [Split11, "redistribution"]. r is R_i.
 func split(r float64, w *want) share {
 	reduces := float64(w.reduceWeight * r)
 	s := share{slots.Map: r - reduces, slots.Reduce: reduces}
@@ -60,16 +60,16 @@ func split(r float64, w *want) share {
 			s[k.Other()] += spare
 		}
 	}
-	for k := range s { // what both leave goes to no kind of this job
+	for k := range s { // the part above both caps is lost to the job
 		s[k] = min(s[k], w.demand[k])
 	}
 	return s
 }
 
-// fill appends to dst the shares of all jobs in so many slots: by weight, but none more
-// than its demand. What one phase leaves goes to the job's other phase first, then to
-// the other jobs by weight. This ends when all slots are used or all jobs have enough
-// [Split11, "redistribution"].
+// fill appends to dst the shares of all jobs in the given number of slots, by weight and capped
+// by demand [Split11, "redistribution"]. The rest of a capped share goes to the job's other
+// kind first, then to the other jobs by weight. All slots are divided unless all demands are
+// met.
 func fill(dst []share, wants []want, slots float64) []share {
 	first := len(dst)
 	var weights float64
@@ -78,7 +78,9 @@ func fill(dst []share, wants []want, slots float64) []share {
 		dst = append(dst, share{-1, -1})
 	}
 	left := dst[first:]
-	for again := true; again; { // a job that has enough is out, and the rest grows for the others
+	// Jobs whose whole demand is met leave the division, which raises the shares of the others.
+	// A share of -1 is not known yet.
+	for again := true; again; {
 		again = false
 		rest, all := slots, weights
 		for i := range wants {
@@ -109,24 +111,24 @@ func totals(shares []share) (r share) {
 	return r
 }
 
-// below returns how far a kind of a job is below its share and what it carries, in
-// slots. To give each slot to the one that is farthest below is largest-remainder
-// rounding over all of them: whole slots first, then the largest fractions [Split11,
-// "largest remainder"].
+// below returns how far a kind of a job is below its share plus its carried remainder, in slots.
+// Each slot goes to the kind of a job that is farthest below. So shares are rounded by the
+// largest-remainder method: whole slots first, then the largest fractions [Split11, "largest
+// remainder"].
 func below(share, carried float64, running int32) float64 { return share + carried - float64(running) }
 
-// carry returns what is left of a share for the next allocation, between -1 and 1. With
-// it a share below one slot has a slot now and then. So every job that wants a slot
-// gets one in time [Split11, "largest remainder"].
+// carry returns the remainder of a share for the next allocation, between -1 and 1. Remainders add
+// up, so a job with a share below one slot also gets a slot from time to time [Split11,
+// "largest remainder"].
 func carry(share, carried float64, running int32) float64 {
 	return min(max(below(share, carried, running), -1), 1)
 }
 
-// earlyReduces returns how many reduces of a job want a slot while its maps are not all
-// done: as many as its share has room for, or w_r of all. Otherwise the slots that maps
-// leave unused would go to reduces that hold them and wait [Split11, reduce slot hoarding
-// problem]. A share has room for whole slots. exact leaves it as the slides print it: a
-// fraction of a slot is then enough to start one more reduce.
+// earlyReduces returns the demand of a job for reduce slots while its maps are not all done. It is
+// its share, or w_r of all its reduces if that is more. Without this cap the slots that maps leave
+// unused would go to reduces that hold them and wait [Split11, reduce slot hoarding problem].
+// The demand is rounded down to whole slots. With exact it is not, as the slides print it: then a
+// fraction of a slot is enough to start one more reduce.
 func earlyReduces(reduceWeight, jobShare float64, reduces int32, exact bool) float64 {
 	early := max(float64(reduceWeight*jobShare), float64(reduceWeight*float64(reduces)))
 	if exact {

@@ -76,8 +76,8 @@ func drawWants(t *rapid.T) (wants []want) {
 	return wants
 }
 
-// TestSharesAddUp: to all slots, or to what is wanted; none has more than it
-// wants, and one that has less has as much for its weight as any other.
+// TestSharesAddUp: shares add up to all slots, or to the demand if that is less. No job has more
+// than its demand. A job with less has at least as much for its weight as any other.
 func TestSharesAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		wants, all := drawWants(rt), float64(rapid.IntRange(1, 200).Draw(rt, "slots"))
@@ -100,7 +100,7 @@ func TestSharesAddUp(t *testing.T) {
 	})
 }
 
-// handOut gives slots one by one to who is farthest below.
+// handOut gives slots one by one to the job that is farthest below its share.
 func handOut(shares, carried []float64, slots int) []int32 {
 	given := make([]int32, len(shares))
 	for range slots {
@@ -152,9 +152,9 @@ func TestSlotsAreRoundedByLargestRemainder(t *testing.T) {
 	})
 }
 
-// TestEveryDemanderGetsASlotInTime, with more demanders than slots: carried remainders
-// give each its turn within as many allocations as there are demanders. A floor of one
-// slot, or a share of at least one, would starve somebody.
+// TestEveryDemanderGetsASlotInTime has more jobs with demand than slots. By carried remainders
+// each job gets a slot within as many allocations as there are jobs. If each share were at least
+// one slot, some job would starve.
 func TestEveryDemanderGetsASlotInTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, all := rapid.IntRange(1, 30).Draw(rt, "demanders"), rapid.IntRange(1, 10).Draw(rt, "slots")

@@ -1,25 +1,25 @@
 // Package dynsplit is Dynamic Split. It divides slots between maps and reduces by how far each
-// job's maps are. Tasks that use different resources overlap.
+// job's maps are. It also makes tasks that use different resources overlap.
 //
 // Paper: Wang, Zhang, Liao, Zha: Dynamic Split Model of Resource Utilization in
 // MapReduce, DataCloud-SC 2011, of which we have the slides [Split11]; its page is
 // docs/papers/split11.md.
 //
 // Dynamic resource allocation is split.go and shares.go. Each job has a share of all
-// home slots by its weight, and divides it between its maps and its reduces by w_m and
-// w_r. A free slot goes to the kind of a job that is farthest below its share, and
-// changes its home kind (slots.Grant.Rehome): it is not lent. Nothing else says when
+// home slots by its weight, which is divided between its maps and its reduces by w_m and
+// w_r. A free slot goes to the kind of a job that is farthest below its share. The slot
+// changes its home kind (slots.Grant.Rehome), so it is not lent. The shares alone decide when
 // reduces start: the slowstart is 0.
 //
 // The resource usage pipeline is pipeline.go. A map in its I/O period opens an
 // additional map slot. Reduces are bounded in total, in copy, and in sort and compute.
-// The pipeline follows changes of phase, which the Ledger reports (Observe). Its third
+// The pipeline depends on the changes of phase that the Ledger reports (Observe). Its third
 // part, the kvbuffer that grows, is in package spill.
 //
 // As in the Hadoop that the paper changed, a heartbeat starts one task. With heartbeat
 // 0 trackers are visited in turn until nothing is left to start.
 //
-// A policy owns all that it keeps: about 100 bytes a job.
+// Memory: a policy owns about 100 bytes per job.
 package dynsplit
 
 import (
@@ -33,18 +33,18 @@ import (
 // Split is the policy dynsplit.
 //
 // Shares depend on all jobs. They are computed again when an eighth of the jobs have
-// changed, so that a decision costs what changed, however many jobs there are. Until
+// changed, so that the cost of a decision does not grow with the number of jobs. Until
 // then a job that changes is ranked by its old share.
 type Split struct {
 	options policy.Options
 
-	jobs    []standing
+	jobs    []jobState    // by id
 	live    []slots.JobID // running jobs, and those that ended since the last allocation
-	wants   []want        // of live
-	shares  []share
-	totals  share // R_M, R_R
-	changed []slots.JobID
-	changes int           // jobs that changed since the last allocation
+	wants   []want        // by index in live; scratch of allocate
+	shares  []share       // by index in live; scratch of allocate
+	totals  share         // R_M, R_R
+	changed []slots.JobID // scratch of update
+	changes int           // number of changes of jobs since the last allocation
 	at      time.Duration // of the last allocation
 
 	ranks [trace.Kinds]slots.Ranking[float64] // jobs whose kind may start a task, by how far it is below its share
@@ -54,16 +54,16 @@ type Split struct {
 	moved []slots.SlotID // slots whose attempt changed phase or ended since the last visit
 }
 
-// standing is what a job's rank depends on besides the View.
-type standing struct {
-	active       bool
-	finished     int32 // maps, when reduceWeight was computed
-	maps         int32
-	reduceWeight float64
+// jobState is the state of a job that the View does not have.
+type jobState struct {
+	active       bool    // it is admitted and has not ended
+	finished     int32   // number of finished maps of reduceWeight
+	maps         int32   // number of maps of reduceWeight; -1: not computed yet
+	reduceWeight float64 // w_r
 	share        share
-	carried      share
-	ran          [trace.Kinds]int32 // tasks when it was ranked last
-	below        share              // the keys of the rankings
+	carried      share              // remainders of earlier allocations
+	ran          [trace.Kinds]int32 // running tasks when it was ranked last
+	below        share              // the keys in the rankings
 }
 
 var _ interface {
@@ -71,8 +71,7 @@ var _ interface {
 	slots.Opener
 	slots.PhaseGate
 	slots.Observer
-	slots.Resetter
-	slots.NothingToGrant
+	slots.Selective
 } = (*Split)(nil)
 
 // New returns the policy dynsplit.
@@ -85,11 +84,11 @@ func New(o policy.Options) *Split {
 // The rules of the policy.
 const (
 	ruleSplit      slots.Rule = "dynamic-split"
-	ruleAdditional slots.Rule = "additional-map"
+	ruleAdditional slots.Rule = "additional-map" // the tracker has no free normal slot
 )
 
-// Traits implements slots.Policy. Any slot can become one of any kind; none is ever
-// lent. w_r replaces the slowstart [Split11, "no slowstart"].
+// Traits implements slots.Policy. Lends is set because any slot can change its home kind,
+// although no slot is lent. w_r replaces the slowstart [Split11, "no slowstart"].
 func (s *Split) Traits() slots.Traits {
 	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
 		ruleSplit:      "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)",
@@ -97,7 +96,7 @@ func (s *Split) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (s *Split) Reset() {
 	*s = Split{options: s.options}
 	for _, r := range []*slots.Ranking[float64]{&s.ranks[slots.Map], &s.ranks[slots.Reduce], &s.early} {
@@ -116,14 +115,17 @@ func (s *Split) Decide(v *slots.View, d *slots.Decision) {
 	s.skips.End(func(id slots.JobID) { s.rank(v.Job(id)) })
 }
 
-// NothingToGrant implements slots.NothingToGrant: no kind of any job may start.
-func (s *Split) NothingToGrant(v *slots.View) bool {
-	s.update(v)
-	return s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0 && s.early.Len() == 0
+// NextVisit implements slots.Selective. It returns -1 if no kind of any job may start.
+func (s *Split) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
+	if s.update(v); s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0 && s.early.Len() == 0 {
+		return -1
+	}
+	return t
 }
 
-// start gives a slot of the tracker to the kind of a job that is farthest below its
-// share. Only kinds that may run here count [Split11, "changing home kinds"].
+// start gives a slot of the tracker to the kind of a job that is farthest below its share, and
+// reports whether a task started. Only kinds that may run on the tracker count [Split11,
+// "changing home kinds"].
 func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 	t := v.Tracker()
 	for {
@@ -147,8 +149,9 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// farthest returns the kind of a job that is farthest below its share; of equals a map,
-// then the job that was submitted first.
+// farthest returns the kind of a job that is farthest below its share. Of equals it returns a
+// map, then the job that was submitted first. The arguments say whether maps, reduces, and
+// reduces of jobs with unfinished maps may start.
 func (s *Split) farthest(maps, reduces, early bool) (best slots.Kind, job slots.JobID, ok bool) {
 	for _, r := range []struct {
 		kind    slots.Kind
@@ -170,15 +173,15 @@ func (s *Split) farthest(maps, reduces, early bool) (best slots.Kind, job slots.
 	return best, job, ok
 }
 
-// earlyFits reports whether a reduce may start although its job's maps are not all
-// done: only while fewer reduces run than R_R [Split11, "bound of early reduces"]. A job
-// that was submitted when there were few holds more than its share now. Without this
-// bound the reduces of many such jobs would hold all slots, and wait.
+// earlyFits reports whether a reduce may start although its job's maps are not all done: fewer
+// reduces run than R_R [Split11, "bound of early reduces"]. A job that was submitted when there
+// were few jobs may hold more than its present share. Without this bound the waiting reduces of
+// many such jobs could hold all slots.
 func (s *Split) earlyFits(v *slots.View) bool {
 	return !s.holdsBack("bound") || float64(v.Running(slots.Reduce)) < s.totals[slots.Reduce]
 }
 
-// holdsBack reports whether one of the two rules of --early-reduces applies.
+// holdsBack reports whether a rule of Options.EarlyReduces, "floor" or "bound", applies.
 func (s *Split) holdsBack(rule string) bool {
 	switch s.options.EarlyReduces {
 	case "", "both", rule:
@@ -187,11 +190,12 @@ func (s *Split) holdsBack(rule string) bool {
 	return false
 }
 
-// update takes in what changed, and computes shares again if that is due.
+// update updates the states and ranks of the jobs that have changed, and computes shares again
+// if that is due.
 func (s *Split) update(v *slots.View) {
 	s.changed = v.Changed(s.changed[:0])
 	for _, id := range s.changed {
-		s.takeIn(v.Job(id))
+		s.updateJob(v.Job(id))
 	}
 	s.changes += len(s.changed)
 	if s.changes > 0 && s.changes*8 >= len(s.live) {
@@ -203,11 +207,11 @@ func (s *Split) update(v *slots.View) {
 	}
 }
 
-// takeIn takes in how far a job is.
-func (s *Split) takeIn(j slots.JobView) {
+// updateJob updates the state of a job, and w_r if its number of finished maps has changed.
+func (s *Split) updateJob(j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
-		s.jobs = append(s.jobs, standing{maps: -1})
+		s.jobs = append(s.jobs, jobState{maps: -1})
 	}
 	at := &s.jobs[id]
 	if active := !j.Ended() && j.Runnable(); active != at.active {
@@ -221,10 +225,10 @@ func (s *Split) takeIn(j slots.JobView) {
 	}
 }
 
-// allocate computes all shares from how far each job is now [Split11, dynamic resource
-// allocation].
+// allocate computes the shares of all jobs [Split11, dynamic resource allocation], and ranks all
+// jobs by them.
 func (s *Split) allocate(v *slots.View) {
-	again := v.Now() == s.at && len(s.shares) > 0 // one remainder an instant
+	again := v.Now() == s.at && len(s.shares) > 0 // remainders are carried once per instant
 	s.changes, s.at = 0, v.Now()
 	kept := s.live[:0]
 	var weights float64
@@ -255,11 +259,11 @@ func (s *Split) allocate(v *slots.View) {
 	}
 }
 
-// remains carries what is left of a job's shares to the next allocation [Split11,
-// "largest remainder"]. The reduces of a job whose maps are not all done carry nothing.
-// Their share grows by itself, and a reduce that starts for a remainder would hold its
-// slot until the maps are done.
-func (s *Split) remains(j slots.JobView, at *standing) {
+// remains carries the remainders of a job's shares to the next allocation [Split11, "largest
+// remainder"]. The reduces of a job whose maps are not all done carry nothing. Their share grows
+// without that, and a reduce that starts because of a remainder would hold its slot until the
+// maps are done.
+func (s *Split) remains(j slots.JobView, at *jobState) {
 	for k := range slots.Kind(trace.Kinds) {
 		if j.Pending(k) == 0 || k == slots.Reduce && !policy.MapsDone(j) {
 			at.carried[k] = 0
@@ -269,8 +273,8 @@ func (s *Split) remains(j slots.JobView, at *standing) {
 	}
 }
 
-// want returns what a job wants of an allocation. jobShare is R_i, its share by its
-// weight, in slots.
+// want returns the demand of a job in an allocation. jobShare is R_i, its share by its weight,
+// in slots.
 func (s *Split) want(j slots.JobView, jobShare float64) want {
 	w := want{weight: float64(j.Weight()), reduceWeight: s.weightOf(j)}
 	w.demand[slots.Map] = float64(j.Pending(slots.Map) + j.Running(slots.Map))
@@ -283,8 +287,8 @@ func (s *Split) want(j slots.JobView, jobShare float64) want {
 	return w
 }
 
-// weightOf returns w_r of a job. It is 0 if the job has no reduces. It is 0 also while
-// the number of maps is not final, because x is not known then [Split11, "which x"].
+// weightOf returns w_r of a job. It is 0 if the job has no reduces. It is also 0 as long as the
+// number of maps is not final, because x is not known then [Split11, "which x"].
 func (s *Split) weightOf(j slots.JobView) float64 {
 	if !j.Sealed() || j.Total(slots.Reduce) == 0 {
 		return 0
@@ -292,8 +296,8 @@ func (s *Split) weightOf(j slots.JobView) float64 {
 	return s.jobs[j.ID()].reduceWeight
 }
 
-// rank ranks a job. Reduces of a job whose maps are not all done are ranked only while
-// they are below their share.
+// rank ranks a job for each kind of which it has pending tasks. Reduces of a job whose maps are
+// not all done are ranked in s.early, and only if they are below their share.
 func (s *Split) rank(j slots.JobView) {
 	at := &s.jobs[j.ID()]
 	for k := range slots.Kind(trace.Kinds) {

@@ -12,59 +12,57 @@ import (
 	"mrlocal/trace"
 )
 
-// Deficit is the Fair Scheduler of Hadoop 0.20 (Hadoop 0.20.2, FairScheduler): on
-// static, typed slots, a free slot goes to the job that is owed most. What a job is
-// owed, its deficit, grows by (fair share - running tasks) over time. Pools shape
-// the weights and the min slots of their jobs, and nothing else. A heartbeat starts
-// one task, a map if it can.
+// Deficit is the Fair Scheduler of Hadoop 0.20 (Hadoop 0.20.2, FairScheduler). Slots are
+// static and typed, and a free slot goes to the job with the largest deficit. The deficit of
+// a job grows by (fair share - running tasks) over time. Pools only determine the weights
+// and the min slots of their jobs. A heartbeat starts one task, a map if it can.
 //
-// Deficits are brought up to date every 500 ms, and when a job is submitted. With
-// many jobs an update waits until an eighth of them have changed, so that a
-// decision costs what changed.
+// Deficits are updated every 500 ms, and when a job is submitted. With many jobs an update
+// waits until an eighth of them have changed, so that the cost of a decision does not grow
+// with the number of jobs.
 type Deficit struct {
-	accounts []account
-	pools    []poolAccount
-	live     []slots.JobID // jobs that may run, in order of submission
-	ranks    [trace.Kinds]slots.Ranking[owed]
-	changed  []slots.JobID
+	accounts []account                        // by job
+	pools    []poolAccount                    // by pool
+	live     []slots.JobID                    // jobs that may run, in order of submission
+	ranks    [trace.Kinds]slots.Ranking[owed] // by kind: jobs with a pending task
+	changed  []slots.JobID                    // scratch of updateJobs
 	skips    policy.Skips
 
 	at      time.Duration // of the last update; negative: none yet
-	newJob  bool          // submitted since
-	changes int           // jobs that changed since
+	newJob  bool          // a job was submitted since then
+	changes int           // number of changes of jobs since then
 }
 
-// account is what a job is owed.
+// account has the deficits of a job.
 type account struct {
-	listed bool
-	weight float64       // its share of its pool's weight
-	since  time.Duration // of the running tasks, or of what accrued has of them
+	listed bool          // it is or was in Deficit.live
+	weight float64       // its part of its pool's weight
+	since  time.Duration // the time until which accrued counts
 	kinds  [trace.Kinds]struct {
-		deficit float64 // slot-seconds, at the last update
-		accrued float64 // since then
-		running int32
-		share   float64 // fair share, slots
-		min     int32   // its part of the pool's min share
+		deficit float64 // in slot-seconds, at the last update
+		accrued float64 // in slot-seconds, since the last update
+		running int32   // tasks, from since on
+		share   float64 // fair share, in slots
+		min     int32   // its part of the pool's min share, in slots
 	}
 }
 
 // poolAccount is a pool during an update.
 type poolAccount struct {
-	weights float64 // of its jobs
-	members []slots.JobID
+	weights float64       // sum of the weights of its jobs
+	members []slots.JobID // its jobs
 }
 
-// owed holds what the order of jobs depends on (Hadoop 0.20.2,
-// FairScheduler.DeficitComparator). Hadoop leaves a tie to the order of a hash
-// table. Here the job with the fewest running tasks for its weight comes first. Then
-// comes the job that was submitted earlier, which has the lower id.
+// owed is the sort key of a job (Hadoop 0.20.2, FairScheduler.DeficitComparator). In Hadoop
+// the order of a hash table breaks ties. Here the job with the fewest running tasks for its
+// weight comes first, and then the job that was submitted earlier, which has the lower id.
 type owed struct {
-	needy           bool // runs less than its min slots
+	needy           bool // it runs less than its min slots
 	deficit         float64
 	running, weight int64
 }
 
-// owedLess orders owed. The product compares running ÷ weight without a division.
+// owedLess orders owed. Products compare the quotients running ÷ weight exactly.
 func owedLess(a, b *owed) bool {
 	switch {
 	case a.needy != b.needy:
@@ -87,7 +85,7 @@ func NewDeficit() *Deficit {
 	return f
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Deficit) Reset() {
 	*f = Deficit{at: -1}
 	for k := range f.ranks {
@@ -95,10 +93,10 @@ func (f *Deficit) Reset() {
 	}
 }
 
+// ruleDeficit is the rule for jobs that are not below their min slots.
 const ruleDeficit slots.Rule = "deficit"
 
-// Traits implements slots.Policy. The gate of reduces is hard-wired in this
-// generation.
+// Traits implements slots.Policy. In this version of Hadoop the slowstart cannot be set.
 func (*Deficit) Traits() slots.Traits {
 	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart, Rules: map[slots.Rule]string{
 		policy.RuleMinShare: "its job runs fewer tasks than its part of its pool's min share",
@@ -106,20 +104,21 @@ func (*Deficit) Traits() slots.Traits {
 	}}
 }
 
-// NothingToGrant implements slots.NothingToGrant.
-func (f *Deficit) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if of each kind no task is pending, or no
+// slot is left in the cluster.
+func (f *Deficit) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	for k := range slots.Kind(trace.Kinds) {
 		if v.Pending(k) > 0 && v.Running(k) < v.Capacity(k) {
-			return false
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
 // Decide is one heartbeat: one task, a map if there is one for the tracker, else a
 // reduce (Hadoop 0.20.2, FairScheduler.assignTasks).
 func (f *Deficit) Decide(v *slots.View, d *slots.Decision) {
-	f.takeIn(v)
+	f.updateJobs(v)
 	if due := f.at < 0 || f.newJob || v.Now()-f.at >= deficitEvery; due && f.changes*8 >= len(f.live) {
 		f.update(v)
 	}
@@ -137,8 +136,8 @@ func (f *Deficit) fits(v *slots.View, k slots.Kind) bool {
 	return v.Pending(k) > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < slots.LoadCap(v, t, k)
 }
 
-// grant starts a task of the first job that the Ledger accepts. Refused jobs leave the ranking
-// until the visit ends.
+// grant starts a task of kind k of the first job that the Ledger does not refuse. It reports
+// whether one started. Refused jobs leave the ranking until the visit ends.
 func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	for {
 		first, ok := f.ranks[k].First()
@@ -150,7 +149,7 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 			d.Because(f.why(v, id, k))
 		}
 		if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: f.rule(v, id, k)}) {
-			f.takeIn(v)
+			f.updateJobs(v)
 			return true
 		}
 		f.skips.Add(id, k, d.Refused())
@@ -158,6 +157,7 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	}
 }
 
+// rule returns the rule by which a job gets a slot.
 func (f *Deficit) rule(v *slots.View, id slots.JobID, k slots.Kind) slots.Rule {
 	if f.key(v.Job(id), k).needy {
 		return policy.RuleMinShare
@@ -165,8 +165,8 @@ func (f *Deficit) rule(v *slots.View, id slots.JobID, k slots.Kind) slots.Rule {
 	return ruleDeficit
 }
 
-// takeIn takes in what changed since the last call.
-func (f *Deficit) takeIn(v *slots.View) {
+// updateJobs updates the accounts and ranks of the jobs that have changed since the last call.
+func (f *Deficit) updateJobs(v *slots.View) {
 	f.changed = v.Changed(f.changed[:0])
 	f.changes += len(f.changed)
 	for _, id := range f.changed {
@@ -180,19 +180,22 @@ func (f *Deficit) takeIn(v *slots.View) {
 	}
 }
 
+// rank ranks a job for each kind of which it has pending tasks.
 func (f *Deficit) rank(j slots.JobView) {
 	for k := range slots.Kind(trace.Kinds) {
 		f.ranks[k].Keep(int32(j.ID()), j.Pending(k) > 0 && !f.skips.Has(j.ID(), k), f.key(j, k))
 	}
 }
 
+// key returns the sort key of a job.
 func (f *Deficit) key(j slots.JobView, k slots.Kind) owed {
 	a := &f.accounts[j.ID()].kinds[k]
 	return owed{j.Running(k) < a.min, a.deficit, int64(j.Running(k)), int64(j.Weight())}
 }
 
-// update does what Hadoop's update thread does: deficits by the old shares, then
-// weights, min slots and fair shares anew (Hadoop 0.20.2, FairScheduler.update).
+// update does the same as Hadoop's update thread (Hadoop 0.20.2, FairScheduler.update). First it
+// updates the deficits by the old shares. Then it computes new weights, min slots and fair
+// shares.
 func (f *Deficit) update(v *slots.View) {
 	f.updateDeficits(v)
 	f.live = slices.DeleteFunc(f.live, func(id slots.JobID) bool { return v.Job(id).Ended() })
@@ -207,8 +210,8 @@ func (f *Deficit) update(v *slots.View) {
 	f.at, f.newJob, f.changes = v.Now(), false, 0
 }
 
-// accrue adds (fair share - running tasks) · time to a job's deficits, up to now.
-// The sum counts from the next update on.
+// accrue adds (fair share - running tasks) · time up to now to what a job has accrued. The next
+// update adds that to the deficit.
 func (f *Deficit) accrue(v *slots.View, j slots.JobView) {
 	a := &f.accounts[j.ID()]
 	since := (v.Now() - a.since).Seconds()
@@ -220,7 +223,7 @@ func (f *Deficit) accrue(v *slots.View, j slots.JobView) {
 	}
 }
 
-// updateDeficits makes what was accrued count (Hadoop 0.20.2,
+// updateDeficits adds to the deficits what the jobs have accrued (Hadoop 0.20.2,
 // FairScheduler.updateDeficits).
 func (f *Deficit) updateDeficits(v *slots.View) {
 	for _, id := range f.live {
@@ -251,11 +254,11 @@ func (f *Deficit) updateWeights(v *slots.View) {
 	}
 }
 
-// runnableTasks is how many tasks of kind k a job runs or could start.
+// runnableTasks returns how many tasks of kind k a job runs or could start.
 func runnableTasks(j slots.JobView, k slots.Kind) int32 { return j.Pending(k) + j.Running(k) }
 
-// updateMinSlots splits each pool's min share over its jobs, by weight and in
-// whole slots, as long as they can use them.
+// updateMinSlots divides each pool's min share between its jobs, by weight and in whole slots. No
+// job gets more than it can use.
 func (f *Deficit) updateMinSlots(v *slots.View, k slots.Kind) {
 	for _, id := range f.live {
 		f.accounts[id].kinds[k].min = 0
@@ -268,9 +271,10 @@ func (f *Deficit) updateMinSlots(v *slots.View, k slots.Kind) {
 	}
 }
 
-// splitMinShare gives floor(left · weight / Σ weight) slots to each job that can use
-// more, again and again. When that gives nothing, it gives the ceiling, in order of
-// weight, then deficit (Hadoop 0.20.2, FairScheduler.updateMinSlots).
+// splitMinShare divides left slots between the jobs of a pool (Hadoop 0.20.2,
+// FairScheduler.updateMinSlots). In each round it gives floor(left · weight / Σ weight) slots
+// to each job that can use more. When a round gives nothing, it gives the ceiling instead, in
+// order of weight, then deficit, and ends.
 func (f *Deficit) splitMinShare(v *slots.View, k slots.Kind, members []slots.JobID, left int32) {
 	for left > 0 {
 		var jobs []slots.JobID
@@ -302,8 +306,8 @@ func (f *Deficit) splitMinShare(v *slots.View, k slots.Kind, members []slots.Job
 	}
 }
 
-// giveMinSlots gives a job share of the left slots, as far as it can use them, and
-// returns how many are left then.
+// giveMinSlots gives a job share of the left slots, but no more than it can use, and returns how
+// many are left then.
 func (f *Deficit) giveMinSlots(v *slots.View, id slots.JobID, k slots.Kind, left int32, share float64) int32 {
 	least := &f.accounts[id].kinds[k].min
 	n := min(left, runnableTasks(v.Job(id), k)-*least, int32(share))
@@ -312,8 +316,8 @@ func (f *Deficit) giveMinSlots(v *slots.View, id slots.JobID, k slots.Kind, left
 }
 
 // updateFairShares gives each job slots · weight / Σ weight. Jobs whose min slots
-// exceed that get their min slots, and the rest is divided again. Demand caps no
-// share (Hadoop 0.20.2, FairScheduler.updateFairShares).
+// exceed that get their min slots, and the rest is divided again. Demand does not cap
+// shares (Hadoop 0.20.2, FairScheduler.updateFairShares).
 func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 	var left []slots.JobID
 	weights, free := 0.0, float64(v.Capacity(k))
@@ -342,7 +346,7 @@ func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 	}
 }
 
-// why is what a grant to a job rests on, and the jobs that it beat.
+// why returns the reasons of a grant to a job, with the jobs after it in order.
 func (f *Deficit) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	a := &f.accounts[id].kinds[k]
 	numbers := append([]slots.Number{
@@ -354,7 +358,7 @@ func (f *Deficit) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	})}
 }
 
-// load is what the load manager looks at.
+// load returns the numbers by which the load manager decides (fits).
 func (f *Deficit) load(v *slots.View, k slots.Kind) []slots.Number {
 	t := v.Tracker()
 	return []slots.Number{
@@ -363,7 +367,7 @@ func (f *Deficit) load(v *slots.View, k slots.Kind) []slots.Number {
 	}
 }
 
-// decline ends a visit: why it starts nothing more of each kind.
+// decline explains the end of a visit: why it starts nothing more of each kind.
 func (f *Deficit) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := "the tracker's share of the load is used up"

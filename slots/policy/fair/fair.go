@@ -5,11 +5,10 @@
 //
 // For each kind, each free slot goes to the pool that is farthest below its min
 // share, else below its fair share. Inside a pool it goes to a job in the same way.
-// The order of pools and jobs, and the waits, are in slots/policy; so is the
-// choice of tasks to copy (late.go there). preempt.go kills tasks for pools that
-// starve.
+// preempt.go kills tasks for pools that starve.
 //
-// A policy owns all that it keeps: a few words a job and a pool.
+// Memory: a policy owns a few words per job and pool. Neighbours: slots/policy has the order
+// of pools and jobs, the waits, and the choice of tasks to copy (late.go there).
 package fair
 
 import (
@@ -31,25 +30,25 @@ type Fair struct {
 	Order   policy.Order
 	name    string
 	options policy.Options
-	copies  func() *policy.Copies // for the next Ledger; nil: none
 	preempt preemption
 }
 
 // New returns the policy fair.
 func New(o policy.Options) *Fair { return newFair("fair", o) }
 
+// newFair returns the fair scheduler without copies, under a name.
 func newFair(name string, o policy.Options) *Fair {
 	f := &Fair{name: name, options: o}
 	f.Reset()
 	return f
 }
 
-// hadoopsDelay is 1.5 heartbeats of 3 s: how long Hadoop's delay scheduling waits
-// by default (Hadoop 1.0.3, FairScheduler).
+// hadoopsDelay is the default wait of Hadoop's delay scheduling, 1.5 heartbeats of 3 s (Hadoop
+// 1.0.3, FairScheduler).
 const hadoopsDelay = 4500 * time.Millisecond
 
-// NewDelay returns the policy delay [Delay10]: fair with waits as long as o says,
-// or as Hadoop's.
+// NewDelay returns the policy delay [Delay10]: fair with the wait o.LocalityDelay, or Hadoop's
+// if that is 0.
 func NewDelay(o policy.Options) *Fair {
 	o.LocalityDelay = cmp.Or(o.LocalityDelay, hadoopsDelay)
 	return newFair("delay", o)
@@ -59,25 +58,36 @@ func NewDelay(o policy.Options) *Fair {
 type Late struct {
 	*Fair
 	policy.Speculating
+	copies func() *policy.Copies // for the next Ledger; nil: none
 }
 
-// NewLate returns the policy late [LATE08]: a job's copies start at its turn.
+// NewLate returns the policy late [LATE08]. No pending tasks of other jobs go before a job's
+// copies: they start in the fair order of jobs.
 func NewLate(o policy.Options) *Late {
 	return NewCopying("late", o, true, false, [trace.Kinds]slots.PPM{})
 }
 
-// NewCopying returns a fair scheduler of the given name. If copies is set, it copies slow tasks;
+// NewCopying returns a fair scheduler with the given name. If copies is true, it copies slow tasks;
 // checked and atInput are as for policy.NewCopies.
 func NewCopying(name string, o policy.Options, copies, atInput bool, checked [trace.Kinds]slots.PPM) *Late {
-	f := &Fair{name: name, options: o}
+	f := newFair(name, o)
+	l := &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}
 	if copies {
-		f.copies = func() *policy.Copies { return policy.NewCopies(&o, checked, atInput, f.idle) }
+		l.copies = func() *policy.Copies { return policy.NewCopies(&o, checked, atInput, f.idle) }
 	}
-	f.Reset()
-	return &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}
+	l.Reset()
+	return l
 }
 
-// Traits implements slots.Policy.
+// Reset implements slots.Policy.
+func (l *Late) Reset() {
+	l.Fair.Reset()
+	if l.copies != nil {
+		l.Fair.Order.Copy(l.copies())
+	}
+}
+
+// Traits implements slots.Policy. It adds the options and the rule of copies.
 func (l *Late) Traits() slots.Traits {
 	t := l.Fair.Traits()
 	t.Options = l.options
@@ -93,26 +103,26 @@ func (f *Fair) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
-	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves}, f.copies)
+	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves})
 }
 
-// NothingToGrant implements slots.NothingToGrant: of each kind nothing may start, or no slot
-// is left in the cluster.
-func (f *Fair) NothingToGrant(v *slots.View) bool {
+// NextVisit implements slots.Selective. It returns -1 if of each kind nothing may start, or no
+// slot is left in the cluster.
+func (f *Fair) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	f.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if f.Order.Total[k].Startable > 0 && v.Running(k) < v.Capacity(k) {
-			return false
+			return t
 		}
 	}
-	return true
+	return -1
 }
 
-// Decide is one heartbeat: task after task, until both kinds are rejected (Hadoop
-// 1.0.3, FairScheduler.assignTasks).
+// Decide is one heartbeat. It starts tasks until both kinds are rejected (Hadoop 1.0.3,
+// FairScheduler.assignTasks), and then kills tasks for starving pools.
 func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
 	f.Order.Begin(v)
 	f.assignTasks(v, d)
@@ -147,9 +157,8 @@ func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// fits reports whether a task of kind k may start and the tracker has a slot for
-// it. The slot is within the tracker's part of the load or, for a map, may be
-// beyond it.
+// fits reports whether a task of kind k may start and the tracker has a slot for it. The slot
+// must be within the tracker's part of the load, except for a map if f.BeyondLoad is set.
 func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
 	return f.Order.Total[k].Startable > 0 && v.FreeHome(t, k) > 0 &&
 		(v.RunningAt(t, k) < f.loadCap(v, t, k) || k == slots.Map && f.BeyondLoad != nil)
@@ -158,7 +167,7 @@ func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
 // idle returns how many slots tasks of kind k could have now.
 func (f *Fair) idle(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) }
 
-// loadCap is how many tasks of kind k a tracker may run, so that the load is even:
+// loadCap returns how many tasks of kind k a tracker may run, so that the load is even:
 //
 //	min(ceil(demand/capacity · trackerCapacity), trackerCapacity)
 //
@@ -168,9 +177,9 @@ func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
 	return slots.ShareOfLoad(f.Order.Total[k].All, v.CapacityAt(t, k), v.Capacity(k))
 }
 
-// nextKind chooses the kind of the next task: if both kinds are open, maps if the
-// tracker runs no more maps than reduces, so that neither kind starves (Hadoop
-// 1.0.3, FairScheduler.assignTasks).
+// nextKind returns the kind of the next task. If neither kind is rejected, it is map if the
+// tracker runs no more maps than reduces, so that neither kind starves (Hadoop 1.0.3,
+// FairScheduler.assignTasks).
 func nextKind(v *slots.View, t slots.TrackerID, rejected [2]bool) slots.Kind {
 	switch {
 	case rejected[slots.Map]:
@@ -183,7 +192,8 @@ func nextKind(v *slots.View, t slots.TrackerID, rejected [2]bool) slots.Kind {
 	return slots.Reduce
 }
 
-// LoadNumbers are what the load manager looks at for kind k on the visited tracker.
+// LoadNumbers returns the numbers by which the load manager decides for kind k on the visited
+// tracker (loadCap).
 func (f *Fair) LoadNumbers(v *slots.View, k slots.Kind) []slots.Number {
 	t, all := v.Tracker(), f.Order.Total[k].All
 	return []slots.Number{
@@ -194,7 +204,7 @@ func (f *Fair) LoadNumbers(v *slots.View, k slots.Kind) []slots.Number {
 	}
 }
 
-// decline says why this visit starts nothing more of kind k.
+// decline explains why this visit starts nothing more of kind k.
 func (f *Fair) decline(v *slots.View, d *slots.Decision, k slots.Kind) {
 	reason := f.Order.Stopped(v, k)
 	switch {

@@ -15,27 +15,27 @@ import (
 // FairPreemptAfter (Hadoop 1.0.3, FairScheduler.preemptTasksIfNecessary). It is off
 // if no pool has a timeout.
 //
-// If it is on, it looks at all pools at the end of each visit that changed
-// anything, and for a kill at all slots.
+// If it is on, the end of each visit with changes costs O(pools), and a kill O(slots).
 type preemption struct {
-	known, on bool
-	clocks    [2][]clock // by kind and pool
-	demands   []policy.ShareDemand
-	seen      int64            // updates of the Order at the last look
-	due       time.Duration    // of the next look if nothing changes; negative: none
-	quiet     [2]time.Duration // no kills of a kind before then
+	known, on bool                 // known: on is set; on: a pool has a timeout
+	clocks    [2][]clock           // by kind and pool
+	demands   []policy.ShareDemand // scratch of checkKind, by pool
+	seen      int64                // Order.Updates at the last check
+	due       time.Duration        // of the next check if nothing changes; negative: none
+	quiet     [2]time.Duration     // by kind: no kills before this time
 }
 
-// clock is since when a pool starves: below its min share, and below half of its
-// fair share. Negative: it does not.
+// clock has the times since which a pool is below its min share, and below half of its fair
+// share. A negative time means that it is not.
 type clock struct{ min, half time.Duration }
 
-// preemptEvery is the preemptionInterval. Killed tasks need time to end before one
-// can see whether the pool still starves.
+// preemptEvery is Hadoop's preemptionInterval. Killed tasks need time to end before their slots
+// help the starving pool.
 const preemptEvery = 15 * time.Second
 
-// check ends a visit. It sets the clocks by the state after the visit, so that a
-// slot that is granted again at the same instant starves no pool.
+// check is called at the end of a visit. It sets the clocks by the state after the visit. So a
+// slot that becomes free and is granted again at the same instant starts no clock. updates is
+// Order.Updates.
 func (p *preemption) check(v *slots.View, d *slots.Decision, updates int64) {
 	if !p.known {
 		p.known, p.due = true, -1
@@ -58,8 +58,8 @@ func (p *preemption) check(v *slots.View, d *slots.Decision, updates int64) {
 	}
 }
 
-// checkKind kills as many tasks of a kind as starving pools miss, but not more often than every
-// preemptEvery: killed tasks need time to end.
+// checkKind kills as many tasks of a kind as starving pools lack. It kills at most once in
+// preemptEvery.
 func (p *preemption) checkKind(v *slots.View, d *slots.Decision, k slots.Kind) {
 	p.demands = p.demands[:0]
 	for id := range slots.PoolID(v.Pools()) {
@@ -82,14 +82,15 @@ func (p *preemption) checkKind(v *slots.View, d *slots.Decision, k slots.Kind) {
 	p.preemptTasks(v, d, k, missing, level)
 }
 
+// wake makes a check due at a time, unless one is due earlier.
 func (p *preemption) wake(at time.Duration) {
 	if p.due < 0 || at < p.due {
 		p.due = at
 	}
 }
 
-// tasksToPreempt returns how many tasks a pool lacks that has starved for its
-// timeout: up to its min share, or up to its fair share (Hadoop 1.0.3,
+// tasksToPreempt sets the clocks of a pool. It returns how many tasks the pool lacks to its min
+// share or to its fair share, if it has starved for the timeout (Hadoop 1.0.3,
 // FairScheduler.tasksToPreempt).
 func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind, level policy.Level) int32 {
 	for int(id) >= len(p.clocks[k]) {
@@ -110,14 +111,15 @@ func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind
 	return missing
 }
 
-// starvedForFairShare reports whether running < floor(min(fairShare/2, demand)),
-// as Hadoop 1.0.3, FairScheduler.isStarvedForFairShare.
+// starvedForFairShare reports whether running < floor(min(fairShare/2, demand)) (Hadoop 1.0.3,
+// FairScheduler.isStarvedForFairShare).
 func starvedForFairShare(running int32, demand policy.ShareDemand, level policy.Level) bool {
 	s := level.Share(demand)
 	return int64(running) < s.Num/(2*max(s.Den, 1))
 }
 
-// set starts a clock, lets it run, or stops it.
+// set starts a clock at time now if a pool starves and the clock has not started, and stops it if
+// the pool does not starve.
 func set(since *time.Duration, now time.Duration, starves bool) {
 	switch {
 	case !starves:
@@ -127,8 +129,8 @@ func set(since *time.Duration, now time.Duration, starves bool) {
 	}
 }
 
-// overdue reports whether a pool has starved for its whole preemption timeout. If
-// not, it asks for a look at the time when it will have.
+// overdue reports whether a pool has starved for its whole preemption timeout. If the timeout has
+// not passed yet, it makes a check due at that time.
 func (p *preemption) overdue(now, since, timeout time.Duration) bool {
 	if since < 0 || timeout <= 0 {
 		return false
@@ -150,9 +152,9 @@ func (p *preemption) starves(v *slots.View, id slots.PoolID) bool {
 	return p.overdue(v.Now(), c.min, config.PreemptAfter) || p.overdue(v.Now(), c.half, config.FairPreemptAfter)
 }
 
-// preemptTasks kills tasks of pools above their fair share, the newest first, and
-// takes no pool below it [Hadoop, "never below the share"]. A task that is already
-// being killed counts as gone.
+// preemptTasks kills missing tasks of pools above their fair share, the newest first. It leaves
+// each pool its fair share [Hadoop, "never below the share"]. A task that is already being
+// killed counts as ended, and reduces missing.
 func (p *preemption) preemptTasks(v *slots.View, d *slots.Decision, k slots.Kind, missing int32, level policy.Level) {
 	left := make([]int32, v.Pools())
 	for id := range left {

@@ -1,5 +1,8 @@
 // Package fresh is a FRESH-like baseline, the policy fresh, reconstructed [FRESH14]; its
 // page is docs/papers/fresh14.md.
+//
+// A Fresh owns a few words per job and slot, and serves one Ledger at a time. Neighbours:
+// slots/policy/yarn has the base of policies on containers.
 package fresh
 
 import (
@@ -19,8 +22,8 @@ import (
 // containers for its weight gets it [FRESH14, "remaining work"].
 type Fresh struct {
 	yarn.Base
-	jobs   [trace.Kinds]slots.Ranking[yarn.Fewest]
-	counts [][trace.Kinds]int64 // by job: its part of the work
+	jobs   [trace.Kinds]slots.Ranking[yarn.Fewest] // by kind: jobs with a task to start
+	counts [][trace.Kinds]int64                    // by job: its part of work
 	work   work
 }
 
@@ -35,11 +38,12 @@ func New() *Fresh {
 	return f
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (f *Fresh) Reset() {
 	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[yarn.Fewest]{yarn.NewRanking(), yarn.NewRanking()}}
 }
 
+// ruleRemainingWork is the only rule by which the policy grants.
 const ruleRemainingWork slots.Rule = "remaining-work"
 
 // Traits implements slots.Policy. A container has no kind.
@@ -66,8 +70,8 @@ func (f *Fresh) Decide(v *slots.View, d *slots.Decision) {
 	f.End(v, f)
 }
 
-// allocate chooses the kind of a free container. If that kind has no task, the other
-// kind gets it.
+// allocate gives a free container to the kind that has too few. If that kind has no task to
+// start, the other kind gets it. allocate reports whether a task started.
 func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
 	k := slots.Reduce
 	if float64(v.Running(slots.Map)) < mapContainers(yarn.Total(v), f.work) {
@@ -76,7 +80,8 @@ func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
 	return f.fewest(v, d, k) || f.fewest(v, d, k.Other())
 }
 
-// fewest starts a task of the job with the fewest containers for its weight.
+// fewest starts a task of kind k of the job with the fewest containers for its weight, and
+// reports whether one started.
 func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	for {
 		id, ok := yarn.First(&f.jobs[k])
@@ -89,8 +94,8 @@ func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	}
 }
 
-// mapContainers is s_m = S · W_m / (W_m + W_r): with so many containers for maps, map
-// work and reduce work end together [FRESH14, "remaining work"].
+// mapContainers returns s_m = S · W_m / (W_m + W_r). With so many of all containers for maps,
+// map work and reduce work end at the same time [FRESH14, "remaining work"].
 func mapContainers(all int32, w work) float64 {
 	both := float64(w[slots.Map]) + float64(w[slots.Reduce])
 	if both == 0 {
@@ -99,7 +104,7 @@ func mapContainers(all int32, w work) float64 {
 	return float64(all) * float64(w[slots.Map]) / both
 }
 
-// Rank implements yarn.Ranker.
+// Rank implements yarn.Ranker. It also updates the remaining work by the job's part.
 func (f *Fresh) Rank(_ *slots.View, j slots.JobView) {
 	id := j.ID()
 	counts := policy.At(&f.counts, id)
@@ -111,9 +116,9 @@ func (f *Fresh) Rank(_ *slots.View, j slots.JobView) {
 	}
 }
 
-// remaining returns the work of kind k that a job still has, in microseconds: of maps
-// until they are done, of reduces from then on. The time of a task is the job's mean,
-// else the mean of all jobs, else that of all maps, else a second.
+// remaining returns the work of kind k that a job still has, in microseconds. Reduces count only
+// when all maps of the job are done. The time of a task is the job's mean. If there is none, it
+// is the mean of all jobs, else that of all maps, else a second.
 func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
 	if j.Ended() || !j.Runnable() || k == slots.Reduce && !policy.MapsDone(j) {
 		return 0
@@ -122,6 +127,7 @@ func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
 	return int64(j.Total(k)-j.Done(k)) * max(took.Microseconds(), 1)
 }
 
+// why returns the reasons of a grant to a job.
 func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	all := append(yarn.FairNumbers(v.Job(id)),
 		slots.Decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), slots.Decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
@@ -129,6 +135,7 @@ func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	return slots.Why{Numbers: all, Beaten: policy.Beaten(&f.jobs[k], id, v, yarn.Holds)}
 }
 
+// decline explains the end of a visit: why it starts nothing more of each kind.
 func (f *Fresh) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		d.Decline(k, f.Stopped(v, k, started))

@@ -6,7 +6,7 @@ import (
 )
 
 // batchFinishMap starts a map of the job that gains most from finishing its last maps
-// in one batch [OMO21, Alg. 2].
+// in one batch [OMO21, Alg. 2]. It reports whether one started.
 func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 	if !s.batch {
 		return false
@@ -18,7 +18,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		}
 		why := func() slots.Why { return s.whyBatch(v, id) }
 		switch {
-		case id != s.batching && s.benefit(v.Job(id)) <= 0: // estimates have changed since
+		case id != s.batching && s.benefit(v.Job(id)) <= 0: // the estimates have changed since it was ranked
 			s.waves.Remove(int32(id))
 		case s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: ruleBatchFinish}, why):
 			if s.options.BatchReserve {
@@ -30,8 +30,8 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 }
 
 // nextBatch returns the job whose batch gets the container [OMO21, "batch for each
-// container"]. It is the one that gains most or, with reserve, the one whose batch has
-// begun, while it has maps to start.
+// container"]. It is the job that gains most. With Options.BatchReserve it is the job whose
+// batch has begun, as long as that job has maps to start.
 func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 	if s.batching >= 0 {
 		if j := v.Job(s.batching); !j.Ended() && s.Startable(j, slots.Map) > 0 {
@@ -44,7 +44,7 @@ func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 
 // benefit returns t_fair - t_batch of a job, in seconds [OMO21, eq. 4-5]. It is 0 if
 // the job is no candidate: its reduce stage has not begun [OMO21, "batch candidates"],
-// its maps are more than one wave [OMO21, "one wave"], or nothing is known of them.
+// its maps need more than one wave [OMO21, "one wave"], or no map of it has finished.
 func (s *scheduler) benefit(j slots.JobView) float64 {
 	if s.requireReduceStarted && !s.jobs[j.ID()].begun {
 		return 0

@@ -4,32 +4,36 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 )
 
-// owed is a job's rank in the fair scheduler: what it is owed, then the fewest
-// containers for its weight. By container counts alone the deficit is 0.
+// owed is the sort key of a job in the fair scheduler: the largest deficit first, then the
+// fewest containers for its weight. If jobs are ordered by container counts, all deficits
+// are 0.
 type owed struct {
 	deficit float64 // container-seconds, at the last update
 	yarn.Fewest
 }
 
-// deficitEvery is how often deficits are brought up to date (Hadoop 0.20.2,
+// deficitEvery is the time between two updates of deficits (Hadoop 0.20.2,
 // FairScheduler.UPDATE_INTERVAL).
 const deficitEvery = 500 * time.Millisecond
 
-// account is what a job is owed: its fair share of the containers less those it has,
-// over time, with one count for maps and reduces [OMO21, section V-A].
+// orderDeficit orders jobs by their deficits, the container time below their fair share
+// (policy.Options.ContainerOrder).
+const orderDeficit = "deficit"
+
+// account has the deficit of a job: its fair share of the containers less its containers, over
+// time. Maps and reduces count together [OMO21, section V-A].
 type account struct {
-	deficit float64 // container-seconds, at the last update
-	held    float64 // container-seconds since then
-	since   time.Duration
-	has     int32
-	share   float64 // containers
+	deficit float64       // in container-seconds, at the last update
+	held    float64       // in container-seconds: containers that the job had since then
+	since   time.Duration // the time until which held counts
+	has     int32         // its containers from since on
+	share   float64       // its fair share, in containers
 }
 
-// accrue books the containers that a job has had.
+// accrue counts the containers that a job had until now. has is its number from now on.
 func (a *account) accrue(now time.Duration, has int32) {
 	if now > a.since {
 		a.held += float64(a.has) * (now - a.since).Seconds()
@@ -37,13 +41,13 @@ func (a *account) accrue(now time.Duration, has int32) {
 	a.has, a.since = has, now
 }
 
-// updateDeficits brings the deficits of all active jobs up to date, if that is due: every
+// updateDeficits updates the deficits and shares of all active jobs, if that is due: every
 // deficitEvery, and when a job was submitted. With many jobs it waits until an eighth of
-// them have changed. Hadoop 0.20.2, FairScheduler.update: deficit += (fair share -
-// running) * time, where jobs with a task to run share by weight.
+// them have changed. The rule is deficit += (fair share - running) * time, where jobs with a
+// task to run share by weight (Hadoop 0.20.2, FairScheduler.update).
 func (s *scheduler) updateDeficits(v *slots.View) {
 	now := v.Now()
-	if s.options.ContainerOrder != policy.OrderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
+	if s.options.ContainerOrder != orderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
 		return
 	}
 	seconds, weights := (now - s.updated).Seconds(), 0.0
@@ -53,7 +57,7 @@ func (s *scheduler) updateDeficits(v *slots.View) {
 		a.deficit += a.share*seconds - a.held
 		a.held, a.share = 0, 0
 		if wantsContainers(j) {
-			a.share = float64(j.Weight()) // of weights
+			a.share = float64(j.Weight()) // scaled to containers below
 			weights += a.share
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"mrlocal/trace"
 )
 
-// This file explains decisions in the paper's words. Policies call it only if someone
-// listens (Decision.Explaining).
+// This file explains decisions in the paper's words. Policies call it only while explanations
+// are on (Decision.Explaining).
 
-// whyFewest is what a grant to the job with the fewest containers rests on, and whom it beat.
+// whyFewest returns the reasons of a grant by the fair scheduler, with the jobs after the winner.
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 	w := slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
-	if s.options.ContainerOrder == policy.OrderDeficit {
+	if s.options.ContainerOrder == orderDeficit {
 		deficit := func(j slots.JobView) float64 { return s.jobs[j.ID()].account.deficit }
 		w.Numbers = append(w.Numbers, slots.Decimal("container-seconds it is owed", deficit(v.Job(id))))
 		w.Beaten = policy.Beaten(&s.fair, id, v, func(j slots.JobView) string {
@@ -27,7 +27,7 @@ func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 	return w
 }
 
-// whyReduce is what a reduce by [OMO21, Alg. 1] rests on.
+// whyReduce returns the reasons of a reduce by [OMO21, Alg. 1].
 func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) slots.Why {
 	j := v.Job(id)
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
@@ -40,7 +40,7 @@ func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) sl
 	return w
 }
 
-// andThen appends the jobs of more that all does not have.
+// andThen appends the entries of more whose jobs are not in all.
 func andThen(all, more []slots.Beaten) []slots.Beaten {
 	for _, b := range more {
 		if !slices.ContainsFunc(all, func(a slots.Beaten) bool { return a.Job == b.Job }) {
@@ -50,7 +50,7 @@ func andThen(all, more []slots.Beaten) []slots.Beaten {
 	return all
 }
 
-// overlapNumbers are those of [OMO21, eq. 2-3].
+// overlapNumbers returns the numbers of [OMO21, eq. 2-3] for a job, as far as they are known.
 func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Number {
 	all := []slots.Number{slots.Whole("pending maps m'", yarn.Unstarted(j))}
 	g, ok := s.gapOf(v, j)
@@ -65,7 +65,7 @@ func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Numbe
 	return append(all, slots.Decimal("F_o", observed), slots.Decimal("A_o", level), slots.Whole("D", s.active))
 }
 
-// whyBatch is what a grant by batch finish rests on, in the paper's symbols, and whom it beat.
+// whyBatch returns the reasons of a grant by batch finish, in the paper's symbols.
 func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
 	observed, level, _ := s.estimates(j.ID())
@@ -79,7 +79,7 @@ func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 	}
 }
 
-// decline ends a visit.
+// decline explains the end of a visit: why it starts nothing more of each kind.
 func (s *scheduler) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := s.Stopped(v, k, started)

@@ -121,8 +121,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestTheLengthOfAWindow is [OMO21, "smoothing and window"]: 10 s, a third of short maps,
-// or what the user chose.
+// TestTheLengthOfAWindow is [OMO21, "smoothing and window"]: 10 s, a third of the time of short
+// maps, or the time that the user sets.
 func TestTheLengthOfAWindow(t *testing.T) {
 	for mapTime, want := range map[time.Duration]time.Duration{
 		time.Minute: 10 * time.Second, 30 * time.Second: 10 * time.Second, 6 * time.Second: 2 * time.Second, 3 * time.Millisecond: 50 * time.Millisecond,

@@ -5,11 +5,12 @@ import (
 	"mrlocal/slots/policy/yarn"
 )
 
-// lazyStartReduce starts a reduce [OMO21, Alg. 1]. A job that has begun to launch its
-// reduces launches them all, one after the other [OMO21, Principle 1]. Else, of the
-// jobs whose reduce stage should begin now, the one with the fewest containers begins
-// it. Only the Ledger breaks Principle 1, when it refuses a reduce: its deadlock guard
-// keeps a slot for maps, or the reduce failed on this tracker.
+// lazyStartReduce starts a reduce [OMO21, Alg. 1], and reports whether one started. A job that
+// has begun to launch its reduces launches them all, one after the other [OMO21, Principle 1].
+// If there is none, the reduce stage of another job may begin: of the jobs whose stage should
+// begin now, that of the job with the fewest containers. Principle 1 is broken only if the
+// Ledger refuses a reduce, because the deadlock guard keeps a slot for maps or the reduce
+// failed on this tracker.
 func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 	if !s.lazy {
 		return false
@@ -26,8 +27,8 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// nextReduce returns the job whose reduce should start, and the rule. A job that became
-// a candidate by older estimates is checked again.
+// nextReduce returns the job whose reduce should start, and the rule; "": there is none. It
+// checks a job of s.ready again, because the estimates may have changed since it was ranked.
 func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 	if id, ok := yarn.First(&s.begun); ok {
 		return id, ruleConsecutive
@@ -44,7 +45,7 @@ func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 	}
 }
 
-// launch starts a reduce, and counts it in its job's reduce stage.
+// launch starts a reduce, counts it in its job's reduce stage, and reports whether it started.
 func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer, why func() slots.Why) bool {
 	at := &s.jobs[o.Job]
 	before := *at
@@ -52,12 +53,12 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer, why f
 		at.begun, at.stage = true, s.stages
 		s.stages++
 	}
-	at.launched++ // first, because the grant places the job anew
+	at.launched++ // before the grant, which ranks the job again
 	granted := s.Grant(v, d, s, o, why)
 	switch {
 	case !granted:
 		*at = before
-	case d.Started().Attempt.N > 0:
+	case d.Started().Attempt.N > 0: // launched counts tasks, and this task had an attempt before
 		at.launched--
 	default:
 		return true
@@ -67,9 +68,9 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer, why f
 }
 
 // starts reports whether a job's reduce stage should begin now, by [OMO21, eq. 3] and
-// "signed argmin". Once all maps have started it should, whatever the estimates. Before
-// the first map is done nothing is known of the job's maps [OMO21, "shuffle estimate"];
-// while their number is not final, nothing is known of its shuffle.
+// "signed argmin". It begins at the latest when all maps have started. It does not begin
+// before the first map is done, because the times of the maps are unknown [OMO21, "shuffle
+// estimate"]. As long as the number of maps is not final, the size of the shuffle is unknown.
 func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
 	pending := yarn.Unstarted(j)
 	switch {
@@ -82,13 +83,14 @@ func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
 	return ok && startsNow(pending, g.aligned())
 }
 
-// overlap holds the terms of β of a job, in seconds and containers a second.
+// overlap holds the terms of β of a job, T_s, T_m and F_e, in seconds and containers per second.
 type overlap struct{ shuffle, mapTime, frequency float64 }
 
+// aligned returns x*.
 func (g overlap) aligned() float64 { return aligned(g.shuffle, g.mapTime, g.frequency) }
 
-// gapOf is the execution predictor EP of one job: T_s, T_m and F_e [OMO21, section
-// V-A]. ok is false while they are not known.
+// gapOf is the execution predictor EP for one job: it returns T_s, T_m and F_e [OMO21, section
+// V-A], and false as long as they are not known.
 func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
 	observed, level, known := s.estimates(j.ID())
 	m := s.Of(j.ID())

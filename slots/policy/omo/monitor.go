@@ -10,52 +10,52 @@ import (
 )
 
 // monitor is the release-frequency monitor [OMO21, section IV-A]. For each window t it
-// takes f_t, the containers released in it a second, and a_t, those available in it
-// on average. F_o and A_o are their exponential moving averages.
+// measures f_t, the containers released per second, and a_t, the average number of available
+// containers. F_o and A_o are their exponential moving averages.
 //
-// A window lasts T_w, or as many times T_w as it takes until several containers were
-// released in it. T_w is the
-// paper's 10 s, and for short maps a third of what a map takes [OMO21, "smoothing and
-// window"]. Until the first window has ended F_o and A_o are those of the time so far, so
-// that a short job decides too. Time in which no container was available does not count.
+// A window lasts T_w, or the least multiple of T_w in which several containers are released.
+// T_w is the paper's 10 s, and for short maps a third of the time of a map [OMO21, "smoothing
+// and window"]. Until the first window has ended, F_o and A_o are those of the time so far, so
+// that there are estimates for a short job, too. Time in which no container is available does
+// not count.
 //
 // A container that is released at the instant at which a window ends is in that
-// window. The zero value has seen nothing.
+// window. The zero value has measured nothing.
 type monitor struct {
-	window time.Duration // T_w as chosen; 0: by the time of a map
+	window time.Duration // T_w as the user has set it; 0: by the time of a map
 
-	begun  bool          // something has run
-	step   time.Duration // T_w of the window that goes on; 0: not known yet
-	length time.Duration // of the window, some times step
-	from   time.Duration // where it began
-	count  int64         // R_t so far
-	area   int64         // available containers, summed over the nanoseconds so far
-	level  int32         // available containers
-	since  time.Duration // until then area has the level
+	begun  bool          // a container has been available
+	step   time.Duration // T_w of the current window; 0: not known yet
+	length time.Duration // of the current window, a multiple of step
+	from   time.Duration // start of the current window
+	count  int64         // R_t: containers released in the current window so far
+	area   int64         // integral of the available containers over the current window, in nanoseconds
+	level  int32         // containers available now
+	since  time.Duration // the time until which area counts
 
-	windows             int64   // that ended
+	windows             int64   // number of windows that have ended
 	frequency, averages float64 // F_o and A_o
 
-	// With containers of resources: F_o for each request, and by tracker what was free when
-	// the window began, and what tasks have given back in it.
-	asked       []asked
-	left, freed []demand.Vector
+	// With containers of resources.
+	asked []asked         // F_o for each request
+	left  []demand.Vector // by tracker: resources that were free when the current window began
+	freed []demand.Vector // by tracker: resources that tasks have released in the current window
 }
 
-// asked is a request for a container, and how often a container of it is released. Before
-// its first window has ended F_o is that of tasks.
+// asked is a request for a container, and the release rate of such containers. Before its first
+// window has ended, the rate of tasks counts instead.
 type asked struct {
 	request   demand.Vector
-	windows   int64
-	frequency float64
+	windows   int64   // number of windows that have ended
+	frequency float64 // F_o
 }
 
 const (
 	smoothing      = 0.5                   // α of the moving averages; the paper gives no value [OMO21, "smoothing and window"]
 	longestWindow  = 10 * time.Second      // the paper's T_w [OMO21, section V-C]
-	windowsInAMap  = 3                     // so that 10 s belong to maps of 30 s
-	shortestWindow = 50 * time.Millisecond // of a real run
-	several        = 4                     // releases in a window, at least
+	windowsInAMap  = 3                     // so that maps of 30 s have windows of 10 s
+	shortestWindow = 50 * time.Millisecond // for the short maps of real runs
+	several        = 4                     // the least number of releases in a window
 )
 
 // lasts returns T_w for maps that take mapTime on average.
@@ -76,19 +76,19 @@ func (m *monitor) available(now time.Duration, n int32) {
 	m.level = n
 }
 
-// accrue adds the time since the last call, at the level that held in it.
+// accrue brings area up to a time. The level has been constant since the last call.
 func (m *monitor) accrue(to time.Duration) {
 	if to <= m.since {
 		return
 	}
 	if m.level == 0 {
-		m.from += to - m.since // a pause belongs to no window
+		m.from += to - m.since // time without available containers is in no window
 	}
 	m.area += int64(to-m.since) * int64(m.level)
 	m.since = to
 }
 
-// released counts a container that was released, in the window that now is in.
+// released counts a container that is released now. mapTime is as for close.
 func (m *monitor) released(now, mapTime time.Duration) {
 	m.close(now-1, mapTime)
 	if m.step == 0 {
@@ -98,13 +98,13 @@ func (m *monitor) released(now, mapTime time.Duration) {
 	m.count++
 }
 
-// extend makes the window longer, so that it ends after now.
+// extend makes the current window longer by multiples of step, so that it ends after now.
 func (m *monitor) extend(now time.Duration) {
 	m.length = max(m.length, m.step*((now-m.from)/m.step+1))
 }
 
-// close ends the window if it is over by now, and reports whether the estimates have
-// changed. mapTime is what a map takes on average; 0: not known.
+// close ends the current window if it is over by now, and reports whether the estimates have
+// changed. mapTime is the average time of a map; 0: not known.
 func (m *monitor) close(now, mapTime time.Duration) bool {
 	if !m.begun || mapTime == 0 || m.step == 0 {
 		return false
@@ -143,7 +143,7 @@ func (m *monitor) close(now, mapTime time.Duration) bool {
 	return true
 }
 
-// ask returns the number of a request, whose containers are counted from now on.
+// ask returns the number of a request, and counts the releases of its containers from now on.
 func (m *monitor) ask(request demand.Vector) int32 {
 	for i := range m.asked {
 		if m.asked[i].request == request {
@@ -154,18 +154,19 @@ func (m *monitor) ask(request demand.Vector) int32 {
 	return int32(len(m.asked) - 1)
 }
 
-// gave counts what a task gives back to a tracker when it ends.
+// gave counts the resources that a task releases on a tracker when it ends.
 func (m *monitor) gave(t slots.TrackerID, needs demand.Vector) {
 	of := policy.At(&m.freed, t)
 	*of = of.Plus(needs)
 }
 
-// containers is R_t for one request [OMO21, section IV-A]:
+// containers returns R_t for one request [OMO21, section IV-A]:
 //
 //	R_t = sum over the nodes k of min over the resources i of floor(R_ik / req_i)
 //
-// R_ik is what the window gave back on node k, and what was left there when it began. What
-// was a container then is not released in it [OMO21, "containers of resources"].
+// R_ik is the amount that tasks have released on node k in the window, plus the amount that was
+// free at its start. Containers that were free then are subtracted, because they
+// are not released in the window [OMO21, "containers of resources"].
 func (m *monitor) containers(request demand.Vector) (n int64) {
 	for t := range m.freed {
 		left := *policy.At(&m.left, slots.TrackerID(t))
@@ -174,7 +175,7 @@ func (m *monitor) containers(request demand.Vector) (n int64) {
 	return n
 }
 
-// frequencyOf returns F_o for a request, or for tasks if nothing is known of it yet.
+// frequencyOf returns F_o for a request, or that of tasks if no window of the request has ended.
 func (m *monitor) frequencyOf(number int32) float64 {
 	if int(number) < len(m.asked) && m.asked[number].windows > 0 {
 		return m.asked[number].frequency
@@ -182,7 +183,7 @@ func (m *monitor) frequencyOf(number int32) float64 {
 	return m.frequency
 }
 
-// soFar takes the estimates from the first window while it goes on.
+// soFar sets the estimates from the first window before its end, and reports whether it did.
 func (m *monitor) soFar(now time.Duration) bool {
 	if m.windows > 0 || m.count == 0 || now <= m.from {
 		return false
@@ -192,11 +193,12 @@ func (m *monitor) soFar(now time.Duration) bool {
 	return true
 }
 
-// rates returns f_t and a_t of a window.
+// rates returns f_t and a_t of the current window, which has this length.
 func (m *monitor) rates(length time.Duration) (frequency, available float64) {
 	return float64(m.count) / length.Seconds(), float64(m.area) / float64(length)
 }
 
+// moved returns the moving average after the value x.
 func moved(old, x float64) float64 {
 	return float64(smoothing*x) + float64((1-smoothing)*old)
 }

@@ -4,11 +4,13 @@
 // Paper: Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps by
 // Self-Adjusting Resource Allocation in Multi-Stage Computing Systems, IEEE Access
 // 2021 [OMO21]; its page is docs/papers/omo21.md. Algorithm 1 is lazy.go, Algorithm 2
-// batch.go, Algorithm 3 omo.go, the deficits of its fair scheduler deficit.go; the equations are in formulas.go, the estimate of F_o and
-// A_o in monitor.go. Slots take any task (package yarn). The baselines that the
-// paper compares with are packages yarn and fresh.
+// batch.go, Algorithm 3 omo.go. The deficits of the fair scheduler are in deficit.go, the
+// equations in formulas.go, and the estimate of F_o and A_o in monitor.go. Releases
+// (releases.go) watches the estimate in a recorded run.
 //
-// A policy owns all that it keeps: a few words a job and a slot.
+// Memory: a policy owns a few words per job and slot. Neighbours: slots/policy/yarn has the
+// base of policies whose slots take any task. The paper's baselines are packages yarn and
+// fresh.
 package omo
 
 import (
@@ -20,8 +22,8 @@ import (
 )
 
 // OMO is the paper's scheduler [OMO21, Alg. 3]: lazy start of reduces, then batch finish
-// of maps, then the fair scheduler over containers. Or it is one of the two over the
-// fair scheduler.
+// of maps, then the fair scheduler over containers. New returns all of it. The other
+// constructors leave out lazy start, batch finish or both.
 type OMO struct{ scheduler }
 
 // New returns the policy omo.
@@ -42,6 +44,7 @@ func NewBatchFinish(o policy.Options) *OMO {
 // [OMO21, Table 3].
 func NewFair(o policy.Options) *OMO { return with(o, scheduler{name: "fair-containers"}) }
 
+// with returns the policy with the parts of s.
 func with(o policy.Options, s scheduler) *OMO {
 	s.options = o
 	p := &OMO{s}
@@ -53,8 +56,8 @@ func with(o policy.Options, s scheduler) *OMO {
 //
 // The estimates F_o, A_o and D are common to all jobs. When they change, each job's
 // rank among the candidates can change. All jobs are ranked again only when an eighth
-// of them have changed, so that a decision costs what changed, however many jobs there
-// are. A job that changes is always ranked by the newest estimates.
+// of them have changed, so that the cost of a decision does not grow with the number of
+// jobs. A job that changes is always ranked by the newest estimates.
 type scheduler struct {
 	yarn.Base
 	name string
@@ -69,43 +72,45 @@ type scheduler struct {
 
 	options policy.Options
 
-	given float64 // F_o, if a test knows it; 0: the monitor's
+	given float64 // F_o as a test sets it; 0: that of the monitor
 
 	monitor monitor
-	jobs    []standing
-	live    []slots.JobID // active jobs, and those that ended since the last look
-	active  int           // D
-	stale   bool          // estimates changed since all jobs were ranked by them
-	changes int           // jobs that changed since
-	stages  int64         // reduce stages begun
+	jobs    []jobState    // by id
+	live    []slots.JobID // active jobs, and those that ended since the last refresh
+	active  int           // D: number of active jobs
+	stale   bool          // estimates have changed since all jobs were ranked by them
+	changes int           // number of changes of jobs since then
+	stages  int64         // number of reduce stages that have begun
 
-	updated  time.Duration // deficits
-	newJob   bool          // submitted since
-	batching slots.JobID   // with reserve: its batch goes on; negative: none
+	updated  time.Duration // time of the last update of deficits
+	newJob   bool          // a job was submitted since then
+	batching slots.JobID   // with BatchReserve: the job whose batch has begun; negative: none
 
 	begun slots.Ranking[stage]   // lazy: jobs in their reduce stage with a reduce to start
 	ready slots.Ranking[int32]   // lazy: jobs whose reduce stage should begin, by containers
 	waves slots.Ranking[float64] // batch: by minus the benefit
-	fair  slots.Ranking[owed]
+	fair  slots.Ranking[owed]    // jobs with a task to start
 }
 
-// standing is what a job's rank depends on besides the View.
-type standing struct {
+// jobState is the state of a job that the View does not have.
+type jobState struct {
 	account  account
-	active   bool
-	asked    int32 // the number of what its maps request; only with containers of resources
-	begun    bool  // its reduce stage
-	stage    int64 // stages before it
-	launched int32 // reduces that started for the first time
+	active   bool  // it is admitted and has not ended
+	asked    int32 // number of the request of its maps in the monitor; only with containers of resources
+	begun    bool  // its reduce stage has begun
+	stage    int64 // number of reduce stages that began before its own
+	launched int32 // number of reduces that have started at least once
 }
 
-// stage is a job's rank among those in their reduce stage: jobs that have not launched
-// all their reduces go before jobs that must repeat some; then the earlier stage.
+// stage is the sort key of a job in its reduce stage. Jobs that have not launched all their
+// reduces come before jobs that must repeat some. Of equals, the job whose stage began earlier
+// comes first.
 type stage struct {
 	repeats bool
 	number  int64
 }
 
+// stageLess orders stages.
 func stageLess(a, b *stage) bool {
 	if a.repeats != b.repeats {
 		return b.repeats
@@ -113,6 +118,7 @@ func stageLess(a, b *stage) bool {
 	return a.number < b.number
 }
 
+// owedLess orders owed.
 func owedLess(a, b *owed) bool {
 	if a.deficit != b.deficit {
 		return a.deficit > b.deficit
@@ -120,6 +126,7 @@ func owedLess(a, b *owed) bool {
 	return a.Less(&b.Fewest)
 }
 
+// noJob stands for no job in scheduler.batching.
 const noJob slots.JobID = -1
 
 // The rules of the policies, besides yarn.RuleFewest.
@@ -142,7 +149,7 @@ func (s *scheduler) Traits() slots.Traits {
 	}}
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (s *scheduler) Reset() {
 	*s = scheduler{
 		name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given,
@@ -156,7 +163,7 @@ func (s *scheduler) Reset() {
 	s.fair.Less = owedLess
 }
 
-// Observe implements slots.Observer.
+// Observe implements slots.Observer. It measures finished tasks and released containers.
 func (s *scheduler) Observe(f slots.Fact) {
 	if policy.Freed(&f) {
 		s.Finish(&f)
@@ -191,22 +198,24 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 	s.monitor.available(v.Now(), available(v))
 }
 
-// lookAround notes what trackers have left if a window of releases begins.
+// lookAround notes the free resources of the trackers if a window of releases has begun. windows
+// is monitor.windows before the call that may have begun one.
 func (s *scheduler) lookAround(windows int64) {
 	if s.Nodes.On() && s.monitor.windows != windows {
 		s.monitor.left = s.Nodes.Free(s.monitor.left[:0])
 	}
 }
 
-// allocate is [OMO21, Alg. 3] for one container. Lazy start goes first if both want it
-// [OMO21, "lazy start first"].
+// allocate is [OMO21, Alg. 3] for one container, and reports whether a task started. Lazy start
+// goes before batch finish [OMO21, "lazy start first"].
 func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
 	return s.lazyStartReduce(v, d) || s.batchFinishMap(v, d) || s.fairScheduler(v, d)
 }
 
-// fairScheduler is [OMO21, Alg. 3, l. 9]: a task of the job that is owed most, or that has
-// the fewest containers for its weight [OMO21, "order by containers"]. If the run's slowstart opens the gate,
-// a job's reduces go before its maps and so start one after the other.
+// fairScheduler is [OMO21, Alg. 3, l. 9]. It starts a task of the job with the largest deficit,
+// or of the job with the fewest containers for its weight [OMO21, "order by containers"]. If
+// the run's slowstart opens the gate, a job's reduces go before its maps and so start one after
+// the other.
 func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	for {
 		id, ok := yarn.First(&s.fair)
@@ -218,7 +227,7 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 			k = slots.Reduce
 		}
 		rule := yarn.RuleFewest
-		if s.options.ContainerOrder == policy.OrderDeficit {
+		if s.options.ContainerOrder == orderDeficit {
 			rule = ruleDeficit
 		}
 		why := func() slots.Why { return s.whyFewest(v, id) }
@@ -228,14 +237,14 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// available returns how many containers are available in the paper's sense: those that
-// run maps, and those that run reduces of jobs whose map stage is complete [OMO21,
+// available returns the number of available containers in the paper's sense: containers that
+// run maps, and containers that run reduces of jobs whose map stage is complete [OMO21,
 // "available containers"].
 func available(v *slots.View) int32 {
 	return v.Running(slots.Map) + v.Running(slots.Reduce) - v.Waiting()
 }
 
-// estimates returns F_o and A_o for the maps of a job. known is false until a container was
+// estimates returns F_o and A_o for the maps of a job. known is false until a container has been
 // released.
 func (s *scheduler) estimates(id slots.JobID) (frequency, available float64, known bool) {
 	m := &s.monitor
@@ -262,7 +271,8 @@ func (s *scheduler) refresh(v *slots.View) {
 	s.live, s.changes = kept, 0
 }
 
-// Rank implements yarn.Ranker: it ranks a job among the candidates of each step.
+// Rank implements yarn.Ranker. It updates the state of a job that may have changed, and ranks it
+// among the candidates of each step.
 func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
 	s.changes++

@@ -7,6 +7,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/yarn"
 )
 
 func TestScriptsAndSuite(t *testing.T) {
@@ -20,7 +21,7 @@ func TestScriptsAndSuite(t *testing.T) {
 			policytest.Scripts(t, "testdata/"+name+"/*.txt", make)
 			policytest.Run(t, func() slots.Policy { return make(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
 			o := policy.DefaultOptions()
-			o.Containers = policy.ContainersOfResources
+			o.Containers = yarn.OfResources
 			policytest.Run(t, func() slots.Policy { return make(o) }, policytest.Claims{})
 		})
 	}

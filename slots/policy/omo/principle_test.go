@@ -34,7 +34,7 @@ func newPrinciple(jobs []policytest.ScriptJob) *principle {
 	return p
 }
 
-// open is the job in the midst of its launches that was refused nothing.
+// open is the job that has launched some of its reduces but not all, and was refused none.
 func (p *principle) open(except slots.JobID) (slots.JobID, bool) {
 	for id, n := range p.begun {
 		if id != except && n > 0 && n < p.total[id] && !p.refused[id] {

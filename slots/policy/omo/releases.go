@@ -7,44 +7,42 @@ import (
 	"mrlocal/trace"
 )
 
-// Window is a window of time of a run: how many containers were released in it, and how
-// many OMO would have expected as it began [OMO21, Fig. 7].
+// Window is a window of time of a run [OMO21, Fig. 7].
 type Window struct {
-	From     time.Duration
-	Released int64
-	Expected float64
+	From     time.Duration // its start, from the start of the run
+	Released int64         // number of containers released in it
+	Expected float64       // number of containers that OMO's monitor expects at its start
 }
 
-// Releases watches the events of a run, under any policy, for [OMO21, Fig. 7]. Its monitor
-// is OMO's. What it expects of a window is F_e of [OMO21, eq. 1] for the containers that
-// are available when the window begins, times the window's length. A container that is
-// released at the instant at which a window ends is in that window.
+// Releases computes the numbers of [OMO21, Fig. 7] from the events of a run under any policy. It
+// uses OMO's monitor. The expected number of a window is F_e of [OMO21, eq. 1], for the
+// containers that are available when the window begins, times the window's length. A container
+// that is released at the instant at which a window ends is in that window.
 type Releases struct {
-	window  time.Duration
+	window  time.Duration // length of a window
 	monitor monitor
-	jobs    []watched
-	level   int32 // available containers
+	jobs    []watched // by id
+	level   int32     // number of available containers
 	windows []Window
 }
 
-// watched is what of a job's containers is available.
+// watched is the state of a job that decides which of its containers are available.
 type watched struct {
-	reduces  int32 // running
+	reduces  int32 // number of running reduces
 	mapsDone bool
 }
 
 var _ trace.Sink = (*Releases)(nil)
 
-// NewReleases returns a watcher with windows of the given length, which is above 0.
+// NewReleases returns a Releases with windows of the given length, which must be above 0.
 func NewReleases(window time.Duration) *Releases {
 	return &Releases{window: window, monitor: monitor{window: window}, windows: []Window{{}}}
 }
 
-// Windows returns the windows up to the one that has the last event. The slice belongs to
-// the watcher.
+// Windows returns the windows up to the one with the last event. The slice belongs to r.
 func (r *Releases) Windows() []Window { return r.windows }
 
-// Record implements trace.Sink.
+// Record implements trace.Sink. s may be nil.
 func (r *Releases) Record(_ *trace.Stream, e *trace.Event) error {
 	if e.Op != trace.OpStart && e.Op != trace.OpFinish && e.Op != trace.OpMapsDone && e.Op != trace.OpLostOutput {
 		return nil
@@ -69,7 +67,7 @@ func (r *Releases) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// count adds n attempts of a kind that run.
+// count adds n running attempts of a kind to the counts of a job.
 func (r *Releases) count(j *watched, k trace.Kind, n int32) {
 	if k == trace.Reduce {
 		j.reduces += n
@@ -80,7 +78,7 @@ func (r *Releases) count(j *watched, k trace.Kind, n int32) {
 	}
 }
 
-// advance begins the windows that begin before an event at an instant.
+// advance begins the windows that start before the time at of an event.
 func (r *Releases) advance(at time.Duration) {
 	for begin := time.Duration(len(r.windows)) * r.window; begin < at; begin += r.window {
 		r.monitor.close(begin, r.window)

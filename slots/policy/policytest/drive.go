@@ -10,24 +10,24 @@ import (
 	"mrlocal/trace"
 )
 
-// ScriptJob is a job of fixed task times, as under the simulator's cost model L0. A map takes
-// its MapTime. A reduce takes its ReduceTime, counted from the end of the last map if
+// ScriptJob is a job with fixed task times, as under the simulator's cost model L0. A map takes
+// its MapTime. A reduce takes its ReduceTime, which counts from the end of the last map if
 // the reduce started earlier.
 type ScriptJob struct {
 	Spec       slots.JobSpec
-	Submit     time.Duration
+	Submit     time.Duration // from the start of the run
 	MapTime    func(task slots.TaskID) time.Duration
 	ReduceTime func(task slots.TaskID) time.Duration
 
-	// MapIO is how long the I/O period at the end of a map is. 0: it has none.
+	// MapIO is the length of the I/O period at the end of a map. 0: there is none.
 	MapIO time.Duration
 
-	// MapBytes is how many bytes a map puts out. Copying them takes no time here. The
-	// outcome of a reduce gives the time that Config.CopyBandwidth implies, so that
-	// policies can estimate shuffles.
+	// MapBytes is the output of a map in bytes. Copying takes no time here. But the outcome
+	// of a reduce has the time that Config.CopyBandwidth implies, so that policies can
+	// estimate shuffles.
 	MapBytes int64
 
-	// Fail returns how many attempts of a task fail, at their end. nil: none.
+	// Fail returns how many first attempts of a task fail, at their end. nil: none fails.
 	Fail func(k slots.Kind, task slots.TaskID) int32
 }
 
@@ -42,11 +42,11 @@ type ScriptFault struct {
 	Do func(now time.Duration, l *slots.Ledger)
 }
 
-// Typed returns the slots of trackers with so many map and reduce slots each. Each slot
-// is bound to a core.
+// Typed returns the slots of trackers with the given numbers of map slots and reduce slots each.
+// Each slot is bound to a core of its own.
 func Typed(trackers, maps, reduces int) []slots.Slot { return WithExtra(trackers, maps, reduces, 0) }
 
-// WithExtra is Typed with extra more slots a tracker, which a policy may open.
+// WithExtra is Typed with extra slots in addition, extra for each tracker.
 func WithExtra(trackers, maps, reduces, extra int) []slots.Slot {
 	return slots.Layout{
 		Trackers: trackers, MapSlots: maps, ReduceSlots: reduces, MaxSlots: maps + reduces + extra,
@@ -54,11 +54,11 @@ func WithExtra(trackers, maps, reduces, extra int) []slots.Slot {
 	}.Slots()
 }
 
-// Options are how a run is driven.
+// Options say how Drive drives a run. The zero value is valid.
 type Options struct {
-	Heartbeat time.Duration // 0: at once, after every instant
+	Heartbeat time.Duration // 0: the Ledger is asked at once, after every instant
 	Faults    []ScriptFault
-	Sinks     []trace.Sink
+	Sinks     []trace.Sink // get the events of the run
 
 	// Speeds of the trackers, by id. The others have speed 1.
 	Speeds []slots.PPM
@@ -70,10 +70,10 @@ type Options struct {
 	Each func(now time.Duration, l *slots.Ledger) error
 }
 
-// Drive runs jobs in virtual time on a Ledger over c and p until no event is left. In
-// tests it stands for the engine and the simulator: the Ledger learns all ends of an
-// instant before the next Assign. It fails if the run stops before its jobs have ended.
-// The same arguments give the same events, because nothing depends on the clock or on
+// Drive runs jobs in virtual time on a Ledger over c and p until no event is left, and returns
+// the Ledger. In tests it replaces the engine and the simulator. Like them it gives the Ledger
+// all facts of an instant before the next Assign. It fails if the run stops before its jobs have
+// ended. The same arguments give the same events, because nothing depends on the clock or on
 // the order of a map.
 func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.Ledger, error) {
 	l, err := slots.New(c, p)
@@ -88,7 +88,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.
 	l.Explain(o.Explain)
 	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]ScriptJob{}, live: map[slots.AttemptID]*running{}, parked: map[slots.JobID][]slots.AttemptID{}, probeAt: -1}
 	_, d.reports = p.(slots.Speculator)
-	_, d.looks = p.(slots.PhaseGate)
+	_, d.byPhase = p.(slots.PhaseGate)
 	for _, j := range jobs {
 		// The Ledger gives ids in the order of submission.
 		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
@@ -116,49 +116,48 @@ func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.
 	return l, nil
 }
 
-// driver has the event queue and the running attempts.
-// One goroutine uses it. All times are virtual and count from the start of the run.
+// driver has the event queue and the running attempts. All times are virtual and count from
+// the start of the run.
 type driver struct {
-	ledger *slots.Ledger
-	o      Options
-	jobs   map[slots.JobID]ScriptJob
-	live   map[slots.AttemptID]*running
-	let    map[slots.AttemptID]bool          // may leave their copy phase; nil: all may
-	parked map[slots.JobID][]slots.AttemptID // reduces that wait for maps
-	looks  bool                              // the policy decides by phases
-	queue  []event                           // by time; those of one time in the order in which they were made
-	facts  int                               // in queue
-	wakeAt time.Duration
+	ledger  *slots.Ledger
+	o       Options
+	jobs    map[slots.JobID]ScriptJob
+	live    map[slots.AttemptID]*running
+	let     map[slots.AttemptID]bool          // reduces that may leave their copy phase; nil: all may
+	parked  map[slots.JobID][]slots.AttemptID // reduces that wait for maps, or to leave their copy phase
+	byPhase bool                              // the policy is a slots.PhaseGate, which decides by phases
+	queue   []event                           // by time; those of one time in the order of the calls of at
+	facts   int                               // number of events in queue with a change
+	wakeAt  time.Duration                     // of the latest wake-up in queue
 
 	probeAt time.Duration // as slots.Orders.Probe
-	reports bool          // it reports progress at every heartbeat
+	reports bool          // the driver reports progress at every heartbeat
 
-	idleBeats int  // heartbeats in a row without a start or an end
-	moved     bool // an attempt has started or ended since the last one
+	idleBeats int  // number of heartbeats in a row without a start or an end
+	moved     bool // an attempt has started or ended since the last heartbeat
 }
 
-// running is a running attempt. Its work takes took from began on.
-// A map works at once. A reduce works when it has all its data.
+// running is a running attempt. Its work takes the time took from began on. A map works at once.
+// A reduce works when it has all its data.
 type running struct {
 	slot        slots.SlotID
 	works       bool
 	began, took time.Duration
 }
 
-// mostIdleBeats is longer than any task and any wait for a local slot in tests.
-// It turns a policy that starts nothing into an error instead of an endless loop.
+// mostIdleBeats bounds idleBeats, so that Drive fails under a policy that starts nothing. It is
+// longer than any task and any wait for a local slot in tests.
 const mostIdleBeats = 200
 
 // event is a change at a time.
 type event struct {
 	at time.Duration
-	do func(now time.Duration) // nil: only another Assign
+	do func(now time.Duration) // nil: the time only leads to an Assign
 }
 
-// at plans do for time t. Without do the time only leads to another Assign, and does
-// not keep the run alive.
+// at puts an event into the queue. An event without do does not keep the run alive.
 func (d *driver) at(t time.Duration, do func(now time.Duration)) {
-	// Behind all events of the same time, so that ties keep the order in which they were made.
+	// Behind all events for the same time.
 	i := sort.Search(len(d.queue), func(i int) bool { return d.queue[i].at > t })
 	d.queue = slices.Insert(d.queue, i, event{t, do})
 	if do != nil {
@@ -166,10 +165,10 @@ func (d *driver) at(t time.Duration, do func(now time.Duration)) {
 	}
 }
 
-// run takes all events of an instant before it assigns, as both drivers do.
+// run handles all events of an instant before it asks the Ledger, as both drivers do.
 func (d *driver) run(c slots.Config) error {
 	d.wakeAt = -1
-	// Wake-ups alone do not keep a run alive when its jobs have ended.
+	// When all jobs have ended, events without a change do not keep the run alive.
 	for len(d.queue) > 0 && (d.facts > 0 || d.ledger.Active() > 0) {
 		now := d.queue[0].at
 		for len(d.queue) > 0 && d.queue[0].at == now {
@@ -187,10 +186,9 @@ func (d *driver) run(c slots.Config) error {
 	return nil
 }
 
-// assign asks and obeys until the Ledger has no more orders at this instant. A killed
-// attempt ends at once, which may free a slot.
-// With heartbeats, it waits for the next multiple of the period and asks once for each
-// tracker.
+// assign asks the Ledger and obeys until it has no more orders at this instant. A killed
+// attempt ends at once, which may free a slot. With heartbeats, assign waits for the next
+// multiple of the period and asks once for each tracker.
 func (d *driver) assign(now time.Duration, c slots.Config) error {
 	if beat := d.o.Heartbeat; beat > 0 {
 		// The facts of this instant wait in the Ledger for the next heartbeat.
@@ -230,8 +228,8 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 			d.wakeAt = o.Wake
 			d.at(o.Wake, nil)
 		}
-		// These orders change what the policy sees at this instant, so it is asked again.
-		if len(o.Kills) > 0 || o.Wake == now || d.looks && len(o.Starts)+len(o.Advances) > 0 {
+		// These orders change the View at this instant, so the policy decides again.
+		if len(o.Kills) > 0 || o.Wake == now || d.byPhase && len(o.Starts)+len(o.Advances) > 0 {
 			continue
 		}
 		if d.o.Each != nil {
@@ -243,9 +241,8 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 	}
 }
 
-// reportProgress reports the progress of all attempts. A reduce has a third of its
-// progress when its job's maps are done.
-// Scores are shares of the whole in millionths.
+// reportProgress reports the progress of all attempts. The progress of a reduce is 0 until its
+// job's maps are done, and then goes from a third to the whole.
 func (d *driver) reportProgress(now time.Duration) {
 	v := d.ledger.View()
 	for id := range slots.SlotID(v.Slots()) {
@@ -265,8 +262,7 @@ func (d *driver) reportProgress(now time.Duration) {
 	}
 }
 
-// obey does what the orders say. o is valid until the next call of the Ledger, so kills
-// are copied first.
+// obey carries out orders. o is valid until the next call of the Ledger.
 func (d *driver) obey(now time.Duration, o *slots.Orders) {
 	for _, s := range o.Starts {
 		d.start(now, s)
@@ -275,7 +271,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 		d.let[a] = true
 		d.unpark(now, a.Job)
 	}
-	// Finish makes the slices of o void.
+	// The copy stays valid during the calls of Finish.
 	for _, a := range append([]slots.AttemptID(nil), o.Kills...) {
 		if d.live[a] != nil {
 			delete(d.live, a)
@@ -284,10 +280,9 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 	}
 }
 
-// start begins an attempt. A reduce waits until its data is there.
+// start begins an attempt. A reduce waits until it has its data.
 func (d *driver) start(now time.Duration, s slots.Start) {
 	a := s.Attempt
-	// The event of an earlier attempt finds its own id gone, since ids are never used again.
 	d.live[a], d.moved = &running{slot: s.Slot}, true
 	if a.Kind == slots.Map {
 		d.work(now, a, d.jobs[a.Job].MapTime(a.Task))
@@ -297,8 +292,8 @@ func (d *driver) start(now time.Duration, s slots.Start) {
 	d.unpark(now, a.Job)
 }
 
-// work begins the work of an attempt, which takes took at full speed.
-// An attempt that was killed meanwhile does not begin.
+// work begins the work of an attempt, which takes the time took at speed 1. An attempt that was
+// killed does not begin.
 func (d *driver) work(now time.Duration, a slots.AttemptID, took time.Duration) {
 	t := d.live[a]
 	if t == nil {
@@ -314,8 +309,8 @@ func (d *driver) work(now time.Duration, a slots.AttemptID, took time.Duration) 
 	d.at(now+took, func(now time.Duration) { d.end(now, a) })
 }
 
-// unpark lets the reduces of a job go on if all its maps are done, those that may leave
-// their copy phase.
+// unpark lets the reduces of a job go on that may leave their copy phase, if all maps of the job
+// are done. The others are held.
 func (d *driver) unpark(now time.Duration, id slots.JobID) {
 	if d.ledger.JobTimes(id).MapsDone < 0 {
 		return
@@ -332,7 +327,7 @@ func (d *driver) unpark(now time.Duration, id slots.JobID) {
 	d.parked[id] = held
 }
 
-// reduce lets a reduce go on that has all its data.
+// reduce begins the work of a reduce that has all its data.
 func (d *driver) reduce(now time.Duration, a slots.AttemptID) {
 	j := d.jobs[a.Job]
 	if d.let != nil || j.MapIO > 0 {
@@ -341,14 +336,13 @@ func (d *driver) reduce(now time.Duration, a slots.AttemptID) {
 	d.work(now, a, j.ReduceTime(a.Task))
 }
 
-// end ends an attempt, if it still runs. A reduce waits again if a map output was lost
-// meanwhile; if a gate let it go on, it keeps what it has copied.
-// An event of an attempt that was killed finds it gone, and does nothing.
+// end ends an attempt, unless it was killed. If a map output was lost since the reduce began to
+// work, the reduce waits again. Under a slots.PhaseGate it does not wait, because it keeps its
+// copied data.
 func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	if d.live[a] == nil {
 		return
 	}
-	// A lost output has made the maps of the job unfinished again.
 	if a.Kind == slots.Reduce && d.let == nil && d.ledger.JobTimes(a.Job).MapsDone < 0 && d.ledger.JobState(a.Job) == slots.Running {
 		d.live[a].works = false
 		if d.jobs[a.Job].MapIO > 0 {
@@ -364,7 +358,7 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	o := slots.Outcome{OK: ok, OutBytes: j.MapBytes}
 	if a.Kind == slots.Reduce {
 		_, maps := d.ledger.JobTasks(a.Job, slots.Map)
-		// Each reduce copies an equal share of what all maps put out.
+		// Each reduce copies an equal share of the output of all maps.
 		o.OutBytes, o.CopyBytes = 0, j.MapBytes*int64(maps)/int64(j.Spec.Reduces)
 		if b := d.ledger.Config().CopyBandwidth; b > 0 {
 			o.CopyTime = time.Duration(o.CopyBytes) * time.Second / time.Duration(b)

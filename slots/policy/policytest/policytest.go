@@ -1,11 +1,14 @@
-// Package policytest tests policies: Run is the suite that every policy passes. Scripts
-// compares gantts with golden files. Both use Drive, the small driver in virtual time.
+// Package policytest tests policies. Run is the suite that every policy passes. Scripts
+// compares gantts with golden files. Both use Drive, a small driver in virtual time.
 //
-// Run checks what no policy may break. Every job ends, whatever fails or is lost and
-// however few slots there are. No task starts twice. The same facts give the same
-// decisions, also through a recorded file. No slot idles that a claim says is used.
-// Checked builds (`-race` or `-tags invariants`) also check the Ledger after each step,
-// and poison what a policy must not keep.
+// Run checks rules that hold for every policy. Every job ends, whatever fails or is lost and
+// however few slots there are. No task starts twice. The same facts lead to the same
+// decisions, also in a replay of a recorded file. No slot is idle if the policy claims that
+// it is used (Claims). Checked builds (`-race` or `-tags invariants`) also check the Ledger
+// after each step, and make a View unusable after Decide.
+//
+// Neighbours: slots/policy/registry runs the suite on all policies. Nothing here is part of the
+// program.
 package policytest
 
 import (
@@ -24,26 +27,26 @@ import (
 
 // Claims are the promises of a policy that Run checks.
 type Claims struct {
-	// Idle reports whether idle slots break the claim. It is called after every Assign
-	// with the pending tasks and the idle slots, by kind. nil: there is no claim.
+	// Idle reports whether idle slots break the claim. Run calls it after every Assign
+	// with the numbers of pending tasks and of idle slots, by kind. nil: there is no claim.
 	Idle func(pending, idle [2]int32) bool
 
-	// Periods: the policy looks at phases, so maps report their I/O period, and there
+	// Periods: the policy decides by phases, so maps report their I/O period, and there
 	// are extra slots.
 	Periods bool
 }
 
-// TypedIdle is the claim that no slot idles while a task of its own kind is pending.
+// TypedIdle is the claim that no slot is idle while a task of its own kind is pending.
 func TypedIdle(pending, idle [2]int32) bool {
 	return pending[slots.Map] > 0 && idle[slots.Map] > 0 || pending[slots.Reduce] > 0 && idle[slots.Reduce] > 0
 }
 
-// AnyIdle is the claim that no slot idles while any task is pending.
+// AnyIdle is the claim that no slot is idle while any task is pending.
 func AnyIdle(pending, idle [2]int32) bool {
 	return pending[slots.Map]+pending[slots.Reduce] > 0 && idle[slots.Map]+idle[slots.Reduce] > 0
 }
 
-// Run runs the suite on a policy. newPolicy makes it afresh for every Ledger.
+// Run runs the suite on a policy. newPolicy returns a new value of it.
 func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
 	t.Run("random workloads end, alike each time, and replay", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) { checkWorkload(rt, newPolicy, claims) })
@@ -73,8 +76,8 @@ type workload struct {
 	options Options
 }
 
-// drawWorkload draws a small cluster with two pools and a user, a few jobs, and faults. All
-// of it is drawn from t, so rapid can shrink a failure.
+// drawWorkload draws a small cluster with two pools and a user, a few jobs, and faults. It draws
+// everything from t, so that rapid can shrink a failure.
 func drawWorkload(t *rapid.T, claims Claims) workload {
 	share := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One})
 	w := workload{config: slots.Config{
@@ -134,8 +137,8 @@ func drawWorkload(t *rapid.T, claims Claims) workload {
 	return w
 }
 
-// LentBy returns, by kind, the papers' count of lent slots and that of open slots, in
-// weight.
+// LentBy returns the papers' count of lent slots and the number of open home slots, by kind and
+// in weight.
 func LentBy(l *slots.Ledger) (lent, capacity [2]int32) {
 	v := l.View()
 	for k := range slots.Kind(trace.Kinds) {
@@ -161,8 +164,8 @@ func DrawJobs(t *rapid.T) (jobs []ScriptJob) {
 	return jobs
 }
 
-// drawProfile draws what tasks need, in tenths of a tracker, up to more than it has; in
-// half of the cases nil.
+// drawProfile draws a profile in tenths of a tracker, some above the capacity of a tracker. In
+// half of the cases it returns nil.
 func drawProfile(t *rapid.T) *demand.Profile {
 	if rapid.Bool().Draw(t, "no profile") {
 		return nil
@@ -176,8 +179,8 @@ func drawProfile(t *rapid.T) *demand.Profile {
 	return &demand.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
 }
 
-// drawFault draws a lost map output, a dropped task, an aborted job, or a lost tracker
-// (never tracker 0).
+// drawFault draws a lost map output, a dropped or restored map, an aborted job, or a lost
+// tracker (the last one, but never tracker 0). places is the number of slots.
 func drawFault(t *rapid.T, jobs, places int) ScriptFault {
 	at := time.Duration(rapid.IntRange(1, 60).Draw(t, "at")) * time.Second
 	job := slots.JobID(rapid.IntRange(0, jobs-1).Draw(t, "job"))
@@ -195,7 +198,6 @@ func drawFault(t *rapid.T, jobs, places int) ScriptFault {
 			return
 		}
 		switch _, total := l.JobTasks(job, slots.Map); {
-		// The other faults need a task that is there.
 		case kind == "abort":
 			l.Abort(now, job)
 		case int32(task) >= total:
@@ -209,8 +211,8 @@ func drawFault(t *rapid.T, jobs, places int) ScriptFault {
 	}}
 }
 
-// checkWorkload runs a random workload three times, once with a new policy and twice with one
-// that is reset between, and compares the events. Then it replays the recorded file.
+// checkWorkload runs a random workload three times: once with a new policy, and twice with
+// another value that New resets. It compares the events, and replays the recorded file.
 func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	w := drawWorkload(t, claims)
 	o := w.options
@@ -228,7 +230,7 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	}
 	var again trace.Log
 	o.Sinks = []trace.Sink{&again}
-	p := newPolicy() // one value serves one run after another
+	p := newPolicy()
 	for range 2 {
 		again.Events = nil
 		if _, err := Drive(w.config, p, w.jobs, o); err != nil {
@@ -244,7 +246,8 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	}
 }
 
-// checkTimes checks that phases add up to the time of attempts, and that no time is wasted twice.
+// checkTimes checks that the times of phases add up to the busy time, that wasted time is part of
+// it, and that Jain's indexes are between 0 and 1.
 func checkTimes(t *rapid.T, s slots.Stats) {
 	sum := time.Duration(0)
 	for _, d := range s.Phases {
@@ -258,7 +261,8 @@ func checkTimes(t *rapid.T, s slots.Stats) {
 	}
 }
 
-// firstDifference returns -1 for equal traces. Rules are compared by name: each trace numbers its own.
+// firstDifference returns the index of the first event in which two traces differ, and -1 for equal
+// traces. Rules are compared by name, because each trace has its own numbers of texts.
 func firstDifference(a, b *trace.Log) int {
 	i := 0
 	for i < min(len(a.Events), len(b.Events)) &&
@@ -271,8 +275,8 @@ func firstDifference(a, b *trace.Log) int {
 	return i
 }
 
-// checkIdle checks the claim. The deadlock guard may keep reduces from idle slots, and
-// tasks do not return to a tracker where they failed: then nothing is claimed.
+// checkIdle checks claims.Idle. It checks nothing while the deadlock guard may keep reduces from
+// idle slots, or while tasks have failed, because they do not return to their tracker.
 func checkIdle(l *slots.Ledger, claims Claims) error {
 	if claims.Idle == nil || keptBack(l) || failures(l) {
 		return nil
@@ -285,8 +289,8 @@ func checkIdle(l *slots.Ledger, claims Claims) error {
 	return nil
 }
 
-// keptBack reports whether reduces are pending that the deadlock guard may keep from
-// free slots: those of a job with unfinished maps.
+// keptBack reports whether reduces of a job with unfinished maps are pending. The deadlock guard
+// may keep such reduces from free slots.
 func keptBack(l *slots.Ledger) bool {
 	v := l.View()
 	for id := range slots.JobID(l.Jobs()) {
@@ -298,8 +302,8 @@ func keptBack(l *slots.Ledger) bool {
 	return false
 }
 
-// failures reports whether a running job has had a failed attempt, or lost an
-// output, which counts as one.
+// failures reports whether a running job has had a failed attempt or a lost output, which counts
+// as a failure.
 func failures(l *slots.Ledger) bool {
 	for id := range slots.JobID(l.Jobs()) {
 		m, r := l.JobCounts(id, slots.Map), l.JobCounts(id, slots.Reduce)
@@ -311,8 +315,8 @@ func failures(l *slots.Ledger) bool {
 }
 
 // checkEvents checks the events by rules that need no Ledger. No slot runs two attempts
-// at a time. Without speculation no task runs two attempts at a time. No task commits twice unless its output
-// was lost between.
+// at a time. Without speculation no task runs two attempts at a time. No task starts after it
+// has committed, unless its output was lost.
 func checkEvents(events []trace.Event) error {
 	type task struct {
 		job, task int32
@@ -331,7 +335,7 @@ func checkEvents(events []trace.Event) error {
 			onSlot[e.Slot] = true
 			running[id]++
 		case trace.OpFinish:
-			if e.Slot < 0 { // it ended with its tracker
+			if e.Slot < 0 { // the attempt ended before, with its tracker
 				continue
 			}
 			onSlot[e.Slot] = false
@@ -348,12 +352,12 @@ func checkEvents(events []trace.Event) error {
 	return nil
 }
 
-// checkLostOutput loses map outputs while reduces hold slots. On so few slots a policy that
-// lets reduces take them all would never end.
+// checkLostOutput loses map outputs while reduces hold slots, on a cluster with places slots. If
+// reduces could take all of so few slots, the run would never end.
 func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
 	maps := max(1, places-1)
 	if places == 1 && !sharesOneSlot(newPolicy()) {
-		return // typed slots need one of each kind
+		return // a policy without lending needs a slot of each kind
 	}
 	c := slots.Config{Slots: Typed(1, maps, places-maps), CopyBandwidth: 1, Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(t, "slowstart")}
 	var jobs []ScriptJob
@@ -387,8 +391,8 @@ func sharesOneSlot(p slots.Policy) bool {
 	return t.Lends
 }
 
-// checkStream announces the maps of a job one by one, as a decoder does, with reduces
-// ready from the start.
+// checkStream checks a job whose maps become known one by one, as those of a stream do. Its reduces
+// are known from the start.
 func checkStream(t *testing.T, newPolicy func() slots.Policy) {
 	c := slots.Config{Slots: Typed(1, 2, 1)}
 	jobs := []ScriptJob{{Spec: slots.JobSpec{Name: "stream", Reduces: 3}, MapTime: Const(2 * time.Second), ReduceTime: Const(time.Second)}}

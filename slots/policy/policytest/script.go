@@ -17,8 +17,9 @@ import (
 	"mrlocal/trace"
 )
 
-// Scripts runs the cases of the files that match pattern on a policy: text in, a
-// gantt out. newPolicy makes the policy afresh for each case. Commands, one a line:
+// Scripts runs the cases of the files that match pattern on a policy, and compares the gantts with
+// those in the files. newPolicy returns a new policy for each case. The input of a case has one
+// command per line:
 //
 //	slots map=4 reduce=2 [extra=0] [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
 //	policy [OPTION=VALUE]...   policy.Options, by name
@@ -28,13 +29,13 @@ import (
 //	user NAME [max-running=0]
 //	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [io=0s] [reduce=1s] [submit=0s] [priority=0] [out=0] [fail=map/3]
 //	          [goal=0s] [profile=30/45/25,0/0.15/0,20/50/60]
-//	                           net is bytes copied a second, out the bytes that a map puts out
-//	                           a profile is percent of CPU, I/O and memory of a map, a shuffling and a reducing reduce
+//	                           net is bytes copied per second, out the output of a map in bytes
+//	                           a profile is percent of CPU, I/O and memory of a map, of a reduce in shuffle, and of a reduce after it
 //	lose JOB map=3 at=5s       the output of a committed map is lost
 //	drop JOB map=3 at=5s       the map is not needed any more
 //	abort JOB at=5s
-//	show cell=1s [lends] [why] [spent]   how to draw: lends lists lendings, returns and kills; why
-//	                           lists what each grant rested on; spent says what the time of slots went to
+//	show cell=1s [lends] [why] [spent]   how to draw: lends lists loans, returns and kills; why lists
+//	                           the reasons of each grant; spent says how the time of slots was spent
 func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slots.Policy) {
 	testkit.Scripts(t, pattern, func(t *testing.T, c testkit.Case) string {
 		s := &script{t: t, options: policy.DefaultOptions(), jobs: map[string]slots.JobID{}, cell: time.Second}
@@ -47,27 +48,26 @@ func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slot
 	})
 }
 
-// script is a case while it is read.
-// Lines fill it in their order. run starts only when all were read.
+// script is a case. Its commands set the fields; run drives the jobs afterwards.
 type script struct {
 	t       *testing.T
 	config  slots.Config
 	options policy.Options
 	work    []ScriptJob
-	names   []string
-	// By name: the index in work, which is the id if jobs are listed in the order of
-	// submission.
+	names   []string // of work
+	// By name: the index in work. A case must list its jobs in the order of submission, so
+	// that this is the id.
 	jobs   map[string]slots.JobID
 	faults []ScriptFault
-	speeds []slots.PPM
+	speeds []slots.PPM // by tracker
 	cell   time.Duration
 	lends  bool
 	why    bool
 	spent  bool
 }
 
-// args are name=value words. Each is read with a default; the first mistake is kept.
-// An unknown name is not noticed, so a golden file should be read after a change.
+// args are the name=value words of a command. err is the last error of a value. An unknown name
+// is no error, so the golden file of a new case needs a check by eye.
 type args struct {
 	values map[string]string
 	err    error
@@ -84,7 +84,8 @@ func parseArgs(words []string) *args {
 	return a
 }
 
-// read returns the value of a name as parse reads it, or otherwise if the name is not given.
+// read returns the value of a name as parse reads it, or otherwise if the name is not given. It
+// keeps an error in a.err.
 func read[T any](a *args, name string, otherwise T, parse func(text string) (T, error)) T {
 	text, ok := a.values[name]
 	if !ok {
@@ -97,18 +98,21 @@ func read[T any](a *args, name string, otherwise T, parse func(text string) (T, 
 	return v
 }
 
-// number is a whole number, share a decimal number where 1 is the whole, and time has a
-// unit, as 250ms.
+// number returns a whole number.
 func (a *args) number(name string, otherwise int) int { return read(a, name, otherwise, strconv.Atoi) }
+
+// share returns a decimal number, where 1 is the whole.
 func (a *args) share(name string, otherwise slots.PPM) slots.PPM {
 	return read(a, name, otherwise, ppm.Parse)
 }
+
+// time returns a time with a unit, such as 250ms.
 func (a *args) time(name string, otherwise time.Duration) time.Duration {
 	return read(a, name, otherwise, time.ParseDuration)
 }
 
-// profile reads a profile in percent.
-// The three phases are separated by commas, and their three resources by slashes.
+// profile returns a profile in percent, or nil if the name is not given. Commas separate the three
+// phases, and slashes their three resources.
 func (a *args) profile(name string) *demand.Profile {
 	if !a.has(name) {
 		return nil
@@ -131,7 +135,7 @@ func (a *args) profile(name string) *demand.Profile {
 // has reports whether the name is given, with or without a value.
 func (a *args) has(name string) bool { _, ok := a.values[name]; return ok }
 
-// command carries out a line. The first word is the verb, and the second may be a name.
+// command carries out a command. The first word is the verb, and the second may be a name.
 func (s *script) command(words []string) error {
 	verb, words := words[0], words[1:]
 	name := ""
@@ -185,7 +189,7 @@ func (s *script) policy(a *args) error {
 	return nil
 }
 
-// job adds a job. fail=3/2 lets the first two attempts of map 3 fail.
+// job adds a job. fail=3/2 makes the first two attempts of map 3 fail.
 func (s *script) job(name string, a *args) {
 	s.jobs[name] = slots.JobID(len(s.work))
 	s.names = append(s.names, name)
@@ -210,7 +214,7 @@ func (s *script) job(name string, a *args) {
 	s.work = append(s.work, j)
 }
 
-// fault adds a change that comes from outside at a time.
+// fault adds the fault of a command lose, drop or abort.
 func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.Duration) {
 	s.faults = append(s.faults, ScriptFault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
 		switch verb {
@@ -224,7 +228,7 @@ func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.
 	}})
 }
 
-// run returns the gantt and the figures below it, or the error of the run as text.
+// run runs the case. It returns the gantt and the figures below it, or the error of the run as text.
 func (s *script) run(p slots.Policy) string {
 	var log trace.Log
 	var reasons strings.Builder
@@ -267,8 +271,8 @@ func (s *script) run(p slots.Policy) string {
 	return b.String() + reasons.String()
 }
 
-// explain writes an explanation in lines: the decision, its numbers and the candidates
-// that it beat; or why a visit ended.
+// explain writes an explanation in lines: the decision, its numbers and the candidates that were
+// not chosen, or the reasons for the end of a visit.
 func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
 	if e.EndOfVisit() {
 		fmt.Fprintf(b, "%v tracker %d:", e.Now, e.Tracker)
@@ -298,9 +302,9 @@ func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
 	}
 }
 
-// Edit decodes an event file, lets change alter the events, and returns a file whose
-// numbers and hash are right again. A replay finds such a file wrong only by its
-// decisions, or by the digests of its facts.
+// Edit decodes an event file, changes the events by change, and returns a file of the changed
+// events with right numbers and hash. A replay detects the change only by a decision that
+// differs, or by the digests of facts.
 func Edit(t testing.TB, file []byte, change func(events []trace.Event) []trace.Event) []byte {
 	t.Helper()
 	d, err := trace.NewDecoder(bytes.NewReader(file))

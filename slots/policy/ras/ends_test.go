@@ -12,7 +12,7 @@ import (
 	"mrlocal/workload"
 )
 
-// TestNothingIsWaitedForThatDoesNotCome is what random runs found, made small.
+// TestNothingIsWaitedForThatDoesNotCome has small forms of deadlocks that random runs found.
 func TestNothingIsWaitedForThatDoesNotCome(t *testing.T) {
 	for name, c := range map[string]struct {
 		workload  string
@@ -53,8 +53,7 @@ jobs: [{name: A, submit: 4s, maps: 3, reduces: 4, map_time: 3s, reduce_time: 4s,
 	}
 }
 
-// room is a writer that takes so many bytes: one that is full ends a run which
-// would not.
+// room is a writer that fails after so many bytes. It ends a run that would otherwise not end.
 type room int
 
 func (r *room) Write(p []byte) (int, error) {

@@ -9,14 +9,15 @@ import (
 	"mrlocal/trace"
 )
 
-// This file explains decisions in the paper's words. The policy calls it only if someone
-// listens (Decision.Explaining).
+// This file explains decisions in the paper's words. The policy calls it only while explanations
+// are on (Decision.Explaining).
 
+// share returns a share as a Number.
 func share(name string, p slots.PPM) slots.Number {
 	return slots.Number{Name: name, Num: int64(p), Den: int64(slots.One)}
 }
 
-// shown returns a utility as explanations show it.
+// shown returns a utility as explanations show it, with two decimals.
 func shown(u utility) string {
 	if u <= none/2 {
 		return "-∞"
@@ -24,9 +25,9 @@ func shown(u utility) string {
 	return fmt.Sprintf("%.2f", math.Round(u.float()*100)/100)
 }
 
-// why is what a launch rests on: the terms of the job's utility, what is placed of the
-// job, and what the tracker has left.
-func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) slots.Why {
+// why returns the reasons of a launch: the terms of the job's utility, its placement, the needs
+// of the task, and the free resources of the tracker. load is the needs of the running tasks.
+func (r *RAS) why(v *slots.View, s *jobState, k slots.Kind, load demand.Vector) slots.Why {
 	n, t := &r.nodes[v.Tracker()], v.Tracker()
 	j := v.Job(s.id)
 	rest := n.capacity.Minus(load)
@@ -49,18 +50,19 @@ func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) 
 	return w
 }
 
-// whyNot words why a job with pending tasks was not chosen.
-func (r *RAS) whyNot(v *slots.View, winner, s *standing, n *node, t int, load demand.Vector) string {
+// whyNot returns in words why a job with pending tasks was not chosen.
+func (r *RAS) whyNot(v *slots.View, winner, s *jobState, n *node, t int, load demand.Vector) string {
 	if _, ok := r.startable(v, s, n, t, load); ok {
 		return fmt.Sprintf("its utility is %s, and the winner's %s", shown(s.running(v)), shown(winner.running(v)))
 	}
 	if s.here[slots.Map] >= s.on[t].tasks[slots.Map] && s.here[slots.Reduce] >= s.on[t].tasks[slots.Reduce] {
 		return "no more of it is placed on this tracker"
 	}
-	return "what is placed of it has no room yet"
+	return "its tasks that are placed on this tracker have no room yet"
 }
 
-// decline ends a visit.
+// decline explains the end of a visit: it declines both kinds with the reason. out has the last
+// refusal of the Ledger by kind.
 func (r *RAS) decline(v *slots.View, d *slots.Decision, t int, out [trace.Kinds]slots.Refusal) {
 	load := r.running(v, t)
 	rest := r.nodes[t].capacity.Minus(load)
@@ -69,7 +71,7 @@ func (r *RAS) decline(v *slots.View, d *slots.Decision, t int, out [trace.Kinds]
 	}
 }
 
-// stopped returns why nothing more of kind k starts on tracker t.
+// stopped returns in words why nothing more of kind k starts on tracker t.
 func (r *RAS) stopped(v *slots.View, k slots.Kind, t int, refused slots.Refusal) string {
 	missing := int32(0)
 	for _, s := range r.jobs {
@@ -89,5 +91,5 @@ func (r *RAS) stopped(v *slots.View, k slots.Kind, t int, refused slots.Refusal)
 	case v.FreeAt(v.Tracker()) == 0:
 		return "no slot of the tracker is free"
 	}
-	return "what is placed on this tracker has no room until something ends"
+	return "the tasks that are placed on this tracker have no room until another task ends"
 }

@@ -16,14 +16,15 @@ type utility int64
 const (
 	one utility = 1_000_000_000
 
-	// none stands for −∞, the utility of a job without a map. It is below all others;
-	// jobs that have it go in the order of their submission.
+	// none stands for −∞, the utility of a job without a map. It is below all others.
+	// Jobs that have it are in the order of their submission.
 	none = -1_000_000_000 * one
 )
 
+// float returns the utility as a number up to 1.
 func (u utility) float() float64 { return float64(u) / float64(one) }
 
-// value is float, with -Inf for none.
+// value returns the utility as a number up to 1, and -Inf for none.
 func (u utility) value() float64 {
 	if u <= none/2 {
 		return math.Inf(-1)
@@ -31,15 +32,16 @@ func (u utility) value() float64 {
 	return u.float()
 }
 
-// Utility is u of a job by [RAS11, eq. 1 to 3], with placed maps and reduces of those that pend.
+// Utility returns u of a job by [RAS11, eq. 1 to 3]. maps of pendingMaps unfinished maps and
+// reduces of pendingReduces unfinished reduces are placed. required is s_req.
 func Utility(maps, required, pendingMaps, reduces, pendingReduces int32) float64 {
 	return jobUtility(new(logs).mapUtility(maps, required, pendingMaps), new(logs).reduceUtility(reduces, pendingReduces)).value()
 }
 
-// mapUtility is u^M [RAS11, eq. 2]. It grows logarithmically from −∞ to 0 while fewer
-// maps are placed than the goal requires, and then linearly to 1, when all are placed.
-// required is held between 1 and pending. With no map placed the utility is −∞; with
-// all placed it is 1, even if all are required [RAS11, "map utility corners"].
+// mapUtility returns u^M [RAS11, eq. 2]. It grows logarithmically from −∞ to 0 as long as
+// fewer maps are placed than the goal requires, and then linearly to 1, when all are placed.
+// required is limited to the range from 1 to pending. With no map placed the utility is −∞;
+// with all placed it is 1, even if all are required [RAS11, "map utility corners"].
 func (l *logs) mapUtility(placed, required, pending int32) utility {
 	required = max(1, min(required, pending))
 	switch {
@@ -53,9 +55,9 @@ func (l *logs) mapUtility(placed, required, pending int32) utility {
 	return utility(ratio(l.of(placed), int64(one), l.of(required))) - one
 }
 
-// reduceUtility is u^R [RAS11, eq. 3], between −1 and 0: what a job lacks in reduces
-// lowers its satisfaction. With no reduce placed it is −1, not −∞; with none pending,
-// or all placed, it is 0 [RAS11, "reduce utility corners"].
+// reduceUtility returns u^R [RAS11, eq. 3], between −1 and 0: missing reduces lower the
+// satisfaction of a job. With no reduce placed it is −1, not −∞; with none pending, or all
+// placed, it is 0 [RAS11, "reduce utility corners"].
 func (l *logs) reduceUtility(placed, pending int32) utility {
 	switch {
 	case pending < 1 || placed >= pending:
@@ -66,7 +68,8 @@ func (l *logs) reduceUtility(placed, pending int32) utility {
 	return utility(ratio(l.of(placed), int64(one), l.of(pending))) - one
 }
 
-// jobUtility is [RAS11, eq. 1], at most 1. Without a map it is −∞, whatever the reduces.
+// jobUtility returns the utility of a job [RAS11, eq. 1], at most 1. Without a map it is −∞,
+// whatever the reduces.
 func jobUtility(maps, reduces utility) utility {
 	if maps == none {
 		return none
@@ -74,11 +77,11 @@ func jobUtility(maps, reduces utility) utility {
 	return min(maps+reduces, one)
 }
 
-// required is s_req: how many maps should run at a time to meet the goal. That is the
-// remaining work divided by the time that is left, rounded up, between 1 and pending.
-// goal is a time since the run's start. If it is 0 or has passed, all maps are required,
-// because the job should end as soon as possible. Until a map is done nothing is known of
-// the work: known is false, and atFirst maps are required [RAS11, "required maps"].
+// required returns s_req: how many maps should run at a time to meet the goal [RAS11,
+// "required maps"]. That is the remaining work divided by the time that is left, rounded up,
+// between 1 and pending. goal and now count from the start of the run. If goal is 0 or has
+// passed, all maps are required, because the job should end as soon as possible. known is
+// false until a map is done, because the work is unknown; then atFirst maps are required.
 func required(work, goal, now time.Duration, pending int32, known bool, atFirst int32) int32 {
 	left := goal - now
 	switch {
@@ -95,35 +98,35 @@ func required(work, goal, now time.Duration, pending int32, known bool, atFirst 
 }
 
 // remainingWork returns the time that the unfinished maps of a job take one after the
-// other [RAS11, "required maps"]. average is the length of a map. left is what is left of
-// all running maps together: 1.5 stands for one and a half maps.
+// other [RAS11, "required maps"]. average is the time of a map. left is the sum of the
+// unfinished parts of the running maps: 1.5 stands for one and a half maps.
 func remainingWork(average time.Duration, unstarted int32, left slots.PPM) time.Duration {
 	return time.Duration(ratio(int64(average), int64(unstarted)*int64(slots.One)+int64(left), int64(slots.One)))
 }
 
-// aboutToComplete reports whether the map phase of a job ends within a control cycle. It assumes
-// that the placed maps share the remaining work evenly [RAS11, "end of the map phase"].
+// aboutToComplete reports whether the map phase of a job ends within a control cycle, if placed
+// maps share the remaining work evenly [RAS11, "end of the map phase"].
 func aboutToComplete(work time.Duration, placed int32, cycle time.Duration) bool {
 	return placed > 0 && work/time.Duration(placed) <= cycle
 }
 
-// shuffleDemand returns what a reduce needs while it copies. It needs I/O for each map of its
-// job that is placed or done. It copies from at most parallelCopies maps at a time, and never
-// needs more than to reduce [RAS11, "shuffle bound"].
+// shuffleDemand returns the needs of a reduce while it copies [RAS11, "shuffle bound"]. It needs
+// I/O for each of maps, the maps of its job that are placed or done. It copies from at most
+// parallelCopies maps at a time, and never needs more I/O than in its reduce phase.
 func shuffleDemand(p *demand.Profile, maps, parallelCopies int32) demand.Vector {
 	v := p.Shuffle
 	v.IO = min(v.IO*slots.PPM(min(maps, parallelCopies)), p.Reduce.IO)
 	return v
 }
 
-// logs keeps binary logarithms that were computed: each look at a job needs some. The zero
-// value is ready.
+// logs is a table of binary logarithms by number, because each utility needs some. The zero
+// value is ready; of extends the table.
 type logs []int64
 
-// mostLogs bounds them, to 128 KiB.
+// mostLogs bounds the length of the table, to 128 KiB.
 const mostLogs = 1 << 14
 
-// of returns log2(n).
+// of returns log2(n), and 0 for n = 0.
 func (l *logs) of(n int32) int64 {
 	if n >= mostLogs {
 		return log2(n)
@@ -134,11 +137,12 @@ func (l *logs) of(n int32) int64 {
 	return (*l)[n]
 }
 
-// log2 returns the binary logarithm of n ≥ 1 in parts of 2^32. It finds digit after
-// digit: the square of a number between 1 and 2 is at least 2 if the next digit is 1.
+// log2 returns the binary logarithm of n ≥ 1, times 2^32. It finds one binary digit after the
+// other. The next digit of the logarithm of a number between 1 and 2 is 1 if the square of the
+// number is at least 2.
 func log2(n int32) int64 {
 	exponent := bits.Len32(uint32(n)) - 1
-	m := uint64(n) << (63 - exponent) // between 1 and 2, in parts of 2^63
+	m := uint64(n) << (63 - exponent) // a number between 1 and 2, times 2^63
 	digits := int64(exponent)
 	for range 32 {
 		hi, lo := bits.Mul64(m, m)
@@ -153,8 +157,8 @@ func log2(n int32) int64 {
 	return digits
 }
 
-// ratio returns a·b/c, or the greatest number if that is more, or c is 0. None of the
-// numbers is negative.
+// ratio returns a·b/c rounded down, or math.MaxInt64 if the quotient is greater or c is 0. None
+// of the numbers may be negative.
 func ratio(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if c <= 0 || hi >= uint64(c) {

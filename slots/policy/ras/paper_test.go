@@ -43,9 +43,9 @@ func simulatedWith(t *testing.T, file, policyName string, mapSlots int, seed uin
 }
 
 // TestNoStaticNumberOfSlotsIsAsGood is [RAS11, "static slots"]. The best static number of slots is
-// neither the least nor the most. RAS, which knows what tasks need, ends before all of them. It
-// runs [RAS11, Table 1], where wanting more of a tracker than it has costs speed. It also runs
-// applications with different best numbers of slots, where that costs nothing.
+// neither the least nor the most, and RAS ends before each static number. The test runs [RAS11,
+// Table 1], where overcommit costs speed. It also runs applications with different best numbers
+// of slots, where overcommit costs nothing.
 func TestNoStaticNumberOfSlotsIsAsGood(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("compares makespans, which checks do not change")

@@ -6,11 +6,13 @@ import (
 	"mrlocal/slots"
 )
 
-// preempt kills reduces for jobs with an earlier goal, if the options ask for it
-// [RAS11, "preempted once"]. The paper names it and leaves it out [RAS11, section 6]. A
-// reduce of such a job has copied everything and waits on a tracker for room to reduce. The
-// newest reduce there that gives enough room, of a job whose goal is later or that has
-// none, is killed; its task runs again. A task is preempted once at most, so that all end.
+// preempt kills a reduce for a job with an earlier goal, if Options.PreemptReduces is set
+// [RAS11, "preempted once"]. The paper mentions it but does not do it [RAS11, section 6].
+//
+// A reduce of that job has copied everything and waits on a tracker for room to reduce. preempt
+// kills the newest reduce there that gives enough room, of a job whose goal is later or that
+// has no goal. The task of the killed reduce runs again. A task is preempted at most once, so
+// that every task ends.
 func (r *RAS) preempt(v *slots.View, d *slots.Decision) {
 	if !r.options.PreemptReduces {
 		return
@@ -26,14 +28,14 @@ func (r *RAS) preempt(v *slots.View, d *slots.Decision) {
 			}
 			d.Reclaim(victim)
 			r.look = true
-			return // the others look at what is left then
+			return // the next visit decides for the others, with the room that is left
 		}
 	}
 }
 
-// preemptable returns the slot of the reduce to kill for a reduce of s that waits, or
-// slots.NoSlot.
-func (r *RAS) preemptable(v *slots.View, s *standing, waits *slots.SlotView) slots.SlotID {
+// preemptable returns the slot of the reduce to kill for a reduce of s that waits on slot waits,
+// or slots.NoSlot. Only first attempts may be killed, so that a task is preempted once.
+func (r *RAS) preemptable(v *slots.View, s *jobState, waits *slots.SlotView) slots.SlotID {
 	n, goal := &r.nodes[waits.Tracker], v.Job(s.id).Deadline()
 	newest := slots.NoSlot
 	if goal == 0 {
@@ -45,7 +47,7 @@ func (r *RAS) preemptable(v *slots.View, s *standing, waits *slots.SlotView) slo
 		switch {
 		case !o.Busy || o.Attempt.Kind != slots.Reduce || !o.Advanced || o.Attempt.N > 0:
 		case o.Killing:
-			return slots.NoSlot // there will be room
+			return slots.NoSlot // its end gives room already
 		case !later(v.Job(o.Attempt.Job), goal) || !load.Minus(r.needs(v, &o)).Fits(n.capacity):
 		case newest == slots.NoSlot || o.Started >= v.Slot(newest).Started:
 			newest = id

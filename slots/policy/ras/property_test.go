@@ -83,8 +83,8 @@ func draw(t *rapid.T) cluster {
 	return c
 }
 
-// TestNoTrackerIsOverloadedAndAllJobsEnd: [RAS11, eq. 6], counted anew after the last
-// decision of every instant; no deadlock, and nobody starves.
+// TestNoTrackerIsOverloadedAndAllJobsEnd checks [RAS11, eq. 6], recounted after the last decision
+// of every instant. No run deadlocks, and no job starves.
 func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 	switched, full := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -127,9 +127,9 @@ func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 	}
 }
 
-// TestALateJobStartsWhereAnotherHasMapsToGive: of two jobs that share the slots for
-// maps one has the highest utility, and a single map; the other has two. A third job
-// that comes gets the next of these.
+// TestALateJobStartsWhereAnotherHasMapsToGive: two jobs share the slots for maps. One has the
+// highest utility and a single map, the other has two. A third job that comes later gets the
+// next slot of the other one.
 func TestALateJobStartsWhereAnotherHasMapsToGive(t *testing.T) {
 	const s = time.Second
 	job := func(name string, submit time.Duration, maps, reduces int32, mapTime, reduceTime time.Duration) policytest.ScriptJob {
@@ -148,7 +148,7 @@ func TestALateJobStartsWhereAnotherHasMapsToGive(t *testing.T) {
 	}
 }
 
-// needs returns what an attempt needs, by the words of [RAS11] alone.
+// needs returns the needs of an attempt, by the text of [RAS11] alone.
 func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) demand.Vector {
 	p, _ := v.Job(s.Attempt.Job).Profile()
 	switch {

@@ -1,6 +1,6 @@
-// Package ras holds RAS, the Resource-aware Adaptive Scheduler. It places tasks by what
-// they need of a tracker's CPU, I/O and memory. So each job meets its completion time
-// goal, if it can.
+// Package ras holds RAS, the Resource-aware Adaptive Scheduler. It places tasks by their
+// demand of a tracker's CPU, I/O and memory. Its aim is that each job meets its completion
+// time goal, which is the deadline of the job here.
 //
 // Paper: Polo, Castillo, Carrera, Becerra, Whalley, Steinder, Torres, Ayguadé:
 // Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011 [RAS11];
@@ -10,13 +10,15 @@
 // and reduces of each job belong on each tracker: the matrices P^M and P^R. The Task
 // Scheduler (scheduler.go) starts tasks towards that placement, whenever a slot is
 // free, and never overloads a tracker. The formulas are in formulas.go, the state of a
-// job in status.go. A slot is a job slot: it is opened for the tasks that are placed on
-// its tracker, whatever its home kind [RAS11, section 3].
+// job in status.go. A slot is a job slot: the policy opens it for the tasks that are placed
+// on its tracker, whatever its home kind [RAS11, section 3].
 //
-// Feasibility [RAS11, eq. 6] holds after every launch and every switch of a reduce from
-// shuffle to reduce: checked builds test it after each decision.
+// Feasibility [RAS11, eq. 6] means that the running tasks of a tracker need no more than the
+// tracker has. It holds after every launch and every switch of a reduce from shuffle to
+// reduce. Checked builds test it after each decision.
 //
-// A policy owns all that it keeps: some words for each running job and tracker.
+// Memory: a RAS owns some words for each pair of a running job and a tracker. Neighbours:
+// slots/demand has the profiles, slots/policy the measurements of finished tasks.
 package ras
 
 import (
@@ -36,8 +38,8 @@ import (
 // mapred.reduce.parallel.copies).
 const parallelCopies = 5
 
-// A control cycle is as long as a map on average, within these bounds. The paper's is
-// of the order of tens of seconds, for maps of some minutes [RAS11, section 3.2].
+// A control cycle is as long as the average map, within these bounds. The paper's cycle is
+// tens of seconds, for maps of some minutes [RAS11, section 3.2].
 const (
 	leastCycle = 250 * time.Millisecond
 	mostCycle  = 10 * time.Second
@@ -48,66 +50,70 @@ type RAS struct {
 	options  policy.Options
 	measures policy.Measures
 
-	jobs      []*standing // active, by id
-	byID      []*standing // nil: not active
+	jobs      []*jobState // active jobs, by id
+	byID      []*jobState // nil: not active
 	nodes     []node      // by tracker
 	trackerOf []int32     // by slot
-	left      []slots.PPM // by job: what is left of its running maps; scratch
-	order     []int32     // of trackers, for the reducers; scratch
-	counts    []int32     // for this order; scratch
-	denied    []uint32    // by slot: node.ends when its reduce in shuffle did not fit
-	logs      logs
-	free      int                    // trackers with a slot for one more reduce in shuffle; scratch
-	ranked    bool                   // needy is kept
-	needy     slots.Ranking[utility] // jobs with a map that could be placed, by utility; scratch
-	least     demand.Vector          // what the least of their maps needs, of each resource; scratch
 	changed   []slots.JobID
-	held      []held        // reduces in shuffle, by their start
-	look      bool          // some of them may switch to reduce, or have ended
-	blocked   time.Duration // since when only these run and nothing can start; negative: something can
-	moved     bool          // this visit has started a task, or let a reduce switch
-	ready     []held        // of held, those whose job has done its maps, or is not known
-	regroup   bool          // some job has done its maps since ready was made, or has to do one again
-	ended     bool          // a reduce has ended since advance looked at those in shuffle
-	lost      bool          // some job has a map to run again (standing.reopened)
-	tight     bool          // a map did not start on this visit, for want of room on another tracker
+	logs      logs
 
-	watch func(now time.Duration, job slots.JobID, utility float64) // nil: nobody
+	// Scratch of a placement.
+	left   []slots.PPM            // by job: the unfinished parts of its running maps, in maps
+	order  []int32                // trackers in the order in which they get reducers
+	counts []int32                // of the counting sort that makes order
+	free   int                    // number of trackers with a slot for one more reduce in shuffle
+	ranked bool                   // needy is kept up to date: maps are being placed
+	needy  slots.Ranking[utility] // jobs with a map that could be placed, by utility
+	least  demand.Vector          // of each resource the least that one of their maps needs
 
-	// Trackers on which something may start. On the others no more is placed than runs, or none of
-	// it could start at the last look. That look found as many free slots as node.idleFree. Its
-	// result holds until something on the tracker ends or advances, tasks are placed again, or a
-	// job needs less. So most visits need not look.
+	// Reduces in shuffle that run.
+	held    []held        // in the order of their starts
+	ready   []held        // those of held whose job has done its maps, or is not known
+	regroup bool          // ready is out of date: a job has done its maps, or has to run one again
+	ended   bool          // held may be out of date: a reduce has ended
+	look    bool          // advance has something to do: one of them may switch to reduce, or has ended
+	denied  []uint32      // by slot: node.ends when its reduce did not fit; it need not be tried again until then
+	blocked time.Duration // time since which only they run and nothing can start; negative: something can
+
+	moved bool // this visit has started a task, or let a reduce switch
+	lost  bool // some job has a map to run again (jobState.reopened)
+	tight bool // on this visit a map did not start because its copies have no room on another tracker
+
+	watch func(now time.Duration, job slots.JobID, utility float64) // see Watch; nil: not set
+
+	// awake has the trackers on which something may start. On another tracker, no more tasks are
+	// placed than run, or none of the placed tasks could start at the last look. At that look
+	// node.idleFree slots were free. Its result holds until something on the tracker ends or
+	// advances, tasks are placed again, or a job needs less. So most visits need no look.
 	awake      order.Set[slots.TrackerID]
-	explaining bool // somebody listens to the last visit
+	explaining bool // explanations were on at the last visit
 
-	next   time.Duration // when the control cycle ends
-	urgent bool          // tasks must be placed again before that
+	next   time.Duration // end of the control cycle
+	urgent bool          // tasks must be placed again before next
 	stale  bool          // something has changed since the cycle began
 }
 
-// node is a tracker: what it has, and what is placed there.
+// node is a tracker: its slots and capacity, and the tasks that are placed there.
 type node struct {
 	slots    []slots.SlotID
-	home     int32 // of these, home slots, which are always open
+	home     int32 // number of home slots, which are always open
 	capacity demand.Vector
 	lost     bool
-	opened   [2]int // home map slots and home reduce slots
-	extra    int    // extra slots that are open
-	busy     int    // extra slots up to the last busy one
+	opened   [2]int // number of home slots by kind
+	extra    int    // number of extra slots that are open
+	busy     int    // number of extra slots up to the last busy one
 
-	load    demand.Vector // what the placed tasks need
-	maps    demand.Vector // of this, what maps need
-	copying demand.Vector // of this, what reduces in shuffle need
-	used    int32         // slots of placed tasks
-	reduces int32         // placed
-	room    int32         // slots that are kept for maps
+	load    demand.Vector // the needs of the placed tasks
+	maps    demand.Vector // the part of load for maps
+	copying demand.Vector // the needs of reduces in shuffle when all maps of their jobs are placed
+	used    int32         // number of slots of placed tasks
+	reduces int32         // number of placed reduces
+	room    int32         // number of slots that are kept for maps
 	jobs    []local       // jobs with tasks placed here, in no order; some may have none any more
-	shuffle []*standing   // jobs with reduces in shuffle here; some may have none any more
+	shuffle []*jobState   // jobs with reduces in shuffle here; some may have none any more
 
-	idleFree int32 // see RAS.awake
-
-	ends uint32 // how often something on the tracker may have ended, advanced or come to need less
+	idleFree int32  // see RAS.awake
+	ends     uint32 // counts what may give room: a task has ended or advanced, or a job needs less
 }
 
 var _ interface {
@@ -115,7 +121,6 @@ var _ interface {
 	slots.Opener
 	slots.PhaseGate
 	slots.Observer
-	slots.Resetter
 	slots.Selective
 } = (*RAS)(nil)
 
@@ -126,13 +131,15 @@ func New(o policy.Options) *RAS {
 	return r
 }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (r *RAS) Reset() { *r = RAS{options: r.options, watch: r.watch, blocked: -1} }
 
-// Watch has f called, at the end of each control cycle, with the utility of each active job
-// in the new placement [RAS11, Fig. 5]; it is -Inf for a job of which nothing is placed.
+// Watch makes the policy call f for each active job after each placement, with the utility of
+// the job in it [RAS11, Fig. 5]. The utility is -Inf for a job without a placed map. f stays
+// set over Reset.
 func (r *RAS) Watch(f func(now time.Duration, job slots.JobID, utility float64)) { r.watch = f }
 
+// ruleLowestUtility is the only rule by which the policy grants.
 const ruleLowestUtility slots.Rule = "lowest-utility"
 
 // Traits implements slots.Policy. A job slot is for the task that is placed there
@@ -152,7 +159,8 @@ func (*RAS) Extra(_ [trace.Kinds]int32, most int) int { return most }
 // switches from shuffle to reduce [RAS11, section 3.5].
 func (*RAS) HoldsCopy() bool { return true }
 
-// Observe implements slots.Observer. It is the Job Status Updater [RAS11, section 3.2].
+// Observe implements slots.Observer. It is the Job Status Updater [RAS11, section 3.2]. It
+// measures finished tasks, and notes which earlier results a fact may have made invalid.
 func (r *RAS) Observe(f slots.Fact) {
 	switch {
 	case f.Op == trace.OpLostTracker:
@@ -183,8 +191,8 @@ func (r *RAS) Observe(f slots.Fact) {
 	}
 }
 
-// Decide is one heartbeat of a tracker. If a control cycle has ended, tasks are placed
-// again; then the Task Scheduler starts what it can.
+// Decide is one heartbeat of a tracker. If a control cycle has ended, it places all tasks
+// again. Then the Task Scheduler starts the placed tasks for which there is room.
 func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	r.update(v)
 	if r.urgent || v.Now() >= r.next {
@@ -192,7 +200,7 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	}
 	r.moved, r.explaining = false, d.Explaining()
 	r.advance(v, d)
-	r.takeBack(v, d)
+	r.killReopened(v, d)
 	r.preempt(v, d)
 	r.launch(v, d)
 	r.unblock(v, d)
@@ -202,7 +210,7 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// controlCycle places all tasks, for the time of one cycle [RAS11, section 3.2].
+// controlCycle places all tasks and begins a control cycle [RAS11, section 3.2].
 func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
 	r.place(v)
 	if r.watch != nil {
@@ -214,7 +222,7 @@ func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
 	r.next, r.urgent, r.stale = v.Now()+r.cycle(), false, false
 }
 
-// cycle returns T [RAS11, "end of the map phase"].
+// cycle returns T, the length of a control cycle [RAS11, "end of the map phase"].
 func (r *RAS) cycle() time.Duration {
 	if r.options.Cycle > 0 {
 		return r.options.Cycle
@@ -226,14 +234,15 @@ func (r *RAS) cycle() time.Duration {
 // changed since they were placed.
 func (r *RAS) wake(v *slots.View, d *slots.Decision) {
 	switch {
-	case r.urgent: // a tracker may not run a task that was placed there; another may
+	case r.urgent: // the Ledger refused a placed task, which may be placed on another tracker
 		d.WakeAt(v.Now() + 1)
 	case r.stale && v.Pending(slots.Map)+v.Pending(slots.Reduce) > 0:
 		d.WakeAt(r.next)
 	}
 }
 
-// update takes in what changed since the last call.
+// update updates the states of the jobs that have changed since the last call. It decides
+// whether tasks must be placed again before the end of the cycle.
 func (r *RAS) update(v *slots.View) {
 	if r.nodes == nil {
 		r.layOut(v)
@@ -259,7 +268,7 @@ func (r *RAS) update(v *slots.View) {
 			r.urgent = true
 		}
 		r.lost, r.regroup = r.lost || s.reopened, r.regroup || s.mapsDone != done
-		// Its reduces in shuffle may need less than before, and its tasks too.
+		// Tasks of the job may need less than before, so others may have room now.
 		if s.begun < begun || s.profile != profile {
 			r.wakeUp()
 		}
@@ -267,8 +276,8 @@ func (r *RAS) update(v *slots.View) {
 	}
 }
 
-// NextVisit implements slots.Selective. After a start or an advance there is one more visit,
-// which takes in what has changed.
+// NextVisit implements slots.Selective. After a start or an advance it asks for one more visit,
+// because only a visit updates the states of jobs.
 func (r *RAS) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	if r.urgent || r.moved || r.explaining || r.options.PreemptReduces || r.allHeld(v) {
 		return t
@@ -280,19 +289,20 @@ func (r *RAS) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	return next
 }
 
-// wakeUp lets the next visit of each tracker look for tasks to start.
+// wakeUp makes the next visit of each tracker look for tasks to start.
 func (r *RAS) wakeUp() {
 	for t := range r.nodes {
 		r.wakeTracker(slots.TrackerID(t))
 	}
 }
 
+// wakeTracker makes the next visit of a tracker look for tasks to start.
 func (r *RAS) wakeTracker(t slots.TrackerID) {
 	r.awake.Put(t, true)
 	r.nodes[t].ends++
 }
 
-// wakeAt does the same for the tracker of a slot; a negative slot is not known.
+// wakeAt wakes the tracker of a slot, or all trackers if the slot is negative: not known.
 func (r *RAS) wakeAt(slot int32) {
 	switch {
 	case r.nodes == nil:
@@ -303,7 +313,8 @@ func (r *RAS) wakeAt(slot int32) {
 	}
 }
 
-// layOut takes in the trackers and their slots, once: neither changes during a run.
+// layOut makes the nodes of the trackers and their slots. It is called once, because neither
+// changes during a run.
 func (r *RAS) layOut(v *slots.View) {
 	r.nodes = make([]node, v.Trackers())
 	r.denied = make([]uint32, v.Slots())
@@ -324,19 +335,21 @@ func (r *RAS) layOut(v *slots.View) {
 	}
 }
 
-// add makes the standing of a job, which keeps counts for each tracker.
+// add makes the state of a job that has become active.
 func (r *RAS) add(id slots.JobID) {
-	s := &standing{id: id, pending: [2]int32{-1, -1}, logs: &r.logs}
+	s := &jobState{id: id, pending: [2]int32{-1, -1}, logs: &r.logs}
 	s.on = make([]placed, len(r.nodes))
 	r.byID[id] = s
-	i, _ := slices.BinarySearchFunc(r.jobs, id, func(s *standing, id slots.JobID) int { return cmp.Compare(s.id, id) }) // a job may be admitted late
+	// A job that was admitted late may have a smaller id than others.
+	i, _ := slices.BinarySearchFunc(r.jobs, id, func(s *jobState, id slots.JobID) int { return cmp.Compare(s.id, id) })
 	r.jobs = slices.Insert(r.jobs, i, s)
 }
 
+// remove removes the state of a job that is not active any more.
 func (r *RAS) remove(id slots.JobID) {
 	r.look = r.look || r.byID[id].held > 0
 	r.byID[id] = nil
-	r.jobs = slices.DeleteFunc(r.jobs, func(s *standing) bool { return s.id == id })
+	r.jobs = slices.DeleteFunc(r.jobs, func(s *jobState) bool { return s.id == id })
 }
 
 // open opens as many job slots on each tracker as tasks are placed there [RAS11, section

@@ -10,25 +10,26 @@ import (
 	"mrlocal/trace"
 )
 
-// This file is the Task Scheduler [RAS11, section 3.5]: it starts the tasks that are
-// placed, and never lets the tasks on a tracker need more than it has.
+// This file is the Task Scheduler [RAS11, section 3.5]. It starts the tasks that are placed,
+// and keeps the needs of the tasks on a tracker within the tracker's capacity.
 
-// held is a reduce in shuffle.
+// held is a running reduce in shuffle, and its slot.
 type held struct {
 	slot    slots.SlotID
 	attempt slots.AttemptID
 }
 
 // advance lets reduces whose maps are all done switch from shuffle to reduce, if their
-// tracker has room for that [RAS11, "shuffle memory gate"]. It does so before anything is
-// launched, and on all trackers: a tracker on which nothing can start may get no visit.
+// tracker has room for that [RAS11, "shuffle memory gate"]. It does so before launch, which
+// could take the room. It does so on all trackers, because a tracker on which nothing can
+// start may get no visit.
 func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 	if len(r.changed) == 0 || !r.look {
-		return // there is no new room
+		return // nothing can give new room
 	}
 	r.look = false
 	if r.ended || r.regroup {
-		r.sortOut(v)
+		r.refreshHeld(v)
 	}
 	// The list is filtered in place, and keeps the order in which the reduces started.
 	kept := r.ready[:0]
@@ -36,7 +37,7 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 		s := r.byID[h.attempt.Job]
 		if s == nil || !r.advances(v, d, s, h.slot) {
 			kept = append(kept, h)
-			r.look = true // it waits for room, or its job is not known yet
+			r.look = true // it waits for room, or its job is not active
 			continue
 		}
 		s.held--
@@ -46,9 +47,9 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 	r.ready = kept
 }
 
-// sortOut takes reduces that have ended out of those in shuffle, and finds those that may
-// switch now: the maps of their job are done.
-func (r *RAS) sortOut(v *slots.View) {
+// refreshHeld brings r.held and r.ready up to date. It removes reduces that have ended from both.
+// r.ready gets the reduces whose job has done its maps.
+func (r *RAS) refreshHeld(v *slots.View) {
 	kept := r.held[:0]
 	r.ready = r.ready[:0]
 	for _, h := range r.held {
@@ -67,13 +68,14 @@ func (r *RAS) sortOut(v *slots.View) {
 	r.held, r.ended, r.regroup = kept, false, false
 }
 
-// advances lets one reduce switch, if there is room.
-func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, id slots.SlotID) bool {
+// advances lets the reduce on slot id switch if its tracker has room, and reports whether it
+// did.
+func (r *RAS) advances(v *slots.View, d *slots.Decision, s *jobState, id slots.SlotID) bool {
 	n := &r.nodes[r.trackerOf[id]]
 	if r.denied[id] == n.ends {
-		return false // there was no room, and nothing has ended since
+		return false // there was no room, and nothing has given room since
 	}
-	// What runs counts here, not what is placed: the two differ until tasks have ended.
+	// Running tasks count here, not placed ones. The two differ until tasks have ended.
 	load := r.running(v, int(r.trackerOf[id])).Minus(s.copying(n, s.begun)).Plus(s.reducing(n))
 	if !load.Fits(n.capacity) {
 		r.denied[id] = n.ends
@@ -85,10 +87,10 @@ func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, id slots.S
 	return true
 }
 
-// takeBack kills reduces that may switch and still copy, when a map output of their job
-// was lost. They would hold what they need to reduce while they wait for a map that may
-// need it. They have reduced nothing yet [RAS11, "nothing waits for ever"].
-func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
+// killReopened kills reduces that may switch and still copy, if a map output of their job was
+// lost. They would hold the resources that they need to reduce, and the map that they wait
+// for may need these. They have reduced nothing yet [RAS11, "nothing waits for ever"].
+func (r *RAS) killReopened(v *slots.View, d *slots.Decision) {
 	if !r.lost {
 		return
 	}
@@ -97,8 +99,7 @@ func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 		if !s.reopened {
 			continue
 		}
-		// Each loss of a map output is handled once.
-		s.reopened = false
+		s.reopened = false // the next loss sets it again
 		for id := range slots.SlotID(v.Slots()) {
 			slot := v.Slot(id)
 			if copies := slot.Phase < slots.PhaseSort || slot.Phase == slots.PhaseHeld; slot.Busy && slot.Attempt.Job == s.id && slot.Advanced && copies && !s.mapsDone {
@@ -111,24 +112,24 @@ func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// ending reports whether a reduce in shuffle is being killed. With heartbeats it ends
-// later, and there is a decision then.
+// ending reports whether a reduce in shuffle is being killed. Its end gives room and leads to
+// a decision, so unblock need not kill another one.
 func (r *RAS) ending(v *slots.View) bool {
 	return slices.ContainsFunc(r.held, func(h held) bool { return v.Slot(h.slot).Killing })
 }
 
-// unblock is the last resort against a deadlock. Only reduces in shuffle may be running, and none
-// of them can switch. No map can start, because the maps failed on the trackers that have room.
-// Then unblock kills the newest of the reduces. That job gets no reduce there until an attempt of
-// it has ended [RAS11, "nothing waits for ever"].
+// unblock ends a deadlock [RAS11, "nothing waits for ever"]. In a deadlock only reduces in
+// shuffle run, and none of them can switch. No map can start, because the maps failed on the
+// trackers that have room. Then unblock kills the newest of these reduces. The job of that
+// reduce gets no reduce on the tracker until an attempt of the job has ended.
 func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	switch {
 	case r.moved || !r.allHeld(v) || !r.wanted(v) || r.ending(v):
 		r.blocked = -1
 	case r.blocked < 0:
 		r.blocked = v.Now()
-		d.WakeAt(v.Now() + 1) // by then all trackers have been visited
-	// No tracker found anything to do since, so nothing will happen by itself.
+		d.WakeAt(v.Now() + 1) // until then each tracker gets a visit
+	// No visit since then has started anything.
 	case v.Now() > r.blocked:
 		newest := r.held[len(r.held)-1]
 		if s := r.byID[newest.attempt.Job]; s != nil {
@@ -144,7 +145,8 @@ func (r *RAS) allHeld(v *slots.View) bool {
 	return v.Running(slots.Map) == 0 && len(r.held) > 0 && v.Running(slots.Reduce) == int32(len(r.held))
 }
 
-// wanted reports whether a map is pending, or a reduce in shuffle lacks only room.
+// wanted reports whether anything waits for room: a pending map, or a reduce in shuffle whose
+// maps are done.
 func (r *RAS) wanted(v *slots.View) bool {
 	for _, h := range r.held {
 		if s := r.byID[h.attempt.Job]; s != nil && s.mapsDone {
@@ -154,21 +156,21 @@ func (r *RAS) wanted(v *slots.View) bool {
 	return v.Pending(slots.Map) > 0
 }
 
-// launch starts tasks that are placed on the visited tracker and do not run, as far as there is
-// room now. Tasks of the job with the lowest utility come first [RAS11, section 3.5].
+// launch starts tasks that are placed on the visited tracker and do not run yet, as long as
+// there is room. The job with the lowest utility comes first [RAS11, section 3.5].
 func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	t := int(v.Tracker())
 	n := &r.nodes[t]
-	var out [trace.Kinds]slots.Refusal
+	var out [trace.Kinds]slots.Refusal // the last refusal of the Ledger by kind
 	r.tight = false
-	// Most visits end here, before anything is added up.
+	// The first two cases are those of most visits, and are cheap.
 	switch free := v.FreeAt(v.Tracker()); {
 	case free == 0 || r.stillIdle(v, n, t, free):
-	case !r.misses(t):
+	case !r.mayLaunch(t):
 		r.sleep(t, math.MaxInt32)
 	default:
 		for v.FreeAt(v.Tracker()) > 0 {
-			// Each launch changes what runs and the utilities, so the next task is chosen anew.
+			// Each launch changes the load and the utilities, so nextTask runs again for each task.
 			load := r.running(v, t)
 			s, k := r.nextTask(v, t, load)
 			if s == nil {
@@ -184,7 +186,8 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			}
 			r.launched(v, d, s, k)
 		}
-		r.forgive(t)
+		r.clearSkipped(t)
+		// After a refusal, or a lack of room on another tracker, the next visit must look again.
 		if out == [trace.Kinds]slots.Refusal{} && !r.tight {
 			r.sleep(t, v.FreeAt(v.Tracker()))
 		}
@@ -194,14 +197,15 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// sleep takes in that nothing can start on a tracker with so many free slots.
+// sleep notes that nothing can start on a tracker as long as it has at most free free slots
+// (RAS.awake).
 func (r *RAS) sleep(t int, free int32) {
 	r.awake.Put(slots.TrackerID(t), false)
 	r.nodes[t].idleFree = free
 }
 
-// stillIdle reports whether nothing can start on a tracker because nothing could at the last
-// look. Checked builds look again.
+// stillIdle reports whether the result of the last look still holds: nothing can start on the
+// tracker. Checked builds look again.
 func (r *RAS) stillIdle(v *slots.View, n *node, t int, free int32) bool {
 	if r.awake.Has(slots.TrackerID(t)) || free > n.idleFree {
 		return false
@@ -213,7 +217,8 @@ func (r *RAS) stillIdle(v *slots.View, n *node, t int, free int32) bool {
 	return true
 }
 
-// checkAsleep looks at the trackers from t to next that get no visit; -1 stands for the last one.
+// checkAsleep checks that nothing can start on the trackers in [t, next), which get no visit. A
+// next of -1 stands for all up to the last.
 func (r *RAS) checkAsleep(v *slots.View, t, next slots.TrackerID) {
 	if next < 0 {
 		next = slots.TrackerID(len(r.nodes))
@@ -225,8 +230,8 @@ func (r *RAS) checkAsleep(v *slots.View, t, next slots.TrackerID) {
 	}
 }
 
-// misses reports whether a task is placed on a tracker and could start.
-func (r *RAS) misses(t int) bool {
+// mayLaunch reports whether a job with tasks placed on a tracker has pending tasks of that kind.
+func (r *RAS) mayLaunch(t int) bool {
 	for _, s := range r.nodes[t].jobs {
 		for k, placed := range s.on[t].tasks {
 			if placed > 0 && s.pending[k] > 0 {
@@ -237,28 +242,29 @@ func (r *RAS) misses(t int) bool {
 	return false
 }
 
-// nextTask returns what to launch next on a tracker. It looks at the jobs that run
-// fewer tasks there than are placed, and have room for one more. It takes the one with
-// the lowest utility by its running tasks; its reduces before its maps.
-func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing, kind slots.Kind) {
+// nextTask returns the job and the kind of task to launch next on a tracker; nil: there is
+// none. load is the needs of the running tasks. Of the jobs that run fewer tasks there than
+// are placed and have room for one more, it takes the one with the lowest utility by running
+// tasks. Of a job it takes reduces before maps.
+func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *jobState, kind slots.Kind) {
 	n := &r.nodes[t]
 	var least utility
 	for _, s := range n.jobs {
-		k, ok := r.startable(v, s.standing, n, t, load)
+		k, ok := r.startable(v, s.jobState, n, t, load)
 		if !ok {
 			continue
 		}
 		if u := s.running(v); next == nil || u < least || u == least && s.id < next.id {
-			next, kind, least = s.standing, k, u
+			next, kind, least = s.jobState, k, u
 		}
 	}
 	return next, kind
 }
 
-// startable returns the kind of task of a job that may be launched on a tracker.
-func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.Vector) (slots.Kind, bool) {
+// startable returns the kind of task of a job that may be launched on a tracker, and false if
+// none may. Reduces come first. running must have set s.here for the tracker before.
+func (r *RAS) startable(v *slots.View, s *jobState, n *node, t int, load demand.Vector) (slots.Kind, bool) {
 	j := v.Job(s.id)
-	// here counts running tasks, placed those that the placement wants.
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
 		if s.here[k] < s.on[t].tasks[k] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
 			(k == slots.Reduce || r.copiesFit(v, s, t)) {
@@ -268,9 +274,9 @@ func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.
 	return 0, false
 }
 
-// copiesFit reports whether a map of a job may start on tracker t. Its start raises what the
-// job's reduces in shuffle need, and their trackers must have room for that.
-func (r *RAS) copiesFit(v *slots.View, s *standing, t int) bool {
+// copiesFit reports whether a map of a job may start on tracker t. Its start raises the needs of
+// the job's reduces in shuffle, and their trackers must have room for that.
+func (r *RAS) copiesFit(v *slots.View, s *jobState, t int) bool {
 	if s.held == 0 || s.begun >= parallelCopies {
 		return true
 	}
@@ -279,6 +285,8 @@ func (r *RAS) copiesFit(v *slots.View, s *standing, t int) bool {
 		if !slot.Busy || slot.Attempt != h.attempt || h.attempt.Job != s.id {
 			continue
 		}
+		// The load of that tracker after the start: the map itself, its running tasks, and more
+		// for each reduce of the job that copies.
 		n, load := &r.nodes[slot.Tracker], demand.Vector{}
 		if int(slot.Tracker) == t {
 			load = s.mapping(n)
@@ -302,9 +310,9 @@ func (r *RAS) copiesFit(v *slots.View, s *standing, t int) bool {
 	return true
 }
 
-// launchNeeds returns what a task needs that is launched now. A reduce whose maps are all
-// done switches at once.
-func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
+// launchNeeds returns the needs of a task that is launched now. A reduce whose maps are all
+// done switches to reduce at once.
+func (r *RAS) launchNeeds(s *jobState, k slots.Kind, n *node) demand.Vector {
 	switch {
 	case k == slots.Map:
 		return s.mapping(n)
@@ -314,17 +322,16 @@ func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
 	return s.copying(n, s.begun)
 }
 
-// launched counts a task that was launched.
-func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind) {
+// launched updates counts after a grant that the Ledger applied.
+func (r *RAS) launched(v *slots.View, d *slots.Decision, s *jobState, k slots.Kind) {
 	start := d.Started()
 	r.moved = true
-	// The measured durations of tasks begin here, and become the estimates of the next cycles.
 	r.measures.Start(v.Now(), start.Slot)
 	switch {
 	case k == slots.Map:
 		s.begun++
 	case s.mapsDone:
-		// A reduce whose maps are all done does not stop between its phases.
+		// All maps are done, so the reduce needs no permission later.
 		d.Advance(start.Slot)
 	default:
 		r.held = append(r.held, held{start.Slot, start.Attempt})
@@ -332,10 +339,10 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Ki
 	}
 }
 
-// refused records that the Ledger refused a job the slot. The job's tasks may have failed on this
-// tracker, or its reduce would wait here for maps that cannot run. Then all tasks are placed
-// again at once, none of this job here. Otherwise the job is skipped on this visit.
-func (r *RAS) refused(s *standing, k slots.Kind, t int, why slots.Refusal) {
+// refused handles a refusal of the Ledger. If the job's tasks failed on this tracker, or its
+// reduce would deadlock here, the job is barred from the tracker and all tasks are placed
+// again soon. Otherwise the job is skipped for the rest of this visit.
+func (r *RAS) refused(s *jobState, k slots.Kind, t int, why slots.Refusal) {
 	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted || why == slots.RefusedDeadlock {
 		s.bar(k, t, len(r.nodes))
 		r.urgent = true
@@ -344,8 +351,8 @@ func (r *RAS) refused(s *standing, k slots.Kind, t int, why slots.Refusal) {
 	s.skipped[k] = true
 }
 
-// forgive ends a visit: skipped jobs may be asked again.
-func (r *RAS) forgive(t int) {
+// clearSkipped ends a visit. Jobs that were skipped are tried again on the next one.
+func (r *RAS) clearSkipped(t int) {
 	for _, s := range r.nodes[t].jobs {
 		s.skipped = [trace.Kinds]bool{}
 	}

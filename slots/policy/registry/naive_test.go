@@ -30,7 +30,7 @@ func (n *naive) Traits() slots.Traits {
 
 func (n *naive) Reset() { n.jobs = nil }
 
-// Decide knows every job: each has changed once, when it was submitted.
+// Decide finds every job by View.Changed, because each has changed when it was submitted.
 func (n *naive) Decide(v *slots.View, d *slots.Decision) {
 	n.jobs = append(n.jobs, v.Changed(nil)...)
 	slices.Sort(n.jobs)
@@ -44,7 +44,7 @@ func reference(name string, o policy.Options) slots.Policy {
 	}[name]}
 }
 
-// capped is a pool's demand of a kind, and wants how much of it is pending.
+// capped is a pool's demand of a kind, and wants its pending part.
 func capped(p slots.PoolView, k slots.Kind) int32 {
 	d := p.Pending(k) + p.Running(k)
 	if limit := p.Config().Max(k); limit > 0 {

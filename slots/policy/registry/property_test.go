@@ -85,7 +85,7 @@ func drawCrowd(t *rapid.T) crowd {
 	return w
 }
 
-// standing returns, by pool, how many tasks of a kind run and how many the pool wants.
+// standing returns, by pool, how many tasks of a kind run and the pool's demand.
 func (w *crowd) standing(l *slots.Ledger, k slots.Kind) (running []int32, wanted []policy.ShareDemand) {
 	running, wanted = make([]int32, len(w.pools)), make([]policy.ShareDemand, len(w.pools))
 	for i, p := range w.config.Pools {
@@ -220,9 +220,8 @@ func TestNobodyStarves(t *testing.T) {
 	})
 }
 
-// TestPreemptionTakesNoPoolBelowItsShare: with timeouts on every pool and tasks
-// longer than these, pools get their shares; a pool from which a task is taken
-// stays at its share or above it.
+// TestPreemptionTakesNoPoolBelowItsShare: every pool has timeouts, and tasks are longer than
+// these. Pools get their shares. A pool of which a task is killed keeps its share.
 func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 	kills := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -263,14 +262,13 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 	}
 }
 
-// fast is what all policies over pools are.
+// fast has the methods that all policies over pools have.
 type fast interface {
 	slots.Policy
-	slots.NothingToGrant
-	slots.Resetter
+	slots.Selective
 }
 
-// honest checks that a policy that reports that it has nothing to grant grants nothing.
+// honest checks that a policy grants nothing after it has reported that it has nothing to grant.
 type honest struct {
 	fast
 	nothing int
@@ -278,7 +276,7 @@ type honest struct {
 }
 
 func (h *honest) Decide(v *slots.View, d *slots.Decision) {
-	said, before := h.NothingToGrant(v), v.Running(slots.Map)+v.Running(slots.Reduce)
+	said, before := h.NextVisit(v, v.Tracker()) < 0, v.Running(slots.Map)+v.Running(slots.Reduce)
 	h.fast.Decide(v, d)
 	if said {
 		h.nothing++
@@ -354,12 +352,13 @@ func isFunc(p cmp.Path) bool { return p.Last().Type() != nil && p.Last().Type().
 
 func TestWrongOptionsOfPoliciesAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*policy.Options){
-		`policy option dhsa: "bogus" is none of pi, pd, off`:               func(o *policy.Options) { o.DHSA = "bogus" },
-		`policy option borrow-map: -0.000005 is not between 0 and 1`:       func(o *policy.Options) { o.BorrowMap = -5 },
-		`policy option sepb-map-jobs: 2 is not between 0 and 1`:            func(o *policy.Options) { o.SEPBMapJobs = policy.Override{Given: true, Share: 2 * slots.One} },
-		`policy option locality-delay: must not be negative`:               func(o *policy.Options) { o.LocalityDelay = -1 },
-		`policy option reduce-total: must not be negative`:                 func(o *policy.Options) { o.ReduceTotal = -1 },
-		`policy option slot-weights: {Map:-1 Reduce:0}: each is from 1 to`: func(o *policy.Options) { o.SlotWeights.Map = -1 },
+		`Options.DHSA: "bogus" is none of pi, pd, off`:              func(o *policy.Options) { o.DHSA = "bogus" },
+		`Options.BorrowMap: -0.000005 is not between 0 and 1`:       func(o *policy.Options) { o.BorrowMap = -5 },
+		`Options.SEPBMapJobs: 2 is not between 0 and 1`:             func(o *policy.Options) { o.SEPBMapJobs = policy.Override{Given: true, Share: 2 * slots.One} },
+		`Options.LocalityDelay: must not be negative`:               func(o *policy.Options) { o.LocalityDelay = -1 },
+		`Options.ReduceTotal: must not be negative`:                 func(o *policy.Options) { o.ReduceTotal = -1 },
+		`Options.SlotWeights: {Map:-1 Reduce:0}: each is from 1 to`: func(o *policy.Options) { o.SlotWeights.Map = -1 },
+		`Options.Cycle: must not be negative`:                       func(o *policy.Options) { o.Cycle = -1 },
 	} {
 		o := policy.DefaultOptions()
 		change(&o)

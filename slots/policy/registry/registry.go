@@ -1,9 +1,12 @@
-// Package registry is the table of slot policies: one line a policy. The command,
-// replays and explanations make policies by name here.
+// Package registry is the table of slot policies. The command, replays and explanations make
+// policies by name here.
 //
-// A policy of a user's own needs no line: the drivers take any slots.Policy
-// (examples/policy). A policy that belongs to the project has its own package below
-// slots/policy and one line in All.
+// A policy of this project has its own package below slots/policy and one entry in All. A
+// user's policy needs no entry, because the drivers take any slots.Policy
+// (examples/policy).
+//
+// Ownership: a policy belongs to the caller of New. Neighbours: the packages of the policies,
+// and slots/policy, which has their Options.
 package registry
 
 import (
@@ -29,14 +32,16 @@ import (
 // Entry is a policy of the table.
 type Entry struct {
 	Name  string
-	Line  string // what it does, in a line
-	Key   string // of its page in docs/papers; "" where the source is Hadoop
-	Paper string // the reference
-	New   func(o policy.Options) slots.Policy
+	Line  string                              // what it does, in a line
+	Key   string                              // of its page in docs/papers; "": the source is Hadoop
+	Paper string                              // the reference
+	New   func(o policy.Options) slots.Policy // makes the policy; some ignore o
 }
 
+// Baseline is the policy that others are compared with: Hadoop's, which lends no slot.
+const Baseline = "fair"
+
 const (
-	// The references as the command prints them. docs/papers has a page for each key.
 	dhfs13      = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
 	dynamicmr14 = "Tang, Lee, He: DynamicMR: A Dynamic Slot Allocation Optimization Framework, TCC 2014"
 	late08      = "Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in Heterogeneous Environments (LATE), OSDI 2008"
@@ -50,11 +55,10 @@ const (
 // All returns the table, the simplest policies first.
 func All() []Entry {
 	return []Entry{
-		// The fields of a line are Name, Line, Key, Paper and New. Policies without options ignore
-		// those they get.
+		// The fields are Name, Line, Key, Paper and New.
 		{"fifo", "first job first; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x JobQueueTaskScheduler",
 			func(policy.Options) slots.Policy { return fifo.New() }},
-		{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
+		{Baseline, "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
 			func(o policy.Options) slots.Policy { return fair.New(o) }},
 		// The two policies of the DHFS paper, and the first of them without pools.
 		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1",
@@ -91,57 +95,61 @@ func All() []Entry {
 }
 
 // Names returns the names of all policies, in the order of All.
-func Names() []string {
-	var names []string
-	for _, e := range All() {
-		names = append(names, e.Name)
-	}
-	return names
-}
+func Names() []string { return namesOf(func(slots.Policy) bool { return true }) }
 
 // OwnSlowstart returns the names of the policies with a slowstart of their own,
 // which replaces the run's.
 func OwnSlowstart() []string {
+	return namesOf(func(p slots.Policy) bool { return p.Traits().OwnSlowstart })
+}
+
+// Openers returns the names of the policies that open extra slots, some of them only under
+// options of theirs (slots.Opener).
+func Openers() []string {
+	return namesOf(func(p slots.Policy) bool { _, opens := p.(slots.Opener); return opens })
+}
+
+// namesOf returns the names of the policies for which is holds, in the order of All. What a
+// policy is does not change, so is asks values that no run uses.
+func namesOf(is func(slots.Policy) bool) []string {
 	var names []string
 	for _, e := range All() {
-		// Traits are constants of a policy, so a value that no run uses has them too.
-		if e.New(policy.DefaultOptions()).Traits().OwnSlowstart {
+		if is(e.New(policy.DefaultOptions())) {
 			names = append(names, e.Name)
 		}
 	}
 	return names
 }
 
-// New returns a policy for one Ledger. Wrong options (Options.Check) and an unknown name are errors
-// of kind errs.BadOptions. The latter gives the nearest name, or all names.
+// New returns a new policy for one Ledger. It fails with an error of kind errs.BadOptions for wrong
+// options (Options.Check) or an unknown name. In the latter case the error has the nearest name, or
+// all names.
 func New(name string, o policy.Options) (slots.Policy, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	for _, e := range All() {
-		// Each call makes a new value, because a policy keeps the state of its run.
 		if e.Name == name {
 			return e.New(o), nil
 		}
 	}
-	// A misspelt name gets one suggestion, any other text the whole list.
 	if n := errs.Nearest(name, Names()); n != "" {
 		return nil, errs.Optionf("policy "+name, "unknown; did you mean %s?", n)
 	}
 	return nil, errs.Optionf(strings.TrimSpace("policy "+name), "unknown; there are %s", strings.Join(Names(), ", "))
 }
 
-// ForReplay returns the policy of a recorded run. c is the run's configuration. It
-// fails when the recorded options are not readable, or the name is unknown.
+// ForReplay returns the policy of a recorded run. c is the run's configuration. It fails if
+// the recorded options are not readable, or if the name is unknown. Options that the run did
+// not record have their defaults.
 func ForReplay(c slots.Config) (slots.Policy, error) {
 	o := policy.DefaultOptions()
-	// Options that the recorded run did not set keep their defaults.
 	if len(c.Options) > 0 {
 		if err := json.Unmarshal(c.Options, &o); err != nil {
 			return nil, fmt.Errorf("policy: recorded options: %w", err)
 		}
 	}
-	// These three stand in the configuration of the Ledger, not among the recorded options.
+	// The configuration of the Ledger records these three, not the policy's options.
 	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
 	return New(c.PolicyName, o)
 }

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,15 @@ func TestEveryPolicyWordsItsRules(t *testing.T) {
 				t.Errorf("%s, %v: %q", e.Name, rule, words)
 			}
 		}
+	}
+}
+
+func TestListsOfPoliciesAreTakenFromTheTable(t *testing.T) {
+	if got := registry.Openers(); !slices.Equal(got, []string{"dynamicmr", "ras", "dynsplit"}) {
+		t.Errorf("policies that open slots: %v", got)
+	}
+	if mustNew(t, registry.Baseline, policy.DefaultOptions()).Traits().Lends {
+		t.Errorf("the baseline %s lends slots", registry.Baseline)
 	}
 }
 

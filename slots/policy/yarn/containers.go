@@ -8,22 +8,24 @@ import (
 	"mrlocal/trace"
 )
 
-// Base is the base of a policy: slots of any kind, one task a visit,
-// measures, and which jobs changed.
+// Base is the base of a policy whose slots take any task and whose visits start at most one
+// task. It measures finished tasks, and has the policy rank jobs that have changed. A policy
+// embeds it.
 type Base struct {
 	policy.Measures
 	Nodes   Nodes
 	changed []slots.JobID
 	skips   policy.Skips
-	full    [trace.Kinds]bool // on this visit a task did not fit the tracker
+	full    [trace.Kinds]bool // by kind: on this visit a task did not fit the tracker
 }
 
-// Ranker keeps orderings of jobs.
+// Ranker is the policy that embeds a Base. Rank updates the orderings of the policy for a job
+// that may have changed.
 type Ranker interface {
 	Rank(v *slots.View, j slots.JobView)
 }
 
-// Update takes in what changed since the last call.
+// Update has r rank the jobs that have changed since the last call.
 func (c *Base) Update(v *slots.View, r Ranker) {
 	c.changed = v.Changed(c.changed[:0])
 	for _, id := range c.changed {
@@ -46,9 +48,9 @@ type Offer struct {
 	Rule slots.Rule
 }
 
-// Grant starts a task of a job, and reports whether it did. why returns what the rule
-// rests on; it is called only if someone listens. A job that the Ledger refuses, or whose
-// task the tracker has no room for, is skipped until the visit ends.
+// Grant starts a task of a job, and reports whether it did. why returns the reasons, and is
+// called only while explanations are on. If the Ledger refuses the job, or if the tracker has
+// no room for its task, the job is skipped until the visit ends.
 func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why func() slots.Why) bool {
 	if !c.Nodes.fits(v, v.Job(o.Job), o.Kind) {
 		c.full[o.Kind] = true
@@ -70,11 +72,11 @@ func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why fu
 	return false
 }
 
-// KeepBack keeps reduces of a job from starting until the visit ends, because the policy
-// itself does not want them yet.
+// KeepBack skips the reduces of a job until the visit ends, because the policy itself holds them
+// back.
 func (c *Base) KeepBack(id slots.JobID) { c.skips.Add(id, slots.Reduce, slots.Granted) }
 
-// End ends a visit: jobs that were skipped are ranked again.
+// End ends a visit. It has r rank the skipped jobs again.
 func (c *Base) End(v *slots.View, r Ranker) {
 	c.skips.End(func(id slots.JobID) { r.Rank(v, v.Job(id)) })
 	c.full = [trace.Kinds]bool{}
@@ -104,10 +106,10 @@ type Fewest struct{ containers, weight int64 }
 
 func fewestLess(a, b *Fewest) bool { return a.Less(b) }
 
-// Less reports whether f comes before o.
+// Less reports whether f comes before o. Products compare containers ÷ weight exactly.
 func (f *Fewest) Less(o *Fewest) bool { return f.containers*o.weight < o.containers*f.weight }
 
-// FewestOf returns the key of a job.
+// FewestOf returns the key of a job as it is now.
 func FewestOf(j slots.JobView) Fewest { return Fewest{int64(Held(j)), int64(j.Weight())} }
 
 // NewRanking returns an empty ranking in fair order.
@@ -134,12 +136,13 @@ func Holds(j slots.JobView) string {
 	return "it has 1 container"
 }
 
-// FairNumbers are what fair order by containers depends on.
+// FairNumbers returns the numbers of a job on which fair order by containers depends.
 func FairNumbers(j slots.JobView) []slots.Number {
 	return []slots.Number{slots.Whole("containers of the job", Held(j)), slots.Decimal("weight", float64(j.Weight())/float64(slots.One))}
 }
 
-// Stopped returns why nothing more of kind k starts, or "" if only the policy knows.
+// Stopped returns in words why nothing more of kind k starts on the visited tracker, or "" if the
+// reason is one of the policy itself. started says whether the visit has started a task.
 func (c *Base) Stopped(v *slots.View, k slots.Kind, started bool) string {
 	switch {
 	case v.Pending(k) == 0:

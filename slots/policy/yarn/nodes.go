@@ -7,34 +7,38 @@ import (
 	"mrlocal/trace"
 )
 
-// Nodes count what the containers of each tracker hold. A container is here a request
-// for CPU and memory, and not a slot [OMO21, "containers of resources"]. A task requests
-// what its job's profile needs, for as long as it runs: a map its map part, a reduce its
-// reduce part. The zero value counts nothing.
+// Nodes count the resources that the containers of each tracker hold. A container is here a
+// request for CPU and memory, and not a slot [OMO21, "containers of resources"]. As long as it
+// runs, a map holds the map part of its job's profile, and a reduce the reduce part. The zero
+// value counts nothing.
 type Nodes struct {
 	on   bool
 	all  []node    // by tracker
 	held []holding // by slot
 }
 
+// node is a tracker. used is the sum of the holdings of its running attempts.
 type node struct {
 	capacity, used demand.Vector
 	lost           bool
 }
 
-// holding is what the attempt on a slot holds, and where.
+// holding has the resources that the attempt on a slot holds, and the slot's tracker.
 type holding struct {
 	tracker slots.TrackerID
 	needs   demand.Vector
 }
 
+// OfResources makes a container a request for CPU and memory (policy.Options.Containers).
+const OfResources = "resources"
+
 // NewNodes returns Nodes that count if the containers are those of policy.Options.
-func NewNodes(containers string) Nodes { return Nodes{on: containers == policy.ContainersOfResources} }
+func NewNodes(containers string) Nodes { return Nodes{on: containers == OfResources} }
 
 // On reports whether a container is a request for CPU and memory.
 func (n *Nodes) On() bool { return n.on }
 
-// See takes in the trackers, once a run.
+// See makes the nodes of the trackers at the first call of a run.
 func (n *Nodes) See(v *slots.View) {
 	for t := len(n.all); n.on && t < v.Trackers(); t++ {
 		n.all = append(n.all, node{capacity: requested(v.CapacityOf(slots.TrackerID(t)))})
@@ -50,14 +54,14 @@ func Request(j slots.JobView, k slots.Kind) demand.Vector {
 	return requested(p.Reduce)
 }
 
-// requested leaves out I/O, which nobody requests of YARN.
+// requested returns needs without I/O, which is no resource of YARN.
 func requested(needs demand.Vector) demand.Vector {
 	return demand.Vector{CPU: needs.CPU, Memory: needs.Memory}
 }
 
-// Makes returns how many containers of a request an amount of resources makes: the least
-// of floor(amount / request) over the resources [OMO21, section IV-A]. It is 0 if nothing
-// is requested.
+// Makes returns how many containers of a request fit into an amount of resources: the least
+// of floor(amount / request) over the resources [OMO21, section IV-A]. It is 0 if the request
+// is empty.
 func Makes(amount, request demand.Vector) (n int64) {
 	n = -1
 	for _, r := range [][2]slots.PPM{{amount.CPU, request.CPU}, {amount.Memory, request.Memory}} {
@@ -68,7 +72,7 @@ func Makes(amount, request demand.Vector) (n int64) {
 	return max(n, 0)
 }
 
-// Free appends to dst what each tracker has left, by tracker. A lost one has nothing.
+// Free appends the free resources of each tracker to dst, by tracker. A lost tracker has none.
 func (n *Nodes) Free(dst []demand.Vector) []demand.Vector {
 	for t := range n.all {
 		dst = append(dst, n.all[t].free())
@@ -76,6 +80,7 @@ func (n *Nodes) Free(dst []demand.Vector) []demand.Vector {
 	return dst
 }
 
+// free returns the free resources of a tracker.
 func (n *node) free() demand.Vector {
 	if n.lost {
 		return demand.Vector{}
@@ -83,8 +88,9 @@ func (n *node) free() demand.Vector {
 	return n.capacity.Minus(n.used)
 }
 
-// fits reports whether the visited tracker has what a task of kind k requests. A task that
-// requests more than a tracker has gets all of it.
+// fits reports whether a task of kind k of a job may start on the visited tracker. Its request
+// must be free there, and a reduce that waits for maps must leave room for them. A request that
+// exceeds the capacity of the tracker counts as its whole capacity.
 func (n *Nodes) fits(v *slots.View, j slots.JobView, k slots.Kind) bool {
 	if !n.on {
 		return true
@@ -97,9 +103,9 @@ func (n *Nodes) fits(v *slots.View, j slots.JobView, k slots.Kind) bool {
 	return k == slots.Map || policy.MapsDone(j) || n.leavesRoom(v, j)
 }
 
-// leavesRoom reports whether one more reduce of j may start on the visited tracker.
-// Reduces that wait for maps must not keep these maps from running for ever: some tracker
-// has room for the largest of these maps beside the reduces that wait there.
+// leavesRoom reports whether one more reduce of j may start on the visited tracker. Reduces that
+// wait for maps must not keep these maps from running for ever. So some tracker must have room
+// for the largest of these maps beside the reduces that wait there.
 func (n *Nodes) leavesRoom(v *slots.View, j slots.JobView) bool {
 	waiting, count, largest := n.waiting(v)
 	t := v.Tracker()
@@ -115,8 +121,8 @@ func (n *Nodes) leavesRoom(v *slots.View, j slots.JobView) bool {
 	return false
 }
 
-// waiting looks at the reduces that wait for maps. It returns by tracker what they hold
-// and how many they are, and the largest request of a map that one of them waits for.
+// waiting returns the resources that waiting reduces hold and their number, both by tracker. It
+// also returns the largest request of a map for which one of them waits, of each resource.
 func (n *Nodes) waiting(v *slots.View) (held []demand.Vector, count []int32, largest demand.Vector) {
 	held, count = make([]demand.Vector, len(n.all)), make([]int32, len(n.all))
 	for id := range slots.SlotID(v.Slots()) {
@@ -131,7 +137,7 @@ func (n *Nodes) waiting(v *slots.View) (held []demand.Vector, count []int32, lar
 	return held, count, largest
 }
 
-// take counts what a task of a job requests that was started on a slot of the visited tracker.
+// take counts the request of a task that was started on a slot of the visited tracker.
 func (n *Nodes) take(v *slots.View, s slots.SlotID, j slots.JobView, k slots.Kind) {
 	if !n.on {
 		return
@@ -142,8 +148,8 @@ func (n *Nodes) take(v *slots.View, s slots.SlotID, j slots.JobView, k slots.Kin
 	at.used = at.used.Plus(h.needs)
 }
 
-// Released takes in a fact. If an attempt has ended it returns what that gives back, and
-// where.
+// Released updates the holdings by a fact. If an attempt has ended, it returns the tracker and the
+// resources that the attempt held, and true.
 func (n *Nodes) Released(f *slots.Fact) (t slots.TrackerID, needs demand.Vector, ok bool) {
 	switch {
 	case !n.on:
@@ -164,7 +170,7 @@ func (n *Nodes) Released(f *slots.Fact) (t slots.TrackerID, needs demand.Vector,
 	return 0, needs, false
 }
 
-// idle returns how many containers for maps of a job the cluster could start at once.
+// idle returns how many containers for maps of a job the cluster could start now.
 func (n *Nodes) idle(v *slots.View, j slots.JobView) (sum int32) {
 	if !n.on {
 		return Idle(v)
@@ -182,8 +188,8 @@ func (n *Nodes) idle(v *slots.View, j slots.JobView) (sum int32) {
 	return sum
 }
 
-// Unblock kills the newest reduce that waits for maps if nothing but such reduces runs and
-// a map is pending that has room nowhere: a tracker on which it had room was lost.
+// Unblock kills the newest reduce if only reduces that wait for maps run and a pending map has
+// room on no tracker. That happens if the tracker with room for the map was lost.
 func (n *Nodes) Unblock(v *slots.View, d *slots.Decision) {
 	if !n.on || v.Pending(slots.Map) == 0 || v.Running(slots.Map) > 0 || v.Running(slots.Reduce) > v.Waiting() {
 		return

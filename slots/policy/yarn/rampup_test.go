@@ -2,9 +2,9 @@ package yarn
 
 import "testing"
 
-// TestRampUp: on 16 containers, half of the maps done or more let reduces have half; a
-// fourth lets them have a fourth; what maps leave unused is theirs as well (Hadoop 2.6,
-// RMContainerAllocator.scheduleReduces).
+// TestRampUp has 16 containers. If half of the maps or more are done, reduces may have half of
+// the containers; if a fourth is done, a fourth. They also get containers that maps do not need
+// (Hadoop 2.6, RMContainerAllocator.scheduleReduces).
 func TestRampUp(t *testing.T) {
 	for _, c := range []struct {
 		r    request

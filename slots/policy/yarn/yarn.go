@@ -1,15 +1,15 @@
 // Package yarn is MapReduce's allocator on YARN, the policy yarn (Hadoop 2.6,
-// RMContainerAllocator). It has the base that it shares with the other policies
-// on containers, which are omo with its halves and fresh.
+// RMContainerAllocator). It also has the base of all policies on containers (Base); the
+// others are in packages omo and fresh.
 //
 // The slots of these policies take any task. A container is an open slot, whatever its
 // home kind [OMO21, section III]. As in the Hadoop that [OMO21] changed, a heartbeat
 // starts one task. With heartbeat 0 trackers are visited in turn until nothing is left
 // to start, so that few tasks spread evenly.
 //
-// The policies learn from the Ledger's facts alone (policy.Measures): how long tasks take,
-// what maps put out, how fast reduces copy. A policy owns its Base: a few words a job
-// and a slot.
+// The policies measure from the Ledger's facts alone (policy.Measures): the times of tasks, the
+// sizes of map outputs, the speed of copying. Memory: a policy owns its Base, a few words per
+// job and slot. Neighbours: slots/policy has the measurements and the options.
 package yarn
 
 import (
@@ -22,18 +22,18 @@ import (
 )
 
 // YARN is MapReduce's allocator on YARN (Hadoop 2.6, RMContainerAllocator), one for
-// each job, with one task a container. Containers go to jobs by fair order. Inside a
-// job reduces go before maps as far as they are ramped up. Reduces that keep all maps
-// from running are killed.
+// each job, with one task per container. Containers go to jobs by fair order. Inside a
+// job, reduces go before maps as long as the ramp-up allows more reduces. Reduces that keep
+// all maps of their job from running are killed.
 type YARN struct {
 	Base
 	options policy.Options
-	fair    slots.Ranking[Fewest]
-	hungry  slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces
+	fair    slots.Ranking[Fewest]   // jobs with a task to start
+	hungry  slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces; by id
 }
 
-// New returns the policy yarn. Only with containers of resources it observes facts: an
-// observer is asked at more moments.
+// New returns the policy yarn. It is a slots.Observer only with containers of resources, because
+// the Ledger asks an observer more often.
 func New(o policy.Options) slots.Policy {
 	y := &YARN{options: o}
 	y.Reset()
@@ -49,13 +49,14 @@ type observer struct{ *YARN }
 // Observe implements slots.Observer.
 func (y observer) Observe(f slots.Fact) { y.Nodes.Released(&f) }
 
-// Reset implements slots.Resetter.
+// Reset implements slots.Policy.
 func (y *YARN) Reset() {
 	*y = YARN{options: y.options, fair: NewRanking()}
 	y.Nodes = NewNodes(y.options.Containers)
 	y.hungry.Less = func(_, _ *struct{}) bool { return false }
 }
 
+// ruleRampUp is the rule of reduces that go before maps.
 const ruleRampUp slots.Rule = "ramp-up"
 
 // Traits implements slots.Policy. A container has no kind.
@@ -66,7 +67,8 @@ func (y *YARN) Traits() slots.Traits {
 	}}
 }
 
-// Decide is one heartbeat of a node, which gets one container.
+// Decide is one heartbeat of a node, which gets at most one container. If it gets none, reduces
+// may be killed for maps.
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
 	y.Update(v, y)
 	started := v.FreeAt(v.Tracker()) > 0 && y.allocate(v, d)
@@ -80,7 +82,8 @@ func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// allocate gives a container to the first job in fair order that asks for one.
+// allocate gives a container to the first job in fair order that may start a task, and reports
+// whether one started.
 func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 	for {
 		id, ok := First(&y.fair)
@@ -102,9 +105,8 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// rampedUp reports whether a job may start one more reduce. Once all its maps have
-// started it may start all, whatever the limits (Hadoop 2.6,
-// RMContainerAllocator.scheduleReduces).
+// rampedUp reports whether a job may start one more reduce. A job whose maps have all started
+// may start all its reduces (Hadoop 2.6, RMContainerAllocator.scheduleReduces).
 func (y *YARN) rampedUp(v *slots.View, j slots.JobView) bool {
 	if Unstarted(j) == 0 {
 		return true
@@ -112,13 +114,14 @@ func (y *YARN) rampedUp(v *slots.View, j slots.JobView) bool {
 	return rampUp(y.limits(v, j)) > 0
 }
 
-// request is what a job's allocator reads, in containers.
+// request has the numbers by which a job's allocator decides.
 type request struct {
-	total               int32 // its containers and the idle ones: its resource limit
-	doneMaps, maps      int32
-	wantedMaps, reduces int32 // maps to start and running, running reduces
+	total               int32 // the resource limit: containers of the job, and idle ones
+	doneMaps, maps      int32 // numbers of done and of all maps
+	wantedMaps, reduces int32 // numbers of maps that are not done, and of running reduces
 }
 
+// limits returns the request of a job as it is now.
 func (y *YARN) limits(v *slots.View, j slots.JobView) request {
 	return request{
 		total:    Held(j) + y.Nodes.idle(v, j),
@@ -127,10 +130,10 @@ func (y *YARN) limits(v *slots.View, j slots.JobView) request {
 	}
 }
 
-// rampUp returns how many more reduces a job may have; negative: it has too many. Its
-// ideal reduce limit is total · min(share of maps done, maxReduceRampupLimit = 1/2).
-// The rest is its ideal map limit; what its maps leave of that goes to reduces as well
-// (Hadoop 2.6, RMContainerAllocator.scheduleReduces).
+// rampUp returns how many more reduces a job may start; negative: it runs too many. The ideal
+// reduce limit is total · min(share of maps done, maxReduceRampupLimit = 1/2), and the rest of
+// total is the ideal map limit. If the maps need less than the map limit, reduces get the
+// difference (Hadoop 2.6, RMContainerAllocator.scheduleReduces).
 func rampUp(r request) int32 {
 	num, den := int64(min(2*r.doneMaps, r.maps)), 2*int64(max(r.maps, 1))
 	limit := int64(r.total) * num / den
@@ -140,8 +143,8 @@ func rampUp(r request) int32 {
 	return int32(limit) - r.reduces
 }
 
-// preempt kills reduces of the jobs whose reduces have all the job's containers: maps
-// wait, none runs, and no container is idle (Hadoop 2.6,
+// preempt kills reduces of the jobs of y.hungry, whose reduces have all the containers of the
+// job while maps are pending, as long as no container is idle (Hadoop 2.6,
 // RMContainerAllocator.preemptReducesIfNeeded).
 func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
 	for {
@@ -149,19 +152,19 @@ func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
 		if !ok || y.Nodes.idle(v, v.Job(id)) > 0 {
 			return
 		}
-		y.hungry.Remove(int32(id)) // until it changes: killed reduces need time to end
+		y.hungry.Remove(int32(id)) // Rank adds it again when it changes; killed reduces need time to end
 		y.preemptReduces(v, d, v.Job(id))
 	}
 }
 
 // toPreempt returns how many reduces to kill: min(max(reduces for one map, half of the
-// total), reduces for all maps), with maxReducePreemptionLimit = 1/2.
+// total), reduces for all maps), with maxReducePreemptionLimit = 1/2. A map needs one container.
 func toPreempt(total, waitingMaps int32) int32 {
 	return min(max(1, (total+1)/2), waitingMaps)
 }
 
-// preemptReduces kills reduces of a job, the least advanced first, of these the
-// newest. If one is already being killed, it kills none: there will be room.
+// preemptReduces kills reduces of a job, those with the least progress first, and of equals the
+// newest first. If one is already being killed, it kills none, because that one gives room.
 func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView) {
 	var victims []slots.SlotView
 	for id := range slots.SlotID(v.Slots()) {
@@ -193,12 +196,12 @@ func (y *YARN) Rank(_ *slots.View, j slots.JobView) {
 	y.hungry.Keep(int32(j.ID()), lacksMap(j) && j.Running(slots.Reduce) > 0, struct{}{})
 }
 
-// lacksMap reports whether a map of a job is pending and none runs. With containers of
-// resources such a job starts no reduce: it would take again what a killed one gave back,
-// where that is too little for a map.
+// lacksMap reports whether a map of a job is pending and none runs. With containers of resources
+// such a job starts no reduce. Otherwise a reduce could take the resources of a killed reduce
+// again, if these are too few for a map.
 func lacksMap(j slots.JobView) bool { return j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 }
 
-// requestNumbers are what the ramp-up of a job's reduces rests on.
+// requestNumbers returns the numbers on which the ramp-up of a job's reduces depends.
 func requestNumbers(r request) []slots.Number {
 	return []slots.Number{
 		slots.Whole("containers it has or could have", r.total), {Name: "share of maps done", Num: int64(r.doneMaps), Den: int64(max(r.maps, 1))},
@@ -206,12 +209,13 @@ func requestNumbers(r request) []slots.Number {
 	}
 }
 
+// why returns the reasons of a grant to a job.
 func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
 	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(y.limits(v, j))...), Beaten: policy.Beaten(&y.fair, id, v, Holds)}
 }
 
-// decline ends a visit: why it starts nothing more of each kind.
+// decline explains the end of a visit: why it starts nothing more of each kind.
 func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := y.Stopped(v, k, started)

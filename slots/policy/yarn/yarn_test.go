@@ -20,6 +20,6 @@ func TestSuite(t *testing.T) {
 // TestSuiteOfResources: with containers of resources, no job waits for ever either.
 func TestSuiteOfResources(t *testing.T) {
 	o := policy.DefaultOptions()
-	o.Containers = policy.ContainersOfResources
+	o.Containers = yarn.OfResources
 	policytest.Run(t, func() slots.Policy { return yarn.New(o) }, policytest.Claims{})
 }

@@ -1,14 +1,13 @@
-// Package argv reads a command line that is written as for GNU tools, and the
-// values of its flags: sizes, shares, times, counts. It also words errors as the
-// one line that a user sees.
+// Package argv parses a command line that is written as for GNU tools, and the values of its flags:
+// sizes, shares, times, counts. It also formats errors as the one line that a user sees.
 //
-// It reads flags before and after positional words, and "--" that ends the flags. It reads
-// bundles (-rn) and attached values (-k2,3n, -t:, -m5). Some flags take the next word whatever
-// it looks like (-e). A letter may mean different things to different commands (-o).
-// docs/adr/0001 compares it with flag libraries. Every mistake is an *errs.Error that names
-// the nearest flag or word.
+// Flags may stand before and after positional words, and "--" ends them. The parser knows bundles
+// (-rn) and attached values (-k2,3n, -t:, -m5). Some flags take the next word even if it looks like a
+// flag (-e). A letter may mean different things in different commands (-o). docs/adr/0001 compares
+// the parser with flag libraries. Each mistake is an *errs.Error, which names the nearest flag or word
+// if there is one.
 //
-// The package is pure: it looks at words, not at files.
+// The package has no state. Only Reader.Directories looks at the file system.
 package argv
 
 import (
@@ -24,20 +23,20 @@ type Flag struct {
 	Name   string // long name, without dashes
 	Short  string // one letter, or ""
 	Value  bool   // takes a value
-	Maybe  bool   // without Value: may take one behind an equals sign, as --name=value
-	Any    bool   // the value is the next word even if that is the name of a flag
+	Maybe  bool   // without Value: may take a value after an equals sign, as --name=value
+	Any    bool   // the next word is the value even if it is the name of a flag
 	Repeat bool   // may occur more than once with different values
-	Whole  bool   // with ParseTool: the name is never shortened
+	Whole  bool   // with ParseTool: the name must not be shortened
 }
 
 // Spec is a flag with its help.
 type Spec struct {
 	Flag
-	Help    string // a value's name in `backquotes`
-	Default string // in words
+	Help    string // has the name of the value in `backquotes`
+	Default string // describes the default for the help; "" if there is none
 }
 
-// ValueSpec returns a flag that takes a value.
+// ValueSpec returns a flag that takes a value. otherwise describes its default.
 func ValueSpec(name, help, otherwise string) Spec {
 	return Spec{Flag: Flag{Name: name, Value: true}, Help: help, Default: otherwise}
 }
@@ -47,7 +46,7 @@ func ToggleSpec(name, short, help string) Spec {
 	return Spec{Flag: Flag{Name: name, Short: short}, Help: help}
 }
 
-// Flags returns what the parser needs to know of the flags.
+// Flags returns the flags of specs, for the parser.
 func Flags(specs []Spec) []Flag {
 	flags := make([]Flag, len(specs))
 	for i := range specs {
@@ -56,7 +55,7 @@ func Flags(specs []Spec) []Flag {
 	return flags
 }
 
-// Named finds a flag by its long name or its letter.
+// Named returns the flag of specs with that long name or letter, or nil. It points into specs.
 func Named(name string, specs []Spec) *Spec {
 	for i := range specs {
 		if name == specs[i].Name || name != "" && name == specs[i].Short {
@@ -66,24 +65,24 @@ func Named(name string, specs []Spec) *Spec {
 	return nil
 }
 
-// Command is a leaf of the tree of commands: the words that name it, and its
-// flags.
+// Command describes a leaf of the tree of commands to the parser.
 type Command struct {
-	Path  []string
+	Path  []string // the words that name it, as "run", "sort"
 	Flags []Flag
 }
 
-// Line is a command line that has been read.
+// Line is a parsed command line.
 type Line struct {
 	Path  []string  // of the command
 	Flags []Setting // in the order given
 	Words []string  // positional words after the path
-	Help  bool      // --help, or -h of a command that is no job, was among the flags
-	// HelpAll stands for --help-all of a command that is no tool; Help is set then too.
+	Help  bool      // the line has --help, or -h where this is not a flag of a job or a tool
+	// HelpAll is true if the line has --help-all. Then Help is true too. For a tool, --help-all is an
+	// ordinary flag, and HelpAll stays false.
 	HelpAll bool
 }
 
-// Setting is one flag of a command line with its value.
+// Setting is one flag of a command line with its value. The value of a flag without one is "".
 type Setting struct {
 	Flag  *Flag
 	Value string
@@ -99,8 +98,8 @@ func (l Line) Value(flag string) (value string, given bool) {
 	return value, given
 }
 
-// Except returns the settings of a line but those of the given flags, as --name=value. A
-// switch has an empty value.
+// Except returns all settings of the line, as --name=value, except those of the given flags. A flag
+// without a value has an empty one.
 func (l Line) Except(flags []Spec) []string {
 	var settings []string
 	for _, s := range l.Flags {
@@ -128,15 +127,17 @@ func (l Line) Has(flag string) bool {
 	return given
 }
 
-// Parse finds the command that args name and reads its flags. Flags may stand
-// before the name of the command, but the command defines which of them take a
-// value. So Parse reads args with the flags of each command in turn, and
-// chooses the command whose path the positional words begin with.
+// Parse finds the command that args name and reads its flags. It fails with an options error for the
+// first mistake, or if two commands could be meant.
+//
+// Flags may stand before the name of the command, but only the command says which of them take a value.
+// So Parse reads args with the flags of each command in turn. It chooses the command whose path is the
+// beginning of the positional words.
 func Parse(args []string, commands []Command) (Line, error) {
 	var found []Line
 	var failed error
 	for i := range commands {
-		// Only a command below a job gives -h to the job. A path of one word has no such flag.
+		// The command of a job has a path of two words, and its -h is a flag of the job.
 		c, m := &commands[i], ofJob
 		if len(c.Path) == 1 {
 			m = ofCommand
@@ -145,7 +146,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 		if !s.begins(c.Path) || s.deeper(c.Path, commands) {
 			continue
 		}
-		// Help is shown even if the flags have mistakes.
+		// Help wins over mistakes in the flags.
 		if s.help || s.err == nil {
 			found = append(found, s.line(c.Path))
 		} else if failed == nil {
@@ -153,12 +154,11 @@ func Parse(args []string, commands []Command) (Line, error) {
 		}
 	}
 	switch {
-	// Help is the same wherever the line belongs, so two readings are no problem.
+	// If the line asks for help, the help of any command that it may name is a good answer.
 	case len(found) == 1 || len(found) > 1 && found[0].Help:
 		return found[0], nil
 	case len(found) > 1:
-		// Two commands accept the line with different words as values, so neither is a safe
-		// guess.
+		// Two commands accept the line, with different words as values of flags.
 		a, b := strings.Join(found[0].Path, " "), strings.Join(found[1].Path, " ")
 		return Line{}, errs.Optionf(strings.Join(args, " "), "can be read as %s and as %s; put the command's name first", a, b)
 	case failed != nil:
@@ -167,7 +167,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 	return Line{}, diagnose(args, commands)
 }
 
-// scanned holds args after they were read with the flags of one command.
+// scanned is the result of reading args with the flags of one command.
 type scanned struct {
 	flags []Setting
 	words []string
@@ -181,14 +181,14 @@ func (s *scanned) begins(path []string) bool {
 	return len(s.words) >= len(path) && slices.Equal(s.words[:len(path)], path)
 }
 
-// deeper reports whether the words name a command below path, which then is meant.
+// deeper reports whether the words name a command below path. Then the user means that command.
 func (s *scanned) deeper(path []string, commands []Command) bool {
 	return slices.ContainsFunc(commands, func(c Command) bool {
 		return len(c.Path) > len(path) && slices.Equal(c.Path[:len(path)], path) && s.begins(c.Path)
 	})
 }
 
-// line returns the command line of the command at path.
+// line returns the result as a Line of the command at path. The words must begin with path.
 func (s *scanned) line(path []string) Line {
 	return Line{Path: path, Flags: s.flags, Words: s.words[len(path):], Help: s.help, HelpAll: s.all}
 }
@@ -200,24 +200,24 @@ func (s *scanned) fail(err error) {
 	}
 }
 
-// manner says whose command line is read.
+// manner says whose command line is parsed.
 type manner uint8
 
 const (
 	ofJob     manner = iota // -h is the job's own flag
 	ofCommand               // -h asks for help
-	ofTool                  // as GNU tools: -h is the tool's own flag, and long names may be shortened
+	ofTool                  // as in GNU tools, -h is the tool's own flag, and long names may be shortened
 )
 
-// scan reads args with the given flags. It goes on after a mistake, because the
-// words behind it show which command was meant, and may ask for help.
+// scan reads args with the given flags. It goes on after a mistake, because later words show which
+// command is meant, and may ask for help.
 func scan(args []string, flags []Flag, m manner) *scanned {
 	s := &scanned{}
 	given := map[string]string{} // the last value of each flag, by its long name
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		switch {
-		// All words behind -- are positional.
+		// All words after -- are positional.
 		case word == "--":
 			s.words = append(s.words, args[i+1:]...)
 			return s
@@ -245,8 +245,8 @@ func scan(args []string, flags []Flag, m manner) *scanned {
 	return s
 }
 
-// long reads --name, --name=value or --name value. It returns how many words of
-// rest belong to the flag.
+// long reads word, which is --name or --name=value. rest has the words after it. It returns how
+// many words of rest belong to the flag, 0 or 1. given is as in set.
 func (s *scanned) long(word string, rest []string, flags []Flag, given map[string]string) int {
 	name, value, attached := strings.Cut(word[2:], "=")
 	f := byName(flags, name)
@@ -254,6 +254,7 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 	case f == nil:
 		s.fail(unknownLong(name, flags))
 		return 0
+	// A flag with Maybe takes a value only after an equals sign, and never the next word.
 	case f.Maybe && attached && value != "":
 		s.set(f, value, given)
 		return 0
@@ -273,13 +274,12 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 	return s.next(f, "--"+name, rest, flags, given)
 }
 
-// short reads a bundle of one-letter flags. The last one may take a value: the
-// rest of the word, or the next word. short returns how many words of rest belong
-// to the bundle.
+// short reads word, a bundle of one-letter flags. A flag that takes a value ends the bundle: its
+// value is the rest of the word or, if nothing is left, the next word. short returns how many words
+// of rest belong to the bundle, 0 or 1. given is as in set.
 func (s *scanned) short(word string, rest []string, flags []Flag, given map[string]string) int {
 	for i := 1; i < len(word); {
-		// A letter may have several bytes in a mistyped word. No flag has such a letter, and the
-		// message shows it whole.
+		// A mistyped letter may have several bytes, and the message must show it whole.
 		_, n := utf8.DecodeRuneInString(word[i:])
 		letter := word[i : i+n]
 		i += n
@@ -302,8 +302,9 @@ func (s *scanned) short(word string, rest []string, flags []Flag, given map[stri
 	return 0
 }
 
-// next takes the value of the flag f, written as as, from the next word. A word
-// that is the name of a flag is refused: the user probably forgot the value.
+// next takes the value of flag f from the next word. as is the flag as the user wrote it. A next
+// word that is the name of a flag is a mistake, because the user most likely forgot the value. next
+// returns the number of words that it has taken.
 func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given map[string]string) int {
 	if len(rest) == 0 {
 		s.fail(errs.Optionf(as, "needs a value"))
@@ -313,7 +314,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 	value := rest[0]
 	if name, isLong := strings.CutPrefix(value, "--"); isLong && !f.Any {
 		name, _, _ = strings.Cut(name, "=")
-		// The hint shows how to give such a value all the same: with an equals sign.
+		// With an equals sign, a value may look like a flag.
 		if name == "help" || byName(flags, name) != nil {
 			s.fail(errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, f.Name, Quote(value)))
 			return 0
@@ -323,9 +324,10 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 	return 1
 }
 
-// set records the value of a flag. given holds the last value of each flag.
+// set records the value of a flag. given has the last value of each flag, by its long name. Two
+// different values are a mistake unless the flag may be repeated.
 func (s *scanned) set(f *Flag, value string, given map[string]string) {
-	// The same value twice is harmless, as when a script adds a flag that is there already.
+	// The same value twice is no mistake: a script may add a flag that the line already has.
 	if before, ok := given[f.Name]; ok && !f.Repeat && before != value {
 		s.fail(errs.Optionf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))
 	}
@@ -333,12 +335,15 @@ func (s *scanned) set(f *Flag, value string, given map[string]string) {
 	s.flags = append(s.flags, Setting{f, value})
 }
 
-// ParseTool reads args, the words behind the name of a tool, as GNU tools read
-// theirs. It differs from Parse in four points. A flag may be given again, and
-// may be shortened to the letters that only its long name begins with, unless it
-// is Whole. The word
-// behind a flag that takes a value is the value, whatever it looks like. -h is a
-// flag of the tool; Line.Help stands for --help alone.
+// ParseTool parses args as GNU tools parse theirs. args are the words after name, the name of a
+// tool. It differs from Parse in four points:
+//
+//   - A flag may be given again with another value.
+//   - A long name may be shortened as long as only one flag begins so. A Whole flag may not.
+//   - The word after a flag that takes a value is always the value.
+//   - -h is a flag of the tool, and only --help sets Line.Help.
+//
+// With an error it returns the flags and words that it could read.
 func ParseTool(name string, args []string, flags []Flag) (Line, error) {
 	like := make([]Flag, len(flags))
 	for i, f := range flags {
@@ -353,8 +358,9 @@ func ParseTool(name string, args []string, flags []Flag) (Line, error) {
 	return Line{Path: []string{name}, Flags: s.flags, Words: s.words, Help: s.help}, s.err
 }
 
-// complete returns --name or --name=value with the whole name of the flag that
-// begins with it. It fails if several flags do.
+// complete replaces the shortened name in word, --name or --name=value, by the whole name of the
+// flag. It fails if several flags begin with the name. A name that no flag begins with stays as it
+// is.
 func complete(word string, flags []Flag) (string, error) {
 	name, value, attached := strings.Cut(word[2:], "=")
 	// A whole name wins over longer names that begin with it.
@@ -371,8 +377,7 @@ func complete(word string, flags []Flag) (string, error) {
 	case len(found) > 1:
 		return "", errs.Optionf("--"+name, "can be --%s", strings.Join(found, " or --"))
 	case len(found) == 0:
-		return word, nil // long says what is wrong
-	// The value keeps its equals sign.
+		return word, nil // long returns the error
 	case attached:
 		return "--" + found[0] + "=" + value, nil
 	}

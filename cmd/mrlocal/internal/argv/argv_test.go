@@ -12,7 +12,7 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// commands is a small mrlocal with one flag of each form.
+// commands returns the commands of a small mrlocal, which has a flag of each form.
 func commands() []Command {
 	common := []Flag{
 		{Name: "input", Value: true, Repeat: true}, {Name: "sched", Value: true}, {Name: "memory", Value: true},
@@ -75,7 +75,7 @@ func TestMistakesAreNamedWithTheNearestName(t *testing.T) {
 		"unknown long flag":               {"run sort --shed fair a", "run sort: --shed: no such flag; did you mean --sched?"},
 		"unknown long flag with a value":  {"run sort --memry=1G a", "run sort: --memry: no such flag; did you mean --memory?"},
 		"a beginning of a flag":           {"run sort --rev a", "run sort: --rev: no such flag; did you mean --reverse?"},
-		"a flag of simulated runs":        {"run sort --alone a", "run sort: --alone: is of simulated runs; mrlocal sim and sweep have it"},
+		"a flag of simulated runs":        {"run sort --alone a", "run sort: --alone: only for simulated runs; mrlocal sim and sweep have it"},
 		"nothing near":                    {"run sort --xyzzy", "run sort: --xyzzy: no such flag; --help lists them"},
 		"an unknown flag before the job":  {"run --shed fair sort a", "run: --shed: no such flag; did you mean --sched?"},
 		"unknown short flag":              {"run sort -q a", "run sort: -q: no such flag; --help lists them; a file of that name is given after --"},
@@ -225,7 +225,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// plain writes a line in one form: path, --name or --name=value, "--", words.
+// plain formats a line in one form: path, --name or --name=value, "--", words.
 func plain(l Line) []string {
 	args := append([]string(nil), l.Path...)
 	if l.Help {

@@ -7,9 +7,9 @@ import (
 	"mrlocal/errs"
 )
 
-// This file words what is wrong with a command line.
+// This file makes the errors for mistakes in a command line.
 
-// byName finds a flag by its long name, or returns nil.
+// byName returns the flag with that long name, or nil.
 func byName(flags []Flag, name string) *Flag {
 	for i := range flags {
 		if flags[i].Name == name && name != "" {
@@ -19,7 +19,7 @@ func byName(flags []Flag, name string) *Flag {
 	return nil
 }
 
-// byShort finds a flag by its letter, or returns nil.
+// byShort returns the flag with that letter, or nil.
 func byShort(flags []Flag, letter string) *Flag {
 	for i := range flags {
 		if flags[i].Short == letter {
@@ -29,7 +29,7 @@ func byShort(flags []Flag, letter string) *Flag {
 	return nil
 }
 
-// longNames lists the names among which the nearest is sought.
+// longNames returns the long names of the flags, from which errs.Nearest chooses.
 func longNames(flags []Flag) []string {
 	names := make([]string, 0, len(flags))
 	for i := range flags {
@@ -38,13 +38,13 @@ func longNames(flags []Flag) []string {
 	return names
 }
 
-// unknownLong returns the error for --name, with the nearest flag.
+// unknownLong returns the error for an unknown --name. It suggests the nearest flag.
 func unknownLong(name string, flags []Flag) error {
-	switch name { // a user who finds it in one command expects it in the others
+	switch name { // flags of other commands, which a user may expect here
 	case "resume":
 		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; batches, tools and simulations start anew")
 	case "alone", "cost", "heartbeat", "seeds":
-		return errs.Optionf("--"+name, "is of simulated runs; mrlocal sim and sweep have it")
+		return errs.Optionf("--"+name, "only for simulated runs; mrlocal sim and sweep have it")
 	}
 	if n := errs.Nearest(name, longNames(flags)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
@@ -52,8 +52,8 @@ func unknownLong(name string, flags []Flag) error {
 	return errs.Optionf("--"+name, "no such flag; --help lists them")
 }
 
-// unknownShort returns the error for a letter in a bundle. A bundle that is the long
-// name of a flag is one with a dash missing, as in -reverse.
+// unknownShort returns the error for an unknown letter in the bundle word. If the bundle is the
+// long name of a flag, as in -reverse, the user has left out a dash.
 func unknownShort(word, letter string, flags []Flag) error {
 	// A value may be attached, as in -key=2.
 	name, _, _ := strings.Cut(word[1:], "=")
@@ -64,21 +64,21 @@ func unknownShort(word, letter string, flags []Flag) error {
 	if "-"+letter != word {
 		in = " (in " + Quote(word) + ")"
 	}
-	// Everywhere else -h asks for help, so the message says what does.
+	// In other commands -h asks for help, so the message names --help.
 	if letter == "h" {
 		return errs.Optionf("-h", "this job has no such flag%s; help is --help", in)
 	}
 	return errs.Optionf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
 }
 
-// at puts the name of the command in front of a mistake in its flags.
+// at adds the name of the command to an error about its flags.
 func at(path []string, err error) error {
 	return errs.Optionf(strings.Join(path, " "), "%v", err)
 }
 
-// diagnose returns the error for args that name no command. It reads them with
-// the flags of all commands together, and follows the words down the tree until
-// one is missing or unknown.
+// diagnose returns the error for args that name no command. It reads args with the flags of all
+// commands together, and follows the words down the tree of commands. It stops at the first word
+// that is missing or unknown.
 func diagnose(args []string, commands []Command) error {
 	var all []Flag
 	for _, c := range commands {
@@ -88,13 +88,13 @@ func diagnose(args []string, commands []Command) error {
 			}
 		}
 	}
-	// A flag that two commands read differently counts as the first command has it. That may
-	// misread a word, but only the wording of the error depends on it.
+	// Of two flags with the same name, that of the first command counts. It may take a wrong word as a
+	// value, but this changes only the text of the error.
 	s := scan(args, all, ofCommand)
 	var path []string
 	for depth := 0; ; depth++ {
 		next := children(commands, path)
-		if len(next) == 0 { // the path is complete, and yet no command accepted it
+		if len(next) == 0 { // the path is that of a command, but the command has refused the line
 			break
 		}
 		if depth >= len(s.words) {
@@ -103,8 +103,6 @@ func diagnose(args []string, commands []Command) error {
 			}
 			return missing(path, next)
 		}
-		// The words are followed one level at a time, so that the error names the first wrong
-		// one.
 		word := s.words[depth]
 		if !slices.Contains(next, word) {
 			if s.err != nil {
@@ -114,17 +112,18 @@ func diagnose(args []string, commands []Command) error {
 		}
 		path = append(path, word)
 	}
-	if s.err == nil { // as in "run -o x grep": with grep's flags x is no value but a word
+	// In "run -o x grep", the flags of all commands take x as a value. With those of grep, x is a
+	// word, and no job has this name.
+	if s.err == nil {
 		return errs.Optionf(strings.Join(path, " "), "a flag in front of it takes a value with some commands only; put the command's name first")
 	}
 	return at(path, s.err)
 }
 
-// children lists the words that may follow path, in the order of the commands.
+// children returns the words that may follow path, in the order of the commands.
 func children(commands []Command, path []string) []string {
 	var next []string
 	for _, c := range commands {
-		// begins needs words only.
 		s := scanned{words: c.Path}
 		if len(c.Path) > len(path) && s.begins(path) && !slices.Contains(next, c.Path[len(path)]) {
 			next = append(next, c.Path[len(path)])
@@ -133,7 +132,7 @@ func children(commands []Command, path []string) []string {
 	return next
 }
 
-// noun returns what the word after path names.
+// noun returns the word for the thing that the word after path names: a command or a job.
 func noun(path []string) string {
 	if len(path) == 0 {
 		return "command"
@@ -142,13 +141,13 @@ func noun(path []string) string {
 	return "job"
 }
 
-// missing returns the error for a command line that ends too early.
+// missing returns the error for a line that ends after path, where one of next must follow.
 func missing(path, next []string) error {
 	return errs.Optionf(strings.Join(path, " "), "no %s named; one of %s", noun(path), strings.Join(next, ", "))
 }
 
-// unknownWord returns the error for a word that is none of next, the words that may
-// follow path.
+// unknownWord returns the error for a word after path that is not one of next. It suggests a job of
+// that name below another command, or else the nearest of next.
 func unknownWord(path []string, word string, next []string, commands []Command) error {
 	object := strings.Join(append(append([]string(nil), path...), Quote(word)), ": ")
 	for _, c := range commands { // the user wrote "mrlocal sort" for "mrlocal run sort"

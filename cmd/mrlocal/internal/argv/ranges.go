@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// mostValues bounds the number of values of a range or list.
+// mostValues is the largest number of values of a range or list.
 const mostValues = 1000
 
-// Counts reads whole numbers from least to most, as a list or a range: 1,2,4 or
-// 1..8 or 1..9/2. A range includes its end if a step meets it.
+// Counts parses a list or a range of whole numbers from least to most, as 1,2,4 or 1..8 or 1..9/2.
+// A range includes its end if a step reaches it exactly.
 func Counts(flag, text string, least, most int) ([]int64, error) {
 	return values(flag, text, "1", func(part string) (int64, error) {
 		n, err := Count(flag, part, least, most)
@@ -18,8 +18,7 @@ func Counts(flag, text string, least, most int) ([]int64, error) {
 	})
 }
 
-// Shares reads shares, as a list or a range with a step: 0,0.5,1 or 0..1/0.1. It
-// returns parts per million.
+// Shares parses a list or a range of shares, as 0,0.5,1 or 0..1/0.1. It returns parts per million.
 func Shares(flag, text string) ([]int64, error) {
 	return values(flag, text, "", func(part string) (int64, error) {
 		p, err := Share(flag, part)
@@ -27,8 +26,8 @@ func Shares(flag, text string) ([]int64, error) {
 	})
 }
 
-// values reads a list or a range whose parts read understands. step applies to a
-// range without a step; if it is empty, the range must have one.
+// values parses a list or a range. read parses one part, of which a value or a step consists. step
+// is the default step of a range. If it is "", the range must have a step.
 func values(flag, text, step string, read func(part string) (int64, error)) ([]int64, error) {
 	from, rest, ranged := strings.Cut(text, "..")
 	if !ranged {
@@ -38,11 +37,10 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 	if stepped {
 		step = given
 	}
-	// Shares have no natural step.
 	if step == "" {
 		return nil, bad(flag, text, "a range without a step; write 0..1/0.1")
 	}
-	// The parts are from, to and step, in the unit of read.
+	// ends has from, to and step.
 	var ends [3]int64
 	for i, part := range []string{from, to, step} {
 		if part == "" {
@@ -58,19 +56,19 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 		return nil, bad(flag, text, "the step is 0")
 	case ends[1] < ends[0]:
 		return nil, bad(flag, text, "ends before it begins")
-	// The bound is checked before the values are made, so a huge range takes no memory.
+	// This check comes before the loop, so that a huge range takes no memory.
 	case (ends[1]-ends[0])/ends[2] >= mostValues:
 		return nil, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
 	}
 	var all []int64
-	// The values cannot overflow: the bounds of the flag lie far below 2⁶³.
+	// v cannot overflow, because the values of flags lie far below 2⁶³.
 	for v := ends[0]; v <= ends[1]; v += ends[2] {
 		all = append(all, v)
 	}
 	return all, nil
 }
 
-// list reads values that are separated by commas.
+// list parses values with commas between.
 func list(flag, text string, read func(part string) (int64, error)) ([]int64, error) {
 	var all []int64
 	for _, part := range strings.Split(text, ",") {
@@ -78,7 +76,7 @@ func list(flag, text string, read func(part string) (int64, error)) ([]int64, er
 		if err != nil {
 			return nil, err
 		}
-		// A value twice would run the same configuration twice.
+		// With a value twice, a sweep would run the same configuration twice.
 		if slices.Contains(all, v) {
 			return nil, bad(flag, text, "has "+Quote(part)+" twice")
 		}

@@ -9,22 +9,23 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Reader reads the values of the flags of a line. It keeps the first mistake in
-// Err, so that a caller reads all flags and checks once. Unless a method says
-// otherwise, a flag that is not set has the zero value.
+// Reader reads the values of the flags of a line. Err keeps the first mistake, so a caller reads
+// all flags and then checks Err once. For a flag that is not set, and after a mistake in its value,
+// a method returns the zero value unless its comment says otherwise.
 type Reader struct {
 	Line Line
 	Err  error
 }
 
-// Keep keeps err unless there is a mistake already.
+// Keep sets Err to err unless Err has an earlier mistake. err may be nil.
 func (r *Reader) Keep(err error) {
 	if r.Err == nil {
 		r.Err = err
 	}
 }
 
-// Value reads the value of a flag with parse; the zero value if the flag is not set.
+// Value reads a flag with parse, which gets the name and the text of the flag. If the flag is not
+// set, it returns the zero value.
 func Value[T any](r *Reader, flag string, parse func(flag, text string) (T, error)) (v T) {
 	text, ok := r.Line.Value(flag)
 	if !ok {
@@ -35,16 +36,17 @@ func Value[T any](r *Reader, flag string, parse func(flag, text string) (T, erro
 	return v
 }
 
-// Count reads a whole number from least to most.
+// Count reads a whole number from least to most. A flag that is not set gives 0, even if least is
+// above 0.
 func (r *Reader) Count(flag string, least, most int) int {
 	return Value(r, flag, func(flag, text string) (int, error) { return Count(flag, text, least, most) })
 }
 
-// Limit reads a bound; nil: there is none.
+// Limit reads a bound as GNU tools do. nil means that there is no bound.
 func (r *Reader) Limit(flag string) *int64 { return Value(r, flag, Limit) }
 
-// CountOrMultiple reads a count from 0 on, or a multiple of something behind a prefix, as in
-// auto:1.75. The other one is 0.
+// CountOrMultiple reads a count from 0 to most, or a factor after a prefix, as in auto:1.75, which
+// is at most mostMultiple. One of the two results is 0.
 func (r *Reader) CountOrMultiple(flag, prefix string, most int, mostMultiple ppm.Share) (n int, times ppm.Share) {
 	if text, _ := r.Line.Value(flag); !strings.HasPrefix(text, prefix) {
 		return r.Count(flag, 0, most), 0
@@ -52,7 +54,7 @@ func (r *Reader) CountOrMultiple(flag, prefix string, most int, mostMultiple ppm
 	return 0, Value(r, flag, func(flag, text string) (ppm.Share, error) { return Multiple(flag, text, prefix, mostMultiple) })
 }
 
-// Size reads a number of bytes.
+// Size reads a number of bytes, at least least.
 func (r *Reader) Size(flag string, least int64) int64 {
 	return Value(r, flag, func(flag, text string) (int64, error) { return Size(flag, text, least) })
 }
@@ -65,7 +67,7 @@ func (r *Reader) Share(flag string) *ppm.Share {
 	})
 }
 
-// Mark reads a share above 0.
+// Mark reads a share above 0, and returns it as a number up to 1.
 func (r *Reader) Mark(flag string) float64 {
 	p := r.Share(flag)
 	if p == nil {
@@ -77,8 +79,7 @@ func (r *Reader) Mark(flag string) float64 {
 	return float64(*p) / float64(ppm.One)
 }
 
-// Time reads a duration above 0. With zero, 0 is allowed as well and turns
-// something off.
+// Time reads a duration above 0. If zero is true, the duration may be 0 too.
 func (r *Reader) Time(flag string, zero bool) time.Duration {
 	return Value(r, flag, func(flag, text string) (time.Duration, error) {
 		if zero && (text == "0" || text == "0s") {
@@ -88,7 +89,7 @@ func (r *Reader) Time(flag string, zero bool) time.Duration {
 	})
 }
 
-// Choice reads one of a few names. The first one is the default.
+// Choice reads one of names. The first one is the default.
 func (r *Reader) Choice(flag string, names ...string) string {
 	if !r.Line.Has(flag) {
 		return names[0]
@@ -96,10 +97,10 @@ func (r *Reader) Choice(flag string, names ...string) string {
 	return Value(r, flag, func(flag, text string) (string, error) { return Choice(flag, text, names...) })
 }
 
-// Path reads the name of a file.
+// Path reads the name of a file, which must not be empty. It does not look at the file.
 func (r *Reader) Path(flag string) string { return Value(r, flag, NonEmpty) }
 
-// ShareOr reads a share that has another default than 0.
+// ShareOr reads a share. If the flag is not set, it returns otherwise.
 func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
 	if p := r.Share(flag); p != nil {
 		return *p
@@ -107,13 +108,12 @@ func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
 	return otherwise
 }
 
-// MapAndReduce reads map=N,reduce=N, each from 1 to most. Both must be there.
+// MapAndReduce reads map=N,reduce=N, in either order. Both must be there, each from 1 to most.
 func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 	text, ok := r.Line.Value(flag)
 	if !ok {
 		return 0, 0
 	}
-	// A kind may be named once. The order of the two is free.
 	for _, part := range strings.Split(text, ",") {
 		kind, number, _ := strings.Cut(part, "=")
 		of := map[string]*int32{"map": &maps, "reduce": &reduces}[kind]
@@ -125,7 +125,7 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 		r.Keep(err)
 		*of = int32(n)
 	}
-	// An earlier mistake explains a missing number, so that one message is enough.
+	// After a mistake, a number may be missing only because of this mistake.
 	if r.Err == nil && min(maps, reduces) < 1 {
 		r.Keep(errs.Optionf("--"+flag, "%s: give map and reduce; write map=1,reduce=2", Quote(text)))
 	}
@@ -141,26 +141,24 @@ func (r *Reader) Seed() uint64 {
 	return n
 }
 
-// Rate reads a number of bytes a second; the value may end in /s.
+// Rate reads a number of bytes a second, at least 1. The text may end in /s.
 func (r *Reader) Rate(flag string) int64 {
 	return Value(r, flag, func(flag, text string) (int64, error) { return Size(flag, strings.TrimSuffix(text, "/s"), 1) })
 }
 
-// Directories reads a comma-separated list of directories that must exist.
+// Directories reads a list of directories with commas between. Each must exist. It need not be
+// writable, because this matters only if something spills.
 func (r *Reader) Directories(flag string) []string {
 	text, ok := r.Line.Value(flag)
 	if !ok {
 		return nil
 	}
-	// Several directories may lie on several disks.
 	dirs := strings.Split(text, ",")
-	// A directory that cannot be written matters only if something spills.
 	for _, d := range dirs {
 		if d == "" {
 			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", Quote(text)))
 			continue
 		}
-		// A directory that is missing is a mistake in the flag, so it is found before the run.
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:

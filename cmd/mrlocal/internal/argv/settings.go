@@ -2,6 +2,7 @@ package argv
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,15 +11,15 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Sweep is --set PATH=RANGE: the words that a value of a workload file takes in turn.
+// Sweep is one --set PATH=RANGE: a value of a workload file, and the texts that it takes in turn.
 type Sweep struct {
-	Path   string
+	Path   string // as pools.adhoc.weight
 	Values []string
 }
 
-// Settings reads PATH=RANGE. A range is a list (1,2,4 or fair,fifo), FROM..TO in steps of 1,
-// FROM..TO/STEP, or FROM..TO*FACTOR; ends and step are numbers, times or sizes. Commas inside
-// of brackets separate no values.
+// Settings parses PATH=RANGE, the value of flag. RANGE is a list (1,2,4 or fair,fifo), FROM..TO in
+// steps of 1, FROM..TO/STEP, or FROM..TO*FACTOR. Ends and steps are numbers, times or sizes. A
+// comma within brackets does not separate values. There are at most mostValues values of a range.
 func Settings(flag, text string) (s Sweep, err error) {
 	path, values, ok := strings.Cut(text, "=")
 	if !ok || path == "" || values == "" {
@@ -27,8 +28,9 @@ func Settings(flag, text string) (s Sweep, err error) {
 	s.Path = path
 	from, rest, ranged := strings.Cut(values, "..")
 	if !ranged {
-		depth, start := 0, 0
+		depth, start := 0, 0 // open brackets; where the value begins
 		for i, c := range values + "," {
+			// The comma after the last value, which the loop adds, ends this value too.
 			switch {
 			case c == '[' || c == '{':
 				depth++
@@ -40,7 +42,7 @@ func Settings(flag, text string) (s Sweep, err error) {
 			}
 		}
 		for i, v := range s.Values {
-			if v == "" || indexOf(s.Values[:i], v) {
+			if v == "" || slices.Contains(s.Values[:i], v) {
 				return s, bad(flag, text, "an empty value, or one that stands twice")
 			}
 		}
@@ -55,24 +57,17 @@ func Settings(flag, text string) (s Sweep, err error) {
 	return s, nil
 }
 
-func indexOf(all []string, v string) bool {
-	for _, x := range all {
-		if x == v {
-			return true
-		}
-	}
-	return false
-}
-
-// steps returns the values of a range.
+// steps returns the values of a range. from is the text before "..", and rest that after it. text
+// is the whole value of flag, for errors.
 func steps(flag, text, from, rest string) (values []string, err error) {
+	// by is the text of the step or the factor, or "".
 	to, by, factor := rest, "", false
 	if head, tail, ok := strings.Cut(rest, "*"); ok {
 		to, by, factor = head, tail, true
 	} else if head, tail, ok := strings.Cut(rest, "/"); ok {
 		to, by = head, tail
 	}
-	// The first unit that reads both ends is theirs.
+	// The range has the first unit that can read both ends.
 	for _, u := range units() {
 		a, ok1 := u.read(from)
 		b, ok2 := u.read(to)
@@ -91,6 +86,8 @@ func steps(flag, text, from, rest string) (values []string, err error) {
 		case b < a || factor && a <= 0:
 			return nil, bad(flag, text, "ends before it begins, or a factor of 0")
 		}
+		// The margin keeps rounding errors from dropping the end. Adding n*step avoids that they
+		// add up.
 		for x, n := a, 0; x <= b*(1+1e-9); n++ {
 			if values = append(values, u.word(x)); len(values) > mostValues {
 				break
@@ -104,15 +101,15 @@ func steps(flag, text, from, rest string) (values []string, err error) {
 	return nil, bad(flag, text, "not a range of numbers, times or sizes; write 1..8, 1..8*2 or 10s..60s/10s")
 }
 
-// unit is a way to read a value as a number, and to write it.
+// unit converts values of one kind between texts and numbers.
 type unit struct {
-	read func(text string) (float64, bool)
-	word func(x float64) string
-	one  float64 // the step that a range has by itself; 0: none
+	read func(text string) (float64, bool) // false: the text has another unit
+	word func(x float64) string            // the reverse of read
+	one  float64                           // the default step of a range; 0: none
 }
 
-// units returns the units in the order in which a value is tried: plain numbers, times, bytes.
-// The first that reads a value is its unit.
+// units returns the units in the order in which a text is tried: plain numbers, times in
+// nanoseconds, sizes in bytes.
 func units() []unit {
 	return []unit{
 		{number, func(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }, 1},
@@ -127,18 +124,18 @@ func units() []unit {
 	}
 }
 
-// number reads a decimal number from 0.
+// number parses a decimal number from 0 on, without sign and exponent.
 func number(text string) (float64, bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	return x, err == nil && x >= 0 && strings.Trim(text, "0123456789.") == ""
 }
 
-// Coordinate returns where a value stands on an axis: its number, seconds or bytes. ok is
-// false for another word.
+// Coordinate returns the place of a value of --set on an axis: its number, its seconds or its
+// bytes. ok is false for any other text.
 func Coordinate(value string) (x float64, ok bool) {
 	for i, u := range units() {
 		if x, ok := u.read(value); ok {
-			if i == 1 {
+			if i == 1 { // times are in nanoseconds
 				x /= float64(time.Second)
 			}
 			return x, true
@@ -147,7 +144,7 @@ func Coordinate(value string) (x float64, ok bool) {
 	return 0, false
 }
 
-// Sweeps reads a repeated --set. A path may stand once.
+// Sweeps reads each --set. Two with the same path are a mistake.
 func (r *Reader) Sweeps(flag string) (all []Sweep) {
 	for _, text := range r.Line.Values(flag) {
 		s, err := Settings(flag, text)

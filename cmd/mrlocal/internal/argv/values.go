@@ -11,8 +11,9 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Size reads a number of bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary). As
-// in all functions of this file, flag is the name of the flag, for the error.
+// Size parses a number of bytes, at least least: 4096, 64MiB, 100MB (decimal), 1.5G (binary). In
+// all functions of this file, flag is the name of the flag without dashes, for the options error
+// that they return.
 func Size(flag, text string, least int64) (int64, error) {
 	n, problem := ppm.ParseBytes(text)
 	switch {
@@ -24,7 +25,7 @@ func Size(flag, text string, least int64) (int64, error) {
 	return n, nil
 }
 
-// FormatSize writes n so that Size reads it back.
+// FormatSize formats n so that Size parses it back, as 64MiB.
 func FormatSize(n int64) string {
 	// The largest unit that divides n gives the shortest text.
 	const letters = ppm.UnitLetters
@@ -36,13 +37,13 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// Share reads a decimal from 0 to 1.
+// Share parses a decimal from 0 to 1, with at most six decimals.
 func Share(flag, text string) (ppm.Share, error) {
 	_, fraction, dotted := strings.Cut(text, ".")
 	if strings.Trim(text, "0123456789.") != "" || text == "" || strings.Contains(fraction, ".") || dotted && fraction == "" {
 		return 0, bad(flag, text, "not a share; write a decimal from 0 to 1, such as 0.5")
 	}
-	// Zeros at the end are no precision: 0.5000000 is fine.
+	// Zeros at the end do not count, so 0.5000000 is valid.
 	if len(strings.TrimRight(fraction, "0")) > 6 {
 		return 0, bad(flag, text, "too fine; at most six decimals")
 	}
@@ -53,7 +54,7 @@ func Share(flag, text string) (ppm.Share, error) {
 	return p, nil
 }
 
-// Multiple reads a decimal above 0 behind a prefix, as in auto:1.75.
+// Multiple parses a decimal after a prefix, as in auto:1.75. It is above 0 and at most most.
 func Multiple(flag, text, prefix string, most ppm.Share) (ppm.Share, error) {
 	p, err := ppm.Parse(strings.TrimPrefix(text, prefix))
 	switch {
@@ -65,16 +66,16 @@ func Multiple(flag, text, prefix string, most ppm.Share) (ppm.Share, error) {
 	return p, nil
 }
 
-// Count reads a whole number from least to most.
+// Count parses a whole number from least to most.
 func Count(flag, text string, least, most int) (int, error) {
 	digits := strings.TrimPrefix(text, "-")
-	// Atoi alone would accept a plus sign and say less about the mistake.
+	// Atoi would accept a plus sign, and its errors do not fit a user.
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, bad(flag, text, "not a whole number")
 	}
 	n, err := strconv.Atoi(text)
 	switch {
-	// A negative number may be too long for an int, and is too small all the same.
+	// A negative number may be too long for an int. Then err is set, but the number is too small.
 	case text[0] == '-' || err == nil && n < least:
 		return 0, bad(flag, text, "too small; at least "+strconv.Itoa(least))
 	case err != nil || n > most:
@@ -83,8 +84,8 @@ func Count(flag, text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Limit reads a bound as GNU tools do. A negative number is no bound, which nil stands for.
-// A number that is too large is lowered to the largest one.
+// Limit parses a bound as GNU tools do. For a negative number, which means no bound, it returns
+// nil. It lowers a number that is too large to the largest int64.
 func Limit(flag, text string) (*int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
@@ -96,7 +97,7 @@ func Limit(flag, text string) (*int64, error) {
 	return &n, nil
 }
 
-// Seed reads any whole number of 64 bits.
+// Seed parses any unsigned whole number of 64 bits.
 func Seed(flag, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -105,15 +106,15 @@ func Seed(flag, text string) (uint64, error) {
 	return n, nil
 }
 
-// Time reads a duration above zero: 250ms, 20s, 1m30s.
+// Time parses a duration above 0: 250ms, 20s, 1m30s.
 func Time(flag, text string) (time.Duration, error) {
-	// A number alone is ambiguous: seconds and milliseconds are both usual.
+	// Without a unit a number could mean seconds or milliseconds.
 	if text != "" && strings.Trim(text, "0123456789.") == "" {
 		return 0, bad(flag, text, "no unit; write 20s or 250ms")
 	}
 	d, err := time.ParseDuration(text)
 	switch {
-	// The text looks like a duration, so a bad unit or an overflow is the likely cause.
+	// The text has only characters of durations, so a wrong unit or an overflow is the likely mistake.
 	case err != nil && strings.TrimLeft(text, "0123456789.hmsuµn") == "" && text != "":
 		return 0, bad(flag, text, "not a time, or too long; write 20s or 250ms")
 	case err != nil:
@@ -124,14 +125,14 @@ func Time(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Choice reads one of a few names. The error names the nearest one, or all of
-// them if several are equally near.
+// Choice returns text if it is one of names. Otherwise its error suggests the nearest name, or
+// lists all names if several are equally near.
 func Choice(flag, text string, names ...string) (string, error) {
 	if slices.Contains(names, text) {
 		return text, nil
 	}
-	// Nearest returns the first of several equally near names. If the reversed list gives
-	// another one, there is a tie.
+	// Nearest returns the first of several equally near names. With the reversed list it returns
+	// another one if there is a tie.
 	backwards := slices.Clone(names)
 	slices.Reverse(backwards)
 	if n := errs.Nearest(text, names); n != "" && n == errs.Nearest(text, backwards) {
@@ -140,7 +141,7 @@ func Choice(flag, text string, names ...string) (string, error) {
 	return "", bad(flag, text, "no such choice; one of "+strings.Join(names, ", "))
 }
 
-// NonEmpty reads a text that must not be empty, such as a path.
+// NonEmpty returns text, such as a path. An empty text is an error.
 func NonEmpty(flag, text string) (string, error) {
 	if text == "" {
 		return "", errs.Optionf("--"+flag, "the value is empty")
@@ -148,7 +149,7 @@ func NonEmpty(flag, text string) (string, error) {
 	return text, nil
 }
 
-// bad returns the error for a value.
+// bad returns the options error for the value text of a flag.
 func bad(flag, text, cause string) error {
 	if text == "" {
 		return errs.Optionf("--"+flag, "the value is empty; %s", cause)

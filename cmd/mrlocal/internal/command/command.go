@@ -1,13 +1,14 @@
-// Package command has what commands of mrlocal share: the type of a command, its streams, the exit
-// codes, and the flags that several of them take, with the options that these stand for. It also has
-// the jobs of run with their flags (Jobs).
+// Package command holds the parts that several commands of mrlocal share. They are the type of a
+// command, its streams, the exit codes, and the common flags with the options that they set. It also
+// lists the jobs of run with their flags (Jobs).
 //
 // A function whose name ends in Flags lists flags, for the parser and the help. A method of
-// Reader, or a function whose name begins with Read, reads them. The first mistake stays in
-// Reader.Err.
+// Reader, or a function whose name begins with Read, reads the values of these flags. Reading goes on
+// after a mistake, and Reader.Err keeps the first one. So a caller reads all flags and then checks
+// Err once.
 //
-// The table of commands is in package main, which reads the command line, calls the one that it
-// names and writes its error. The package keeps nothing.
+// Package main has the table of commands. It parses the command line, calls the command that the
+// line names, and writes the error. Package command has no state of its own.
 package command
 
 import (
@@ -23,56 +24,59 @@ import (
 	"mrlocal/workload"
 )
 
-// Exit codes. process.Interrupted has those of signals.
+// Exit codes. After a signal, the exit code is that of process.Interrupted.
 const (
-	Done    = 0
-	NoMatch = 1
-	Differs = 1 // a decision differs from the recorded one, or two runs differ
-	Usage   = 2
-	Failed  = 3
+	Done    = 0 // the result is complete and durable
+	NoMatch = 1 // run grep: nothing matched, and the empty result is committed
+	Differs = 1 // replay: a decision differs from the recorded one; compare: the two runs differ
+	Usage   = 2 // wrong usage or wrong input; nothing was started
+	Failed  = 3 // the job failed, or a job of a batch
 )
 
-// Env holds the standard streams, which tests replace.
+// Env is the environment of a command: the standard streams and the environment variables. Tests
+// replace them.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Getenv         func(string) string
+	Getenv         func(string) string // as os.Getenv
+	Arg0           string              // os.Args[0]; "" in tests
 
-	Page *pictures.Page // of --ui; nil: none
+	Page *pictures.Page // the page of --ui; nil: the command was started without --ui
 }
 
-// Command is a node of the tree of commands: a leaf that runs, or an inner node
-// with subcommands.
+// Command is a node of the tree of commands. A leaf has Run or Raw. An inner node has
+// subcommands. A node with Run and subcommands takes a file or the name of a subcommand (profile).
 type Command struct {
 	Name  string // the table of commands sets it
 	Usage string // one line of help
-	Args  string // the words behind the flags, for the help
-	Long  string // more help
+	Args  string // for the help: the positional words, as in "JOB [FLAGS] [PATH…]"
+	Long  string // the paragraphs of help below the usage
 	Flags []argv.Spec
-	More  func() []argv.Spec // flags of a job, made when they are needed; nil: none
+	More  func() []argv.Spec // further flags, made only when they are needed; nil: none
 	Sub   []Command
 	Run   func(ctx context.Context, e Env, line argv.Line) (code int, err error)
 
-	// Raw, in place of Run, reads its own arguments, the words behind the name. If it reports that
-	// it is not done, the words are those of a command that asks for its help.
+	// Raw stands in place of Run for a command that parses its arguments itself. args are the words
+	// after the name of the command. Raw returns done as false when args only ask for help and
+	// package main has to write this help.
 	Raw  func(ctx context.Context, args []string, e Env) (code int, done bool)
-	Tool bool // Raw writes the help of "help NAME" as well
+	Tool bool // Raw also writes the help for "mrlocal help NAME"
 }
 
 // IsHelp reports whether word asks for help.
 func IsHelp(word string) bool { return word == "--help" || word == "-h" }
 
-// Write writes the result of a command to standard output. If the reader of a
-// pipe has gone, that is success.
+// Write writes the whole result of a command to standard output. It returns nil if the reader of a
+// pipe has closed it, because a closed pipe on standard output is success.
 func (e Env) Write(text []byte) error {
-	// One write for the whole text, so that lines of standard error do not tear it.
+	// A single write for the whole text keeps lines of standard error from appearing inside it.
 	if _, err := e.Stdout.Write(text); !Gone(err) {
 		return err
 	}
 	return nil
 }
 
-// AllFlags returns the flags, those of More too.
+// AllFlags returns the flags of c, including those of More.
 func (c *Command) AllFlags() []argv.Spec {
 	if c.More == nil {
 		return c.Flags
@@ -80,26 +84,29 @@ func (c *Command) AllFlags() []argv.Spec {
 	return append(c.Flags, c.More()...)
 }
 
-// Screen returns the screen of one run; mode is a value of --progress.
+// Screen returns the screen that shows one run on standard error. mode is a value of --progress.
+// picture says whether and how to draw the gantt.
 func (e Env) Screen(mode string, picture *show.Picture) *show.Screen {
 	return show.NewScreen(e.Stderr, mode, show.TerminalOf(e.Getenv), picture)
 }
 
-// Workload reads a workload file, or standard input if the name is -.
+// Workload reads the workload file of that name, or standard input if the name is -. The error names
+// the file, line and column of a mistake.
 func (e Env) Workload(name string) (*workload.File, error) {
-	// The name of standard input appears in the errors of the parser.
 	if name == "-" {
+		// The first argument is the name that errors of the parser show.
 		return workload.Read("standard input", e.Stdin)
 	}
 	return workload.Load(name)
 }
 
-// Gone reports whether err says that the reader has closed the pipe.
+// Gone reports whether err comes from a write to a pipe whose reader has closed it.
 func Gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }
 
-// NoWords refuses positional words.
+// NoWords returns an options error if the line has positional words. A command that takes none
+// calls it.
 func NoWords(line argv.Line) error {
 	if len(line.Words) > 0 {
 		return errs.Optionf(argv.Quote(line.Words[0]), "one word too many")

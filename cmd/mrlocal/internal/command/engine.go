@@ -12,8 +12,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// EngineFlags returns the flags of real runs that no simulation has: memory, spills, temporary
-// files. All commands that run jobs take them, and the tools.
+// EngineFlags returns the flags that only real runs have: memory, spills, temporary files, progress.
+// All commands that run jobs take these flags, and so do the tools. ReadEngine reads them.
 func EngineFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("pin", "bind the thread of each slot to a core: `core|none`", "core"),
@@ -31,19 +31,19 @@ func EngineFlags() []argv.Spec {
 	}
 }
 
-// leastBufferBytes is the least size of a kvbuffer that a user may ask for.
+// leastBufferBytes is the smallest --sort-buffer and --task-memory.
 const leastBufferBytes = 1 << 10
 
-// Bounds. They lie far above useful values and far below values at which memory or time runs
-// out.
+// Upper bounds of flags. They lie far above useful values, and far below values at which memory or
+// time runs out.
 const (
-	mostCopies      = 10_000
-	mostFactor      = 1_000_000
-	mostMemoryBytes = 16 << 40 // the address space has 47 bits, and the arena is mapped at once
+	mostCopies      = 10_000    // --parallel-copies
+	mostFactor      = 1_000_000 // --merge-factor
+	mostMemoryBytes = 16 << 40  // --memory; the address space has 47 bits, and the arena is mapped at once
 )
 
-// BandwidthFlags returns the flags that limit the speed of each tracker, to show effects of a cluster
-// that a single machine does not have.
+// BandwidthFlags returns the flags that limit the speed of each tracker. They show effects of a
+// cluster that a single machine does not have. ReadBandwidths reads them.
 func BandwidthFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("shuffle-bw", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit"),
@@ -53,18 +53,19 @@ func BandwidthFlags() []argv.Spec {
 	}
 }
 
-// ReadBandwidths reads BandwidthFlags.
+// ReadBandwidths reads BandwidthFlags into o. A rate of 0 bytes a second is no limit.
 func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
 	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
 	o.Copiers.Parallel, o.Copiers.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
 }
 
-// ReadEngine reads EngineFlags, except --progress, which belongs to what is shown.
+// ReadEngine reads EngineFlags into o. It leaves --progress to Env.Screen, because it is not an option
+// of the engine.
 func ReadEngine(r *argv.Reader, o *mrlocal.Options) {
-	// Options whose zero value must be the default are worded as negations: NoPin, NoGrowth,
-	// NoDecode.
+	// The options NoPin, NoGrowth and NoDecode are negations, so that their zero value is the
+	// default.
 	o.NoPin = r.Choice("pin", "core", "none") == "none"
-	// 0 bytes leave the choice to the engine, here and in the next line.
+	// If a flag is missing, its size is 0, and the engine chooses one.
 	o.MemoryBytes = memory(r)
 	o.SortBufferBytes = r.Size("sort-buffer", leastBufferBytes)
 	o.SpillPercent = r.Mark("spill-percent")
@@ -77,12 +78,12 @@ func ReadEngine(r *argv.Reader, o *mrlocal.Options) {
 	o.TaskTimeout = r.Time("task-timeout", false)
 }
 
-// memory reads --memory, in bytes. The least value depends on the number of slots,
-// so the engine checks it.
+// memory reads --memory, in bytes. The engine checks the least value, because it depends on the
+// number of slots.
 func memory(r *argv.Reader) int64 {
 	n := r.Size("memory", 1)
-	// Such a size is a slip of the unit. The bound keeps the message clear of errors of the
-	// system.
+	// A larger size is most likely a wrong unit. Without this check the user would see the error of a
+	// failed mmap.
 	if n > mostMemoryBytes {
 		text, _ := r.Line.Value("memory")
 		r.Keep(errs.Optionf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
@@ -90,10 +91,8 @@ func memory(r *argv.Reader) int64 {
 	return n
 }
 
-// codec reads --compress.
+// codec reads --compress. It returns runs.Auto for a wrong value too, and r.Err has the error.
 func codec(r *argv.Reader) runs.Codec {
-	// The value auto, which is the default, is none of these. A wrong value leaves its error in
-	// r.Err.
 	for c, name := range map[runs.Codec]string{runs.None: "none", runs.S2: "s2", runs.Zstd: "zstd"} {
 		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {
 			return c
@@ -102,7 +101,7 @@ func codec(r *argv.Reader) runs.Codec {
 	return runs.Auto
 }
 
-// HDFSFlags say how HDFS is reached.
+// HDFSFlags returns the flags that say how to reach HDFS. ReadHDFS reads them.
 func HDFSFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("webhdfs", "the web interface of the NameNode is at `HOST:PORT`", "the host of the path, port 9870"),
@@ -110,10 +109,12 @@ func HDFSFlags() []argv.Spec {
 	}
 }
 
-// ReadHDFS reads HDFSFlags, for a command that has these paths.
+// ReadHDFS reads HDFSFlags. paths are all paths of the command, local ones too. If one lies on HDFS
+// and --hdfs-user is missing, the user is the one who runs the process.
 func ReadHDFS(r *argv.Reader, paths []string) hdfs.Options {
 	o := hdfs.Options{Web: r.Path("webhdfs"), User: r.Path("hdfs-user")}
 	for _, p := range paths {
+		// Only HDFS needs the name of the user.
 		if hdfs.Is(p) && o.User == "" {
 			o.User = userName()
 		}
@@ -121,7 +122,8 @@ func ReadHDFS(r *argv.Reader, paths []string) hdfs.Options {
 	return o
 }
 
-// userName returns the name of the user that runs the process, or the number where there is none.
+// userName returns the name of the user who runs the process. It returns the number of the user if
+// the system knows no name for it, as in some containers.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

@@ -18,23 +18,20 @@ import (
 	"mrlocal/workload"
 )
 
-// Bounds of counts. They lie far above useful values and far below values at
-// which memory or time runs out.
+// Bounds of flags. The upper ones lie far above useful values, and far below values at which memory
+// or time runs out.
 const (
-	MostSlots    = 2048
-	MostTrackers = 1024
+	MostSlots    = 2048 // of one kind on a tracker of a real run; each is a thread
+	MostTrackers = 1024 // of a real run
 
-	mostReducersPerSlot = 100 * slots.One
-	MostReducers        = 100_000
-	MostAttempts        = 1000
-	LeastBlock          = 1 << 10 // bytes
+	mostReducersPerSlot = 100 * slots.One // X of --reducers auto:X
+	MostReducers        = 100_000         // --reducers
+	MostAttempts        = 1000            // --attempts
+	LeastBlock          = 1 << 10         // --block-size, in bytes
 )
 
-// maxSlotsHelp is the help of --max-slots.
-const maxSlotsHelp = "a policy may open at most `N` slots on each tracker, home slots included; dynsplit and ras open extra ones, and dynamicmr for slot weights"
-
-// RunFlags are the flags that every job of run takes. shortOutput is the letter
-// of --output-file: "o", or "" for a job with an -o of its own.
+// RunFlags returns the flags that every job of run takes. shortOutput is the letter of
+// --output-file: "o", or "" for a job whose own -o means something else. RunOptions reads the flags.
 func RunFlags(shortOutput string) []argv.Spec {
 	// The order of the flags is the order of the help.
 	flags := JobFlags(shortOutput)
@@ -49,8 +46,9 @@ func RunFlags(shortOutput string) []argv.Spec {
 	return append(append(flags, pictures.Flags()...), GanttFlags(", on standard error")...)
 }
 
-// JobFlags are the flags that say what one job reads and writes, and how its
-// input is split. The args of a workload file are these and the job's own flags.
+// JobFlags returns the flags that say what one job reads and writes, and how to split its input.
+// shortOutput is as in RunFlags. The args of a job in a workload file are these flags and the job's
+// own ones. Reader.JobOptions reads them.
 func JobFlags(shortOutput string) []argv.Spec {
 	input := argv.ValueSpec("input", "read `PATH`: a file, directory, glob, - or named FIFO, or hdfs://HOST:PORT/PATH; may be repeated; plain PATHs are read too", "")
 	input.Repeat = true // the order of the paths is the order of the input
@@ -69,50 +67,57 @@ func JobFlags(shortOutput string) []argv.Spec {
 	}, HDFSFlags()...)
 }
 
-// CompressOutputFlag is --compress-output, which runs and tools have.
+// CompressOutputFlag returns --compress-output, which jobs and tools take. Reader.Compression reads
+// it.
 func CompressOutputFlag() argv.Spec {
 	return argv.ValueSpec("compress-output", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gz|zstd`", "auto: by the suffix .gz or .zst of the file")
 }
 
-// Compression reads --compress-output. The names stand in the order of the formats.
+// Compression reads --compress-output. After a mistake it returns the format of auto, and r.Err has
+// the error.
 func (r *Reader) Compression() compress.Format {
+	// The names stand in the order of the constants of compress.Format.
 	names := []string{"auto", "none", "gz", "zstd"}
 	return compress.Format(max(0, slices.Index(names, r.Choice("compress-output", names...))))
 }
 
-// ProfileFlag is --profile; several adds to the help what happens with several runs.
+// ProfileFlag returns --profile. several is the end of the help text: what happens when the command
+// makes several runs.
 func ProfileFlag(several string) argv.Spec {
 	return argv.ValueSpec("profile", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+several, "")
 }
 
-// VerboseFlag and QuietFlag say how much of a run appears on standard error.
+// VerboseFlag returns --verbose. It shows more of a run on standard error than the default.
 func VerboseFlag() argv.Spec {
 	return argv.ToggleSpec("verbose", "", "show the table of the run, its counters, and the names that were skipped, even in a pipe or after a short run")
 }
 
-// QuietFlag silences all but errors. For grep the name belongs to GNU grep.
+// QuietFlag returns --quiet. It leaves only errors on standard error. run grep does not take it,
+// because --quiet of GNU grep means something else.
 func QuietFlag() argv.Spec {
 	return argv.ToggleSpec("quiet", "", "show neither progress nor notes nor the table, errors alone")
 }
 
-// Reader is argv.Reader with the values that only this command has.
+// Reader is argv.Reader with methods for the flags of jobs, and with what the job streaming needs
+// beyond flags. Building that job sets Stream.
 type Reader struct {
 	argv.Reader
 
-	Stream *streaming.Work // of the job streaming; nil: another job
-	Stderr io.Writer       // what its commands write there; nil: dropped
-	Stdin  io.Reader       // of the command; nil: none, as in a batch
+	Stream *streaming.Work // of the job streaming, whose owner closes it; nil: another job
+	Stderr io.Writer       // for the standard error of streaming commands; nil: it is dropped
+	Stdin  io.Reader       // standard input of mrlocal; nil: there is none, as in a batch
 }
 
-// NewReader returns a reader of the flags of line, without a mistake.
+// NewReader returns a reader of the flags of line. Its Err is nil.
 func NewReader(line argv.Line) *Reader { return &Reader{Reader: argv.Reader{Line: line}} }
 
-// RunOptions turns the flags of RunFlags into the options of a run of a job.
+// RunOptions reads RunFlags into the options of a run. job is the name of the job, which --fault may
+// name. The returned error is the first mistake of all flags.
 func RunOptions(line argv.Line, job string) (mrlocal.Options, error) {
 	r := NewReader(line)
 	s := r.Scheduling(MostTrackers, MostSlots, 0)
 	o := mrlocal.Options{Config: s.Config, Policy: r.Policy(&s)}
-	// In the options, 0 reduce slots stand for the default.
+	// In the options, 0 reduce slots stand for the default. NoReduces says that the user wants none.
 	o.NoReduces = line.Has("reduce-slots") && o.ReduceSlots == 0
 	r.JobOptions(&o)
 	ReadEngine(&r.Reader, &o)
@@ -121,7 +126,7 @@ func RunOptions(line argv.Line, job string) (mrlocal.Options, error) {
 	return o, r.Err
 }
 
-// JobOptions reads JobFlags.
+// JobOptions reads JobFlags into o, and --centroids, whose file is the side data of the job.
 func (r *Reader) JobOptions(o *mrlocal.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
 	o.Side = r.Path(centroidsFlag)
@@ -130,43 +135,49 @@ func (r *Reader) JobOptions(o *mrlocal.Options) {
 	if o.OutputDir == "-" {
 		r.Keep(errs.Optionf("--output", "-: standard output cannot hold a directory of parts; give --output-file -, or ./- for a directory of that name"))
 	}
-	// An empty OutputFile stands for standard output in the options.
-	if o.OutputFile == "-" && o.OutputDir == "" { // with --output too, the engine refuses
+	// In the options, an empty OutputFile stands for standard output. If --output is given too, the
+	// value stays, and the engine refuses the pair.
+	if o.OutputFile == "-" && o.OutputDir == "" {
 		o.OutputFile = ""
 	}
+	// The full slice expression makes append copy, so the directory does not become an input.
 	o.HDFS = ReadHDFS(&r.Reader, append(o.Inputs[:len(o.Inputs):len(o.Inputs)], o.OutputDir))
 	o.CompressOutput = r.Compression()
 	o.Reducers, o.ReducersPerSlot = r.CountOrMultiple("reducers", "auto:", MostReducers, mostReducersPerSlot)
-	// In the options 0 reducers stand for the default, so map only is a field of its own.
+	// In the options, 0 reducers stand for the default. MapOnly says that the user wants none.
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0 && o.ReducersPerSlot == 0
 	o.BlockBytes = r.Size("block-size", LeastBlock)
-	// The check catches a user who expects --overwrite to guard or to allow something for a
-	// file.
+	// A file is replaced in any case, so --overwrite without a directory has no effect. The user
+	// expects one, and learns that here.
 	if o.Overwrite && o.OutputDir == "" {
 		r.Keep(errs.Optionf("--overwrite", "needs --output DIR; --output-file replaces a file anyway"))
 	}
 }
 
-// inputs returns the paths of --input, then the plain ones.
+// inputs returns the paths of --input, then the positional words. It refuses an empty path, and a
+// number of inputs that the job does not take. The caller owns the slice.
 func inputs(r *Reader) []string {
-	// The copy keeps the line's own slices from growing.
+	// The line keeps its slices, so append starts with an empty one.
 	paths := append(append([]string(nil), r.Line.Values("input")...), r.Line.Words...)
-	// An empty path often comes from an unset variable of a shell. It would otherwise mean the
-	// working directory.
+	// An empty path often comes from a shell variable that is not set. Without this check it would
+	// mean the working directory.
 	if slices.Contains(paths, "") {
 		r.Keep(errs.Optionf("input", "an empty path"))
 	}
+	// The last word of the path of a command is the name of the job.
 	r.Keep(checkInputs(r.Line.Path[len(r.Line.Path)-1], len(paths)))
 	return paths
 }
 
-// Policy returns the policy of a single run, with the options of s.
+// Policy reads --sched of a single run, and returns a new policy of that name with the options of s.
+// It returns nil if any flag so far has a mistake.
 func (r *Reader) Policy(s *Scheduling) slots.Policy {
 	name, ok := r.Line.Value("sched")
 	if !ok {
 		name = mrlocal.DefaultPolicy
 	}
-	r.checkPolicy(name, registry.Names()) // first, because it suggests the nearest name
+	// This check comes before NewPolicy, because its error suggests the nearest name.
+	r.checkPolicy(name, registry.Names())
 	if r.Err != nil {
 		return nil
 	}
@@ -178,26 +189,27 @@ func (r *Reader) Policy(s *Scheduling) slots.Policy {
 // Bounds of --width, in columns.
 const leastWidth, mostWidth = 30, 10_000
 
-// GanttFlags are --gantt, --step and --width. where ends the help: on which stream the
-// Picture appears.
+// GanttFlags returns --gantt, --step and --width. where is a phrase of the help of --gantt: the
+// stream on which the gantt appears. Reader.Picture reads the flags.
 func GanttFlags(where string) []argv.Spec {
 	gantt := argv.ToggleSpec("gantt", "", "draw which job used which slot when: a row is a slot, a letter is a job, lower case means lent, . means idle; below it, count the running maps and reduces of each pool at each step of time"+where+"; --gantt=pools and --gantt=phases give letters to pools, as for more jobs than letters, and to phases of tasks; --gantt=jobs always to jobs")
-	gantt.Maybe = true
+	gantt.Maybe = true // --gantt may have a value, and needs none
 	return []argv.Spec{gantt,
 		argv.ValueSpec("step", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run"),
 		argv.ValueSpec("width", "draw --gantt in lines of `N` columns", "the width of the terminal, else 100"),
 	}
 }
 
-// Picture reads GanttFlags. drawn says that gantts are drawn even without --gantt.
+// Picture reads GanttFlags. drawn reports that the command draws gantts even without --gantt, so
+// --width has an effect in any case.
 func (r *Reader) Picture(drawn bool) *show.Picture {
-	// A width or step of 0 is chosen when the picture is drawn.
+	// If the width or the step is 0, the picture chooses it when it is drawn.
 	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false), Width: r.Count("width", leastWidth, mostWidth)}
 	if group, _ := r.Line.Value("gantt"); group != "" {
 		groups := []string{"", "pools", "jobs", "phases"} // in the order of trace.Grouping
 		p.By = trace.Grouping(max(0, slices.Index(groups, r.Choice("gantt", groups[1:]...))))
 	}
-	// A flag without effect is refused, so that a user notices the missing --gantt.
+	// A flag without effect is a mistake: the user most likely forgot --gantt.
 	if p.Step > 0 && !p.On {
 		r.Keep(errs.Optionf("--step", "needs --gantt"))
 	}
@@ -207,14 +219,15 @@ func (r *Reader) Picture(drawn bool) *show.Picture {
 	return p
 }
 
-// faultFlag is --fault of a single run. A batch has its faults in the workload file.
+// faultFlag returns --fault, which only run takes. A batch has its faults in the workload file.
 func faultFlag() argv.Spec {
 	f := argv.ValueSpec("fault", "make something go wrong, as an item of faults in a workload file does: `FAULT` is 'at: 5s, tracker: 1, lost: true', 'task: JOB/m/7, fail: 2' or 'at: 5s, task: JOB/m/7, lost: true'; may be repeated", "none")
 	f.Repeat = true
 	return f
 }
 
-// readFaults reads --fault, for a run of a job of that name on so many trackers; 0: one.
+// readFaults reads each --fault. job is the name of the job that runs. trackers is their number, and
+// 0 stands for the default of one. A fault must name this job, and a tracker that exists.
 func readFaults(r *argv.Reader, job string, trackers int) (all []setup.Fault) {
 	for _, text := range r.Line.Values("fault") {
 		f, err := workload.ParseFault("--fault", text, job, max(1, trackers))

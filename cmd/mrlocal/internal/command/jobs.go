@@ -12,16 +12,16 @@ import (
 
 // NamedJob is a job that run, tune, profile and workload files know by name.
 type NamedJob struct {
-	Name, Use   string
+	Name, Use   string                            // Use is the line of help
 	ShortOutput string                            // the letter of --output-file, or ""
-	Example     string                            // arguments behind "mrlocal run NAME", or ""
-	Inputs      int                               // paths that it takes: noInput, or 0 for any number
+	Example     string                            // the arguments after "mrlocal run NAME", or ""
+	Inputs      int                               // the number of paths that it takes: noInput, or 0 for any number above 0
 	Flags       []argv.Spec                       // the flags of this job alone
-	Build       func(*Reader) (jobs.Chain, error) // reads those flags
+	Build       func(*Reader) (jobs.Chain, error) // reads those flags and makes the chain
 }
 
-// Jobs lists the jobs in the order of the help. A new job gets a line in
-// paperJobs.
+// Jobs lists the jobs in the order of the help. A new job gets a line in paperJobs. Package main has
+// the examples of wordcount, sort and grep.
 func Jobs() []NamedJob {
 	return append([]NamedJob{
 		{"wordcount", "count words; prints word, TAB, count, in byte order of the word", "o", "", 0, wordcountFlags(), wordcountJob},
@@ -31,14 +31,14 @@ func Jobs() []NamedJob {
 	}, paperJobs()...)
 }
 
-// RunJob runs the job of that name; build reads its flags.
+// RunJob does the work of a subcommand with one job: run, tune or profile. name is the name of the
+// job. build reads its flags and makes its chain.
 type RunJob = func(ctx context.Context, e Env, line argv.Line, name string, build func(*Reader) (jobs.Chain, error)) (int, error)
 
-// ForEachJob adds to c a subcommand for each job. A subcommand takes the
-// given flags and the job's own.
+// ForEachJob returns c with a subcommand for each job of Jobs. A subcommand takes the flags that
+// flags returns for its job, then the flags of the job alone. It calls run.
 func ForEachJob(c Command, flags func(NamedJob) []argv.Spec, run RunJob) Command {
 	c.Args = "JOB [FLAGS] [PATH…]"
-	// The loop variable is new in each turn, so each subcommand keeps its own job.
 	for _, j := range Jobs() {
 		c.Sub = append(c.Sub, Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long, More: func() []argv.Spec { return slices.Concat(flags(j), j.Flags) },
 			Run: func(ctx context.Context, e Env, line argv.Line) (int, error) {
@@ -48,14 +48,15 @@ func ForEachJob(c Command, flags func(NamedJob) []argv.Spec, run RunJob) Command
 	return c
 }
 
-// CheckReduces refuses flags that leave a job without the reduces that it
-// needs. A map-only job, such as grep --lines, accepts them.
+// CheckReduces returns an options error if the options leave a job of the chain without the reduces
+// that it needs. A chain without reduces, such as that of grep --lines, accepts any options. name is
+// the name of the job in the message.
 func CheckReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 	for i := range chain {
 		switch {
-		// This job of the chain has no reduces.
+		// This job of the chain is map only.
 		case chain[i].NewReducer == nil:
-		// A reduce without a slot would wait for ever.
+		// Without reduce slots its reduces would never start.
 		case o.NoReduces:
 			return errs.Optionf("--reduce-slots", "0: %s has reduces; at least 1", name)
 		case o.MapOnly:
@@ -65,9 +66,13 @@ func CheckReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 	return nil
 }
 
-// StreamingJob is the job of run streaming.
+// StreamingJob returns the job of run streaming. Its Build also sets Reader.Stream, the work that the
+// caller must close after the run. It fails for arguments that streaming refuses, and if standard
+// input is an input but cannot be copied.
 func StreamingJob() NamedJob {
 	return NamedJob{"streaming", "run commands as mapper and reducer, by the protocol of Hadoop Streaming", "o", "", 0, streamingFlags(), func(r *Reader) (jobs.Chain, error) {
+		// The inputs and the output of a streaming job are part of its arguments, so Build reads them
+		// too. RunOptions reads them again for the run.
 		var o mrlocal.Options
 		r.JobOptions(&o)
 		if r.Err != nil {
@@ -75,7 +80,7 @@ func StreamingJob() NamedJob {
 		}
 		o.TempDirs, o.Stdin = r.Line.Values("tmp"), r.Stdin
 		var err error
-		if r.Stream, err = friendlyStreaming(r.Line, &o, r.Stderr); err != nil {
+		if r.Stream, err = runStreaming(r.Line, &o, r.Stderr); err != nil {
 			return nil, err
 		}
 		return jobs.Chain{r.Stream.Job}, nil

@@ -25,14 +25,14 @@ import (
 	"mrlocal/jobs/termvector"
 )
 
-// noInput is Job.Inputs of a job that reads nothing.
+// noInput is NamedJob.Inputs of a job that reads nothing.
 const noInput = -1
 
-// centroidsFlag is the flag whose file is the side data of a job (Options.Side).
+// centroidsFlag is the flag whose file is the side data of a job (mrlocal.Options.Side).
 const centroidsFlag = "centroids"
 
-// paperJobs lists the jobs of the papers, PUMA's and Gridmix's, in the order of the help. A new job
-// gets a line here. docs/jobs.md describes them.
+// paperJobs lists the jobs of the benchmarks that the papers use, PUMA and Gridmix, in the order of
+// the help. A new job gets a line here. docs/jobs.md describes each job.
 func paperJobs() []NamedJob {
 	return []NamedJob{
 		{"inverted-index", "list the files that have each word", "o", "wiki/ -o index.txt", 0, nil, withoutOptions(invertedindex.New)},
@@ -54,7 +54,8 @@ func paperJobs() []NamedJob {
 	}
 }
 
-// paperJob returns the job of that name, or an empty one.
+// paperJob returns the job of that name in paperJobs, or an empty one. The empty one takes any number
+// of inputs and has no example.
 func paperJob(name string) NamedJob {
 	for _, j := range paperJobs() {
 		if j.Name == name {
@@ -64,11 +65,12 @@ func paperJob(name string) NamedJob {
 	return NamedJob{}
 }
 
-// Example returns an example of the arguments behind "mrlocal run JOB"; "" if there is none.
+// Example returns an example of the arguments after "mrlocal run JOB". It returns "" for a job that is
+// not among the paperJobs.
 func Example(job string) string { return paperJob(job).Example }
 
-// checkInputs refuses a number of inputs that the job does not take. Other jobs take any number
-// but none.
+// checkInputs returns an options error if the job of that name does not take so many inputs. Most
+// jobs take any number above 0.
 func checkInputs(job string, inputs int) error {
 	j := paperJob(job)
 	switch {
@@ -82,18 +84,18 @@ func checkInputs(job string, inputs int) error {
 	return nil
 }
 
-// withoutOptions builds a job without options.
+// withoutOptions returns a NamedJob.Build for a job that has no flags of its own.
 func withoutOptions(build func() (jobs.Chain, error)) func(*Reader) (jobs.Chain, error) {
 	return func(*Reader) (jobs.Chain, error) { return build() }
 }
 
+// termFlags returns the flag of term-vector.
 func termFlags() []argv.Spec {
 	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(termvector.DefaultMin))}
 }
 
-// termVector builds the job of term-vector. A flag that is not set stays the zero value of its
-// option, here and below, and the job's package sets the default. So a default stands once, and
-// the help only names it.
+// termVector makes the chain of term-vector. Here and below, an option whose flag is not set keeps its
+// zero value, and the package of the job replaces it by the default. The help repeats the default.
 func termVector(r *Reader) (jobs.Chain, error) {
 	o := termvector.Options{Min: int64(r.Count("min", 1, math.MaxInt32))}
 	if r.Err != nil {
@@ -102,9 +104,11 @@ func termVector(r *Reader) (jobs.Chain, error) {
 	return termvector.New(o)
 }
 
-// centroids is the flag of side data. The command reads the file.
+// centroids returns --centroids with its help and its default. Build looks only at whether the flag
+// is set. The engine reads the file before the first map and gives it to each attempt.
 func centroids(help, def string) argv.Spec { return argv.ValueSpec(centroidsFlag, help, def) }
 
+// kmeansFlags returns the flags of kmeans. Their defaults are those of package jobs/kmeans.
 func kmeansFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("clusters", "find `K` clusters", "10, or as many as --centroids has"),
@@ -114,9 +118,8 @@ func kmeansFlags() []argv.Spec {
 	}
 }
 
-// kMeans builds the chain of kmeans. The file of --centroids is side data that the command reads
-// later, so here only whether there is one counts. Its lines fix K, which is why both flags
-// together are refused.
+// kMeans makes the chain of kmeans, a job that runs for several rounds. It refuses --clusters with
+// --centroids, because the lines of the file of centroids already set K.
 func kMeans(r *Reader) (jobs.Chain, error) {
 	o := kmeans.Options{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(centroidsFlag)}
 	o.Tolerance = argv.Value(&r.Reader, "tolerance", number)
@@ -129,7 +132,7 @@ func kMeans(r *Reader) (jobs.Chain, error) {
 	return kmeans.New(o)
 }
 
-// number reads a number above 0.
+// number parses the text of a flag as a finite number above 0. It has the type that argv.Value takes.
 func number(flag, text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x > 0) || math.IsInf(x, 0) {
@@ -138,8 +141,8 @@ func number(flag, text string) (float64, error) {
 	return x, nil
 }
 
-// classify builds the job of classification. It needs centroids: without them each point would
-// be in no cluster.
+// classify makes the chain of classification. It refuses a line without --centroids, because a point
+// belongs to the cluster of its nearest centroid.
 func classify(r *Reader) (jobs.Chain, error) {
 	if !r.Line.Has(centroidsFlag) {
 		return nil, errs.Optionf("--"+centroidsFlag, "name the file of the centroids")
@@ -147,17 +150,19 @@ func classify(r *Reader) (jobs.Chain, error) {
 	return classification.New()
 }
 
+// recordFlags returns the flag of terasort and teravalidate: the lengths of a record and of its key.
 func recordFlags() []argv.Spec {
 	return []argv.Spec{argv.ValueSpec("record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", terasort.DefaultRecord)}
 }
 
+// teraSort makes the chain of terasort. Package jobs/terasort parses --record.
 func teraSort(r *Reader) (jobs.Chain, error) {
 	record, _ := r.Line.Value("record")
 	return terasort.New(terasort.Options{Record: record})
 }
 
-// teraValidate builds the job that checks what teraSort wrote, from the same --record: only with
-// equal record and key lengths, in bytes, does the check mean anything.
+// teraValidate makes the chain of teravalidate, which checks the output of terasort. The user must
+// give the --record of that terasort: with other lengths the job would compare the wrong bytes.
 func teraValidate(r *Reader) (jobs.Chain, error) {
 	record, _ := r.Line.Value("record")
 	recordBytes, keyBytes, err := terasort.ParseRecord(record)
@@ -167,6 +172,7 @@ func teraValidate(r *Reader) (jobs.Chain, error) {
 	return teravalidate.New(teravalidate.Options{RecordBytes: recordBytes, KeyBytes: keyBytes})
 }
 
+// randomFlags returns the flags of randomtext.
 func randomFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("bytes", "write `SIZE` of text, in whole records", "64MiB"),
@@ -175,8 +181,8 @@ func randomFlags() []argv.Spec {
 	}
 }
 
-// randomText builds the job without inputs. Its bytes and maps decide how it is split; the same
-// seed gives the same text for the same split.
+// randomText makes the chain of randomtext, which has no inputs. --bytes and --maps set its splits.
+// The text depends on the seed and on the splits.
 func randomText(r *Reader) (jobs.Chain, error) {
 	o := randomtext.Options{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
 	if r.Line.Has("seed") {
@@ -188,6 +194,7 @@ func randomText(r *Reader) (jobs.Chain, error) {
 	return randomtext.New(o)
 }
 
+// selectFlags returns the flags of select.
 func selectFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("keep-map", "a map keeps `P` percent of its lines", "10"),
@@ -196,6 +203,7 @@ func selectFlags() []argv.Spec {
 	}
 }
 
+// selectLines makes the chain of select: --stages jobs, each of which keeps a share of its lines.
 func selectLines(r *Reader) (jobs.Chain, error) {
 	o := selection.Options{Stages: r.Count("stages", 1, 100)}
 	o.KeepMap, o.KeepReduce = argv.Value(&r.Reader, "keep-map", number), argv.Value(&r.Reader, "keep-reduce", number)

@@ -19,19 +19,20 @@ import (
 	"mrlocal/workload"
 )
 
-// Scheduling holds the flags that say which task may run where. Runs, batches and
-// simulations have the same ones. A flag that was not given is 0, or nil.
+// Scheduling holds the values of SchedulingFlags: the slots, the placement, and the options of
+// policies. Runs, batches and simulations have the same ones. In Config, a flag that was not given is
+// 0 or nil. In PolicyOptions, it has its default.
 type Scheduling struct {
 	setup.Config
 	PolicyOptions policy.Options
 }
 
-// SchedulingFlags returns the flags that say which task may run where. elsewhere says where the
-// value of a flag that is not given comes from. It is empty if there is no workload file; then
-// the run is real.
+// SchedulingFlags returns the flags that say which task may run where. A flag means the same in a
+// run, a batch and a simulation. elsewhere is the beginning of the help of a default. It says that the
+// workload file comes first, as in "the file's, else ". It is empty for a command without a workload
+// file. Such a command makes real runs only. Reader.Scheduling reads the flags.
 func SchedulingFlags(elsewhere string) []argv.Spec {
-	// All commands share these flags, so that a flag means the same in a run, a batch and a
-	// simulation.
+	// simulated ends the help of a default that differs in simulations.
 	simulated := func(slots string) string {
 		if elsewhere == "" {
 			return ""
@@ -42,22 +43,22 @@ func SchedulingFlags(elsewhere string) []argv.Spec {
 		argv.ValueSpec("map-slots", "`N` home map slots on each tracker", elsewhere+"its cores minus the reduce slots"+simulated("2")),
 		argv.ValueSpec("reduce-slots", "`N` home reduce slots on each tracker", elsewhere+"a sixth of its cores, at least 1"+simulated("1")),
 		argv.ValueSpec("trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", elsewhere+"1"),
-		argv.ValueSpec("max-slots", maxSlotsHelp, "twice the home slots"),
+		argv.ValueSpec("max-slots", "a policy may open at most `N` slots on each tracker, home slots included; "+strings.Join(registry.Openers(), ", ")+" can open extra ones", "twice the home slots"),
 		slowstartFlag(elsewhere),
 		argv.ValueSpec("attempts", "`N` attempts at each task", "4"),
 	}, append(PolicyFlags(), placementFlags(elsewhere)...)...)
 }
 
-// slowstartFlag names the policies that have a slowstart of their own in its help. elsewhere is
-// as in SchedulingFlags.
+// slowstartFlag returns --slowstart. Its help names the policies that ignore the flag, because they
+// open the gate of a job by a rule of their own. elsewhere is as in SchedulingFlags.
 func slowstartFlag(elsewhere string) argv.Spec {
 	return argv.ValueSpec("slowstart", "`SHARE` of maps finished before reduces are ready; "+strings.Join(registry.OwnSlowstart(), ", ")+" have their own", elsewhere+"1.0")
 }
 
-// PolicyFlags returns the flags of slot policies. All commands that run something
+// PolicyFlags returns the flags that set options of slot policies. All commands that run something
 // under a policy take them.
 func PolicyFlags() (flags []argv.Spec) {
-	// The options describe their own flags, so a new option needs no line here.
+	// Fields describes each option, so a new option needs no line here.
 	for _, f := range new(policy.Options).Fields() {
 		flags = append(flags, argv.ValueSpec(f.Name, f.Help, f.Default))
 	}
@@ -67,7 +68,7 @@ func PolicyFlags() (flags []argv.Spec) {
 // policyOptions reads PolicyFlags. A flag that was not given leaves its field as
 // policy.DefaultOptions has it.
 func (r *Reader) policyOptions() policy.Options {
-	const most = 1_000_000 // slots a tracker
+	const most = 1_000_000 // of options that count slots of a tracker, as MostNodeSlots
 	o := policy.DefaultOptions()
 	for _, f := range o.Fields() {
 		// A flag that was not given must not replace a default by 0.
@@ -75,14 +76,13 @@ func (r *Reader) policyOptions() policy.Options {
 			continue
 		}
 		switch p := f.Value.(type) {
-		// The type of the field says how its flag is read. A new type of field needs a case
-		// here.
+		// The type of the option decides how its flag is read. A new type needs a case here.
 		case *slots.PPM:
 			*p = r.ShareOr(f.Name, *p)
 		case *policy.Override:
 			*p = policy.Override{Given: true, Share: r.ShareOr(f.Name, 0)}
 		case *time.Duration:
-			// A time may be 0, which turns it off, if the least value of the field is 0.
+			// If the least value of the option is 0, the time may be 0, which turns the option off.
 			*p = r.Time(f.Name, f.Least == 0)
 		case *int32:
 			*p = int32(r.Count(f.Name, f.Least, most))
@@ -98,16 +98,16 @@ func (r *Reader) policyOptions() policy.Options {
 	return o
 }
 
-// Bounds of a simulated cluster. Its slots are no threads.
+// Bounds of a simulated cluster. They lie above those of a real run, because a simulated slot is not
+// a thread.
 const (
-	MostNodes     = 100_000
-	MostNodeSlots = 1_000_000
-
-	MostSimulatedSlots = 4_000_000 // on all trackers, extra slots included; they take 1.5 GiB
+	MostNodes     = 100_000   // trackers
+	MostNodeSlots = 1_000_000 // of one kind on a tracker
 )
 
-// Scheduling reads SchedulingFlags. trackers and slotsEach bound the trackers, and the
-// slots of each. leastReduces is the least --reduce-slots: only a single run can do without.
+// Scheduling reads SchedulingFlags. trackers is the greatest --trackers. slotsEach is the greatest
+// number of slots of one kind on a tracker. leastReduces is the least --reduce-slots: 0 for a single
+// run, which may be map only, and 1 for all others. r.Err has the first mistake.
 func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 	return Scheduling{
 		PolicyOptions: r.policyOptions(),
@@ -115,7 +115,7 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 			Trackers:    r.Count("trackers", 1, trackers),
 			MapSlots:    r.Count("map-slots", 1, slotsEach),
 			ReduceSlots: r.Count("reduce-slots", leastReduces, slotsEach),
-			// Twice the bound of one kind, because it counts the slots of both.
+			// The bound is twice that of one kind, because --max-slots counts both kinds.
 			MaxSlots:      r.Count("max-slots", 1, 2*slotsEach),
 			Attempts:      r.Count("attempts", 1, MostAttempts),
 			Replicas:      r.Count("replicas", 1, trackers),
@@ -128,8 +128,8 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 	}
 }
 
-// Complete takes the slot weights from the file if no flag sets them, and checks that
-// --slow names trackers that are there.
+// Complete takes the slot weights from the file if no flag sets them. It returns an options error if
+// --slow names a tracker that does not exist. Only with the file is the number of trackers known.
 func (s *Scheduling) Complete(f *workload.File) error {
 	if !s.PolicyOptions.SlotWeights.Bound() {
 		s.PolicyOptions.SlotWeights = f.SlotWeights()
@@ -143,19 +143,21 @@ func (s *Scheduling) Complete(f *workload.File) error {
 	return nil
 }
 
-// Policies returns the names that --sched lists: one, several with commas, or all.
+// Policies returns the names of --sched in a command that compares policies: one name, several names
+// with commas, or all. r.Err has the error of an unknown name or of one that is given twice.
 func (r *Reader) Policies() []string {
 	text, ok := r.Line.Value("sched")
 	if !ok {
 		return []string{mrlocal.DefaultPolicy}
 	}
 	known := registry.Names()
-	// The order is that of mrlocal policies: simplest first.
+	// The registry has the order of mrlocal policies: simplest first.
 	if text == "all" {
 		return known
 	}
 	names := strings.Split(text, ",")
-	// The same policy twice would write the same files twice.
+	// Each policy writes files with its name at the end. A policy that is listed twice would write
+	// them twice.
 	seen := map[string]bool{}
 	for _, name := range names {
 		r.checkPolicy(name, known)
@@ -167,7 +169,7 @@ func (r *Reader) Policies() []string {
 	return names
 }
 
-// checkPolicy refuses a name that no policy has.
+// checkPolicy refuses a name that is not among known, the names of all policies.
 func (r *Reader) checkPolicy(name string, known []string) {
 	if slices.Contains(known, name) {
 		return
@@ -176,17 +178,19 @@ func (r *Reader) checkPolicy(name string, known []string) {
 		r.Keep(errs.Optionf("--sched", "all stands alone, and only in sim, batch, sweep"))
 		return
 	}
-	// A misspelt name is the usual mistake, so the nearest name is enough.
+	// Mostly the name is only misspelt. Then the message suggests the nearest name and lists no
+	// others.
 	if near := errs.Nearest(name, known); near != "" && near != name {
 		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}
-	// No name is near. The error of the registry lists all of them.
+	// No name is near, so the user needs the whole list. The error of the registry has it.
 	_, err := registry.New(name, policy.Options{})
 	r.Keep(err)
 }
 
-// NewPolicy makes a policy for one run. Its name has been checked.
+// NewPolicy makes a policy of that name with the options of s. A policy serves one run only. The
+// call fails if the name is unknown, or if the policy refuses its options.
 func (s *Scheduling) NewPolicy(name string) (slots.Policy, error) {
 	return registry.New(name, s.PolicyOptions)
 }
@@ -194,7 +198,8 @@ func (s *Scheduling) NewPolicy(name string) (slots.Policy, error) {
 // mostPenalty bounds --remote-penalty and the factors of --slow.
 const mostPenalty = 1000
 
-// placementFlags returns the flags that say where inputs are, and how fast trackers are.
+// placementFlags returns the flags that place the inputs of maps and that slow trackers down.
+// elsewhere is as in SchedulingFlags.
 func placementFlags(elsewhere string) []argv.Spec {
 	slow := argv.ValueSpec("slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5; may be repeated", elsewhere+"none")
 	slow.Repeat = true
@@ -205,8 +210,8 @@ func placementFlags(elsewhere string) []argv.Spec {
 	}
 }
 
-// penalty reads --remote-penalty, a number of at least 1. It returns 0 if the flag was not
-// given.
+// penalty reads --remote-penalty, the factor by which a map takes longer away from its input. The
+// factor is from 1 to mostPenalty. penalty returns 0 if the flag was not given.
 func penalty(r *argv.Reader) ppm.Share {
 	const flag = "remote-penalty"
 	text, ok := r.Line.Value(flag)
@@ -224,21 +229,20 @@ func penalty(r *argv.Reader) ppm.Share {
 	return p
 }
 
-// slow reads --slow TRACKER=FACTOR.
+// slow reads each --slow TRACKER=FACTOR. A factor below 1 makes the tracker slower. Trackers count
+// from 0, and Complete checks that they exist.
 func slow(r *argv.Reader) []setup.Slow {
 	var all []setup.Slow
-	// Two factors for one tracker contradict each other.
+	// Two factors for one tracker contradict each other, so the second one is refused.
 	seen := map[int]bool{}
 	for _, text := range r.Line.Values("slow") {
-		// The tracker is a number from 0. complete checks it against the number of trackers,
-		// which the file may set.
 		number, factor, ok := strings.Cut(text, "=")
 		tracker, err := strconv.Atoi(number)
 		share, shareErr := ppm.Parse(factor)
 		switch {
 		case !ok || err != nil || shareErr != nil || tracker < 0:
 			r.Keep(errs.Optionf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
-		// The share is in parts per million, so 1 is the least factor above 0.
+		// A ppm.Share counts millionths, so its value 1 is the least factor above 0.
 		case share < 1 || share > mostPenalty*ppm.One:
 			r.Keep(errs.Optionf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
 		case seen[tracker]:

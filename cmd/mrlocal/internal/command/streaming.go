@@ -22,7 +22,8 @@ import (
 	"mrlocal/streaming/parse"
 )
 
-// streamingFlags are the flags of run streaming alone.
+// streamingFlags returns the flags of run streaming alone. They are the arguments of hadoop-streaming
+// with the names that mrlocal uses. streamingArguments turns them back into those arguments.
 func streamingFlags() []argv.Spec {
 	repeat := func(name, help string) argv.Spec {
 		f := argv.ValueSpec(name, help, "")
@@ -37,20 +38,21 @@ func streamingFlags() []argv.Spec {
 		argv.ValueSpec("reducer", "the `COMMAND` that reduces, NONE, or aggregate", "records pass as they are"),
 		argv.ValueSpec("compat", "`strict|friendly`: do what Hadoop does, traps included, or take the useful way and warn", "friendly; strict for mrlocal streaming"),
 		repeat("files", "let `PATH[#NAME]` appear in the working directory of the commands; commas separate several"),
-		repeat("archives", "unpack `PATH[#NAME]` there"),
+		repeat("archives", "unpack `PATH[#NAME]` in the working directory of the commands"),
 		repeat("cmdenv", "set the variable `NAME=VALUE` for the commands"),
 		property,
 		argv.ValueSpec("partitioner", "the `CLASS` that divides keys among reduces", "by hash"),
 		argv.ValueSpec("inputformat", "the `CLASS` that cuts the input into records", "TextInputFormat"),
 		argv.ValueSpec("inputreader", "the reader and its marks, `StreamXmlRecordReader,begin=<a>,end=</a>`", ""),
-		argv.ValueSpec("io", "`text|keyonlytext|rawbytes|typedbytes`: how records are written to commands and by them", "text"),
+		argv.ValueSpec("io", "`text|keyonlytext|rawbytes|typedbytes`: the format of the records that commands read and write", "text"),
 		{Flag: argv.Flag{Name: "lazy-output"}, Help: "make no part for a task that writes nothing"},
 		argv.ValueSpec("stderr-dir", "keep the standard error of each attempt in a file in `DIR`", "shown, up to 1 MiB of an attempt"),
 	}
 }
 
-// streamingArguments returns the flags as hadoop-streaming's arguments. The output is that of
-// the run, so any stands for it here.
+// streamingArguments returns the flags as arguments of hadoop-streaming. inputs, reducers and mapOnly
+// are the options of flags that all jobs share. The parser of the arguments demands an output, so it
+// gets "-". The run writes to the output of its own flags.
 func streamingArguments(line argv.Line, inputs []string, reducers int, mapOnly bool) []string {
 	var args []string
 	add := func(option, flag string) {
@@ -70,22 +72,24 @@ func streamingArguments(line argv.Line, inputs []string, reducers int, mapOnly b
 	if line.Has("lazy-output") {
 		args = append(args, "-lazyOutput")
 	}
+	// With mapOnly, reducers is 0, with which hadoop-streaming makes a map-only job.
 	if reducers > 0 || mapOnly {
 		args = append(args, "-numReduceTasks", strconv.Itoa(reducers))
 	}
 	return append(args, "-output", "-")
 }
 
-// friendlyStreaming makes the work of run streaming. inputs and the rest of o are those of the
-// flags that all jobs share.
-func friendlyStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *streaming.Work, err error) {
+// runStreaming makes the work of run streaming from the flags of line and from o, the options of
+// the flags that all jobs share. If standard input is an input, it replaces it in o.Inputs by the
+// path of a copy. The caller closes the work, which removes the copy. stderr is as in StreamingOptions.
+func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *streaming.Work, err error) {
 	stdin, err := spoolInput(o, stderr == nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		// Work closes stdin from Keep on. Before, an error must not leave the copied input
-		// behind.
+		// After work.AdoptInput the work removes the copy. If an error comes earlier, the copy is removed
+		// here.
 		if err != nil {
 			err = errors.Join(err, stdin.Close())
 		}
@@ -101,7 +105,8 @@ func friendlyStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (wo
 	}
 	s := StreamingOptions(line, o, stderr)
 	if s.Friendly = compat != "strict"; s.Friendly {
-		// Hadoop makes maps by blocks of 128 MB; on one machine two maps a core end together.
+		// Hadoop makes a map for each block of HDFS. On one machine, two maps for each core use all
+		// cores until the end. A split has at most --block-size, or 64 MiB.
 		s.Maps = 2 * cores
 		if !job.Conf.Has("fs.local.block.size") {
 			job.Conf.Set("fs.local.block.size", strconv.FormatInt(max(o.BlockBytes, 0)+boolBytes(o.BlockBytes == 0, 64<<20), 10))
@@ -110,8 +115,8 @@ func friendlyStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (wo
 	if work, err = streaming.New(job, s); err != nil {
 		return nil, StreamingMistake(err)
 	}
-	// By the size of the input, as other jobs choose: a reduce for each 8 MiB, at most
-	// one a core. Only the job knows that size, so it is made a second time.
+	// Without --reducers the size of the input sets their number, as for other jobs: one for each
+	// 8 MiB, at most one a core. The size is known only after New, so the work is made again.
 	if s.Friendly && !job.Conf.Has("mapreduce.job.reduces") && !work.MapOnly {
 		if n := min(cores, work.InputBytes/(8<<20)); n > 1 {
 			s.Reducers = int(n)
@@ -121,17 +126,19 @@ func friendlyStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (wo
 		}
 	}
 	work.Output = ""
-	work.Keep(stdin)
+	work.AdoptInput(stdin)
 	return work, work.Overwrites(o.OutputFile)
 }
 
-// spoolInput copies standard input, if it is among the inputs, to a file in a Root that the caller
-// closes: maps read their splits themselves. In a batch nobody knows whose it is.
+// spoolInput copies standard input, if it is among the inputs, to a temporary file, and puts the path
+// of the file into o.Inputs. Each map reads its split by itself, so a pipe cannot be an input. The
+// caller closes the returned root, which removes the file. In a batch, standard input would belong
+// to no job, so spoolInput refuses it.
 func spoolInput(o *mrlocal.Options, batch bool) (*disk.TempRoot, error) {
 	at := slices.Index(o.Inputs, "-")
 	root := disk.NewTempRoot(o.TempDirs, 0)
 	switch {
-	case at < 0:
+	case at < 0: // no input is standard input
 		return root, nil
 	case batch || o.Stdin == nil:
 		return root, errs.Optionf("input", "-: there is no standard input for this job; name a file")
@@ -153,7 +160,7 @@ func spoolInput(o *mrlocal.Options, batch bool) (*disk.TempRoot, error) {
 	return root, nil
 }
 
-// boolBytes returns n if on is set.
+// boolBytes returns n if on is true, and 0 otherwise.
 func boolBytes(on bool, n int64) int64 {
 	if on {
 		return n
@@ -161,8 +168,9 @@ func boolBytes(on bool, n int64) int64 {
 	return 0
 }
 
-// StreamingOptions returns the options of streaming from the flags that both commands have. stderr
-// nil stands for a batch, whose jobs print nothing.
+// StreamingOptions returns the options of package streaming. They come from the flags that run
+// streaming and mrlocal streaming share. stderr gets the standard error of the commands, and warnings.
+// It is nil in a batch, whose jobs print nothing. With --quiet there are no lines of status.
 func StreamingOptions(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Options {
 	dir, _ := line.Value("stderr-dir")
 	s := streaming.Options{Environ: os.Environ(), TempDir: os.TempDir(), ErrorDir: dir}
@@ -179,21 +187,23 @@ func StreamingOptions(line argv.Line, o *mrlocal.Options, stderr io.Writer) stre
 	return s
 }
 
-// wholeLines lets several goroutines write whole lines: each attempt copies the standard error of
-// its command in a goroutine of its own.
+// wholeLines serializes writes to w, so that a line stays whole. Several goroutines write at once:
+// each attempt has one that copies the standard error of its command. A call to Write has whole lines.
 type wholeLines struct {
 	sync.Mutex
 	w io.Writer
 }
 
+// Write passes p to w under the lock.
 func (l *wholeLines) Write(p []byte) (int, error) {
 	l.Lock()
 	defer l.Unlock()
 	return l.w.Write(p)
 }
 
-// StreamingMistake turns an error of hadoop-streaming's arguments into one of kind errs.BadOptions, on
-// one line. Other errors stay as they are.
+// StreamingMistake turns a *parse.Error, which may have several lines, into an error of kind
+// errs.BadOptions in one line. It drops empty lines and the hint at -help. It returns any other error
+// as it is.
 func StreamingMistake(err error) error {
 	var p *parse.Error
 	if errors.As(err, &p) {
@@ -202,16 +212,17 @@ func StreamingMistake(err error) error {
 	return err
 }
 
-// ApplyStreaming sets the options of a run as a hadoop-streaming job needs them. The job names its
-// own inputs and its number of reduces, so o's fields for those are cleared. Its output directory, its
-// compression and its timeout replace those of o where the job gives them. If w is nil, o stays as it is.
+// ApplyStreaming sets the options of a run as the streaming job w needs them. The job has its own
+// inputs, splits and number of reduces, so these fields of o are cleared. The output directory, the
+// compression, the timeout and the attempts of w replace those of o where its arguments set them. If w
+// is nil, o stays as it is.
 func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
 	if w == nil {
 		return
 	}
 	o.Inputs, o.Reducers, o.ReducersPerSlot, o.MapOnly, o.BlockBytes = nil, 0, 0, false, 0
 	o.DirStyle = w.Style
-	// friendlyStreaming clears Output, because run streaming has --output.
+	// runStreaming clears Output, because run streaming has --output.
 	if w.Output != "" {
 		o.OutputDir = w.Output
 	}
@@ -219,11 +230,10 @@ func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
 		o.CompressOutput = w.Compress
 	}
 	if t := w.Timeout(); t > 0 {
-		// Hadoop's milliseconds may be more than a Duration holds; a quarter leaves room for
-		// sums.
+		// Timeout may be near the largest Duration. A quarter of this maximum leaves room for sums.
 		o.TaskTimeout = min(t, math.MaxInt64/4)
 	}
-	// 0 stands for the engine's default in both.
+	// In w and in o, 0 attempts stand for the default of the engine.
 	if n := w.Tries(); n > 0 {
 		o.Attempts = n
 	}

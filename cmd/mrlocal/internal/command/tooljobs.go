@@ -18,7 +18,7 @@ import (
 	"mrlocal/jobs/wordcount"
 )
 
-// wordcountFlags are the flags of wordcount alone.
+// wordcountFlags returns the flags of wordcount alone. wordcountJob reads them.
 func wordcountFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ToggleSpec("ignore-case", "", "count upper case letters A to Z as lower case"),
@@ -27,7 +27,7 @@ func wordcountFlags() []argv.Spec {
 	}
 }
 
-// wordcountJob makes the job that the flags describe.
+// wordcountJob makes the chain of wordcount: one job, or a second one with --top.
 func wordcountJob(r *Reader) (jobs.Chain, error) {
 	o := wordcount.Options{IgnoreCase: r.Line.Has("ignore-case"), Alnum: r.Line.Has("alnum"), Top: int64(r.Count("top", 1, math.MaxInt32))}
 	if r.Err != nil {
@@ -36,7 +36,7 @@ func wordcountJob(r *Reader) (jobs.Chain, error) {
 	return wordcount.New(o)
 }
 
-// sortFlags have the letters and meanings of GNU sort.
+// sortFlags returns the flags of sort alone, with the letters and meanings of GNU sort.
 func sortFlags() []argv.Spec {
 	key := argv.ValueSpec("key", "sort by the key `POS1[,POS2]`, as in GNU sort; may be repeated", "the whole line")
 	key.Short, key.Repeat = "k", true
@@ -54,11 +54,11 @@ func sortFlags() []argv.Spec {
 	}
 }
 
-// sortJob makes the job that the flags describe. Package sort reads the keys.
+// sortJob makes the chain of sort. Package jobs/sort parses the keys, and fails for a wrong one.
 func sortJob(r *Reader) (jobs.Chain, error) {
 	on := r.Line.Has
 	separator, given := r.Line.Value("field-separator")
-	if given && separator == "" { // to package sort, "" means that none is set
+	if given && separator == "" { // for package sort, "" means that no -t was given
 		return nil, errs.Optionf("-t", "the separator is empty")
 	}
 	// run sort has no -g, -M, -R or -V; mrlocal sort has all flags of GNU sort.
@@ -69,8 +69,8 @@ func sortJob(r *Reader) (jobs.Chain, error) {
 	})
 }
 
-// grepFlags have the letters and meanings of GNU grep; -o is therefore not
-// --output-file.
+// grepFlags returns the flags of grep alone, with the letters and meanings of GNU grep. So -o is
+// --only-matching here, and not --output-file.
 func grepFlags() []argv.Spec {
 	pattern := argv.ValueSpec("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
 	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true // the word after -e is a pattern even if it looks like a flag
@@ -94,8 +94,8 @@ func grepFlags() []argv.Spec {
 	}
 }
 
-// grepJob makes the jobs that the flags describe: counting and sorting, or one that
-// selects lines.
+// grepJob makes the chain of grep: a job that counts matches and one that sorts the counts, or a
+// single job that selects lines.
 func grepJob(r *Reader) (jobs.Chain, error) {
 	o, err := grepOptions(r)
 	if err != nil {
@@ -104,7 +104,7 @@ func grepJob(r *Reader) (jobs.Chain, error) {
 	return grep.New(o)
 }
 
-// grepOptions reads GrepFlags.
+// grepOptions reads grepFlags. It returns an options error for the first mistake.
 func grepOptions(r *Reader) (grep.Options, error) {
 	on := r.Line.Has
 	o := grep.Options{
@@ -113,7 +113,7 @@ func grepOptions(r *Reader) (grep.Options, error) {
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Quiet: on("quiet"),
 	}
-	switch { // without either, names appear if there are several files
+	switch { // if neither is given, names appear if there are several files
 	case on("with-filename") && on("no-filename"):
 		return o, errs.Optionf("-H, --no-filename", "give one of them, not both")
 	case on("with-filename"):
@@ -121,27 +121,27 @@ func grepOptions(r *Reader) (grep.Options, error) {
 	case on("no-filename"):
 		o.Names = grep.NamesNever
 	}
-	// The field is a pointer, because no bound differs from a bound of 0.
+	// MaxCount is a pointer, because no bound differs from a bound of 0 lines.
 	o.MaxCount = r.Limit("max-count")
 	return o, r.Err
 }
 
-// MissingPattern refuses a plain word that names no file if there is no -e: the
-// user probably meant it as the pattern of grep.
+// MissingPattern returns an options error if run grep has no -e and one of its words names no file.
+// The user most likely meant this word as the pattern, as in GNU grep.
 func MissingPattern(line argv.Line) error {
 	if len(line.Values("regexp")) > 0 {
 		return nil
 	}
 	for _, word := range line.Words {
-		if word == "-" || word == "" || hdfs.Is(word) { // standard input; the empty path is refused elsewhere
+		if word == "-" || word == "" || hdfs.Is(word) { // standard input; inputs refuses the empty path
 			continue
 		}
-		// A file that is there, or that cannot be looked at, is no misplaced pattern. The run
-		// reports what it cannot read.
+		// A word is a misplaced pattern only if no file has that name. For any other error the word
+		// may name a file, and the run reports why it cannot read the file.
 		if _, err := os.Lstat(word); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		// The engine expands globs that the shell has left alone.
+		// The engine expands globs, so a glob that matches a file is an input.
 		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
 			continue
 		}
@@ -150,20 +150,18 @@ func MissingPattern(line argv.Line) error {
 	return nil
 }
 
-// GrepNotes returns notes on what a run of grep does without being asked. It takes
-// --reducers away from a job that has no reduces. Other jobs have no notes.
+// GrepNotes returns notes on the defaults that a run of grep uses and on flags that it ignores. If
+// the chain has no reduces, it clears --reducers in o. For a job of another name it does nothing.
 func GrepNotes(line argv.Line, name string, chain jobs.Chain, o *mrlocal.Options) (notes []string) {
 	if name != "grep" {
 		return nil
 	}
 	if len(line.Values("regexp")) == 0 {
-		// A run without a pattern is allowed, because it is the first example of the documents.
-		// The note says what it does.
+		// The first example of the documents has no pattern, so a run without one is no error.
 		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))
 	}
-	// The user may keep one --reducers for all jobs of a script, so it is no error.
-	// Counting has a second job, which sorts the counts. Selecting lines has one job, without
-	// reduces.
+	// A script may give the same --reducers to all its jobs, so the flag is no error here. The chain
+	// that counts has two jobs. The chain that selects lines has one, without reduces.
 	if line.Has("reducers") && len(chain) == 1 && chain[0].NewReducer == nil {
 		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")
 		o.Reducers, o.ReducersPerSlot, o.MapOnly = 0, 0, false

@@ -6,8 +6,8 @@ import (
 	"mrlocal/sim"
 )
 
-// VirtualFlags returns the flags of virtual time: how a workload file is simulated, beyond what real
-// runs have too.
+// VirtualFlags returns the flags that only simulations have: the heartbeat, the cost level, the seed
+// and --alone. ReadVirtual reads them, except --seed, which Reader.Scheduling reads.
 func VirtualFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0"),
@@ -17,8 +17,8 @@ func VirtualFlags() []argv.Spec {
 	}
 }
 
-// BufferFlags returns the flags of simulated kvbuffers. A command that makes real runs too
-// has flags of its own for these.
+// BufferFlags returns the flags of simulated kvbuffers. A command that also makes real runs takes
+// EngineFlags instead. Those have flags of the same names.
 func BufferFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("sort-buffer", "`SIZE` of the kvbuffer of a map at its start, under --cost l2", "the file's kvbuffer, else maps write their output once"),
@@ -27,12 +27,13 @@ func BufferFlags() []argv.Spec {
 	}
 }
 
-// ReadVirtual reads VirtualFlags.
+// ReadVirtual reads VirtualFlags, except --seed.
 func ReadVirtual(r *argv.Reader) sim.Options {
 	return sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2", "measured"), Alone: r.Line.Has("alone")}
 }
 
-// ReadBuffers reads BufferFlags.
+// ReadBuffers reads BufferFlags into o. It refuses them unless o.Cost, which ReadVirtual sets, is l2.
+// A flag that was not given leaves the value of the workload file in force.
 func ReadBuffers(r *argv.Reader, o *sim.Options) {
 	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBufferBytes), r.Size("task-memory", leastBufferBytes)
 	if r.Line.Has("buffer-growth") {

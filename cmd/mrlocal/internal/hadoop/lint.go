@@ -21,15 +21,16 @@ import (
 	"mrlocal/streaming/parse"
 )
 
-// lint is mrlocal lint streaming: it writes what will differ on a cluster. It returns 1 if
-// there is anything, and 2 for arguments that no job can have.
+// lint does the work of mrlocal lint streaming. It writes a line for each finding to stdout, and
+// returns the exit code. args are the words after lint.
 func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 || args[0] != "streaming" {
 		fmt.Fprintln(stderr, "mrlocal: lint: give streaming and the arguments of hadoop-streaming")
 		return 2
 	}
 	run := true
-	// The one flag of ours stands first: all that follows belongs to hadoop-streaming.
+	// --no-run is the only flag of lint itself, and must come first. All other words are arguments of
+	// hadoop-streaming.
 	if args = args[1:]; len(args) > 0 && args[0] == "--no-run" {
 		run, args = false, args[1:]
 	}
@@ -38,13 +39,14 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		usage(stdout)
 		return 0
 	}
+	// An error in the arguments leaves nothing to check. It is reported below.
 	var found []string
 	if err == nil {
-		// First what the arguments alone show, then what runs of the job show.
+		// Findings from the arguments alone come first, then those from runs of the job.
 		found = streaming.Lint(job)
 		if run {
 			var more []string
-			// Findings that come with an error are valid, and are printed before it.
+			// With an error, lintRuns may also return findings. They are valid.
 			more, err = lintRuns(ctx, args)
 			found = append(found, more...)
 		}
@@ -62,24 +64,25 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// lintTimeout is how long a command may show no sign of life, if the arguments do not say.
+// lintTimeout is the task timeout if the arguments set none.
 const lintTimeout = time.Minute
 
-// lintRuns runs the job with the values of each key in three orders. If two results differ, one more
-// run, in the first order, shows whether the order is the cause. It returns findings as lines for
-// the user; an error means that a run could not be made. It keeps the results in a temporary
-// directory, which it removes; the output directory that the arguments name is not written.
+// lintRuns runs the job with the values of each key in three orders, and compares the results. If two
+// results differ, one more run in the first order shows whether the order is the cause. It returns
+// findings as lines for the user. It fails if a run could not be made. The results go to a temporary
+// directory, which it removes, and not to the output directory in the arguments.
 func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 	dir, err := os.MkdirTemp("", "mrlocal-lint-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	// An empty result means that there is nothing to compare: the job failed or has no reduces.
-	first, found, err := lintRun(ctx, args, dir, streaming.AsTheyAre)
+	// If the hash is empty, there is nothing to compare: the job failed, or it has no reduces.
+	first, found, err := lintRun(ctx, args, dir, streaming.DefaultOrder)
 	if first == "" || err != nil {
 		return found, err
 	}
+	// Hadoop sorts by key only, so a job must give the same result with the values in any order.
 	for _, order := range []struct {
 		streaming.ValueOrder
 		words string
@@ -89,14 +92,14 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 			return found, err
 		}
 		if other == "" {
-			// The last finding says that the job fails; the others were found before.
+			// The last finding is that the job fails. The first run has found all others.
 			return append(found, more[len(more)-1]), nil
 		}
 		if other == first {
 			continue
 		}
-		// A job may give another result each time, for example because it prints the time of day.
-		if again, _, err := lintRun(ctx, args, dir, streaming.AsTheyAre); err != nil || again != first {
+		// A job may give another result in each run, for example because it prints the time of day.
+		if again, _, err := lintRun(ctx, args, dir, streaming.DefaultOrder); err != nil || again != first {
 			return append(found, "two runs on the same input give two results, so it is not known whether the order of the values of a key matters"), err
 		}
 		return append(found, "the result depends on the order of the values of a key, which Hadoop leaves open: a second run with the values "+order.words+" gave another result"), nil
@@ -104,52 +107,51 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 	return found, nil
 }
 
-// lintRun runs the job once. It returns a hash of its result, and what the run warns of. The hash
-// is "" if the job has failed, which is a finding, or if it has no reduces, so that one run is enough.
-// The last finding of a failed job says why it failed. The result lies below dir, which the caller
-// removes.
+// lintRun runs the job once, with the values of each key in the given order. It returns a hash of
+// the result, and the warnings of the run as findings. The hash is "" if the job has no reduces,
+// and if the job has failed. In the latter case the last finding is the cause. The result lies
+// below dir, which the caller removes.
 func lintRun(ctx context.Context, args []string, dir string, order streaming.ValueOrder) (result string, found []string, err error) {
 	job, err := parse.Args(args)
 	if err != nil {
 		return "", nil, err
 	}
-	var heard warnings
-	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, ValueOrder: order, Friendly: true, Apart: true, Warn: heard.add})
+	var warned warnings
+	w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, ValueOrder: order, Friendly: true, SeparateFiles: true, Warn: warned.add})
 	if err != nil {
 		return "", nil, err
 	}
 	o := mrlocal.Options{}
 	command.ApplyStreaming(w, &o)
-	// A command that hangs must not hang the check. The timeout counts from its last sign of
-	// life.
+	// A command that hangs must not stop the check for ever.
 	if o.TaskTimeout == 0 {
 		o.TaskTimeout = lintTimeout
 	}
 	if o.OutputDir, err = os.MkdirTemp(dir, "run-"); err != nil {
 		return "", nil, err
 	}
-	// The engine makes the output directory itself, so it must not exist yet.
+	// The engine creates the output directory and refuses one that exists.
 	o.OutputDir = filepath.Join(o.OutputDir, "result")
 	_, err = process.RunChain(ctx, jobs.Chain{w.Job}, o)
 	if err = errors.Join(err, w.Close()); err != nil {
-		return "", append(heard.all, "the job fails: "+err.Error()), nil
+		return "", append(warned.all, "the job fails: "+err.Error()), nil
 	}
-	// Without reduces no values are grouped, so their order cannot matter.
+	// Without reduces, the values of a key are not grouped, so they have no order.
 	if w.MapOnly {
-		return "", heard.all, nil
+		return "", warned.all, nil
 	}
 	result, err = content(o.OutputDir)
-	return result, heard.all, err
+	return result, warned.all, err
 }
 
-// warnings collects what a run warns of, each text once. Attempts warn at the same time, so it has
-// a lock.
+// warnings collects the warnings of a run, each text once. The lock is needed because several
+// attempts may warn at the same time.
 type warnings struct {
 	sync.Mutex
 	all []string
 }
 
-// add keeps text unless it is there. It may be called from several goroutines.
+// add adds text unless all has it. Several goroutines may call it.
 func (w *warnings) add(text string) {
 	w.Lock()
 	defer w.Unlock()
@@ -158,8 +160,8 @@ func (w *warnings) add(text string) {
 	}
 }
 
-// content returns a hash of all parts of a result, with their names. It reads the parts as streams,
-// because a result may be large. Glob returns the names in order, so equal results give equal hashes.
+// content returns a hash of the names and the bytes of all part files in dir. Equal results have equal
+// hashes, because Glob returns the names in order. It does not hold a part in memory.
 func content(dir string) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "part-*"))
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"mrlocal/stream"
 )
 
-// cutsSide is the word with which mrlocal stream samples cuts instead of doing a side of a job.
+// cutsSide is the word in place of a side with which mrlocal stream samples cuts.
 const cutsSide = "cuts"
 
 // streamHelp is the help of mrlocal stream.
 const streamHelp = "SIDE is map, combine or reduce, which read standard input; or cuts, which samples PATHs and prints the keys that divide them among --reduces. Map, combine and reduce of one job take the same flags."
 
-// streamFlags are the flags of a child beside those of its job. Package submit writes them into
-// the command lines of the children, so both sides must agree on them.
+// streamFlags returns the flags of stream beside those of the job. Package submit writes these
+// flags into the command lines of the children, so both packages must agree on them.
 func streamFlags() []argv.Spec {
 	input := argv.ValueSpec("input", "an input of the job is `PATH`, in the order given; may be repeated", "")
 	input.Repeat = true
@@ -36,26 +36,27 @@ func streamFlags() []argv.Spec {
 	}, command.HDFSFlags()...)
 }
 
-// SideLast turns "stream SIDE JOB" into "stream JOB SIDE", as the tree of commands has it, and
-// "submit ./PROGRAM" into "submit program --binary=./PROGRAM".
-func SideLast(args []string) []string {
-	// A path has a separator, which no name of a job has. A URI of HDFS is an input, and no program.
+// JobFirst changes the arguments of mrlocal so that the name of a job follows the command, as in
+// the tree of commands. It turns "stream SIDE JOB" into "stream JOB SIDE", and "submit ./PROGRAM"
+// into "submit program --binary=./PROGRAM". It returns other arguments as they are.
+func JobFirst(args []string) []string {
+	// A path has a separator, and no name of a job has one. A URI of HDFS is an input and not a
+	// program.
 	if len(args) > 1 && args[0] == "submit" && strings.ContainsRune(args[1], filepath.Separator) && args[1][0] != '-' && !hdfs.Is(args[1]) {
 		return append([]string{args[0], programWord, "--binary=" + args[1]}, args[2:]...)
 	}
-	// Arguments in any other form stay as they are; the parser of flags says what is wrong.
 	if len(args) < 3 || args[0] != "stream" || !slices.Contains(append(stream.Sides(), cutsSide), args[1]) {
 		return args
 	}
 	return append([]string{args[0], args[2], args[1]}, args[3:]...)
 }
 
-// streamJob does one side of a job from standard input to standard output, or samples cuts. All
-// flags are checked before anything is read: r keeps the first error.
+// streamJob does one side of a job, from standard input to standard output. With the word cutsSide it
+// samples cuts and writes them to standard output. It checks all flags before it reads anything.
 func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
 	var side stream.Side
-	// Cuts take paths behind the word; a side takes none.
+	// Paths may follow the word cutsSide, but not a side.
 	cuts := len(line.Words) > 0 && line.Words[0] == cutsSide
 	switch {
 	case len(line.Words) == 0:
@@ -74,7 +75,7 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)
 	o.Results = results
-	// The capacity is cut so that append copies: line.Words stays as it is for the use below.
+	// The full slice expression makes append copy, so line.Words stays as it is.
 	hdfsOptions := command.ReadHDFS(r, append(line.Words[:len(line.Words):len(line.Words)], o.Inputs...))
 	path := r.Path("cuts")
 	if r.Err != nil {
@@ -93,13 +94,14 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		if err != nil {
 			return err
 		}
-		// The same sample that mrlocal run takes, so both divide the keys in the same way.
+		// mrlocal run takes the same sample, so both divide the keys in the same way.
 		keys, err := mrlocal.Cuts(ctx, job, max(o.Reduces, 1), mrlocal.JobOptions{Inputs: paths, Stdin: e.Stdin, HDFS: hdfsOptions})
 		if err != nil {
 			return err
 		}
 		return stream.WriteCuts(e.Stdout, keys)
 	}
+	// Only a job with a total order over several reduces has cuts.
 	if path != "" {
 		if o.Cuts, err = stream.ReadCuts(path); err != nil {
 			return err

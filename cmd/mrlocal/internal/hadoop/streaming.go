@@ -16,14 +16,15 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/streaming"
 	"mrlocal/streaming/parse"
+	"mrlocal/streaming/records"
 )
 
-// Exit codes of StreamJob: the job ran and failed, and the job could not be started.
+// Exit codes of Hadoop's StreamJob: the job ran and failed, and the job could not be started.
 const exitJobNotSuccessful, exitNotLaunched = 1, 5
 
-// Streaming is mrlocal streaming. Its exit codes and last lines on standard error are those of
-// StreamJob, so that scripts written for Hadoop work. It reads its arguments itself (Raw), because
-// options of Hadoop begin with one hyphen.
+// Streaming returns mrlocal streaming. Its exit codes and its last lines on standard error are
+// those of Hadoop's StreamJob, so that scripts for Hadoop work. It parses its arguments itself,
+// because options of hadoop-streaming are long names with one hyphen.
 func Streaming() command.Command {
 	return command.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…",
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
@@ -31,10 +32,10 @@ func Streaming() command.Command {
 		}}
 }
 
-// Lint is mrlocal lint: it says what of a streaming job will differ on a cluster. It exits with 0
-// if there is nothing to say, 1 if there is, and 2 for wrong arguments.
+// Lint returns mrlocal lint, which reports what would differ if a streaming job ran on a cluster.
+// Its exit code is 0 if it finds nothing, 1 if it finds something, and 2 for wrong arguments.
 func Lint() command.Command {
-	return command.Command{Usage: "say what of a streaming job will differ on a cluster", Args: "streaming [--no-run] ARGS…",
+	return command.Command{Usage: "report what would differ if a streaming job ran on a cluster", Args: "streaming [--no-run] ARGS…",
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
 			if len(args) > 0 && command.IsHelp(args[len(args)-1]) {
 				return 0, false
@@ -43,9 +44,9 @@ func Lint() command.Command {
 		}}
 }
 
-// runStreaming runs the job and returns the exit code. An error of the command line has the words
-// of StreamJob. The flags of mrlocal run and the options of Hadoop are read by two parsers; the
-// first error of either ends the reading, and each later step is skipped.
+// runStreaming runs the job and returns the exit code. An error in the arguments has the text of
+// StreamJob. Package argv parses the flags of mrlocal run, and package parse the options of
+// hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 1 && command.IsHelp(args[0]) {
 		usage(e.Stdout)
@@ -65,7 +66,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	}
 	code, submitted := command.Done, false
 	if err == nil {
-		// From here on the job is one of mrlocal run, which finds inputs among the flags.
+		// runjob.Run expects the inputs of a job among the flags of the line.
 		line.Path = []string{"streaming"}
 		for _, in := range job.Inputs {
 			line.Flags = append(line.Flags, argv.Setting{Flag: &argv.Flag{Name: "input", Value: true, Repeat: true}, Value: in})
@@ -78,11 +79,11 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 			if err != nil {
 				return nil, err
 			}
-			// Hadoop refuses an existing output before it starts anything, with exit code 5.
+			// As in Hadoop, an existing output is refused before anything starts.
 			if work.Exists() {
-				return nil, &parse.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + streaming.Shown(job.Output) + " already exists"}}
+				return nil, &parse.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + records.Qualify(job.Output) + " already exists"}}
 			}
-			// From here on StreamJob would have submitted the job, and a failure has one more line.
+			// At this point StreamJob submits the job. A later failure has one more line.
 			r.Stream, submitted = work, true
 			return jobs.Chain{work.Job}, nil
 		})
@@ -93,7 +94,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if code, ok := refused(err, e.Stderr, e.Stdout); ok {
 		return code
 	}
-	// An interrupt is no failure of the job: it gets the line and the exit code of its signal.
+	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
 		fmt.Fprint(e.Stderr, argv.ErrorLine("streaming", s))
@@ -107,22 +108,21 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	return exitJobNotSuccessful
 }
 
-// divide divides the arguments of mrlocal streaming: flags of mrlocal run come first,
-// and those of hadoop-streaming, which begin with one hyphen, after them. Both results are parts
-// of args.
+// divide divides the arguments of mrlocal streaming. ours are the flags of mrlocal run, which come
+// first and have two hyphens. theirs are the arguments of hadoop-streaming, whose options have one
+// hyphen. Both are slices of args.
 func divide(args []string, flags []argv.Spec) (ours, theirs []string) {
 	i := 0
 	for i < len(args) {
 		name, isLong := strings.CutPrefix(args[i], "--")
 		name, _, hasValue := strings.Cut(name, "=")
-		// The first word that is no flag of ours ends ours: hadoop-streaming's options have the
-		// same form with one hyphen.
+		// The first word that is not a flag of mrlocal run ends ours.
 		at := slices.IndexFunc(flags, func(f argv.Spec) bool { return f.Name == name })
 		if !isLong || at < 0 {
 			break
 		}
 		i++
-		// The value is the next word (--sched fifo), whatever it looks like.
+		// In the form --sched fifo, the next word is the value.
 		if flags[at].Value && !hasValue && i < len(args) {
 			i++
 		}
@@ -130,8 +130,8 @@ func divide(args []string, flags []argv.Spec) (ours, theirs []string) {
 	return args[:i], args[i:]
 }
 
-// refused writes an error of the arguments as StreamJob does, and returns its exit
-// code. ok is false for any other error.
+// refused writes err as StreamJob does if it is an error in the arguments, and returns the exit code of
+// StreamJob. For any other error it does nothing and returns ok as false.
 func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 	var p *parse.Error
 	if !errors.As(err, &p) {
@@ -147,10 +147,10 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 	return p.Exit, true
 }
 
-// usage writes the help that -help asks for.
+// usage writes the text of -help and --help to w.
 func usage(w io.Writer) { _, _ = io.WriteString(w, usageText) }
 
-// usageText has the form of the help that StreamJob prints.
+// usageText is the help of mrlocal streaming. Its form is that of the help of StreamJob.
 const usageText = `Usage: mrlocal streaming [FLAGS OF mrlocal run] [generic options] [options]
 Options, those of hadoop-streaming:
   -input          <path> files, directories, patterns

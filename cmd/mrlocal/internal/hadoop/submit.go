@@ -22,14 +22,14 @@ import (
 	"mrlocal/submit"
 )
 
-// programWord stands for a job in a program of the user's own.
+// programWord is the subcommand of submit for a job in a program of the user. JobFirst inserts it.
 const programWord = "program"
 
 // submitHelp is the help of mrlocal submit.
-const submitHelp = "The children are this mrlocal, which travels with the job, or a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are what mrlocal run writes."
+const submitHelp = "Hadoop Streaming starts children that do the work. A child is this mrlocal, which the job carries to the cluster, or a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
 
-// submitFlags are the flags of submit beside those of the job. jobArgs passes all others on to
-// the children.
+// submitFlags returns the flags of submit beside those of the job. jobArgs passes all other flags
+// to the children.
 func submitFlags() []argv.Spec {
 	input := argv.ValueSpec("input", "read the file or directory `URI`, as hdfs://HOST:PORT/PATH; may be repeated", "")
 	input.Repeat = true
@@ -51,11 +51,13 @@ func submitFlags() []argv.Spec {
 	}, command.HDFSFlags()...)
 }
 
-// submitJob makes the plan and prints or runs it. Whatever can be refused is refused before anything
-// is asked of the cluster. The report's file is opened before the first job, which may take
-// hours. build makes the chain of a built-in job; the chain of a program comes from the program.
+// submitJob plans the jobs on the cluster, then prints or runs the plan. It makes all checks that
+// need no cluster before it contacts the cluster. It checks the path of the report before the first
+// job, which may take hours. build makes the chain of a built-in job; for a program it is nil, and
+// the program describes its chain.
 func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
 	r := &argv.Reader{Line: line}
+	// For a program, the word after submit is its path and not the name of a job.
 	if job == programWord {
 		program := r.Path("binary")
 		if job, build = "", func() (jobs.Chain, error) { return submit.Program(program) }; program == "" {
@@ -66,7 +68,8 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
 		Reducers: r.Count("reducers", 1, command.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
 		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
-		// Hadoop keeps no order among equal keys.
+		// sort -s and -u depend on the order of lines with equal keys, which Hadoop does not keep
+		// by itself.
 		InOrder: line.Has("in-order") || job == "sort" && (line.Has("stable") || line.Has("unique")),
 	}
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
@@ -82,8 +85,7 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	if err := fitForHadoop(&s.Chain[0], line); err != nil {
 		return err
 	}
-	// The children are this program, unless the user names another, such as one for the processor of
-	// the cluster.
+	// By default the children run this program. The cluster may need a binary for another processor.
 	if s.Binary == "" {
 		if s.Binary, err = os.Executable(); err != nil {
 			return err
@@ -97,9 +99,11 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 			return err
 		}
 	}
-	if _, err := submit.New(s); err != nil { // before anything is asked of the cluster
+	// This plan only checks the options, before the first contact with the cluster.
+	if _, err := submit.New(s); err != nil {
 		return err
 	}
+	// The inputs and the output lie on the cluster, so no local file can collide with the report.
 	file, err := (&process.Work{Stdout: e.Stdout}).Open("report", reportPath)
 	if err != nil {
 		return err
@@ -109,12 +113,12 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 		return err
 	}
 	defer remove()
-	// The plan is made again, now with the file of cuts.
+	// Now s.Cuts is set, so the plan is made again.
 	plan, err := submit.New(s)
 	if err != nil {
 		return err
 	}
-	// A report of a failed run is written too: it has the jobs that began.
+	// After a failure, the report has the jobs that have begun, and is written too.
 	done, err := plan.Run(ctx, progressOf(e, mode))
 	if file != nil {
 		err = errors.Join(err, report.WriteJSON(file, []*report.Report{done}), file.Close())
@@ -122,8 +126,9 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	return err
 }
 
-// fitForHadoop refuses what the children could not do as mrlocal run does it. A job with Begin
-// prints file names, by default only if there are several files; a child sees one split.
+// fitForHadoop returns an options error if the children could not give the result of mrlocal run. A
+// job with Begin prints file names. By default it does so only for several files, but a child knows
+// only its split.
 func fitForHadoop(j *jobs.Job, line argv.Line) error {
 	switch {
 	case j.Begin == nil:
@@ -134,13 +139,13 @@ func fitForHadoop(j *jobs.Job, line argv.Line) error {
 	return nil
 }
 
-// jobArgs returns the flags of the job alone, for its children. Their order stays, because
-// repeated flags such as sort's keys depend on it.
+// jobArgs returns the flags of the job in the line, for its children. It keeps their order, on
+// which repeated flags such as the keys of sort depend.
 func jobArgs(line argv.Line) (args []string) {
 	own := submitFlags()
 	for _, s := range line.Flags {
 		switch {
-		// A flag of submit itself is not for the children.
+		// The children do not take flags of submit.
 		case slices.ContainsFunc(own, func(f argv.Spec) bool { return f.Name == s.Flag.Name }):
 		case s.Flag.Value || s.Value != "":
 			args = append(args, "--"+s.Flag.Name+"="+s.Value)
@@ -151,8 +156,8 @@ func jobArgs(line argv.Line) (args []string) {
 	return args
 }
 
-// progressOf returns a listener that writes the progress of the jobs to standard error: nothing
-// in mode none, else a line for each change of the percentages.
+// progressOf returns a listener that writes progress and notes to standard error, a line for each
+// change of the percentages. In the mode none it writes nothing.
 func progressOf(e command.Env, mode string) submit.Listener {
 	if mode == "none" {
 		return submit.Listener{Progress: func(string, int, int) {}, Note: func(string) {}}
@@ -165,8 +170,9 @@ func progressOf(e command.Env, mode string) submit.Listener {
 	}
 }
 
-// printPlan prints the commands as a shell would run them, that for the cuts first if the job
-// needs one. It asks nothing of a cluster, so the path of the jar is a guess (submit.HomeJar).
+// printPlan writes the commands of the plan for a shell. If the job needs cuts, the command that
+// samples them comes first. printPlan does not contact the cluster, so without --streaming-jar the
+// path of the jar is the usual one, submit.HomeJar.
 func printPlan(e command.Env, s submit.Options, line argv.Line) error {
 	s.Jar = cmp.Or(s.Jar, submit.HomeJar)
 	plan, err := submit.New(s)
@@ -180,7 +186,7 @@ func printPlan(e command.Env, s submit.Options, line argv.Line) error {
 	if s.NeedsCuts() {
 		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
 		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reducers))
-		// The sample reads HDFS, so it needs the flags for HDFS that submit got.
+		// The command that samples reads HDFS too, so it needs the same flags of HDFS.
 		for _, flag := range command.HDFSFlags() {
 			if v, ok := line.Value(flag.Name); ok {
 				cuts = append(cuts, "--"+flag.Name+"="+v)
@@ -192,18 +198,20 @@ func printPlan(e command.Env, s submit.Options, line argv.Line) error {
 	return err
 }
 
-// sampleCuts samples the input for a total order and sets s.Cuts to a file with the keys that
-// begin the ranges. The caller removes the file, after the job, with remove. It does nothing for
-// a job that needs no cuts.
+// sampleCuts samples the input of a job with a total order over several reduces. It writes the cuts to
+// a temporary file and sets s.Cuts to its path. The caller must call remove after the job, which
+// removes the file. For a job that needs no cuts, sampleCuts does nothing. at is how to reach HDFS.
 func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove func(), err error) {
 	if !s.NeedsCuts() {
 		return func() {}, nil
 	}
+	// Sampling reads HDFS over WebHDFS, whose address the configuration of Hadoop has.
 	if at.Web == "" {
 		if at.Web, err = submit.WebAddress(ctx, s.Hadoop); err != nil {
 			return nil, fmt.Errorf("%w; give --webhdfs HOST:PORT", err)
 		}
 	}
+	// Only the first job of a chain reads the input, so the cuts are those of this job.
 	keys, err := mrlocal.Cuts(ctx, s.Chain[0], s.Reducers, mrlocal.JobOptions{Inputs: s.Inputs, HDFS: at})
 	if err != nil {
 		return nil, err
@@ -212,7 +220,7 @@ func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove
 	if err != nil {
 		return nil, err
 	}
-	remove = func() { _ = os.RemoveAll(dir) } // it has nothing but the cuts
+	remove = func() { _ = os.RemoveAll(dir) }
 	s.Cuts = filepath.Join(dir, "cuts")
 	f, err := os.Create(s.Cuts)
 	if err == nil {

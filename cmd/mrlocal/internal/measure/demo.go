@@ -29,59 +29,57 @@ import (
 	"mrlocal/trace"
 )
 
-// The demo keeps the result, the events and the timeline of both runs in memory, a few
-// MiB.
-
-// The input of the demo, and what is shown of its result.
+// Constants of the demo.
 const (
-	demoDir    = "wiki"
-	inputBytes = 256 << 20 // both runs then take a few seconds on two cores
+	demoDir    = "wiki"    // the input, in the working directory
+	inputBytes = 256 << 20 // with this size, both runs take a few seconds on two cores
 	inputSeed  = 1
-	topLines   = 5       // lines of the result that are shown
-	warmBytes  = 1 << 30 // at most so much of an existing wiki is read before the runs
+	topLines   = 5       // the number of lines of the result that are shown
+	warmBytes  = 1 << 30 // at most so many bytes of an existing wiki are read before the runs
 )
 
-// outcome is the outcome of one run.
+// outcome is the outcome of one run of the demo. Its events and its timeline take a few MiB of memory.
 type outcome struct {
 	policy string
 	report *mrlocal.Report
-	result [sha256.Size]byte // of the whole result, to compare the runs
-	top    []byte            // the first lines of the result
-	lines  int               // of the result
+	result [sha256.Size]byte // the digest of the whole result, to compare the runs
+	top    []byte            // the first topLines lines of the result
+	lines  int               // the number of lines of the result
 	line   *trace.Timeline   // for the gantt
-	events bytes.Buffer      // for the explanation
+	events bytes.Buffer      // for the explanation of the first loan
 }
 
-// Demo runs the same job under fair and under the default policy. Half of the
-// cores become map slots and half reduce slots, so that lending shows. It makes wiki/
-// unless it exists, and fails if a run fails or stdout does.
-func Demo(ctx context.Context, stdout, stderr io.Writer) error {
+// Demo runs the same job under fair and under the default policy, and writes both gantts and the
+// difference to stdout. Half of the cores become map slots and half reduce slots, so that the default
+// policy has slots to lend. Demo makes wiki/ unless it exists. It fails if a run fails, if the results
+// differ, or if stdout cannot be written. program is what the user types to call mrlocal.
+func Demo(ctx context.Context, program string, stdout, stderr io.Writer) error {
 	if err := makeWiki(ctx, stdout); err != nil {
 		return err
 	}
-	half := max(1, runtime.NumCPU()/2) // of the cores, for each kind of slots
+	half := max(1, runtime.NumCPU()/2) // slots of each kind
 	fmt.Fprintf(stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, demoDir, half, half)
 	runs := make([]*outcome, 0, 2)
-	// The policy without lending comes first, as the base of the comparison.
-	for _, name := range []string{"fair", mrlocal.DefaultPolicy} {
+	// The baseline lends no slots. It comes first, because it is the base of the comparison.
+	for _, name := range []string{registry.Baseline, mrlocal.DefaultPolicy} {
 		r, err := runGrep(ctx, stderr, name, half)
 		if err != nil {
 			return err
 		}
 		runs = append(runs, r)
 	}
-	// Both pictures have the same time per column, so that they can be compared.
+	// Both gantts have the same time per column, so that a reader can compare them.
 	cell := ganttCell(max(runs[0].report.MakespanSeconds, runs[1].report.MakespanSeconds))
 	for _, r := range runs {
 		if err := r.show(stdout, cell); err != nil {
 			return err
 		}
 	}
-	return showDifference(stdout, runs[0], runs[1])
+	return showDifference(stdout, program, runs[0], runs[1])
 }
 
-// makeWiki makes wiki/ unless it exists. If it exists, it reads the files once,
-// so that the first run does not pay alone for reading the disk.
+// makeWiki makes wiki/ unless it exists. If it exists, makeWiki reads its files into the page cache.
+// Otherwise the first run alone would wait for the disk, and the comparison would be wrong.
 func makeWiki(ctx context.Context, stdout io.Writer) error {
 	info, err := os.Stat(demoDir)
 	switch {
@@ -90,7 +88,8 @@ func makeWiki(ctx context.Context, stdout io.Writer) error {
 	case err == nil:
 		fmt.Fprintf(stdout, "%s/ exists already: the demo uses it\n", demoDir)
 		return warm(ctx, demoDir)
-	// Any other error, such as a missing right, would also stop the generator, with less to say.
+	// For any other error, such as a missing permission, this message is clearer than that of the
+	// generator.
 	case !errors.Is(err, fs.ErrNotExist):
 		return errs.Optionf(demoDir, "%v", errs.Cause(err))
 	}
@@ -102,9 +101,9 @@ func makeWiki(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// warm reads up to warmBytes of the files below dir.
+// warm reads up to warmBytes of the files below dir into the page cache. It fails only if ctx ends.
 func warm(ctx context.Context, dir string) error {
-	// The bound keeps a huge directory of the user's from delaying the demo.
+	// The bound keeps a very large directory from delaying the demo.
 	left := int64(warmBytes)
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || left <= 0 {
@@ -118,15 +117,15 @@ func warm(ctx context.Context, dir string) error {
 			return nil
 		}
 		defer f.Close()
-		// A read error is no concern here: the run meets it again.
+		// The run reports a read error.
 		n, _ := io.Copy(io.Discard, io.LimitReader(f, left))
 		left -= n
 		return nil
 	})
 }
 
-// runGrep runs grep under the policy of that name, with half map slots and half
-// reduce slots. It keeps events and result in memory.
+// runGrep runs the job grep on wiki/ under the policy of that name. half is the number of map
+// slots, and also that of reduce slots. Notes go to stderr.
 func runGrep(ctx context.Context, stderr io.Writer, name string, half int) (*outcome, error) {
 	p, err := registry.New(name, policy.DefaultOptions())
 	if err != nil {
@@ -146,21 +145,21 @@ func runGrep(ctx context.Context, stderr io.Writer, name string, half int) (*out
 	if err != nil {
 		return nil, err
 	}
-	// The whole result is dropped after this; its digest is enough to compare.
+	// The outcome keeps only the digest and the first lines, not the whole result.
 	r.result, r.lines = sha256.Sum256(result.Bytes()), bytes.Count(result.Bytes(), []byte("\n"))
 	first := bytes.SplitAfterN(result.Bytes(), []byte("\n"), topLines+1)
 	r.top = bytes.Join(first[:min(len(first), topLines)], nil)
 	return r, nil
 }
 
-// mapSeconds returns the length of the map phase.
+// mapSeconds returns the length of the map phase of the search, in seconds.
 func (r *outcome) mapSeconds() float64 {
-	// Job 0 is the search. The job that sorts the counts follows it.
+	// The chain has two jobs: job 0 searches, and job 1 sorts the counts.
 	j := &r.report.Jobs[0]
 	return j.MapsDoneS - j.StartS
 }
 
-// show draws the run; cell is the time of one column.
+// show writes the figures of the run and its gantt. cell is the time of one column.
 func (r *outcome) show(w io.Writer, cell time.Duration) error {
 	if _, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %s\n", r.policy,
 		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, show.Moves(r.report.Moves)); err != nil {
@@ -169,12 +168,11 @@ func (r *outcome) show(w io.Writer, cell time.Duration) error {
 	return r.line.Gantt(w, trace.GanttOptions{Cell: cell, Names: r.line.Name})
 }
 
-// ganttCell returns the time of one column of the gantt: 1, 2 or 5 times a power
-// of ten. A run of that length then takes 25 to 64 columns. Both runs are drawn
-// with the same time, so that their lengths compare.
+// ganttCell returns the time of one column of the gantt for a run of runSeconds: 1, 2 or 5 times a
+// power of ten milliseconds. With it, the gantt has 25 to 64 columns, or fewer for a run below 25
+// ms.
 func ganttCell(runSeconds float64) time.Duration {
 	const columns = 64
-	// The loop ends, because a cell grows tenfold with each turn.
 	for cell := time.Millisecond; ; cell *= 10 {
 		for _, step := range []time.Duration{1, 2, 5} {
 			if c := step * cell; float64(columns)*c.Seconds() >= runSeconds {
@@ -184,8 +182,9 @@ func ganttCell(runSeconds float64) time.Duration {
 	}
 }
 
-// showDifference checks that both results are equal, and compares the times.
-func showDifference(w io.Writer, fair, dynamic *outcome) error {
+// showDifference compares the times of both runs, explains the first loan, and names the next
+// command to try. It fails if the results differ.
+func showDifference(w io.Writer, program string, fair, dynamic *outcome) error {
 	// A slot policy may change when tasks run, but never the result.
 	if fair.result != dynamic.result {
 		return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", fair.policy, dynamic.policy)
@@ -194,17 +193,17 @@ func showDifference(w io.Writer, fair, dynamic *outcome) error {
 	fmt.Fprintf(w, "\nDifference: the map phase took %.2fs instead of %.2fs (%.2f times as fast), the whole %.2fs instead of %.2fs.\n",
 		dynamic.mapSeconds(), fair.mapSeconds(), ratio(fair.mapSeconds(), dynamic.mapSeconds()),
 		dynamic.report.MakespanSeconds, fair.report.MakespanSeconds)
-	fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", dynamic.policy)
-	// Reading the events empties the buffer of the run; nothing needs it afterwards.
+	fmt.Fprintf(w, "Under %s, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", fair.policy, dynamic.policy)
+	// Sentences reads the events to their end, which empties the buffer. This is their last use.
 	err := explain.Sentences(w, &dynamic.events, explain.Options{FirstLent: true, WhyIdle: -1})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", demoDir, dynamic.policy)
+	_, err = fmt.Fprintf(w, "\nNext: %s run grep --input %s/ --sched %s --gantt --events events.jsonl, then %s explain events.jsonl\n", program, demoDir, dynamic.policy, program)
 	return err
 }
 
-// ratio returns a / b, or 0 if b is no time.
+// ratio returns a / b, or 0 if b is not above 0.
 func ratio(a, b float64) float64 {
 	if b <= 0 {
 		return 0

@@ -12,30 +12,31 @@ import (
 	"mrlocal/workload"
 )
 
-// Files parses the workload file of a sweep, once for each configuration that changes it (--set).
-// Several runs may ask at once. They share a File, so they only read it.
+// Files parses the workload file of a sweep, once for each configuration that changes it with --set.
+// Several goroutines may call Of at once. They get the same *workload.File, so they must not change it.
 type Files struct {
-	Name string
+	Name string // of the file, for messages
 	text []byte
 
 	mu struct {
 		sync.Mutex
-		parsed map[[mostSets]int64]*parsed
+		parsed map[[mostSets]int64]*parsed // by Configuration.Set
 	}
 }
 
-// parsed is a file that the first run to ask for it reads.
+// parsed is the file of one configuration. The first goroutine that needs it parses it.
 type parsed struct {
 	once sync.Once
 	file *workload.File
 	err  error
 }
 
-// mostParsed bounds how many files are kept. Runs of a configuration follow one another.
+// mostParsed bounds how many parsed files are kept. Runs of the same configuration follow one another,
+// so a few are enough.
 const mostParsed = 64
 
-// ReadFiles reads a workload file, or stdin if the name is -. It returns the file without
-// changes, too.
+// ReadFiles reads the workload file of that name, or stdin if the name is -. It also returns the
+// file as it is without changes. It fails if the file cannot be read or is not valid.
 func ReadFiles(name string, stdin io.Reader) (*Files, *workload.File, error) {
 	f := &Files{Name: name}
 	var err error
@@ -52,9 +53,11 @@ func ReadFiles(name string, stdin io.Reader) (*Files, *workload.File, error) {
 	return f, plain, err
 }
 
-// Of returns the file of a configuration.
+// Of returns the workload file with the changes of configuration c of p. The caller must not change the
+// file. Of fails if a changed value is not valid.
 func (f *Files) Of(p *Plan, c *Configuration) (*workload.File, error) {
 	f.mu.Lock()
+	// A full map is replaced as a whole. The runs that use its files keep them.
 	if len(f.mu.parsed) >= mostParsed || f.mu.parsed == nil {
 		f.mu.parsed = map[[mostSets]int64]*parsed{}
 	}
@@ -64,12 +67,13 @@ func (f *Files) Of(p *Plan, c *Configuration) (*workload.File, error) {
 		f.mu.parsed[c.Set] = of
 	}
 	f.mu.Unlock()
+	// Parsing happens outside of the lock, so that it delays only runs of the same configuration.
 	of.once.Do(func() { of.file, of.err = workload.ParseChanged(f.Name, f.text, p.Changes(c)) })
 	return of.file, of.err
 }
 
-// Check parses the file once for each value of each setting, so that a sweep of hours does
-// not end at a wrong value.
+// Check parses the file once for each value of each --set, with the other settings at their first
+// value. It finds wrong values before the first run, and not after hours.
 func (f *Files) Check(p *Plan) error {
 	for k, set := range p.sets {
 		for i := range set.Values {
@@ -83,7 +87,8 @@ func (f *Files) Check(p *Plan) error {
 	return nil
 }
 
-// Key names the file and the settings of a sweep that are not swept, in 16 digits.
+// Key returns a digest of the file and of the settings that are not swept: 16 hexadecimal digits.
+// Results with another key come from another sweep.
 func (f *Files) Key(settings []string) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%s", f.text, strings.Join(settings, "\x00"))

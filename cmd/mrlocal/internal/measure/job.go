@@ -1,30 +1,26 @@
-// Package measure runs a job or a workload several times, with different slots or
-// policies, and compares the runs. A MeasuredJob has two measurements, which throw the results
-// away:
+// Package measure runs a job or a workload several times, with different slots or policies, and
+// compares the runs. A MeasuredJob has two measurements. Both throw away the output of the job.
 //
-//   - Tune (mrlocal tune) finds the numbers of slots for the job, by Dynamic
-//     Split's guideline ([Split11]). It takes Avg_k, the mean time of a task
-//     while k tasks run at a time, and chooses the k with the least Avg_k/k. The
-//     paper chooses limits of reduces so: in total, in their shuffle, and in their
-//     sort and compute. Tune chooses map slots in the same way.
-//   - Profile (mrlocal profile) says what one task needs of a tracker, for
-//     workload files and the policy ras ([RAS11]).
+//   - Tune (mrlocal tune) finds good numbers of slots for the job, by the guideline of Dynamic Split
+//     ([Split11]). It measures Avg_k, the mean time of a task while k tasks run at a time, and
+//     chooses the k with the least Avg_k/k. The paper chooses limits of reduces in this way: in
+//     total, in their shuffle, and in their sort and compute. Tune chooses map slots in the same way.
+//   - Profile (mrlocal profile) measures what one task needs of a tracker, for workload files and the
+//     policy ras ([RAS11]).
 //
-// Both measure under a policy that lends no slots, as the papers do. All runs of
-// Tune have the same number of tasks P. A tracker never has more slots than it
-// has tasks: otherwise fewer than k tasks would run at a time.
+// Both measure under a policy that lends no slots, as the papers do. All runs of Tune have the same
+// number of tasks, P. A tracker never has more slots than tasks, because otherwise fewer than k tasks
+// would run at a time. The formulas are in slots/policy/dynsplit.
 //
-// The formulas are in slots/policy/dynsplit.
+// A Plan (mrlocal sweep) lists the runs of a workload over slots, shares, policies, values of the file
+// and seeds. The caller passes a function that makes one run. The Plan shows the reports as a table, as
+// CSV and as a chart. A Study does the same for a sweep with seeds or values of the file.
 //
-// A Plan (mrlocal sweep) lays out the runs of a workload over slots, shares and policies. It is
-// pure: the caller makes the runs and gives back their reports. The Plan shows them as a table,
-// as CSV and as a chart.
+// Demo (mrlocal demo without a lesson) makes wiki/, runs one grep under two policies, draws both runs
+// and compares them.
 //
-// Demo (mrlocal demo) is what a new user runs first: it makes wiki/, runs one grep
-// under two policies, draws both runs and compares them.
-//
-// Neighbours: cmd/mrlocal reads the flags; package mrlocal makes the runs; datagen makes
-// the demo's input, and slots/explain explains its first loan; view/svg draws.
+// Neighbours: cmd/mrlocal reads the flags; package mrlocal makes the runs; datagen makes the demo's
+// input, and slots/explain explains its first loan; view/svg draws.
 package measure
 
 import (
@@ -41,22 +37,22 @@ import (
 	"mrlocal/trace"
 )
 
-// rawPolicy lends no slots: the raw version of [Split11].
-const rawPolicy = "fair"
+// rawPolicy is the policy of all measurements. It lends no slots, as the raw version in [Split11].
+const rawPolicy = registry.Baseline
 
-// MeasuredJob is a job that is measured by real runs.
+// MeasuredJob is a job that real runs measure.
 type MeasuredJob struct {
 	Chain   jobs.Chain
-	Options mrlocal.Options // MapSlots and ReduceSlots are the most that are tried; 0: the cores of a tracker
-	Rounds  int             // of Tune: runs with each number of slots
-	Note    func(string)    // gets the notes of the first run, and from Tune a line for each run
+	Options mrlocal.Options // MapSlots and ReduceSlots are the largest numbers that are tried; 0: the cores of a tracker
+	Rounds  int             // of Tune: how many runs each number of slots gets
+	Note    func(string)    // gets the notes of the first run, and from Tune a line for each run; not nil
 }
 
-// Tune runs the job with 1 to Options.MapSlots map slots, then with 1 to
-// Options.ReduceSlots reduce slots.
+// Tune runs the job with 1 to Options.MapSlots map slots, then with 1 to Options.ReduceSlots reduce
+// slots, Rounds times each. It returns the choices with their tables. The first failed run ends it.
 func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	o := &j.Options
-	// At least 2 are tried, because 1 alone compares with nothing.
+	// At least 2 slots are tried, because 1 alone leaves nothing to compare.
 	cores := max(2, runtime.NumCPU()/max(o.Trackers, 1))
 	most := setting{MapSlots: o.MapSlots, ReduceSlots: o.ReduceSlots, Reducers: o.Reducers, BlockBytes: o.BlockBytes}
 	if most.MapSlots == 0 {
@@ -65,14 +61,13 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	if most.ReduceSlots == 0 {
 		most.ReduceSlots = cores
 	}
-	// first is true until the first run has passed its notes on.
-	first := true
+	first := true // no run has ended yet
 	return tune(&series{
 		most: most, rounds: j.Rounds,
 		begin: func(done, all int, s setting) { j.Note(fmt.Sprintf("tune: run %d of %d: %v", done, all, s)) },
 		make: func(s setting) (*run, error) {
-			// Each run has its own sink and its own copy of the options. The runs follow one
-			// another.
+			// Each run has its own sink and its own copy of the options, since Policy and Watch
+			// belong to one run.
 			r := &run{times: &taskTimes{}}
 			o := *o
 			o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
@@ -85,18 +80,18 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	})
 }
 
-// Profile runs the job with 1 to Options.MapSlots map slots and returns the
-// profile that the fastest run shows, as a workload file has it. There tasks
-// compete for the scarce resource without hindering one another.
+// Profile runs the job with 1 to Options.MapSlots map slots, once each, and returns the profile of the
+// job in the fastest run, in the form of a workload file. In the fastest run, tasks use the scarce
+// resource well and do not yet slow each other down.
 func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
-	// 0 stands for the cores of a tracker.
 	most := j.Options.MapSlots
 	if most == 0 {
 		most = max(1, runtime.NumCPU()/max(j.Options.Trackers, 1))
 	}
 	o := j.Options
 	o.MapSlots = most
-	if err := o.Check(); err != nil { // before the runs with fewer slots
+	// The run with most slots comes last, so its options are checked before the first run.
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	var runs []*report.Report
@@ -111,8 +106,8 @@ func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	return profileText(runs, runtime.NumCPU()), nil
 }
 
-// run runs the job once. Only the first run passes its notes on: those of the
-// others are the same.
+// run runs the job once under rawPolicy. Only the first run passes its notes to j.Note, because the
+// other runs have the same ones.
 func (j *MeasuredJob) run(ctx context.Context, o mrlocal.Options, first bool) (r *report.Report, err error) {
 	if o.Policy, err = registry.New(rawPolicy, policy.DefaultOptions()); err != nil {
 		return nil, err

@@ -8,12 +8,12 @@ import (
 	"mrlocal/slots"
 )
 
-// parallelCopies is the number of map outputs that a reduce copies at a time
-// (Hadoop 1.0.3, mapred.reduce.parallel.copies). The shuffle of a profile is for
-// one copy.
+// parallelCopies is the number of map outputs that a reduce of Hadoop copies at a time (Hadoop 1.0.3,
+// mapred.reduce.parallel.copies). In a workload file, the I/O of the shuffle is that of one copy.
 const parallelCopies = 5
 
-// fastest returns the run with the least makespan, the first of equals.
+// fastest returns the run with the shortest makespan, and of equal ones the first. There is at
+// least one run.
 func fastest(runs []*report.Report) *report.Report {
 	best := runs[0]
 	for _, r := range runs {
@@ -27,34 +27,33 @@ func fastest(runs []*report.Report) *report.Report {
 // tracker is the capacity of one tracker.
 type tracker struct {
 	cores       int
-	memoryBytes int64 // 0: not known
-	diskBytes   int64 // a second; 0: not known
+	memoryBytes int64 // 0: unknown
+	diskBytes   int64 // a second; 0: unknown
 }
 
-// trackerOf returns what each tracker of a run had on a machine with so many CPUs.
+// trackerOf returns the capacity of each tracker in run r. cpus is the number of CPUs of the machine.
 func trackerOf(r *report.Report, cpus int) tracker {
-	// The trackers share cores and memory equally. The bandwidth of --disk-bw is that of each
-	// tracker.
+	// The trackers share cores and memory equally. --disk-bw already is for each tracker.
 	n := max(r.Config.Trackers, 1)
 	t := tracker{cores: max(1, cpus/n), diskBytes: r.Config.DiskBytesPerSecond}
-	// Only a real run has a data plane with a memory bound.
+	// Only the report of a real run has a data plane. A simulation has no bound of memory.
 	if r.Config.DataPlane != nil {
 		t.memoryBytes = r.Config.MemoryBytes / int64(n)
 	}
 	return t
 }
 
-// profile returns what a task of a job needs, from what its phases used.
+// profile returns the demand of the tasks of a job in shares of t. phases has what all tasks of the job
+// used in each phase.
 func (t tracker) profile(phases []report.Usage) report.JobProfile {
 	shuffle := t.demand(phases, "copy")
-	// The workload file wants the I/O of one copy; the measured one is that of all copies of a
-	// reduce.
+	// The measured I/O is that of all copies of a reduce. The profile has that of one copy.
 	shuffle.IO /= parallelCopies
 	return report.JobProfile{Map: t.demand(phases, "none", "compute", "io"), Shuffle: shuffle, Reduce: t.demand(phases, "sort", "reduce")}
 }
 
-// demand returns what a task needs in some of its phases: CPU and I/O on average
-// over their time, memory at the peak.
+// demand returns the demand of a task in the named phases, as shares of t. CPU and I/O are averages
+// over the time of these phases, and memory is the peak. A share is 0 if the capacity is unknown.
 func (t tracker) demand(phases []report.Usage, names ...string) (d report.Demand) {
 	var sum report.Usage
 	for i := range phases {
@@ -64,7 +63,7 @@ func (t tracker) demand(phases []report.Usage, names ...string) (d report.Demand
 			}
 		}
 	}
-	// A phase that never ran needs nothing.
+	// If no task had these phases, their time is 0.
 	if sum.WallS > 0 {
 		d.CPU = sum.CPUS / sum.WallS / float64(t.cores)
 		if t.diskBytes > 0 {
@@ -77,8 +76,9 @@ func (t tracker) demand(phases []report.Usage, names ...string) (d report.Demand
 	return d
 }
 
-// profileText returns the profile of the fastest run as a workload file has it,
-// below comments with the times of all runs.
+// profileText returns the text that mrlocal profile prints, in the form of a workload file. It begins
+// with comments that have the makespans of all runs. Then comes the profile of each job of the chain,
+// from the fastest run.
 func profileText(runs []*report.Report, cpus int) []byte {
 	var b bytes.Buffer
 	best := fastest(runs)
@@ -94,7 +94,6 @@ func profileText(runs []*report.Report, cpus int) []byte {
 	if t.diskBytes > 0 {
 		disk = fmt.Sprintf("%d bytes of I/O a second", t.diskBytes)
 	}
-	// Each job of a chain has a profile of its own.
 	for i := range best.Jobs {
 		p := t.profile(best.Jobs[i].Phases)
 		fmt.Fprintf(&b, "# %s: shares of %d cores and %d bytes; %s\nprofile: {map: %s, shuffle: %s, reduce: %s}\n",
@@ -103,7 +102,7 @@ func profileText(runs []*report.Report, cpus int) []byte {
 	return b.Bytes()
 }
 
-// shares writes a demand as shares of a tracker, at most 1, with six digits.
+// shares writes a demand as shares of a tracker from 0 to 1, with at most six decimals.
 func shares(d report.Demand) string {
 	share := func(x float64) slots.PPM { return slots.PPM(max(0, min(x, 1))*float64(slots.One) + 0.5) }
 	return fmt.Sprintf("{cpu: %v, io: %v, mem: %v}", share(d.CPU), share(d.IO), share(d.Memory))

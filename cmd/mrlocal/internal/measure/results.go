@@ -17,20 +17,22 @@ import (
 	"mrlocal/report"
 )
 
-// Results is a file of tidy CSV with a row for each job of each run. A row has what was swept,
-// the policy, the seed and the figures of the run. A run is appended when it and all runs
-// before it have ended. So an interrupted sweep goes on where the file ends.
+// Results is the file of --results: CSV with a row for each job of each run. A row has the key of the
+// sweep, the swept values, the policy, the seed, the figures of the run and those of the job. A run is
+// appended when it and all runs before it have ended, so an interrupted sweep can go on where the file
+// ends. A nil *Results has no runs and keeps none.
 type Results struct {
 	path string
-	key  string // of the workload and the settings that are not swept; in each row
-	jobs int    // of each run
+	key  string // the key of the sweep (Files.Key), which each row has
+	jobs int    // the number of jobs, and so of rows, of each run
 	f    *os.File
-	had  map[string][]float64 // figures of the runs that the file had, by identity
+	had  map[string][]float64 // the figures of the runs that the file had, by identity
 }
 
-// OpenResults opens a file to go on with, or makes it. key names the workload and all
-// settings that are not swept. A file of another sweep is refused. What an interrupted run
-// has left at its end is cut off. Nothing is changed before the first call of add.
+// OpenResults opens the file of that path to go on with, or creates it. key is that of Files.Key, and
+// jobs is the number of jobs of each run. It reads the whole runs of the file, cuts off the rest, which
+// an interrupted run has left, and writes the header into an empty file. It fails with an options error
+// if the file is that of another sweep, and then leaves it as it is. The caller closes the result.
 func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
 	r := &Results{path: path, key: key, jobs: jobs, had: map[string][]float64{}}
 	text, err := os.ReadFile(path)
@@ -40,6 +42,7 @@ func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
 	case err != nil:
 		return nil, errs.Optionf("--results", "%s: %v", path, errs.Cause(err))
 	}
+	// whole is the offset at which the next run must be appended.
 	whole, err := p.readResults(r, text)
 	if err != nil {
 		return nil, errs.Optionf("--results", "%s: %v", argv.Quote(path), err)
@@ -57,7 +60,8 @@ func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
 	return r, err
 }
 
-// header returns the columns: those of the run, and those of the job.
+// header returns the names of the columns: those of the run, then those of the job. The column
+// study has the key.
 func (p *Plan) header() []string {
 	names := []string{"study"}
 	for i := range p.dimensions {
@@ -70,7 +74,8 @@ func (p *Plan) header() []string {
 	return append(names, "job", "pool", "user", "state", "maps", "reduces", "submit_s", "start_s", "maps_done_s", "finish_s", "response_s", "deadline_s", "tardiness_s", "alone_s", "data_local_maps", "killed_maps", "killed_reduces", "slot_s")
 }
 
-// identity returns the words of a row that name its run.
+// identity returns the first words of each row of a run: the key, the swept values, the policy and the
+// seed. They tell runs apart.
 func (p *Plan) identity(t *Trial, key string) []string {
 	words := []string{key}
 	for i := range p.dimensions {
@@ -80,7 +85,8 @@ func (p *Plan) identity(t *Trial, key string) []string {
 	return append(words, t.Policy, strconv.FormatUint(t.Seed, 10))
 }
 
-// readResults reads the runs of a file that are whole. It returns where the last one ends.
+// readResults reads the runs of a file whose rows are all there, into r.had. It returns the offset in
+// bytes at which the last of them ends. It fails if the file is that of another sweep.
 func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return 0, nil
@@ -92,10 +98,13 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 		return 0, errors.New("not the results of such a sweep: its columns differ; name another file")
 	}
 	whole = c.InputOffset()
+	// words is the number of words of an identity: the key, the swept values, the policy and the seed.
+	// rows counts the rows of the run whose identity is last.
 	words, rows, last := len(p.dimensions)+3, 0, ""
 	for {
 		row, err := c.Read()
-		// The last line may be cut off anywhere. A whole line ends in a newline.
+		// The last line may be cut off anywhere, even so that its fields look whole. Only a newline
+		// proves that the line is whole.
 		if err != nil || len(row) != len(head) || text[c.InputOffset()-1] != '\n' {
 			return whole, nil
 		}
@@ -119,7 +128,8 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 	}
 }
 
-// sample returns the figures of a run that the file had.
+// sample returns the figures of run t if the file had this run, else nil. Their order is that of
+// report.Metrics.
 func (r *Results) sample(p *Plan, t Trial) []float64 {
 	if r == nil {
 		return nil
@@ -127,13 +137,15 @@ func (r *Results) sample(p *Plan, t Trial) []float64 {
 	return r.had[strings.Join(p.identity(&t, r.key), "\x00")]
 }
 
-// add appends a run in one write.
+// add appends the rows of run t, whose report is run. It writes them with one call, so that a kill
+// leaves a part of one run at most.
 func (r *Results) add(p *Plan, t Trial, run *report.Report) error {
 	if r == nil {
 		return nil
 	}
 	var b bytes.Buffer
 	c := csv.NewWriter(&b)
+	// All rows of the run begin with its identity and its figures. The figures of a job follow.
 	head := p.identity(&t, r.key)
 	for _, x := range sampleOf(run) {
 		head = append(head, exact(x))
@@ -145,19 +157,18 @@ func (r *Results) add(p *Plan, t Trial, run *report.Report) error {
 			deadline = number(*j.DeadlineS)
 		}
 		n := &j.Counters
-		// No error: the writer writes to memory.
 		_ = c.Write(append(slices.Clone(head), j.Name, j.Pool, j.User, j.State, strconv.Itoa(j.Maps), strconv.Itoa(j.Reduces),
 			number(j.SubmitS), number(j.StartS), number(j.MapsDoneS), number(j.FinishS), number(j.ResponseSeconds()), deadline, number(j.TardinessSeconds()), number(j.AloneSeconds),
 			strconv.FormatInt(n.DataLocalMaps, 10), strconv.FormatInt(n.KilledMaps, 10), strconv.FormatInt(n.KilledReduces, 10), number(float64(n.SlotsMillisMaps+n.SlotsMillisReduces)/1000)))
 	}
-	c.Flush()
+	c.Flush() // into memory, as Write above, so neither can fail
 	if _, err := r.f.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("results %s: %w", argv.Quote(r.path), errs.Cause(err))
 	}
 	return nil
 }
 
-// Close closes the file.
+// Close closes the file. It returns nil for a nil *Results.
 func (r *Results) Close() error {
 	if r == nil {
 		return nil
@@ -165,5 +176,5 @@ func (r *Results) Close() error {
 	return r.f.Close()
 }
 
-// exact returns a number so that reading it gives the same number.
+// exact formats x with the fewest digits from which ParseFloat gets exactly x again.
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

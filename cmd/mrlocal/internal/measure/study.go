@@ -17,6 +17,8 @@ import (
 	"mrlocal/view/svg"
 )
 
+// sampleOf returns the figures of a run, in the order of report.Metrics. Such a list is called a sample
+// here.
 func sampleOf(r *report.Report) (all []float64) {
 	for _, m := range report.Metrics() {
 		all = append(all, m.Of(r))
@@ -24,20 +26,23 @@ func sampleOf(r *report.Report) (all []float64) {
 	return all
 }
 
-// metricAt returns the place of a metric in a sample.
+// metricAt returns the index of the metric of that name in a sample, or -1 if there is none.
 func metricAt(name string) int {
 	return slices.IndexFunc(report.Metrics(), func(m report.Metric) bool { return m.Name == name })
 }
 
-// Study is what came out of a sweep with seeds or settings: the figures of each run.
+// Study holds the figures of all runs of a sweep with seeds or with values of the file (--set).
+//
+// A cell is a row of its table: a policy in a configuration, with a run for each seed. Cells are
+// numbered in the order of the plan, from 0.
 type Study struct {
 	*Plan
-	samples [][]float64 // by run
+	samples [][]float64 // by the number of the run in the plan
 }
 
-// Study makes all runs that results do not have, on all cores, and returns their figures.
-// note gets the notes of each run, in the order of the runs, and keep its report. results and
-// keep may be nil.
+// Study makes all runs that results does not have, on all cores, and returns the figures of all runs.
+// note gets the notes of each new run, and keep gets its report, both in the order of the plan. results
+// and keep may be nil. The first error ends the study, and results keeps the runs before it.
 func (p *Plan) Study(ctx context.Context, results *Results, simulate Simulate, note func(string), keep func(*report.Report)) (*Study, error) {
 	s := &Study{p, make([][]float64, p.Runs())}
 	for run := range s.samples {
@@ -56,7 +61,8 @@ func (p *Plan) Study(ctx context.Context, results *Results, simulate Simulate, n
 	return s, err
 }
 
-// Rows makes all runs on all cores and returns their reports, in the order of the runs.
+// Rows makes all runs on all cores and returns their reports in the order of the plan. note gets the
+// notes of each run. The first error ends it.
 func (p *Plan) Rows(ctx context.Context, simulate Simulate, note func(string)) ([]SweepRow, error) {
 	var rows []SweepRow
 	return rows, p.each(ctx, func(int) bool { return true }, simulate, func(f finished) error {
@@ -68,10 +74,11 @@ func (p *Plan) Rows(ctx context.Context, simulate Simulate, note func(string)) (
 	})
 }
 
-// cells is the number of rows of the table: configurations times policies.
+// cells returns the number of cells: configurations times policies.
 func (s *Study) cells() int { return len(s.runs) * len(s.policies) }
 
-// column returns a figure of a cell, by seed.
+// column returns one metric of all runs of a cell, in the order of the seeds. metric is an index as of
+// metricAt.
 func (s *Study) column(cell, metric int) (all []float64) {
 	n := max(1, s.seeds)
 	for _, sample := range s.samples[cell*n : (cell+1)*n] {
@@ -80,8 +87,8 @@ func (s *Study) column(cell, metric int) (all []float64) {
 	return all
 }
 
-// base returns the cell that another one is compared with: the first policy in the same
-// configuration or, with one policy only, the first configuration.
+// base returns the cell with which a cell is compared: the first policy in the same configuration. With
+// one policy only, it is the first configuration.
 func (s *Study) base(cell int) int {
 	if n := len(s.policies); n > 1 {
 		return cell / n * n
@@ -89,12 +96,13 @@ func (s *Study) base(cell int) int {
 	return 0
 }
 
-// difference returns the mean difference of a cell from its base, paired by seed.
+// difference returns the mean difference of a metric of a cell from that of its base, with its
+// interval. Runs with the same seed are paired.
 func (s *Study) difference(cell, metric int) stats.Interval {
 	return stats.IntervalOfDifferences(s.column(cell, metric), s.column(s.base(cell), metric))
 }
 
-// words returns the settings of a cell, and its policy.
+// words returns the swept values of a cell, then its policy. names has their titles.
 func (s *Study) words(cell int) (all []string) {
 	t := s.trial(cell * max(1, s.seeds))
 	for i := range s.dimensions {
@@ -104,6 +112,7 @@ func (s *Study) words(cell int) (all []string) {
 	return append(all, t.Policy)
 }
 
+// names returns the titles of the words of a cell: the names of the flags, and "policy".
 func (s *Study) names() (all []string) {
 	for i := range s.dimensions {
 		all = append(all, s.dimensions[i].flag)
@@ -111,19 +120,21 @@ func (s *Study) names() (all []string) {
 	return append(all, "policy")
 }
 
-// plusMinus writes a mean with half of its interval; short numbers stay short.
+// plusMinus formats a mean with half the width of its interval, as 12.3 ± 0.4s. Both are multiplied by
+// scale. If the interval has no width, it formats the mean alone, with at most three decimals.
 func plusMinus(x stats.Interval, scale float64, unit string) string {
 	half := scale * (x.High - x.Low) / 2
 	if half == 0 {
 		return number(math.Round(1000*scale*x.Mean)/1000) + unit
 	}
-	// Two digits of the half show how far the mean can be trusted.
+	// The half has two significant digits. The mean has as many decimals, because further ones are not
+	// certain.
 	digits := max(0, min(6, 1-int(math.Floor(math.Log10(half)))))
 	return fmt.Sprintf("%.*f ± %.*f%s", digits, scale*x.Mean, digits, half, unit)
 }
 
-// Table returns the means and intervals as a table for people, and the paired differences
-// below it.
+// Table returns a table for people: a row for each cell, with means and intervals. With several seeds
+// and cells, a table of the paired differences from the base follows.
 func (s *Study) Table() []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -135,7 +146,7 @@ func (s *Study) Table() []byte {
 		{"makespan", "makespan_s", "s", 1}, {"mean job time", "mean_job_s", "s", 1}, {"utilisation", "utilisation", "%", 100},
 		{"moves", "moves", "", 1}, {"fairness (Jain)", "jain", "", 1}, {"missed", "deadlines_missed", "", 1}, {"tardiness", "mean_tardiness_s", "s", 1}, {"slowdown", "mean_slowdown", "", 1},
 	}
-	// The last columns are shown only if they say something.
+	// Each of the last three columns is left out if all its values are 0, as without deadlines.
 	columns = append(columns[:5:5], slices.DeleteFunc(columns[5:], func(c column) bool {
 		return !slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt(c.metric)] > 0 })
 	})...)
@@ -162,7 +173,7 @@ func (s *Study) Table() []byte {
 	return b.Bytes()
 }
 
-// differences writes how each cell differs from its base.
+// differences writes a table of the differences of each cell from its base.
 func (s *Study) differences(b *bytes.Buffer) {
 	against := s.policies[0]
 	if len(s.policies) == 1 {
@@ -184,7 +195,9 @@ func (s *Study) differences(b *bytes.Buffer) {
 	_ = t.Flush() // into memory
 }
 
-// verdict says by how much a cell differs, or that the sample shows no difference.
+// verdict formats the difference of a metric of a cell from its base. If seconds is true, it adds
+// the unit and the percentage. If the interval of the difference has 0 in it, the verdict is "no
+// difference".
 func (s *Study) verdict(cell, metric int, seconds bool) string {
 	d, base := s.difference(cell, metric), stats.IntervalOf(s.column(s.base(cell), metric))
 	if d.Has(0) {
@@ -204,7 +217,7 @@ func (s *Study) verdict(cell, metric int, seconds bool) string {
 	return sign + plusMinus(d, 1, unit) + share
 }
 
-// CSV returns a row for each run, with all figures.
+// CSV returns a header and a row for each run: the swept values, the policy, the seed and all figures.
 func (s *Study) CSV() []byte {
 	var b bytes.Buffer
 	head := append(s.names(), "seed")
@@ -214,7 +227,7 @@ func (s *Study) CSV() []byte {
 	b.WriteString(strings.Join(head, ",") + "\n")
 	for run, sample := range s.samples {
 		t := s.trial(run)
-		row := quoted(s.identity(&t, "")[1:])
+		row := quoted(s.identity(&t, "")[1:]) // without the key
 		for _, x := range sample {
 			row = append(row, exact(x))
 		}
@@ -223,7 +236,7 @@ func (s *Study) CSV() []byte {
 	return b.Bytes()
 }
 
-// quoted quotes words that would be several fields of CSV.
+// quoted puts quotes around those words that need them in CSV. It changes and returns words.
 func quoted(words []string) []string {
 	for i, w := range words {
 		if strings.ContainsAny(w, "\",\n") {
@@ -233,24 +246,24 @@ func quoted(words []string) []string {
 	return words
 }
 
-// studyJSON is the form of --json.
+// studyJSON is the form of the --json file.
 type studyJSON struct {
 	Schema   int        `json:"schema"`
-	Kind     string     `json:"kind"` // study
+	Kind     string     `json:"kind"` // "study"
 	Workload string     `json:"workload"`
 	Seeds    []uint64   `json:"seeds"`
 	Cells    []cellJSON `json:"cells"`
 }
 
-// cellJSON is a policy in a configuration.
+// cellJSON is one cell of the study.
 type cellJSON struct {
-	Settings map[string]string     `json:"settings"`
+	Settings map[string]string     `json:"settings"` // the swept values, by flag
 	Policy   string                `json:"policy"`
 	Metrics  map[string]figureJSON `json:"metrics"`
 }
 
-// figureJSON is a figure with its 95 % interval; Difference is that from the base, paired by
-// seed, and nil where the cell is the base.
+// figureJSON is the mean of a metric over the seeds, with its 95 % interval. Difference is nil if
+// the cell is its own base, and if there is only one seed.
 type figureJSON struct {
 	Mean       float64         `json:"mean"`
 	Low        float64         `json:"low"`
@@ -259,14 +272,16 @@ type figureJSON struct {
 	Difference *differenceJSON `json:"difference,omitempty"`
 }
 
+// differenceJSON is the mean difference from the base, paired by seed, with its 95 % interval.
 type differenceJSON struct {
 	Mean    float64 `json:"mean"`
 	Low     float64 `json:"low"`
 	High    float64 `json:"high"`
-	Differs bool    `json:"differs"` // the interval does not hold 0
+	Differs bool    `json:"differs"` // 0 lies outside of the interval
 }
 
-// WriteJSON writes all figures of all cells to w.
+// WriteJSON writes all metrics of all cells to w, as studyJSON. file is the name of the workload
+// file. It returns the error of w.
 func (s *Study) WriteJSON(w io.Writer, file string) error {
 	out := studyJSON{Schema: 1, Kind: "study", Workload: file, Cells: []cellJSON{}}
 	for i := range max(1, s.seeds) {
@@ -281,6 +296,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 		for i, m := range report.Metrics() {
 			x := stats.IntervalOf(s.column(cell, i))
 			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
+			// An interval of differences needs at least two seeds.
 			if cell != s.base(cell) && s.seeds > 1 {
 				d := s.difference(cell, i)
 				f.Difference = &differenceJSON{d.Mean, d.Low, d.High, !d.Has(0)}
@@ -296,9 +312,11 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 	return err
 }
 
-// Chart returns a chart of a figure: a line for each series, with its 95 % band. Without a
-// swept value the policies stand side by side.
+// Chart returns a chart of one metric: a line for each series, with a band of the 95 % intervals. y is
+// the value of -y, a name of a metric or speedup. If it is "", the metric is the makespan. Without a
+// swept value, the x axis has the policies. file is the name of the workload file, for the title.
 func (s *Study) Chart(file, y string) *svg.Chart {
+	// -y has short names for some metrics. Any other value is the name of a metric.
 	names := map[string]string{"": "makespan_s", "makespan": "makespan_s", "mean-job": "mean_job_s", "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}
 	metric := metricAt(names[y])
 	if metric < 0 {
@@ -313,13 +331,16 @@ func (s *Study) Chart(file, y string) *svg.Chart {
 	}
 	for cell := range s.cells() {
 		values := s.column(cell, metric)
+		// Each run is compared with the run of the base that has the same seed.
 		if speedup {
 			for i, t0 := range s.column(s.base(cell), metric) {
+				// The bound avoids a division by 0 for a run that takes no time.
 				values[i] = 100 * (t0/max(values[i], 1e-9) - 1)
 			}
 		}
 		x := stats.IntervalOf(values)
 		t := s.trial(cell * max(1, s.seeds))
+		// Without a swept value, each policy is a point at its index.
 		p := svg.Point{X: float64(cell % len(s.policies)), Y: x.Mean}
 		name := t.Policy
 		if len(s.dimensions) > 0 {

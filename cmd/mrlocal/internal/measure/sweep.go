@@ -17,46 +17,47 @@ import (
 	"mrlocal/workload"
 )
 
-// mostRuns bounds a sweep.
+// mostRuns is the largest number of runs of a sweep.
 const mostRuns = 100_000
 
-// SweepOptions holds the values to sweep over. A setting without values is that of the file,
-// or the default.
+// SweepOptions holds the values to sweep over. A setting without values keeps the value of the workload
+// file, or the default.
 type SweepOptions struct {
 	MapSlots, ReduceSlots   []int64 // of each tracker
 	BorrowMap, BorrowReduce []int64 // parts per million
-	TotalSlots              int     // of each tracker: ReduceSlots are the rest beside MapSlots; 0: not held constant
+	TotalSlots              int     // map and reduce slots of each tracker together; 0: the sum may change
 	Policies                []string
 
-	Sets  []argv.Sweep // of values of the workload file
-	Seeds int          // runs of each configuration, with seeds First, First+1, …; 0: one run
-	First uint64
+	Sets  []argv.Sweep // the values of --set
+	Seeds int          // the number of runs of each configuration, with seeds First, First+1, …; 0: one run
+	First uint64       // 0: 1
 }
 
-// Configuration is what a sweep changes from run to run; -1: the value of the file, or
-// the default.
+// Configuration has the settings that a sweep changes from run to run. A value of -1 leaves the
+// setting as the workload file or the default has it.
 type Configuration struct {
-	MapSlots, ReduceSlots, BorrowMap, BorrowReduce int64
+	MapSlots, ReduceSlots   int64 // of each tracker
+	BorrowMap, BorrowReduce int64 // parts per million
 
-	Set [mostSets]int64 // of SweepOptions.Sets, the index of the value
+	Set [mostSets]int64 // for each of SweepOptions.Sets, the index of its value; the rest is 0
 }
 
-// mostSets bounds how many values of the file are swept at once.
+// mostSets is the largest number of --set in a sweep. It is constant, so that a Configuration can
+// be the key of a map.
 const mostSets = 8
 
-// dimension is a setting that is swept, with its values: counts, or shares in parts per
-// million.
+// dimension is a setting that is swept.
 type dimension struct {
-	flag   string
-	unit   string // of an axis
-	share  bool
-	values []int64
-	words  []string // of --set: the values, of which values has the indexes
-	// at returns the field of a configuration that the dimension sets.
+	flag   string   // without dashes; for --set, the path in the file
+	unit   string   // the title of an axis of the chart
+	share  bool     // the values are parts per million; false: they are counts or indexes
+	values []int64  // for --set, indexes of words
+	words  []string // the values of --set; nil for other dimensions
+	// at returns a pointer to the field of c that the dimension sets.
 	at func(c *Configuration) *int64
 }
 
-// word returns a value as the command line has it.
+// word formats a value as it stands in the command line.
 func (d *dimension) word(v int64) string {
 	if d.words != nil {
 		return d.words[v]
@@ -67,8 +68,8 @@ func (d *dimension) word(v int64) string {
 	return strconv.FormatInt(v, 10)
 }
 
-// number returns a value as a coordinate of the chart: a share from 0 to 1, or a count. Words
-// that are no numbers stand at 0, 1, ….
+// number returns a value as a coordinate of the chart: a share from 0 to 1, or a count. A value of
+// --set that is not a number is at its index.
 func (d *dimension) number(v int64) float64 {
 	if d.words != nil {
 		if x, ok := argv.Coordinate(d.words[v]); ok {
@@ -82,24 +83,24 @@ func (d *dimension) number(v int64) float64 {
 	return float64(v)
 }
 
-// Plan is a sweep before it runs. Its dimensions have the order of the table's columns, and
-// its runs that of the rows. One dimension is the x axis of the picture.
+// Plan lists the runs of a sweep in their order: by configuration, then by policy, then by seed. It
+// does not change after NewPlan, so several goroutines may use it.
 type Plan struct {
-	dimensions []dimension
-	x          int
-	total      int64 // slots of each tracker; 0: not held constant
+	dimensions []dimension // in the order of the columns of the table
+	x          int         // the index of the dimension that is the x axis of the chart
+	total      int64       // map and reduce slots of each tracker together; 0: the sum may change
 	policies   []string
-	runs       []Configuration
+	runs       []Configuration // in the order of the rows of the table
 	sets       []argv.Sweep
-	seeds      int // 0: not a sweep over seeds
+	seeds      int // 0: not a sweep over seeds, so one run for each configuration and policy
 	first      uint64
 }
 
-// NewPlan lays out a sweep. If one share has several values and the other share has none,
-// the other share is swept at 0 and at 1.
+// NewPlan returns the plan of a sweep. If one borrowing share has several values and the other has
+// none, the other one is swept too, at 0 and at 1. It fails with an options error if nothing is
+// swept, if there are more than mostRuns runs, or if the options contradict each other.
 func NewPlan(o SweepOptions) (*Plan, error) {
-	// The order is that of the columns. complete relies on it: maps are 0 and 2, reduces 1 and
-	// 3.
+	// The order is that of the columns. complete relies on the indexes 0 to 3.
 	p := &Plan{policies: o.Policies, total: int64(o.TotalSlots), sets: o.Sets, seeds: o.Seeds, first: max(1, o.First), dimensions: []dimension{
 		{flag: "map-slots", unit: "map slots a tracker", values: o.MapSlots, at: func(c *Configuration) *int64 { return &c.MapSlots }},
 		{flag: "reduce-slots", unit: "reduce slots a tracker", values: o.ReduceSlots, at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
@@ -119,10 +120,10 @@ func NewPlan(o SweepOptions) (*Plan, error) {
 	return p, p.complete()
 }
 
-// Runs returns the number of runs.
+// Runs returns the number of runs: configurations times policies times seeds.
 func (p *Plan) Runs() int { return len(p.runs) * len(p.policies) * max(1, p.seeds) }
 
-// Changes returns the changes of the workload file in a configuration.
+// Changes returns the changes that c makes to the workload file, one for each --set.
 func (p *Plan) Changes(c *Configuration) (all []workload.Change) {
 	for k, set := range p.sets {
 		all = append(all, workload.Change{Path: set.Path, Value: set.Values[c.Set[k]]})
@@ -130,8 +131,8 @@ func (p *Plan) Changes(c *Configuration) (all []workload.Change) {
 	return all
 }
 
-// Run makes the runs one after the other, and returns their rows. The first error ends
-// it.
+// Run makes one run for each configuration and policy, one after the other, and returns their rows. The
+// first error ends it.
 func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report, error)) ([]SweepRow, error) {
 	var rows []SweepRow
 	for _, c := range p.runs {
@@ -146,15 +147,15 @@ func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report,
 	return rows, nil
 }
 
-// complete adds the values that other settings imply, and lays out the runs.
+// complete adds the values that other settings imply, checks the sweep, drops dimensions without
+// values, and fills p.runs.
 func (p *Plan) complete() error {
 	maps, reduces := &p.dimensions[0], &p.dimensions[1]
 	if p.total > 0 {
 		if len(reduces.values) > 0 {
-			return errs.Optionf("--total-slots", "goes without --reduce-slots: they are what the map slots leave")
+			return errs.Optionf("--total-slots", "cannot be combined with --reduce-slots; the reduce slots are the rest of the total")
 		}
-		// With nothing else given, each division of the slots is tried. Both kinds keep at least
-		// one slot.
+		// Without --map-slots, each division of the total is tried that leaves both kinds a slot.
 		if len(maps.values) == 0 {
 			for v := int64(1); v < p.total; v++ {
 				maps.values = append(maps.values, v)
@@ -166,8 +167,8 @@ func (p *Plan) complete() error {
 			}
 		}
 	}
-	// The two ends of the other share show what the first one is worth with and without it
-	// [DHFS13, Fig. 6].
+	// The two ends of the other share show the effect of the first one with and without borrowing
+	// in the other direction [DHFS13, Fig. 6].
 	ofMaps, ofReduces := &p.dimensions[2], &p.dimensions[3]
 	switch both := []int64{0, int64(slots.One)}; {
 	case len(ofMaps.values) > 1 && len(ofReduces.values) == 0:
@@ -182,7 +183,7 @@ func (p *Plan) complete() error {
 			kept = append(kept, d)
 			runs *= len(d.values)
 		}
-		// The check stands inside the loop, so that the product never overflows.
+		// The check is inside the loop, so that the product cannot overflow.
 		if runs > mostRuns {
 			return errs.Optionf("", "more than %d runs; sweep fewer values", mostRuns)
 		}
@@ -195,15 +196,15 @@ func (p *Plan) complete() error {
 	return nil
 }
 
-// lay puts the runs into order. The dimension with most values, the x axis, changes
-// fastest, so that the rows of a series are together.
+// lay fills p.runs with each combination of the values of p.dimensions. The dimension with most
+// values is the x axis. It changes fastest, so that the rows of a series follow one another.
 func (p *Plan) lay() {
 	for i := range p.dimensions {
 		if len(p.dimensions[i].values) > len(p.dimensions[p.x].values) {
 			p.x = i
 		}
 	}
-	// -1 is what no dimension sets.
+	// -1 stays where no dimension sets a value.
 	p.runs = []Configuration{{MapSlots: -1, ReduceSlots: -1, BorrowMap: -1, BorrowReduce: -1}}
 	for i := range p.dimensions {
 		if i != p.x {
@@ -214,19 +215,19 @@ func (p *Plan) lay() {
 		p.runs = spread(p.runs, &p.dimensions[p.x])
 	}
 	for i := range p.runs {
-		// The sum stays the same, whatever dimension changes the map slots.
+		// With --total-slots, the sum of both kinds is the same in each run.
 		if c := &p.runs[i]; p.total > 0 {
 			c.ReduceSlots = p.total - c.MapSlots
 		}
 	}
 }
 
-// spread returns each of the runs once for each value of d.
+// spread returns each of runs once for each value of d, with this value set. It leaves runs as they
+// are.
 func spread(runs []Configuration, d *dimension) []Configuration {
 	var all []Configuration
 	for _, c := range runs {
 		for _, v := range d.values {
-			// c is a copy, so the configuration in runs stays.
 			*d.at(&c) = v
 			all = append(all, c)
 		}
@@ -234,22 +235,21 @@ func spread(runs []Configuration, d *dimension) []Configuration {
 	return all
 }
 
-// SweepRow is one run of a sweep.
+// SweepRow is one run of a sweep that has ended.
 type SweepRow struct {
 	Configuration
 	*report.Report
 }
 
-// speedups returns T0/T1 - 1 of each row. T1 is the makespan of the row. T0 is that of
-// the first policy in the same configuration or, with one policy only, of the first row.
-// If T1 is 0, the speedup is 0.
+// speedups returns T0/T1 - 1 for each row. T1 is the makespan of the row. T0 is that of the first
+// policy in the same configuration. With one policy only, it is that of the first row. If T1 is 0,
+// the speedup is 0.
 func (p *Plan) speedups(rows []SweepRow) []float64 {
 	all := make([]float64, len(rows))
 	for i := range rows {
 		first := 0
 		if n := len(p.policies); n > 1 {
-			// The rows of a configuration are together, one for each policy, so this is its
-			// first row.
+			// The rows of a configuration follow one another, one for each policy. This is the first.
 			first = i / n * n
 		}
 		if t1 := rows[i].MakespanSeconds; t1 > 0 {
@@ -259,7 +259,7 @@ func (p *Plan) speedups(rows []SweepRow) []float64 {
 	return all
 }
 
-// against says what T0 is.
+// against names the run whose makespan is T0 of the speedups.
 func (p *Plan) against() string {
 	if len(p.policies) > 1 {
 		return p.policies[0] + " in the same configuration"
@@ -267,7 +267,7 @@ func (p *Plan) against() string {
 	return p.settings(&p.runs[0])
 }
 
-// settings returns the values of a configuration: borrow-map 0, borrow-reduce 1.
+// settings formats the swept values of a configuration, as in "borrow-map 0, borrow-reduce 1".
 func (p *Plan) settings(c *Configuration) string {
 	var all []string
 	for i := range p.dimensions {
@@ -277,13 +277,14 @@ func (p *Plan) settings(c *Configuration) string {
 	return strings.Join(all, ", ")
 }
 
-// Table returns the rows as a table for people.
+// Table returns the rows as a table for people, then a line on the speedup and a line on the best row.
 func (p *Plan) Table(rows []SweepRow) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for i := range p.dimensions {
 		fmt.Fprintf(t, "%s\t", p.dimensions[i].flag)
 	}
+	// With --total-slots the reduce slots change too, although they are not a dimension.
 	if p.total > 0 {
 		fmt.Fprint(t, "reduce-slots\t")
 	}
@@ -304,16 +305,18 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 	return b.Bytes()
 }
 
-// best names the row with the shortest makespan, and says by how much it is shorter than
-// the next one and than the first row. Of equal rows the first is best.
+// best returns a line that names the row with the shortest makespan. It also says by how much this
+// makespan is shorter than the next one and than that of the first row. Of equal rows the first is
+// best. With one row, there is no such line.
 func (p *Plan) best(rows []SweepRow) string {
 	if len(rows) < 2 {
 		return ""
 	}
-	// equal counts the later rows that are as short as the best.
+	// equal counts the rows after the best one that have the same makespan.
 	best, equal := 0, 0
 	next := math.Inf(1) // the shortest makespan that is longer than the best
 	for i := range rows {
+		// A new best row makes the makespan of the old one the next.
 		switch t, least := rows[i].MakespanSeconds, rows[best].MakespanSeconds; {
 		case t < least:
 			best, equal, next = i, 0, least
@@ -342,7 +345,8 @@ func (p *Plan) best(rows []SweepRow) string {
 	return text + "\n"
 }
 
-// CSV returns every figure of each run. All sweeps have the same columns.
+// CSV returns a header and a row for each run, with all its figures. All sweeps without seeds and
+// --set have the same columns.
 func (p *Plan) CSV(rows []SweepRow) []byte {
 	var b bytes.Buffer
 	// Times are in seconds. Shares, the utilisation and the speedup are fractions of 1.
@@ -360,19 +364,20 @@ func (p *Plan) CSV(rows []SweepRow) []byte {
 	return b.Bytes()
 }
 
-// number returns v with as many decimals as it needs, at most six.
+// number formats v with as many decimals as it needs, at most six.
 func number(v float64) string {
 	text := strconv.FormatFloat(v, 'f', 6, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Chart returns a chart with a line for each series. A series is a policy and a value of
-// each dimension except that of the x axis.
+// Chart returns a chart with a line for each series. A series is a policy with a value of each
+// dimension except that of the x axis. y is the value of -y; "" is the speedup over shares, else
+// the makespan. file is the name of the workload file, for the title.
 func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	x := &p.dimensions[p.x]
 	if y == "" {
 		y = "makespan"
-		// Over shares the papers draw speedups [DHFS13, Fig. 6].
+		// The paper draws speedups over shares [DHFS13, Fig. 6].
 		if x.share {
 			y = "speedup"
 		}
@@ -388,8 +393,8 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	return c
 }
 
-// series names the series of a row by what differs between series. A sweep over one dimension
-// has only the policy left.
+// series returns the name of the series of a row: the policy, if there are several, and the values
+// of all dimensions except that of the x axis. In a sweep over one dimension it is the policy.
 func (p *Plan) series(r *SweepRow) string {
 	var parts []string
 	if len(p.policies) > 1 || len(p.dimensions) == 1 {

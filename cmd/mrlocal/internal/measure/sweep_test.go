@@ -50,7 +50,7 @@ func TestWhatCannotBeSwept(t *testing.T) {
 	thousand := make([]int64, 1000)
 	for want, o := range map[string]SweepOptions{
 		"nothing to sweep":           {},
-		"goes without":               {TotalSlots: 3, ReduceSlots: []int64{1}},
+		"cannot be combined with":    {TotalSlots: 3, ReduceSlots: []int64{1}},
 		"3 of --total-slots 3 leave": {TotalSlots: 3, MapSlots: []int64{3}},
 		"more than 100000 runs":      {MapSlots: thousand, ReduceSlots: thousand},
 	} {

@@ -16,13 +16,15 @@ import (
 	"mrlocal/view/svg"
 )
 
-// SweepFiles are the auxiliary files of a sweep. Its table goes to standard output.
+// SweepFiles holds the paths of the files that a sweep writes beside its table, which goes to standard
+// output. ReadSweepFiles makes it.
 type SweepFiles struct {
-	csv, svg, html, json, results string // paths; "": none
-	y                             string
+	csv, svg, html, json, results string // paths; "": no such file
+	y                             string // the value of -y: the metric of the chart; "": the default
 }
 
-// SweptFlags take lists and ranges in a sweep, and single values elsewhere.
+// SweptFlags returns the flags that take lists and ranges in a sweep. Other commands have flags of
+// the same names that take single values.
 func SweptFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("map-slots", "home map slots a tracker, `N`, a list or a range", "the file's"),
@@ -32,10 +34,10 @@ func SweptFlags() []argv.Spec {
 	}
 }
 
-// SweepFileFlags returns the flags that ReadSides reads, and --set.
+// SweepFileFlags returns the flags that ReadSweepFiles reads, and --set, which the command reads.
 func SweepFileFlags() []argv.Spec {
 	y := argv.ValueSpec("y", "what --svg draws: `makespan|speedup|utilisation|moves`; with --seeds or --set also mean-job, jain, missed, tardiness and any column of --csv", "speedup over shares, else makespan")
-	y.Short = y.Name // so that the help shows -y
+	y.Short = y.Name // a flag of one letter is its own short form, so the help shows -y
 	set := argv.ValueSpec("set", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "")
 	set.Repeat = true
 	return []argv.Spec{set,
@@ -47,7 +49,8 @@ func SweepFileFlags() []argv.Spec {
 	}
 }
 
-// ReadSweepFiles reads the flags of these files. study says that the sweep has seeds or settings.
+// ReadSweepFiles reads the flags of the files. study is true for a sweep with seeds or --set, whose
+// -y has more values.
 func ReadSweepFiles(r *argv.Reader, study bool) *SweepFiles {
 	ys := []string{"", "makespan", "speedup", "utilisation", "moves"}
 	if study {
@@ -61,8 +64,9 @@ func ReadSweepFiles(r *argv.Reader, study bool) *SweepFiles {
 	return &SweepFiles{csv: r.Path("csv"), svg: r.Path("svg"), html: r.Path("html"), json: r.Path("json"), results: r.Path("results"), y: r.Choice("y", ys...)}
 }
 
-// open checks the places of all files before the runs: a sweep of hours must not end at a
-// wrong path. It creates none. Both returned files may be nil.
+// open checks the paths of all files before the first run, so that a long sweep does not fail at its end. It
+// creates no file. files has an entry for each flag, which is nil if the flag is missing. web is nil without
+// --html.
 func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *pictures.Table, err error) {
 	files = map[string]*process.AuxFile{}
 	all := [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}}
@@ -83,14 +87,15 @@ func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, we
 	return files, web, err
 }
 
-// Table makes the runs, and writes the table to w.Stdout and the files. If a file is
-// standard output, the table goes to stderr.
+// Table calls runs, which makes all runs of p, and writes the table to w.Stdout, and the files. If
+// a file is standard output, the table goes to stderr. name is that of the workload file, for
+// titles.
 func (s *SweepFiles) Table(p *Plan, name string, w process.Work, stderr io.Writer, runs func() ([]SweepRow, error)) error {
 	files, web, err := s.open(w)
 	if err != nil {
 		return err
 	}
-	// The table needs all rows, because a speedup compares with the first one.
+	// No row can be written before the last run, because the columns align.
 	rows, err := runs()
 	if err != nil {
 		return err
@@ -98,8 +103,9 @@ func (s *SweepFiles) Table(p *Plan, name string, w process.Work, stderr io.Write
 	return s.write(files, web, "Sweep of "+name, p.Table(rows), p.CSV(rows), p.Chart(name, s.y, rows), w.Stdout, stderr)
 }
 
-// Study makes the runs of a study, which has so many jobs in each, and writes its table and
-// files. key is that of Files.Key.
+// Study makes the runs of a sweep with seeds or --set, and writes its table and files as Table
+// does. jobs is the number of jobs of each run. key is that of Files.Key. simulate and note are as
+// in Plan.Study.
 func (s *SweepFiles) Study(ctx context.Context, p *Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate Simulate, note func(string)) error {
 	files, web, err := s.open(w)
 	if err != nil {
@@ -122,8 +128,9 @@ func (s *SweepFiles) Study(ctx context.Context, p *Plan, name, key string, jobs 
 	return err
 }
 
-// write writes the table, then the files. The table is on the screen already when a file
-// cannot be written. Errors of the files are joined, so that one does not hide the others.
+// write writes the table, then the files, so that a file that cannot be written does not hide the
+// table. It goes on after the error of a file and returns all of them. A closed pipe on stdout is
+// no error.
 func (s *SweepFiles) write(files map[string]*process.AuxFile, web *pictures.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
 	if web.OnStdout() || files["csv"].OnStdout() || files["svg"].OnStdout() || files["json"].OnStdout() {
 		stdout = stderr

@@ -15,15 +15,15 @@ import (
 	"mrlocal/trace"
 )
 
-// setting is what distinguishes the runs. Slots are those of one tracker. 0
-// leaves the choice to the engine.
+// setting has the options in which the runs of Tune differ. Slots are those of one tracker. A value
+// of 0 leaves the choice to the engine.
 type setting struct {
 	MapSlots, ReduceSlots int
 	Reducers              int
 	BlockBytes            int64
 }
 
-// String names the slots that are set.
+// String returns the numbers of slots, for the line of progress.
 func (s setting) String() string {
 	if s.ReduceSlots == 0 {
 		return count(s.MapSlots, "map slot")
@@ -31,69 +31,71 @@ func (s setting) String() string {
 	return count(s.MapSlots, "map slot") + ", " + count(s.ReduceSlots, "reduce slot")
 }
 
-// run is the outcome of one run.
+// run is the outcome of one run of Tune.
 type run struct {
 	report *report.Report
-	times  *taskTimes
+	times  *taskTimes // how long its tasks took
 }
 
-// series is a series of runs.
+// series makes and keeps the runs of Tune. make and begin are functions, so that tests need no real
+// runs.
 type series struct {
-	most   setting // the most slots that are tried
-	rounds int     // runs with each number of slots
+	most   setting // the largest numbers of slots that are tried
+	rounds int     // how many runs each number of slots gets
 	make   func(setting) (*run, error)
-	begin  func(done, all int, s setting) // called before each run but the first
+	begin  func(done, all int, s setting) // called before each measured run
 
-	// done and all count the runs for begin. The first run, which is not measured, is in neither.
+	// done is the number of measured runs that have begun, and all that of all measured runs. The first
+	// run is not measured, so neither counts it.
 	done, all int
-	runs      [][]*run // by slots - 1, then by round
+	runs      [][]*run // of one dimension; by slots - 1, then by round
 }
 
 // Result is the outcome of Tune. Its JSON is the --report file.
 type Result struct {
-	Schema     int    `json:"schema"`
-	Kind       string `json:"kind"`
+	Schema     int    `json:"schema"` // 1
+	Kind       string `json:"kind"`   // "tune"
 	Policy     string `json:"policy"`
-	Job        string `json:"job"`
+	Job        string `json:"job"` // the first job of the chain
 	Trackers   int    `json:"trackers"`
 	BlockBytes int64  `json:"block_bytes"`
-	Maps       int    `json:"maps"`
-	Reduces    int    `json:"reduces"`
+	Maps       int    `json:"maps"`    // of all jobs of the chain
+	Reduces    int    `json:"reduces"` // of all jobs of the chain
 	Rounds     int    `json:"rounds"`
 
-	Choices []Choice `json:"choices"`
-	Flags   []string `json:"flags"`
+	Choices []Choice `json:"choices"` // map slots; with reduces also reduce slots, shuffle, sort and compute
+	Flags   []string `json:"flags"`   // the choices as words of the command line
 }
 
-// Choice is one number of slots that was chosen, with the table of the candidates.
+// Choice is the number of slots that was chosen for a period, with the table of all candidates.
 type Choice struct {
-	Flag     string `json:"flag"`
-	Measured string `json:"measured"`       // the period whose mean time is Avg_k
-	Tasks    int    `json:"tasks"`          // P
-	Best     int    `json:"best"`           // 0: no bound, because the period is too short to matter
-	Edge     string `json:"edge,omitempty"` // why there are no more rows
-	Rows     []Row  `json:"rows"`
+	Flag     string `json:"flag"`           // the flag that sets this number
+	Measured string `json:"measured"`       // describes the period whose mean time is Avg_k
+	Tasks    int    `json:"tasks"`          // P, the number of tasks
+	Best     int    `json:"best"`           // the chosen number; 0: no bound, because the period is too short to matter
+	Edge     string `json:"edge,omitempty"` // why larger numbers were not tried, if that may matter
+	Rows     []Row  `json:"rows"`           // by the number of slots, from 1
 }
 
-// Row compares k slots of a tracker with the best number of them.
+// Row compares a number of slots k of a tracker with the best one. Times are in seconds.
 type Row struct {
-	Slots     int       `json:"slots"`
-	AvgS      float64   `json:"avg_s"` // Avg_k in seconds, the median of the rounds
-	PerSlotS  float64   `json:"avg_per_slot_s"`
-	GainS     float64   `json:"gain_s"` // Gain_m and Lose_m of the fewer slots m of the two
-	LoseS     float64   `json:"lose_s"`
+	Slots     int       `json:"slots"`          // k
+	AvgS      float64   `json:"avg_s"`          // Avg_k, the median of the rounds
+	PerSlotS  float64   `json:"avg_per_slot_s"` // Avg_k/k
+	GainS     float64   `json:"gain_s"`         // Gain_m, where m is the smaller of k and the best number; 0 in the best row
+	LoseS     float64   `json:"lose_s"`         // Lose_m, likewise
 	Verdict   string    `json:"verdict"`
-	MakespanS float64   `json:"makespan_s"`
-	RoundsS   []float64 `json:"rounds_s"` // Avg_k of each round
+	MakespanS float64   `json:"makespan_s"` // of the whole run, the median of the rounds
+	RoundsS   []float64 `json:"rounds_s"`   // Avg_k of each round
 }
 
-// negligible is a share of the time of a reduce. A shorter period gets no bound,
-// because its measure is noise.
+// negligible is a share of the mean time of a reduce. A period that takes less gets no bound, because
+// its measured times are mostly noise.
 const negligible = 0.01
 
-// tune makes the runs and chooses. The first run, with most slots, shows how
-// many tasks there are. It also reads the input once, so that no number of slots
-// pays alone for a cold cache; its times do not count.
+// tune makes the runs of s and chooses. The first run has the largest numbers of slots. It shows
+// how many tasks there are, and brings the input into the page cache. Its times are not measured,
+// because it reads from a cold cache.
 func tune(s *series) (*Result, error) {
 	first, err := s.make(s.most)
 	if err != nil {
@@ -101,21 +103,20 @@ func tune(s *series) (*Result, error) {
 	}
 	r := &Result{Schema: 1, Kind: "tune", Policy: first.report.Policy, Job: first.report.Jobs[0].Name, Trackers: max(first.report.Config.Trackers, 1), Rounds: s.rounds}
 	r.BlockBytes = first.report.Config.BlockBytes
-	// A chain runs its jobs one after the other, so the slots are bounded by the largest number
-	// of tasks of one job.
+	// most has the largest number of maps and that of reduces of one job. The jobs of a chain run one
+	// after the other, so more slots would never be busy.
 	most := [2]int{}
 	for i := range first.report.Jobs {
 		j := &first.report.Jobs[i]
 		r.Maps, r.Reduces = r.Maps+j.Maps, r.Reduces+j.Reduces
 		most = [2]int{max(most[0], j.Maps), max(most[1], j.Reduces)}
 	}
-	// All later runs have the tasks of the first one. Otherwise a change of slots would change
-	// P.
+	// All later runs have the splits and reduces of the first one. Otherwise the engine would choose
+	// them by the number of slots, and P would change.
 	held := setting{Reducers: first.report.Jobs[0].Reduces, BlockBytes: r.BlockBytes}
-	// More slots than tasks would leave some idle, and Avg_k would not be a time with k tasks.
+	// With more slots than tasks, fewer than k tasks would run at a time, and Avg_k would be wrong.
 	perTracker := func(slots, tasks int) int { return max(1, min(slots, (tasks+r.Trackers-1)/r.Trackers)) }
 	mapSlots, reduceSlots := perTracker(s.most.MapSlots, most[0]), perTracker(s.most.ReduceSlots, most[1])
-	// Each number of slots has its rounds, first of maps and then of reduces.
 	s.all = s.rounds * mapSlots
 	if r.Reduces > 0 {
 		s.all += s.rounds * reduceSlots
@@ -124,15 +125,14 @@ func tune(s *series) (*Result, error) {
 	if err := s.over(mapSlots, func(k int) setting { held.MapSlots = k; return held }); err != nil {
 		return nil, err
 	}
-	// The runs of one dimension are dropped before the next one begins.
-	maps := r.choose(s.runs, maps, s.most.MapSlots)
-	r.Choices = append(r.Choices, maps)
+	ofMaps := r.choose(s.runs, maps, s.most.MapSlots)
+	r.Choices = append(r.Choices, ofMaps)
 	if r.Reduces == 0 {
 		r.recommend()
 		return r, nil
 	}
-	// The reduces are measured beside the best number of map slots, as they will run.
-	held.MapSlots = maps.Best
+	// The reduces are measured with the best number of map slots, because they will run with it.
+	held.MapSlots = ofMaps.Best
 	if err := s.over(reduceSlots, func(k int) setting { held.ReduceSlots = k; return held }); err != nil {
 		return nil, err
 	}
@@ -143,8 +143,9 @@ func tune(s *series) (*Result, error) {
 	return r, nil
 }
 
-// over makes the runs with 1 to most slots. It makes one round after the other:
-// what changes on the machine meanwhile then concerns all numbers of slots alike.
+// over makes the runs with 1 to most slots and puts them into s.runs. with returns the setting for k
+// slots. A round has one run of each number of slots, so that a slow change of the machine affects all
+// numbers alike.
 func (s *series) over(most int, with func(k int) setting) error {
 	s.runs = make([][]*run, most)
 	for range s.rounds {
@@ -167,11 +168,11 @@ const (
 	best    = "best"
 	tooFew  = "too few"
 	tooMany = "too many"
-	asGood  = "no better"
-	unclear = ", within the spread of the rounds"
+	asGood  = "no better"                         // more slots than the best, but the guideline does not prefer the best
+	unclear = ", within the spread of the rounds" // ends any other verdict if the rounds do not agree
 )
 
-// flags are the flags that bound the tasks in each period.
+// flags has, for each period, the flag that bounds the tasks in it.
 var flags = [periods]string{maps: "--map-slots", reduces: "--reduce-slots", shuffle: "--reduce-shuffle", compute: "--reduce-compute"}
 
 // measured describes each period for the table.
@@ -182,20 +183,19 @@ var measured = [periods]string{
 	compute: "the sort and compute of a reduce, from then to its commit",
 }
 
-// choose applies the guideline to a period of the tasks. The rounds with k slots
-// a tracker are runs[k-1]; asked is the most slots that the user wants tried.
+// choose applies the guideline to period p. runs[k-1] has the runs with k slots a tracker. asked is the
+// largest number of slots that the user wants to try.
 func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 	c := Choice{Flag: flags[p], Measured: measured[p], Tasks: r.Reduces, Rows: make([]Row, len(runs))}
 	if p == maps {
 		c.Tasks = r.Maps
 	}
 	avg := make([]float64, len(runs))
-	// matters is set if the period takes a part of the reduces that can be measured, with
-	// any number of slots.
+	// matters is true if the period is long enough to be measured in at least one run.
 	matters := false
 	for i, rounds := range runs {
-		// A round is one number of the sample: the mean of its tasks. The median of the rounds
-		// resists a disturbed run.
+		// Each round gives the mean of its tasks. The median of the rounds ignores a single disturbed
+		// run.
 		row := &c.Rows[i]
 		var makespans []float64
 		for _, run := range rounds {
@@ -212,29 +212,29 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 		c.judge(&c.Rows[i], r.Trackers)
 	}
 	switch {
-	// A period that takes almost no time needs no bound.
+	// A part of a reduce that takes almost no time needs no bound.
 	case p != maps && !matters:
 		c.Best = 0
 	case len(runs) < asked:
-		c.Edge = "not more slots than a tracker has tasks"
-	// The best is the largest that was measured, so more could be better still.
+		c.Edge = "no more slots were tried than a tracker has tasks"
+	// The best number is the largest that was measured, so a larger one may be better.
 	case c.Best == len(runs):
 		c.Edge = "no more were measured; " + flags[min(p, reduces)] + " measures more"
 	}
 	return c
 }
 
-// judge compares a number of slots with the best one. Gain and Lose belong to
-// the fewer slots m of the two, compared with the more, n; both count the slots
-// of all trackers ([Split11]).
+// judge compares the number of slots of row with the best one, and sets its verdict, gain and loss.
+// In the formulas of [Split11], m is the smaller number of slots and n the larger one. Both count
+// the slots of all trackers.
 func (c *Choice) judge(row *Row, trackers int) {
 	m, n := row, &c.Rows[c.Best-1]
 	if m == n {
 		row.Verdict = best
 		return
 	}
-	// Fewer slots than the best are too few. More are too many only if the guideline prefers the
-	// best.
+	// A smaller number than the best is too few. A larger one is too many only if the guideline prefers
+	// the best to it.
 	row.Verdict = tooFew
 	if m.Slots > n.Slots {
 		m, n = n, m
@@ -250,17 +250,16 @@ func (c *Choice) judge(row *Row, trackers int) {
 	}
 }
 
-// overlap reports whether rounds of m and n contradict one another: a round of
-// each is better than a round of the other.
+// overlap reports whether the ranges of Avg_k/k of the rounds of m and n overlap. Then some rounds
+// prefer m and others prefer n.
 func overlap(m, n *Row) bool {
-	// Times are divided by slots, because the guideline compares Avg_k/k.
 	per := func(pick func([]float64) float64, r *Row) float64 { return pick(r.RoundsS) / float64(r.Slots) }
 	return per(slices.Min, m) <= per(slices.Max, n) && per(slices.Min, n) <= per(slices.Max, m)
 }
 
-// recommend writes the choices as flags. The first line suits any policy. A job
-// with reduces gets a second line, with the bounds of the policy dynsplit. A bound
-// that is not below that of all reduces has no effect and is left out.
+// recommend sets r.Flags. Its first line has the slots, for any policy. For a job with reduces, the
+// second line has the bounds of the policy dynsplit too. It leaves out a bound that is not below
+// that of all reduces, because such a bound has no effect.
 func (r *Result) recommend() {
 	word := func(c *Choice) string { return fmt.Sprintf("%s %d", c.Flag, c.Best) }
 	any := word(&r.Choices[0])
@@ -271,7 +270,7 @@ func (r *Result) recommend() {
 	any += " " + word(&r.Choices[1])
 	split := fmt.Sprintf("--sched dynsplit %s --reduce-total %d", any, r.Choices[1].Best)
 	for i := range r.Choices[2:] {
-		// Choices 2 and 3 are the shuffle and the compute of the reduces.
+		// Choices 2 and 3 are the shuffle, and the sort and compute of reduces.
 		if c := &r.Choices[2+i]; c.Best > 0 && c.Best < r.Choices[1].Best {
 			split += " " + word(c)
 		}
@@ -279,7 +278,7 @@ func (r *Result) recommend() {
 	r.Flags = []string{any, split}
 }
 
-// median returns the median of one or more numbers.
+// median returns the median of all, which must not be empty. It leaves all as it is.
 func median(all []float64) float64 {
 	sorted := slices.Sorted(slices.Values(all))
 	if n := len(sorted); n%2 == 0 {
@@ -296,19 +295,20 @@ const (
 	reduces               // a reduce from its start to its commit
 	shuffle               // the part of a reduce until it has copied everything
 	compute               // the rest of a reduce: sort and reduce
-	periods
+	periods               // the number of periods
 )
 
-// taskTimes is a trace.Sink that adds up how long the tasks of one run took.
-// Only attempts that committed count.
+// taskTimes is a trace.Sink that adds up how long the tasks of one run took. It counts only
+// attempts that committed.
 type taskTimes struct {
 	sum   [periods]time.Duration
 	tasks [trace.Kinds]int
-	open  map[int32]attemptTime // by slot
+	open  map[int32]attemptTime // the attempt that runs on a slot, or that failed last; by slot
 }
 
-// attemptTime is when the attempt on a slot started, and when it had copied all
-// map outputs, since the start of the run.
+// attemptTime has the times of an attempt that runs: when it started, and when it had copied all
+// map outputs. Both are since the start of the run. For a map, and for a reduce without a copy
+// phase, copied is the start.
 type attemptTime struct {
 	kind            trace.Kind
 	started, copied time.Duration
@@ -317,7 +317,6 @@ type attemptTime struct {
 // Record implements trace.Sink.
 func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
 	switch e.Op {
-	// A reduce that copies nothing has no phase of copying, so copied begins as the start.
 	case trace.OpStart:
 		if t.open == nil {
 			t.open = map[int32]attemptTime{}
@@ -329,7 +328,7 @@ func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
 			t.open[e.Slot] = a
 		}
 	case trace.OpFinish:
-		// A failed attempt stays in open until the next one starts on its slot.
+		// A failed attempt is not counted. The next attempt on its slot replaces it in open.
 		if e.Has(trace.OK) {
 			t.add(t.open[e.Slot], e.At)
 		}
@@ -337,7 +336,7 @@ func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// add adds the times of an attempt that committed at end.
+// add adds the times of attempt a, which committed at end.
 func (t *taskTimes) add(a attemptTime, end time.Duration) {
 	t.tasks[a.kind]++
 	if a.kind == trace.Map {
@@ -349,7 +348,7 @@ func (t *taskTimes) add(a attemptTime, end time.Duration) {
 	t.sum[compute] += end - a.copied
 }
 
-// mean returns the mean time in seconds, or 0 if no task ended.
+// mean returns the mean time of period p in seconds, or 0 if no task of its kind has committed.
 func (t *taskTimes) mean(p period) float64 {
 	kind := trace.Reduce
 	if p == maps {
@@ -361,7 +360,7 @@ func (t *taskTimes) mean(p period) float64 {
 	return t.sum[p].Seconds() / float64(t.tasks[kind])
 }
 
-// Text returns a table for each choice, and the flags.
+// Text returns the result for people: a line on the job, a table for each choice, and the flags.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s, %s, blocks of %d bytes; under %s, medians of %s each\n", r.Job, count(r.Maps, "map"), count(r.Reduces, "reduce"), r.BlockBytes, r.Policy, count(r.Rounds, "run"))
@@ -375,29 +374,34 @@ func (r *Result) Text() []byte {
 	return b.Bytes()
 }
 
-// write writes the table of a choice.
+// write writes the table of a choice to b.
 func (c *Choice) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s: Avg_k is the mean time of %s, P = %d\n", c.Flag, c.Measured, c.Tasks)
+	fastest := c.fastest()
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "k\tAvg_k\tAvg_k/k\tGain\tLose\tmakespan\t\n")
 	var verdicts []string
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		// The best row is compared with no other.
-		gain, lose := "-", "-"
+		// Gain and Lose compare a row with the best one, so the best row has none.
+		gain, lose, verdict := "-", "-", "the paper's best"
 		if row.Verdict != best {
-			gain, lose = seconds(row.GainS), seconds(row.LoseS)
+			gain, lose, verdict = seconds(row.GainS), seconds(row.LoseS), row.Verdict
+		}
+		if row == fastest {
+			verdict += "; the fastest run"
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t\n", row.Slots, seconds(row.AvgS), seconds(row.PerSlotS), gain, lose, seconds(row.MakespanS))
-		verdicts = append(verdicts, row.Verdict)
+		verdicts = append(verdicts, verdict)
 	}
-	// The table is taken back from the buffer, so that each of its lines can get a verdict.
+	// The columns align to the right, and the verdicts to the left. So the tabwriter writes the
+	// numbers, and then each line gets its verdict.
 	from := b.Len()
 	_ = t.Flush() // into memory
 	lines := strings.SplitAfter(string(b.Bytes()[from:]), "\n")
 	b.Truncate(from)
 	b.WriteString(lines[0])
-	for i, v := range verdicts { // the table aligns right; words behind the numbers align left
+	for i, v := range verdicts {
 		fmt.Fprintf(b, "%s  %s\n", strings.TrimSuffix(lines[i+1], "\n"), v)
 	}
 	if c.Best == 0 {
@@ -408,7 +412,22 @@ func (c *Choice) write(b *bytes.Buffer) {
 	}
 }
 
-// count writes a number with its noun.
+// fastest returns the row with the shortest makespan. Of equal ones it prefers the best row. It
+// returns nil for the periods of a reduce, which were not bounded in the runs.
+func (c *Choice) fastest() (row *Row) {
+	if c.Flag != flags[maps] && c.Flag != flags[reduces] {
+		return nil
+	}
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if row == nil || r.MakespanS < row.MakespanS || r.MakespanS == row.MakespanS && r.Verdict == best {
+			row = r
+		}
+	}
+	return row
+}
+
+// count formats a number with its noun, which gets an s unless the number is 1.
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -416,14 +435,14 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// WriteJSON writes the --report file.
+// WriteJSON writes the result as JSON to w, as in the --report file. It returns the error of w.
 func (r *Result) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(r)
 }
 
-// seconds shows a time, positive or negative, to about three digits.
+// seconds formats a time in seconds, positive or negative, with a unit and about three digits.
 func seconds(s float64) string {
 	sign := ""
 	if s < 0 {

@@ -71,7 +71,7 @@ func processors(n int, alone time.Duration) func(k int) time.Duration {
 	return func(k int) time.Duration { return alone * time.Duration(max(k, n)) / time.Duration(n) }
 }
 
-// seek is the time of tasks that hinder one another: two take three times as long.
+// seek is the time of tasks that slow each other down: two of them take three times as long as one.
 func seek(alone time.Duration) func(k int) time.Duration {
 	return func(k int) time.Duration { return alone * time.Duration(max(1, 2*k-1)) }
 }
@@ -107,7 +107,7 @@ func TestTheBestNumberHasTheLeastAvgPerSlot(t *testing.T) {
 	}
 }
 
-// Two tasks that hinder one another take 30 s each: Avg_2/2 = 15 is above Avg_1.
+// Two tasks that slow each other down take 30 s each: Avg_2/2 = 15 is above Avg_1.
 func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
 	m := &machine{mapTime: seek(10 * time.Second), mapOnly: true}
 	c := measure(t, m.series()).Choices[0]
@@ -116,9 +116,9 @@ func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
 	}
 }
 
-// This is how [Split11] uses the guideline: it bounds reduces in total, in their
-// shuffle, and in their sort and compute, each by its own Avg_k. They are measured
-// with the map slots that were chosen before.
+// [Split11] uses the guideline in this way: it bounds reduces in total, in their shuffle, and in
+// their sort and compute, each by its own Avg_k. They are measured with the number of map slots
+// that was chosen before.
 func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	r := measure(t, m.series())
@@ -153,8 +153,7 @@ func TestAPeriodThatTakesNoTimeIsNotBounded(t *testing.T) {
 	}
 }
 
-// The guideline assumes that P is the same in all runs. The first run shows how the
-// input is split, and all others split it so.
+// The guideline assumes that P is the same in all runs. So all runs have the splits of the first one.
 func TestAllRunsHaveTheSameTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, time.Second)}
 	o := m.series()
@@ -180,12 +179,12 @@ func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
 	o := m.series()
 	o.most.MapSlots = 20
-	if c := measure(t, o).Choices[0]; len(c.Rows) != mapCount/4 || c.Edge != "not more slots than a tracker has tasks" {
+	if c := measure(t, o).Choices[0]; len(c.Rows) != mapCount/4 || c.Edge != "no more slots were tried than a tracker has tasks" {
 		t.Errorf("%d rows of 12 maps on 4 trackers, %q", len(c.Rows), c.Edge)
 	}
 }
 
-func TestTheBestAtTheEndIsToldAsSuch(t *testing.T) {
+func TestTheBestAtTheEndHasANoteOfTheEdge(t *testing.T) {
 	m := &machine{mapTime: processors(4, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	want := map[string]string{"--map-slots": "--map-slots", "--reduce-slots": "--reduce-slots", "--reduce-compute": "--reduce-slots"}
 	for _, c := range measure(t, m.series()).Choices {
@@ -246,7 +245,7 @@ func TestTextAndReport(t *testing.T) {
 --map-slots: Avg_k is the mean time of a map, from its start to its commit, P = 12
   k   Avg_k  Avg_k/k  Gain   Lose  makespan
   1  10.00s   10.00s   0µs  60.00s     1.00s  too few
-  2  10.00s    5.00s     -      -     1.00s  best
+  2  10.00s    5.00s     -      -     1.00s  the paper's best; the fastest run
 no more were measured; --map-slots measures more
 
 flags:
@@ -254,6 +253,13 @@ flags:
 `
 	if got := string(r.Text()); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	// The run with one slot contradicts the guideline.
+	r.Choices[0].Rows[0].MakespanS = 0.9
+	for _, line := range []string{"900ms too few; the fastest run\n", "1.00s the paper's best\n"} {
+		if got := strings.ReplaceAll(string(r.Text()), "  ", " "); !strings.Contains(got, line) {
+			t.Errorf("%s\nhas no line %q", got, line)
+		}
 	}
 	var text bytes.Buffer
 	err := r.WriteJSON(&text)

@@ -25,9 +25,9 @@ const UIHelp = `RUN is a file that --events of run, batch or sim wrote. The page
    mrlocal ui --addr 127.0.0.1:8080
    mrlocal ui --export site             the playground as files for any web host
 
-Exit codes: 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 + the signal's number when interrupted.`
+Exit codes: 0 the files of --export are written; 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 + the signal's number when interrupted.`
 
-// pageFlags returns the flags of a command that runs something and may show it.
+// pageFlags returns --ui and the flags of its address, for a command that runs something.
 func pageFlags() []argv.Spec {
 	return append([]argv.Spec{{
 		Flag: argv.Flag{Name: "ui", Maybe: true},
@@ -40,7 +40,7 @@ func UIFlags() []argv.Spec {
 	return append(AddrFlags(), argv.ValueSpec("export", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host; the simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./web", ""))
 }
 
-// AddrFlags returns the flags of the address.
+// AddrFlags returns the flags of the address of a page, which pageOptions reads.
 func AddrFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("addr", "`HOST:PORT` of the page; only this machine can open it unless --allow-remote is given", "a free port of 127.0.0.1"),
@@ -48,16 +48,16 @@ func AddrFlags() []argv.Spec {
 	}
 }
 
-// Page is an open page that follows the runs of a command. With closes it. A nil Page does
-// nothing.
+// Page is the page of --ui, which follows the runs of a command. WithPage opens and closes it. The
+// methods of a nil Page do nothing.
 type Page struct {
 	server *web.Server
-	hold   bool
+	hold   bool // --ui=hold
 	stderr io.Writer
-	once   sync.Once // the address is printed
+	once   sync.Once // for printing the address
 }
 
-// pageOptions reads the flags of the address, and keeps the first mistake in r.
+// pageOptions reads AddrFlags. r.Err has the first mistake.
 func pageOptions(r *argv.Reader) web.Options {
 	o := web.Options{Addr: r.Path("addr"), AllowRemote: r.Line.Has("allow-remote")}
 	if o.AllowRemote && o.Addr == "" {
@@ -66,11 +66,13 @@ func pageOptions(r *argv.Reader) web.Options {
 	return o
 }
 
-// WithPage calls run with the page that the line asks for, or with nil, and returns its result.
-// After a run without an error the page stays as end says. The address is printed when a
-// run starts, because the line may still have mistakes.
+// WithPage calls run and returns its result. p is the page of --ui, which is open during the call,
+// or nil without --ui. If run returns no error, the page stays open as long as Page.end says. The
+// first run prints the address, and not WithPage, because the line may have a mistake that run
+// finds.
 func WithPage(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
-	if len(line.Path) > 0 && (line.Path[0] == "ui" || line.Path[0] == "demo") { // they open their pages by themselves
+	// The commands ui and demo open their pages themselves.
+	if len(line.Path) > 0 && (line.Path[0] == "ui" || line.Path[0] == "demo") {
 		return run(nil)
 	}
 	p, err := pageOf(line, stderr)
@@ -85,7 +87,8 @@ func WithPage(ctx context.Context, line argv.Line, stderr io.Writer, run func(p 
 	return code, err
 }
 
-// pageOf opens the page that the line of a run asks for, or returns nil.
+// pageOf opens the page of --ui. It returns nil if the line has no --ui. It fails with an options
+// error if the flags contradict each other, or if the port cannot be opened.
 func pageOf(line argv.Line, stderr io.Writer) (*Page, error) {
 	r := argv.Reader{Line: line}
 	o := pageOptions(&r)
@@ -100,7 +103,8 @@ func pageOf(line argv.Line, stderr io.Writer) (*Page, error) {
 		return nil, r.Err
 	}
 	tmp, _ := line.Value("tmp")
-	// Events wait in a temporary file for the page; the first of several directories holds it.
+	// The server keeps events in a temporary file for browsers that connect late. The first directory of
+	// --tmp holds it.
 	o.TempDir, _, _ = strings.Cut(tmp, ",")
 	server, err := web.Listen(o)
 	if err != nil {
@@ -109,13 +113,13 @@ func pageOf(line argv.Line, stderr io.Writer) (*Page, error) {
 	return &Page{server: server, hold: how == "hold", stderr: stderr}, nil
 }
 
-// mostRuns is how many runs one page opens. Their models are in memory, here and in the
-// browser.
+// mostRuns is the largest number of runs on a page. The models of all runs are in memory, here and
+// in the browser.
 const mostRuns = 16
 
-// ShowPage shows the runs that the line names, or the playground, until ctx ends. It reads all
-// runs before it opens the port, so that a broken file shows no page. The error is nil only
-// if the page is written with --export; otherwise ctx ends with a cause.
+// ShowPage shows the runs that the line names, or the playground, until ctx ends. Then it returns
+// the cause of ctx. It reads all runs before it opens the port, so that a broken file is reported
+// at once. With --export it writes files instead, and returns nil after success.
 func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	r := argv.Reader{Line: line}
 	o, dir := pageOptions(&r), r.Path("export")
@@ -131,6 +135,7 @@ func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	if dir != "" {
 		return exportSite(ctx, stderr, dir, line.Words)
 	}
+	// A page without runs is the playground.
 	var runs []*lab.Run
 	for _, path := range line.Words {
 		run, err := lab.Load(path)
@@ -142,7 +147,8 @@ func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	return openPage(ctx, stderr, o, runs, nil)
 }
 
-// ShowLesson shows the runs of a lesson until ctx ends.
+// ShowLesson shows the runs of lesson l on a page until ctx ends, and returns the cause of ctx.
+// line has the flags of the address.
 func ShowLesson(ctx context.Context, stderr io.Writer, line argv.Line, l *lesson.Lesson, runs []*lab.Run) error {
 	r := argv.Reader{Line: line}
 	o := pageOptions(&r)
@@ -152,7 +158,8 @@ func ShowLesson(ctx context.Context, stderr io.Writer, line argv.Line, l *lesson
 	return openPage(ctx, stderr, o, runs, l)
 }
 
-// openPage shows runs, of a lesson if l is not nil, until ctx ends.
+// openPage shows runs on a page until ctx ends, and returns the cause of ctx. l is the lesson that
+// the runs belong to, or nil.
 func openPage(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run, l *lesson.Lesson) error {
 	server, err := web.Listen(o)
 	if err != nil {
@@ -170,8 +177,8 @@ func openPage(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.
 	return context.Cause(ctx)
 }
 
-// exportSite writes a site and says how to look at it. Browsers load no WebAssembly from file:
-// addresses, so a web server is needed, however small.
+// exportSite writes the page and the event files runs as a site into dir. It prints a command that
+// serves the site, because browsers do not load WebAssembly from file: addresses.
 func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
 	notices, err := process.Notices()
@@ -185,13 +192,14 @@ func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []string
 	return nil
 }
 
-// Watch returns a function that shows the stream of a run on the page, after next, which may
-// be nil. Without a page it returns next.
+// Watch returns a function for the field Watch of a run. It calls next, which may be nil, and then
+// attaches the page to the stream. name is the name of the run on the page. For a nil Page, Watch
+// returns next.
 func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) {
 	if p == nil {
 		return next
 	}
-	// The page lists the run before its first event.
+	// From now on the page lists the run.
 	live := p.server.Live(name)
 	return func(s *trace.Stream) {
 		p.once.Do(func() { fmt.Fprintf(p.stderr, "mrlocal: page: %s\n", p.server.URL()) })
@@ -202,8 +210,8 @@ func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) 
 	}
 }
 
-// end keeps the page until ctx ends if the user wants to hold it. Otherwise it waits until
-// an open page has got the end of the run.
+// end waits after the runs. With --ui=hold it waits until ctx ends. Otherwise it waits until each
+// open browser has received the end of the run.
 func (p *Page) end(ctx context.Context) {
 	switch {
 	case p == nil:
@@ -215,7 +223,7 @@ func (p *Page) end(ctx context.Context) {
 	}
 }
 
-// close closes the port and all connections.
+// close closes the port and all connections of the page.
 func (p *Page) close() {
 	if p != nil {
 		p.server.Close()

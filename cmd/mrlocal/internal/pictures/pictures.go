@@ -1,11 +1,12 @@
-// Package pictures shows runs outside the terminal: in files and on the page.
+// Package pictures shows runs outside of the terminal: in files and on a page.
 //
-// It writes the pictures and tables of runs that --svg, --trace, --csv, --metrics and --html of
-// run, batch and sim ask for. It watches each run with a model of package view, and writes the
-// files when the run has ended, also if it has failed.
+// Files writes the pictures and tables of --svg, --trace, --csv, --metrics and --html of run, batch
+// and sim. A model of package view watches each run, and the files are written when the run has
+// ended, even if it has failed. The model of a long run takes hundreds of MiB. It is kept until the
+// files are written.
 //
-// It opens the page of package web for mrlocal ui, and for --ui of run, batch and sim (page.go). It
-// prints the address on standard error and keeps the page open as long as the user wants it.
+// Page is the page of package web for --ui of run, batch and sim, and ShowPage that of mrlocal ui
+// (page.go). The address is printed on standard error.
 package pictures
 
 import (
@@ -28,7 +29,8 @@ import (
 	"mrlocal/view/svg"
 )
 
-// Flags returns the flags of a command that runs something: those of the page and of pictures.
+// Flags returns the flags of the page and of pictures, for a command that runs something. Open and
+// WithPage read them.
 func Flags() []argv.Spec {
 	return append(pageFlags(),
 		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`; with several policies, into FILE.POLICY, as the next ones", ""),
@@ -39,34 +41,36 @@ func Flags() []argv.Spec {
 	)
 }
 
-// htmlFlag returns --html, with the help that suits the command.
+// htmlFlag returns --html. help describes what the file has, after the word "write".
 func htmlFlag(help string) argv.Spec { return argv.ValueSpec("html", "write "+help, "") }
 
-// HTMLFlag returns the flag of a command whose result is a table.
+// HTMLFlag returns --html of a command whose result is a table. HTML opens its file.
 func HTMLFlag() argv.Spec {
 	return htmlFlag("table and chart as one `FILE` for a browser, without scripts")
 }
 
-// file is a file that a flag asks for, of one run.
+// file is a picture or table of one run that a flag asks for.
 type file struct {
-	path  string // not ""
-	out   *process.AuxFile
-	write func(w io.Writer, m *view.Model) error
+	path  string                                 // not ""
+	out   *process.AuxFile                       // nil: save opens it, because its directory does not exist yet
+	write func(w io.Writer, m *view.Model) error // writes the file from the model of the run
 }
 
-// Files are the auxiliary files of runs: events and report, and the pictures of each run.
+// Files are the auxiliary files of one or more runs: events, the report, and the pictures of each
+// run. One goroutine uses it. Runs are numbered from 0, in the order of the names that Open gets.
 type Files struct {
 	*process.AuxFiles
-	names  []string
+	names  []string      // of the runs: the policies, or the job
 	files  [][]file      // by run
-	models []*view.Model // by run; nil: no picture is wanted
-	report *webReport    // nil: none
+	models []*view.Model // by run; nil: no picture is wanted, or the pictures are written
+	report *webReport    // of --html; nil: none
 
-	toStdout bool // the report
+	toStdout bool // report goes to standard output
 }
 
-// Open checks the files of all runs, as process.OpenAuxFiles does for events and report. No
-// file is created yet.
+// Open checks the auxiliary files of all runs, and creates none of them. names has the names of the
+// runs, w what the command reads and writes. It fails with an options error if a file cannot be
+// written, or if two flags name the same file.
 func Open(line argv.Line, names []string, eventsPath, reportPath string, w process.Work) (*Files, error) {
 	aux, err := process.OpenAuxFiles(names, eventsPath, reportPath, w)
 	if err != nil {
@@ -98,8 +102,8 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 	return f, f.addReport(r.Path("html"), taken, w)
 }
 
-// addReport adds the report of all runs, if path is not "". Then each run has a model, whether
-// or not another picture needs it.
+// addReport adds the file of --html, which has all runs, if path is not "". It gives each run a
+// model. taken has what other flags write to.
 func (f *Files) addReport(path string, taken places, w process.Work) error {
 	if path == "" {
 		return nil
@@ -110,7 +114,8 @@ func (f *Files) addReport(path string, taken places, w process.Work) error {
 	if path == "-" && len(f.names) > 1 {
 		return errs.Optionf("--html", "-: standard output takes the report of one run, and there are %d policies", len(f.names))
 	}
-	out, err := w.Open("html", path) // checked now, and opened again after each run
+	// This only checks the path. webReport.add opens the file again after each run.
+	out, err := w.Open("html", path)
 	if err != nil {
 		return err
 	}
@@ -124,7 +129,7 @@ func (f *Files) addReport(path string, taken places, w process.Work) error {
 	return nil
 }
 
-// Events returns the writer for the events of run i, or nil. A report keeps them too.
+// Events returns the writer for the events of run i, or nil if neither --events nor --html needs them.
 func (f *Files) Events(i int) io.Writer {
 	w := f.AuxFiles.Events(i)
 	switch {
@@ -174,8 +179,8 @@ func (p places) add(path string, t target) error {
 	return nil
 }
 
-// pathOf returns the path at which a file of run i stands: the path of the flag, and the name of
-// the policy behind it if there are several.
+// pathOf returns the path of a file of run i. path is the value of the flag. With several runs, the
+// name of the run follows it.
 func (f *Files) pathOf(i int, path string) string {
 	if len(f.names) > 1 {
 		return process.WithSuffix(path, "."+f.names[i])
@@ -183,7 +188,8 @@ func (f *Files) pathOf(i int, path string) string {
 	return path
 }
 
-// add adds what a flag asks for of run i. taken has the files of other flags.
+// add adds the file of run i that a flag asks for, and a model for the run. taken has what other
+// flags write to, and gets this one.
 func (f *Files) add(i int, flag, path string, taken places, w *process.Work) error {
 	if path == "-" && len(f.names) > 1 {
 		return errs.Optionf("--"+flag, "-: standard output takes the picture of one run, and there are %d policies", len(f.names))
@@ -204,8 +210,8 @@ func (f *Files) add(i int, flag, path string, taken places, w *process.Work) err
 	return err
 }
 
-// addTables adds the files of --csv of run i in a directory. They are opened now if the
-// directory exists, so that one that cannot be written is refused before the run.
+// addTables adds the files of --csv of run i, which lie in the directory dir. If the directory
+// exists, it checks each file, so that one that cannot be written is reported before the run.
 func (f *Files) addTables(i int, dir string, taken places, w *process.Work) error {
 	if dir == "-" {
 		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
@@ -227,7 +233,7 @@ func (f *Files) addTables(i int, dir string, taken places, w *process.Work) erro
 		if err := process.CheckBelow("csv", path); err != nil {
 			return err
 		}
-		var out *process.AuxFile // made with the directory, unless that exists
+		var out *process.AuxFile // stays nil if the directory does not exist; then save opens the file
 		if err == nil && info.IsDir() {
 			if out, err = w.Open("csv", path); err != nil {
 				return err
@@ -243,8 +249,8 @@ func (f *Files) OnStdout() bool {
 	return f.AuxFiles.OnStdout() || f.toStdout || slices.ContainsFunc(slices.Concat(f.files...), func(o file) bool { return o.out.OnStdout() })
 }
 
-// Watch returns a function that watches the stream of run i, after next, which may be nil.
-// If no picture is wanted it returns next.
+// Watch returns a function for the field Watch of run i. It calls next, which may be nil, and then
+// attaches the model of the run to the stream. If no picture is wanted, Watch returns next.
 func (f *Files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
 	if f.models[i] == nil {
 		return next
@@ -257,8 +263,9 @@ func (f *Files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
 	}
 }
 
-// CloseEvents closes the events file of run i and writes the pictures of the run. A file that
-// cannot be written whole is removed.
+// CloseEvents closes the event file of run i and writes the pictures of the run. It must be called
+// after the run, even if the run has failed. It removes a file that it cannot write as a whole. It
+// goes on after an error and returns all of them.
 func (f *Files) CloseEvents(i int) error {
 	err := f.AuxFiles.CloseEvents(i)
 	// A run that was refused has no slots, and leaves no file.
@@ -278,9 +285,8 @@ func (f *Files) CloseEvents(i int) error {
 	return err
 }
 
-// save writes a file from a model and closes it. A file that could not be written whole is
-// removed, unless it is a device. save makes the directory of a table that did not exist when
-// the flags were checked.
+// save writes the file from model m and closes it. If the file cannot be written as a whole, save
+// removes it, unless it is a device. save creates the directory of a table if it does not exist.
 func (o *file) save(m *view.Model) error {
 	if o.out == nil {
 		if err := os.MkdirAll(filepath.Dir(o.path), 0o777); err != nil {

@@ -11,28 +11,30 @@ import (
 	"mrlocal/view/html"
 )
 
-// mostEventBytes bounds the compressed events inside a report.
+// mostEventBytes is the largest size of the compressed events of a run in a report. A report without
+// events is still useful, and one of many MiB is slow in a browser.
 const mostEventBytes = 16 << 20
 
-// mostReasons bounds the loans whose reasons stand in a report.
+// mostReasons is the largest number of loans in a report that have their reasons.
 const mostReasons = 200
 
-// webReport is the file of --html, which has all runs. It is written anew after each run, so
-// that it is whole whatever becomes of the next one.
+// webReport is the file of --html, which has all runs. It is written again after each run, so that
+// a later run that fails does not take the earlier ones with it.
 type webReport struct {
 	path   string
-	work   process.Work
+	work   process.Work // what the command reads and writes, for checks of path
 	title  string
-	runs   []html.Run
-	events *packer // of the run that goes on
+	runs   []html.Run // that have ended
+	events *packer    // the events of the current run
 }
 
-// packer compresses events in memory, up to mostEventBytes. It is a writer of the run's
-// stream, on the goroutine of the run.
+// packer is a writer that compresses the events of a run in memory. If the result gets larger than
+// mostEventBytes, it drops all events. The goroutine of the run uses it, and after the run that of
+// CloseEvents.
 type packer struct {
 	b    bytes.Buffer
 	z    *gzip.Writer
-	full bool
+	full bool // the events were dropped
 }
 
 // newPacker returns a packer for the events of one run.
@@ -42,7 +44,7 @@ func newPacker() *packer {
 	return p
 }
 
-// Write never fails: beyond the bound it forgets what it has.
+// Write takes the next events. It never fails.
 func (p *packer) Write(text []byte) (int, error) {
 	if !p.full {
 		_, _ = p.z.Write(text) // into memory
@@ -53,7 +55,8 @@ func (p *packer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// bytes returns the compressed events, or nil if there were too many.
+// bytes returns the compressed events, or nil if they were dropped. It ends the packer. The caller
+// owns the bytes.
 func (p *packer) bytes() []byte {
 	if p.full || p.z.Close() != nil {
 		return nil
@@ -61,7 +64,7 @@ func (p *packer) bytes() []byte {
 	return p.b.Bytes()
 }
 
-// add adds a run that has ended, and writes the report.
+// add adds a run that has ended, with its model m, and writes the report of all runs so far.
 func (r *webReport) add(name string, m *view.Model) error {
 	run := html.Run{Model: m, Events: r.events.bytes(), EventFile: "run-" + name + ".jsonl.gz"}
 	if run.Events != nil {
@@ -70,7 +73,7 @@ func (r *webReport) add(name string, m *view.Model) error {
 			return err
 		}
 		loans := 0
-		// A policy that cannot be replayed has no reasons. The report says the rest.
+		// Reasons come from a replay. If the events cannot be replayed, the report has no reasons.
 		_ = explain.Reasons(z, explain.Options{}, func(x *explain.Reason) bool {
 			if b := barOf(m, x.Seq); b != nil && b.Lent {
 				run.Reasons = append(run.Reasons, x)
@@ -94,9 +97,9 @@ func (r *webReport) add(name string, m *view.Model) error {
 	return o.save(m)
 }
 
-// barOf returns the bar of a start, or nil.
+// barOf returns the bar of the attempt whose start has the sequence number seq, or nil.
 func barOf(m *view.Model, seq uint64) *view.Bar {
-	// Bars are in the order of their numbers.
+	// Bars are sorted by Seq.
 	low, high := 0, len(m.Bars)
 	for low < high {
 		if at := (low + high) / 2; m.Bars[at].Seq < seq {
@@ -111,7 +114,8 @@ func barOf(m *view.Model, seq uint64) *view.Bar {
 	return nil
 }
 
-// HTML returns the file of --html of a command whose result is a table, or nil.
+// HTML checks the path of --html of a command whose result is a table. It returns nil if path is
+// "". w has what the command reads and writes.
 func HTML(path string, w process.Work) (*Table, error) {
 	out, err := w.Open("html", path)
 	if out == nil || err != nil {
@@ -120,15 +124,16 @@ func HTML(path string, w process.Work) (*Table, error) {
 	return &Table{file{path: path, out: out}}, nil
 }
 
-// Table is a report of a table, for commands without runs of their own. A nil Table writes
-// nothing.
+// Table is the file of --html for a command whose result is a table, such as sweep. The methods of
+// a nil Table do nothing.
 type Table struct{ file }
 
-// OnStdout reports whether the report goes to standard output.
+// OnStdout reports whether the file is standard output.
 func (t *Table) OnStdout() bool { return t != nil && t.out.OnStdout() }
 
-// Write writes the report: the CSV text as a table, and chart unless it is nil. verdicts adds
-// pictures of figures against those of a paper.
+// Write writes the file and closes it. It has the text csv as a table and, unless chart is nil, the
+// SVG that chart writes. If verdicts is true, it also has pictures that compare figures with those
+// of a paper.
 func (t *Table) Write(title string, csv []byte, verdicts bool, chart func(w io.Writer) error) error {
 	if t == nil {
 		return nil

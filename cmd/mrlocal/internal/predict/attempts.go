@@ -1,13 +1,18 @@
-// Package predict measures the jobs of a workload file on this machine. From this the simulator
-// says how long other mixes of them take. The package compares that with real runs.
+// Package predict measures the jobs of a workload file on this machine, so that the simulator can
+// predict how long other workloads of these jobs take. It also compares such predictions with real
+// runs.
 //
-// A job is profiled alone, with 1, 2, ... slots (mrlocal profile WORKLOAD). Fit makes a
-// workload.Stage of the attempts: their time alone as a function of bytes, its spread, and how
-// much slower they are while others run. Validation (mrlocal validate) sets real and simulated
-// runs of the same file beside each other.
+// A Profiler (mrlocal profile WORKLOAD) runs each job alone, with 1, 2, ... slots. Fit turns the
+// attempts of these runs into a workload.Stage for each job of a chain. A stage has the time of a task
+// alone as a function of bytes, its spread, and the slowdown by other tasks. A Comparison (mrlocal
+// validate) makes real runs of a file, simulates each of them, and returns a Validation.
 //
-// Neighbours: cmd/mrlocal makes the runs; workload writes and reads what was measured; sim
-// simulates it under the cost measured.
+// The speed of a machine that others use too changes from minute to minute. A speed probe, a fixed
+// amount of work, is measured between the runs. Its times say how fast the machine was, and all
+// measured times are scaled by them.
+//
+// Neighbours: package mrlocal makes the runs; workload writes and reads the section "measured" of a
+// file; sim simulates such a file under the cost level measured.
 package predict
 
 import (
@@ -20,42 +25,48 @@ import (
 	"mrlocal/workload"
 )
 
-// measuredAttempt is a map or reduce attempt that committed, with the times from its events. Those are
-// durations since the start of the run; bytes and written are the bytes that it read and wrote.
+// measuredAttempt is an attempt at a map or reduce, with the figures from its events. The attempt may
+// still run. from, to and since are times since the start of the run. The other times are durations.
 type measuredAttempt struct {
-	kind       trace.Kind
-	from, to   time.Duration // of its work: a reduce's begins when it has copied all
-	bytes      int64         // of its input
-	written    int64
+	kind trace.Kind
+	// from and to are the start and the end of its work. The work of a reduce starts when it has copied
+	// all map outputs.
+	from, to   time.Duration
+	bytes      int64 // that it read: input of a map, copied map outputs of a reduce
+	written    int64 // bytes of its output
 	cpu        time.Duration
 	copying    time.Duration // of a reduce, without waiting for maps
-	works      bool          // a reduce that has copied all
-	first      bool          // on its slot, in the run
-	core       int32         // -1: its slot is bound to none
-	concurrent float64       // attempts at work while it ran, itself included, on average
-	slower     float64       // times as long as at the middle speed of the machine; 0: as long
+	works      bool          // of a reduce: it has copied all map outputs
+	first      bool          // it is the first attempt on its slot in the run
+	core       int32         // -1: the slot is not bound to a core
+	concurrent float64       // the mean number of attempts at work while it worked, itself included
+	// slower is the time of its work divided by the time at the middle speed of the machine. 0 stands
+	// for 1.
+	slower float64
 
-	phase  trace.Phase
-	since  time.Duration                      // it is in that phase
-	phases [trace.PhaseHeld + 1]time.Duration // spent in each; the first is from its start on
+	phase  trace.Phase                        // the phase in which it is
+	since  time.Duration                      // when this phase began
+	phases [trace.PhaseHeld + 1]time.Duration // the time in each phase; PhaseNone is that before the first phase
 
-	read, sorted, spilled time.Duration // of a map
+	read, sorted, spilled time.Duration // of a map: in reading, sorting and writing spills
 }
 
-// part is a part of the time of a task.
+// part is a named part of the time of a task.
 type part struct {
 	name string
 	took time.Duration
 }
 
-// parts returns where the time of the task went. That of a reduce begins when it has copied
-// all, because before it mostly waits for maps.
+// parts divides the time of the task into its parts, which are those of the keys map_phases and
+// reduce_phases of a file. A reduce has the time of copying, but not the time in which it waits for
+// maps.
 func (a *measuredAttempt) parts() []part {
 	if a.kind == trace.Reduce {
 		return []part{{"copy", a.copying}, {"merge", a.phases[trace.PhaseSort]}, {"reduce", a.phases[trace.PhaseReduce]}}
 	}
 	start := a.phases[trace.PhaseNone]
-	if start == a.to-a.from { // a map without reduces reports no phase
+	// A map of a job without reduces reports no phase, so its whole time would count as the start.
+	if start == a.to-a.from {
 		start = 0
 	}
 	return []part{
@@ -64,18 +75,23 @@ func (a *measuredAttempt) parts() []part {
 	}
 }
 
-// Run is the record of a run of one job alone, as a trace.Sink. The zero value is empty.
+// Run is a trace.Sink that records a run of one job alone. The zero value is an empty record. Record
+// fills it during the run. After the run, Count, setSpeed and Fit use it.
 type Run struct {
-	stages []stageRun // by job of the chain
-	open   map[int32]measuredAttempt
-	used   map[int32]bool // slots
+	stages []stageRun                // by job of the chain
+	open   map[int32]measuredAttempt // attempts that run, by slot
+	used   map[int32]bool            // slots that have run an attempt
 	slots  []trace.Slot
 	probes [2]workload.Probe // before and after the run
+
+	// slower returns how many times as long tasks take in this run as at the middle speed of the
+	// machine, while k attempts are at work. nil: the speed is unknown.
 	slower func(k float64) float64
 }
 
-// steady removes what the machine was slower than its probe in the middle of the profile.
-func (r *Run) steady(cores int, middle workload.Probe) {
+// setSpeed sets how much slower or faster the machine was in this run than in the middle of the
+// profile. middle is the median probe of the profile. cores is the number of cores.
+func (r *Run) setSpeed(cores int, middle workload.Probe) {
 	var alone, all float64
 	for _, p := range r.probes {
 		a, b := p.Slower(middle)
@@ -84,20 +100,21 @@ func (r *Run) steady(cores int, middle workload.Probe) {
 	r.slower = func(k float64) float64 { return workload.SlowerBeside(k, cores, alone, all) }
 }
 
-// Open implements the optional method of a trace.Sink.
+// Open keeps the slots of the run, whose cores Record needs. trace.Stream calls it before the first
+// event.
 func (r *Run) Open(h *trace.Header) error {
 	r.slots = h.Slots
 	return nil
 }
 
-// stageRun is one job of a chain in a run, with the attempts that committed.
+// stageRun is one job of a chain in a run. A stage is a job of a chain here, as in a workload file.
 type stageRun struct {
-	submitted time.Duration
+	submitted time.Duration // since the start of the run
 	attempts  []measuredAttempt
-	combined  float64 // records that combiners returned, by those that they got; 0: there was none
+	combined  float64 // output records of combiners divided by their input records; 0: no combiner ran
 }
 
-// Count takes what the report of the run counted of each job of the chain.
+// Count takes the counters of each job of the chain from the report of the run. It comes after the run.
 func (r *Run) Count(done *report.Report) {
 	for i := range min(len(r.stages), len(done.Jobs)) {
 		if c := &done.Jobs[i].Counters; c.CombineInputRecords > 0 {
@@ -106,8 +123,8 @@ func (r *Run) Count(done *report.Report) {
 	}
 }
 
-// Record implements trace.Sink. It is called on the goroutine of the run, in the order of events.
-// Attempts are known by their slot, which runs one at a time.
+// Record takes an event of the run. It keeps only attempts that commit. An attempt is identified by its
+// slot, because a slot runs one attempt at a time.
 func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 	switch e.Op {
 	case trace.OpSubmit:
@@ -121,7 +138,7 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 	case trace.OpPhase:
 		a := r.open[e.Slot]
 		a.enter(e.At, e.Phase)
-		// Until it sorts, a reduce only waits for maps and takes references to what they made.
+		// Before it sorts, a reduce waits for maps and copies their outputs. Its work starts now.
 		if !a.works && (e.Phase == trace.PhaseSort || e.Phase == trace.PhaseReduce) {
 			a.from, a.works = e.At, true
 		}
@@ -137,7 +154,8 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		}
 		delete(r.open, e.Slot)
 		a.enter(e.At, trace.PhaseNone)
-		// The fields are those of OpFinish: bytes read, written, CPU time, bytes copied, time of copying.
+		// The fields A to E of OpFinish are bytes read, bytes written, CPU time, bytes copied and
+		// time of copying.
 		a.to, a.bytes, a.written, a.cpu, a.copying = e.At, e.A, e.B, time.Duration(e.C), time.Duration(e.E)
 		if a.kind == trace.Reduce {
 			a.bytes = e.D
@@ -148,15 +166,15 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// enter books the end of a phase and the start of the next one.
+// enter ends the current phase of the attempt at time now and begins phase p.
 func (a *measuredAttempt) enter(now time.Duration, p trace.Phase) {
 	a.phases[a.phase] += now - a.since
 	a.phase, a.since = p, now
 }
 
-// crowd sets how many attempts ran beside each one of a run, and how much slower the machine was
-// for so many. It needs all attempts, so it is called after the run.
-func (r *Run) crowd() {
+// setConcurrency sets the fields concurrent and slower of each attempt. It needs all attempts, so it
+// comes after the run, and after setSpeed.
+func (r *Run) setConcurrency() {
 	for i := range r.stages {
 		for n := range r.stages[i].attempts {
 			a := &r.stages[i].attempts[n]
@@ -171,9 +189,11 @@ func (r *Run) crowd() {
 	}
 }
 
-// integrate sums what value returns of each moment of an attempt's work, times its seconds. value
-// gets the attempts at work then: those on the same core, and all. Both contain the attempt.
+// integrate returns the integral of value over the work of attempt a, in seconds, scaled to the middle
+// speed of the machine. value gets the attempts that are at work at a moment. core has those on the
+// core of a, and all has all of them. Both contain a, and are valid only during the call.
 func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAttempt) float64) (sum float64) {
+	// value changes only where an attempt starts or ends. edges has these moments within the work of a.
 	var beside []*measuredAttempt
 	edges := []time.Duration{a.from, a.to}
 	for i := range r.stages {
@@ -185,6 +205,7 @@ func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAtte
 		}
 	}
 	slices.Sort(edges)
+	// Between two edges the same attempts are at work, so value is called once for each such period.
 	var core, all []*measuredAttempt
 	for i := 1; i < len(edges); i++ {
 		if edges[i] == edges[i-1] {

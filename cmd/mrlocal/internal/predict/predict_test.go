@@ -19,7 +19,7 @@ import (
 
 const oneJob = "jobs: [{name: a, job: wordcount, args: {input: x, output: y}}]"
 
-// TestFitFindsWhatRunsWereMadeOf: runs are simulated by known times, so Fit must find them again.
+// TestFitFindsWhatRunsWereMadeOf simulates runs with known times. Fit must find these times again.
 func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 	f, err := workload.Read("w", strings.NewReader(oneJob))
 	if err != nil {
@@ -84,8 +84,8 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 	near("most", float64(spread[len(spread)-1]), 1.09*float64(one), 0.03)
 }
 
-// TestPhasesAreThoseOfTheEvents: quantiles of four maps, the first of which is cold and does not
-// count, and of a reduce. A map computes when it does nothing else.
+// TestPhasesAreThoseOfTheEvents checks the quantiles of four maps and of a reduce. The first map is
+// cold and does not count. The time of a map that belongs to no other part is its compute time.
 func TestPhasesAreThoseOfTheEvents(t *testing.T) {
 	run, ms := &predict.Run{}, time.Millisecond
 	s := trace.NewStream()
@@ -133,7 +133,7 @@ func TestPhasesAreThoseOfTheEvents(t *testing.T) {
 	}
 }
 
-// TestOrders: only policies whose real times differ for certain are put into an order.
+// TestOrders checks that only policies whose real intervals do not overlap are put into an order.
 func TestOrders(t *testing.T) {
 	f, err := workload.Read("w", strings.NewReader(oneJob))
 	if err != nil {
@@ -163,9 +163,9 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// compared makes three rounds of runs of 10 s on a machine whose probe takes so many times as
-// long as in the profile. It returns the comparison, the speeds that were simulated, and the
-// number of real runs. After the last probe of the list the speed stays.
+// compared makes three rounds of runs of 10 s. The list has the times of the probe, divided by
+// those in the profile. After the last one the speed stays the same. It returns the comparison, the
+// simulated speeds, and the number of real runs.
 func compared(t *testing.T, speeds ...float64) (v *predict.Validation, simulated []float64, runs int) {
 	t.Helper()
 	f, err := workload.Read("w", strings.NewReader(oneJob))
@@ -202,8 +202,8 @@ func compared(t *testing.T, speeds ...float64) (v *predict.Validation, simulated
 	return v, simulated, runs
 }
 
-// TestTimesAreThoseOfTheMachineNow: all policies of a turn are simulated at the mean speed of
-// its probes.
+// TestTimesAreThoseOfTheMachineNow checks that all policies of a turn are simulated at the mean
+// speed of its probes.
 func TestTimesAreThoseOfTheMachineNow(t *testing.T) {
 	v, got, runs := compared(t, 1.2, 1.2, 1.2, 1, 1.2, 1.2)
 	if p := v.Policies[1]; p.Error != 0 || math.Abs(p.Unscaled+0.2) > 1e-9 {
@@ -220,8 +220,8 @@ func TestTimesAreThoseOfTheMachineNow(t *testing.T) {
 	}
 }
 
-// TestRunsOfAMachineThatDriftsAreRepeated: within the second run the machine becomes slower by
-// half, so it is made again; a machine that never rests ends the tries.
+// TestRunsOfAMachineThatDriftsAreRepeated slows the machine down by half during the second run,
+// which must be made again. If the speed changes during each try, the last try must count.
 func TestRunsOfAMachineThatDriftsAreRepeated(t *testing.T) {
 	v, got, runs := compared(t, 1, 1, 1.5, 1.5)
 	if runs != 7 || v.Repeated != 1 || v.Drifted != 0 || math.Abs(got[1]-1.25) > 1e-6 || math.Abs(got[2]-1.5) > 1e-6 {

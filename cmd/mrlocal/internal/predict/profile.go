@@ -18,22 +18,22 @@ import (
 	"mrlocal/workload"
 )
 
-// Profiler measures the jobs of a workload file.
+// Profiler measures the jobs of a workload file by real runs.
 type Profiler struct {
 	File   *workload.File
-	Work   []mrlocal.BatchJob // what runs, by job of the file; results are thrown away
-	Engine mrlocal.Options
-	// Rounds is how often each run is made, at least once. Between two of a kind lie those of all
-	// others, because a machine that others use, too, is slower for seconds at a time.
+	Work   []mrlocal.BatchJob // the jobs of the file in its order; each must throw its result away
+	Engine mrlocal.Options    // options of all runs; the slots, the trackers and the policy are replaced
+	// Rounds is how often each run is made; less than 1 means once. A round makes each run once, so
+	// that a slow moment of the machine affects one run of each kind and not all runs of one kind.
 	Rounds int
-	Note   func(string) // gets a line for each run
+	Note   func(string) // gets a line for each run; not nil
 }
 
-// leastBlock is the least size of a map's input with which jobs are profiled.
+// leastBlock is the least --block-size, in bytes, with which jobs are profiled.
 const leastBlock = 64 << 10
 
-// slotCounts returns the numbers of slots with which a job is profiled on so many cores. These
-// are all up to four, then powers of two, and at last twice the cores.
+// slotCounts returns the numbers of slots of each kind with which a job is profiled: 1 to 4, then
+// powers of two, up to twice the cores. The last one is exactly twice the cores.
 func slotCounts(cores int) (all []int) {
 	for k := 1; k < 2*cores; k++ {
 		if k <= 4 || k&(k-1) == 0 {
@@ -43,8 +43,9 @@ func slotCounts(cores int) (all []int) {
 	return append(all, 2*cores)
 }
 
-// Profile returns the text of the file with what was measured behind it. An earlier section
-// measured is left out. Errors of runs are those of mrlocal.RunBatch.
+// Profile makes all runs and returns the text of the file with a section "measured" at its end. It
+// replaces an earlier such section. It fails if the file cannot be read, or with the error of a
+// run.
 func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	text, err := os.ReadFile(p.File.Name)
 	if err != nil {
@@ -62,8 +63,6 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	before, probes := probe(), probesOf{}
 	runs := make([][]*Run, len(p.File.Jobs))
 	plans := make([][]planned, len(p.File.Jobs))
-	// A round makes each run once, so a slow minute of the machine hits one run of each kind and
-	// not all of one.
 	for n := range max(1, p.Rounds) {
 		for i := range p.File.Jobs {
 			if n == 0 {
@@ -78,46 +77,48 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 				}
 				runs[i] = append(runs[i], run)
 				after := probe()
+				// The probe after a run is also the one before the next run.
 				run.probes = [2]workload.Probe{before, after}
 				before = after
 				probes.add(after)
 			}
 		}
 	}
-	// As the times of tasks, that of the probe is the middle one.
+	// The times of tasks in the file are medians, and so are those of the probe.
 	m.Probe = probes.middle()
 	for i, all := range runs {
 		for _, run := range all {
-			run.steady(m.Cores, m.Probe)
+			run.setSpeed(m.Cores, m.Probe)
 		}
 		stages, warmUp := Fit(all)
 		m.WarmUp = max(m.WarmUp, warmUp)
 		m.Jobs = append(m.Jobs, workload.ProfiledJob{Name: p.File.Jobs[i].Name, Runs: p.File.Jobs[i].Signature(), Stages: stages})
 	}
-	// The section goes from its key to the next line that begins in the first column. Comments of
-	// the file stay, which a YAML encoder would lose.
+	// The old section is removed as text, because a YAML encoder would drop the comments of the
+	// file. It goes from its key to the next line that begins in the first column.
 	bare := regexp.MustCompile(`(?m)^measured:.*\n(?:(?:[ \t#].*)?\n)*`).ReplaceAllString(string(text), "")
 	whole := bare + "\n# Measured on this machine by mrlocal profile; docs/simulator.md says what the keys mean.\n" + m.Text()
-	// What no command could read is not written.
+	// The text is parsed again, so that no command writes a file that no other command can read.
 	if _, err := workload.Parse(p.File.Name, []byte(whole)); err != nil {
 		return "", err
 	}
 	return whole, nil
 }
 
-// planned is a run of a job alone, with so many slots of each kind.
+// planned is a run of one job alone that is still to be made.
 type planned struct {
 	job   mrlocal.BatchJob
-	slots int
+	slots int // of each kind
 }
 
-// plan returns the runs of job i in a round, all of it alone. First its blocks are as the file
-// has them. With one slot of each kind, they are then half, twice and four times as large, and
-// there are half and twice the reduces. Last come more slots.
+// plan returns the runs of job i in a round. The first has the blocks and reduces of the file.
+// Then, with one slot of each kind, come blocks of half, twice and four times the size, and half
+// and twice the reduces. Last come more slots, with the blocks and reduces of the file.
 func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	job := p.Work[i]
 	job.Submission = setup.Submission{Name: p.File.Jobs[i].Name, Weight: slots.One}
-	// This run says how the job is divided if the file does not; it is the warm-up as well.
+	// This run is not measured. It brings the input into the page cache. It also shows which blocks and
+	// reduces the engine chooses if the file does not set them.
 	var input int64
 	done, err := p.batch(ctx, planned{job, 1}, nil)
 	if err != nil {
@@ -132,7 +133,7 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	}
 	all = append(all, planned{job, 1})
 	for _, size := range []int64{job.BlockBytes / 2, 2 * job.BlockBytes, 4 * job.BlockBytes} {
-		// A block that is larger than the input is the whole of it.
+		// Blocks that are larger than twice the input would give the same single map again.
 		if other := job; size >= leastBlock && size/2 < input {
 			other.BlockBytes = size
 			all = append(all, planned{other, 1})
@@ -150,7 +151,7 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	return all, nil
 }
 
-// run makes a run and returns its record.
+// run makes a run and returns its record with the counters of the report.
 func (p *Profiler) run(ctx context.Context, one planned) (*Run, error) {
 	record := &Run{}
 	done, err := p.batch(ctx, one, record)
@@ -160,12 +161,13 @@ func (p *Profiler) run(ctx context.Context, one planned) (*Run, error) {
 	return record, err
 }
 
-// batch makes a run, under a policy that lends no slots. record may be nil.
+// batch makes a run on one tracker. record gets its events; nil: no record is kept.
 func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrlocal.Report, error) {
 	o := p.Engine
-	// Slots that are lent would mix the times of maps and reduces.
+	// The policy is fair, which lends no slots. So the number of maps that run at a time is at most
+	// that of the map slots, and likewise for reduces.
 	o.Trackers, o.MapSlots, o.ReduceSlots = 1, one.slots, one.slots
-	fair, err := registry.New("fair", policy.DefaultOptions())
+	fair, err := registry.New(registry.Baseline, policy.DefaultOptions())
 	if err != nil {
 		return nil, err
 	}

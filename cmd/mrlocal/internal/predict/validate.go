@@ -15,26 +15,26 @@ import (
 	"mrlocal/workload"
 )
 
-// MostRuns bounds the real runs under each policy.
+// MostRuns is the largest number of real runs under each policy (--runs).
 const MostRuns = 1000
 
-// ValidateHelp and ProfileHelp are the texts of the commands.
+// ValidateHelp and ProfileHelp are the help texts of mrlocal validate and mrlocal profile.
 const (
-	ValidateHelp = `Runs the file for real --runs times under each policy, in turn, throws the results away, and simulates each of these runs by what mrlocal profile has measured. The table shows the makespans and the time of each job, their 95 % intervals over the runs, the error (simulated by real, minus 1), and whether both put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed work on one core and on all, as it did in the profile; times are scaled by its ratios. A run within which it changed by more than 25 % is made again.
+	ValidateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, their 95 % intervals over the runs, and the error (simulated divided by real, minus 1). A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile; times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
 
-WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of one that runs the same with other inputs.
+WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of a job that differs only in its inputs.
 
 Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 + the signal's number when interrupted.`
 
 	ProfileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, throws the results away, and prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
 
-With a WORKLOAD, profile runs each job of the file alone, with blocks of half, once, twice and four times their size, with other numbers of reduces, and with 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" behind it: the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares that with real runs. Inputs must exist: those that other jobs write are made by mrlocal batch first.
+With a WORKLOAD, profile runs each job of the file alone, with blocks of half, once, twice and four times their size, with other numbers of reduces, and with 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end: the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
 
 Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 + the signal's number when interrupted.`
 )
 
-// Load returns what was measured: of the file at path, or else of f. All jobs of f must have
-// been measured.
+// Load returns the section "measured" of the workload file at path, or of f if path is "". It fails
+// with an input error if there is no section, or if it lacks a job of f.
 func Load(f *workload.File, path string) (*workload.Measured, error) {
 	from := f
 	if path != "" {
@@ -46,50 +46,58 @@ func Load(f *workload.File, path string) (*workload.Measured, error) {
 	if from.Measured == nil {
 		return nil, errs.Inputf(from.Name, "has no section measured; make it with mrlocal profile %s -o FILE", from.Name)
 	}
+	// Predicted fails if a job of f was not measured. Sizes do not matter for this.
 	_, err := f.Predicted(from.Measured, func(string, int) (workload.Size, bool) { return workload.Size{}, false })
 	return from.Measured, err
 }
 
-// Comparison makes real runs of a file and simulates each of them.
+// Comparison makes real runs of a file and simulates each of them. All its fields must be set.
 type Comparison struct {
 	File     *workload.File
 	Policies []string
 	Rounds   int // real runs under each policy
 	Measured *workload.Measured
 
+	// Real makes a real run under a policy. Simulated simulates the real run real with the times of m.
+	// real gives the numbers of tasks and the bytes.
 	Real      func(policyName string) (*report.Report, error)
 	Simulated func(policyName string, m *workload.Measured, real *report.Report, seed uint64) (*report.Report, error)
-	Probe     func() workload.Probe // measures how fast the machine is now
+	Probe     func() workload.Probe // measures how fast the machine is now, as of SpeedProbe
 	Note      func(string)          // gets a line for each run that is repeated
 }
 
-// A run within which the machine became slower or faster by more than mostDrift is no evidence
-// of the simulator. It is repeated, but made at most mostTries times.
+// If the speed of the machine changes by more than the factor mostDrift during a real run, the run
+// cannot test the simulator, and is made again. After mostTries tries it counts all the same.
 const (
 	mostDrift = 1.25
 	mostTries = 3
 )
 
-// Compare makes the runs. The policies take turns, so that what else the machine does hits all
-// of them alike. The simulated runs of a turn have one seed and one speed of the machine. So
-// the speed cannot change the order of the policies.
+// Compare makes the runs and returns their comparison. In a turn, each policy gets one real run, so
+// that other work of the machine affects all policies alike. Then each real run of the turn is
+// simulated, with one seed and one speed of the machine for all policies. So the speed cannot
+// change the order of the policies. The first error of a run ends it.
 func (c *Comparison) Compare() (*Validation, error) {
+	// all and unscaled are by policy. unscaled has the simulated runs without scaling.
 	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
 	first := c.Measured.Probe
-	var alone, whole []float64 // by turn: how many times as long the probe took
+	// alone and whole have, for each turn, the mean time of the probe divided by that of the
+	// profile: on one core, and on all cores.
+	var alone, whole []float64
 	repeated, drifted := 0, 0
 	before := c.Probe()
 	for n := range c.Rounds {
 		var real []*report.Report
 		var turnAlone, turnWhole []float64
 		for _, name := range c.Policies {
+			// A real run is made again if the speed of the machine has changed too much during it.
 			for try := 1; ; try++ {
 				done, err := c.Real(name)
 				if err != nil {
 					return nil, err
 				}
 				after := c.Probe()
-				drift := drifts(before, after)
+				drift := speedChange(before, after)
 				was, is := before, after
 				before = after
 				if drift > mostDrift {
@@ -100,6 +108,7 @@ func (c *Comparison) Compare() (*Validation, error) {
 					}
 					drifted++
 				}
+				// The probes before and after the run belong to the speed of this turn.
 				real = append(real, done)
 				for _, p := range []workload.Probe{was, is} {
 					one, all := p.Slower(first)
@@ -115,7 +124,7 @@ func (c *Comparison) Compare() (*Validation, error) {
 			if err != nil {
 				return nil, err
 			}
-			// The same run with the times of the profile says what the scale brings.
+			// This simulation has no scaling, to show the effect of the scaling on the error.
 			asProfiled, err := c.Simulated(name, c.Measured, real[i], uint64(n)+1)
 			if err != nil {
 				return nil, err
@@ -130,81 +139,84 @@ func (c *Comparison) Compare() (*Validation, error) {
 	}
 	v.Repeated, v.Drifted = repeated, drifted
 	for i := range v.Policies {
-		v.Policies[i].Unscaled = off(makespans(unscaled[i]).Mean, v.Policies[i].Real)
+		v.Policies[i].Unscaled = relativeError(makespans(unscaled[i]).Mean, v.Policies[i].Real)
 	}
 	return v, nil
 }
 
-// drifts returns how much the speed of the machine changed between two probes, alone or on all
-// cores: at least 1.
-func drifts(before, after workload.Probe) float64 {
+// speedChange returns the factor, at least 1, by which the speed of the machine changed between two
+// probes, in either direction. Of one core and all cores it is the larger factor.
+func speedChange(before, after workload.Probe) float64 {
 	alone, all := after.Slower(before)
 	return max(alone, 1/alone, all, 1/all)
 }
 
-// Validation compares real and simulated runs of a workload file.
+// Validation compares real and simulated runs of a workload file. Its JSON is the --report file.
 type Validation struct {
-	// OrderAgrees says whether the simulator puts each two policies whose real makespans
-	// certainly differ, as their 95 % intervals say, into the real order.
+	// OrderAgrees is true if the simulator has the real order for each pair of policies whose real
+	// makespans differ. They differ if their 95 % intervals do not overlap.
 	OrderAgrees bool `json:"order_agrees"`
-	// Ties is the number of pairs of policies whose real intervals overlap. They count for
-	// neither side.
+	// Ties is the number of pairs of policies whose real intervals overlap. OrderAgrees ignores them.
 	Ties       int      `json:"ties"`
-	RealBest   string   `json:"real_best"` // of the least makespan
-	SimBest    string   `json:"sim_best"`
+	RealBest   string   `json:"real_best"` // the policy with the least mean makespan of the real runs
+	SimBest    string   `json:"sim_best"`  // likewise of the simulated runs
 	BestAgrees bool     `json:"best_agrees"`
-	BestTies   bool     `json:"best_ties"` // for real: the question of the best one has no answer
+	BestTies   bool     `json:"best_ties"` // the real interval of RealBest overlaps that of another policy
 	Policies   []Policy `json:"policies"`
 
-	// How much longer the speed probe took beside the runs than in the profile: nil if the
-	// profile has none.
+	// Alone and All compare the times of the speed probe beside the runs with those in the profile, on
+	// one core and on all cores. They are nil if the profile has no probe.
 	Alone    *Slower `json:"slower_alone,omitempty"`
 	All      *Slower `json:"slower_all,omitempty"`
-	Repeated int     `json:"repeated"` // runs within which the machine drifted, and which were made again
-	Drifted  int     `json:"drifted"`  // runs that count although it drifted in each try
+	Repeated int     `json:"repeated"` // tries that were made again because the speed changed too much
+	Drifted  int     `json:"drifted"`  // runs that count although the speed changed too much in each try
 }
 
-// Slower is how many times as long the speed probe takes: on average, and in single turns.
+// Slower is the time of the speed probe divided by that in the profile: the mean over all turns,
+// and the least and the greatest of a turn.
 type Slower struct {
 	Mean  float64 `json:"mean"`
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
 }
 
-// Policy compares the runs under one policy. Times are means, in seconds.
+// Policy compares the runs under one policy. Times are means over the runs, in seconds, with their 95 %
+// intervals.
 type Policy struct {
 	Name     string        `json:"policy"`
 	Real     float64       `json:"real_makespan_s"`
-	RealLow  float64       `json:"real_low_s"` // 95 % interval
+	RealLow  float64       `json:"real_low_s"`
 	RealHigh float64       `json:"real_high_s"`
 	Sim      float64       `json:"sim_makespan_s"`
 	SimLow   float64       `json:"sim_low_s"`
 	SimHigh  float64       `json:"sim_high_s"`
 	Error    float64       `json:"error"`          // Sim ÷ Real − 1
-	Unscaled float64       `json:"unscaled_error"` // the same, with the times of the profile as they are
-	Jobs     []ComparedJob `json:"jobs"`
+	Unscaled float64       `json:"unscaled_error"` // Error without the scaling by the speed probe
+	Jobs     []ComparedJob `json:"jobs"`           // in the order of the file
 }
 
-// ComparedJob compares the times of one job from its submission to its end.
+// ComparedJob compares the times of one job, from its submission to the end of its chain. Times are
+// means over the runs, in seconds, with their 95 % intervals.
 type ComparedJob struct {
 	Name     string  `json:"name"`
 	Real     float64 `json:"real_s"`
-	RealLow  float64 `json:"real_low_s"` // 95 % interval
+	RealLow  float64 `json:"real_low_s"`
 	RealHigh float64 `json:"real_high_s"`
 	Sim      float64 `json:"sim_s"`
 	SimLow   float64 `json:"sim_low_s"`
 	SimHigh  float64 `json:"sim_high_s"`
-	Error    float64 `json:"error"`
+	Error    float64 `json:"error"` // Sim ÷ Real − 1
 }
 
-// Runs are all runs under one policy.
+// Runs has the reports of all runs under one policy. Sim[i] simulates Real[i].
 type Runs struct {
 	Policy    string
 	Real, Sim []*report.Report
 }
 
-// Sizes returns, for the simulator, how much work a real run was: the tasks and bytes of each
-// stage. They follow from the inputs and not from the run.
+// Sizes returns a function that returns the size of a stage in the real run: its maps, reduces and
+// input bytes. stage counts the jobs of a chain from 0. The function returns false for a stage that
+// did not run. The sizes depend on the inputs only, so the simulator may use them for a prediction.
 func Sizes(real *report.Report) func(job string, stage int) (workload.Size, bool) {
 	all := map[string]workload.Size{}
 	for i := range real.Jobs {
@@ -220,8 +232,8 @@ func Sizes(real *report.Report) func(job string, stage int) (workload.Size, bool
 	}
 }
 
-// Validate compares the runs. The time of a job goes from its submission, as the file has it,
-// to the end of the last job of its chain.
+// Validate compares the runs of all policies of the file. It leaves the fields of the speed probe and
+// Policy.Unscaled at zero; Compare sets them. Each policy must have at least one run.
 func Validate(f *workload.File, all []Runs) *Validation {
 	v := &Validation{OrderAgrees: true}
 	for i := range all {
@@ -230,13 +242,13 @@ func Validate(f *workload.File, all []Runs) *Validation {
 		real, sim := makespans(r.Real), makespans(r.Sim)
 		p.Real, p.RealLow, p.RealHigh = real.Mean, real.Low, real.High
 		p.Sim, p.SimLow, p.SimHigh = sim.Mean, sim.Low, sim.High
-		p.Error = off(p.Sim, p.Real)
+		p.Error = relativeError(p.Sim, p.Real)
 		realTimes, simTimes := jobTimes(f, r.Real), jobTimes(f, r.Sim)
 		for n := range f.Jobs {
 			name := f.Jobs[n].Name
 			real, sim := realTimes[name], simTimes[name]
 			j := ComparedJob{Name: name, Real: real.Mean, RealLow: real.Low, RealHigh: real.High, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High}
-			j.Error = off(j.Sim, j.Real)
+			j.Error = relativeError(j.Sim, j.Real)
 			p.Jobs = append(p.Jobs, j)
 		}
 		v.Policies = append(v.Policies, p)
@@ -245,10 +257,10 @@ func Validate(f *workload.File, all []Runs) *Validation {
 	return v
 }
 
-// rank compares the orders of the policies. A pair whose real intervals overlap counts for
-// neither side. The best policy is that of the least mean makespan.
+// rank sets the fields of v that compare the order of the policies and the best policy.
 func (v *Validation) rank() {
 	all := v.Policies
+	// Each pair of policies is looked at once.
 	for i := range all {
 		for n := range all[:i] {
 			a, b := &all[n], &all[i]
@@ -272,12 +284,14 @@ func (v *Validation) rank() {
 	real, sim := least(func(p *Policy) float64 { return p.Real }), least(func(p *Policy) float64 { return p.Sim })
 	v.RealBest, v.SimBest = real.Name, sim.Name
 	v.BestAgrees = real == sim
+	// The intervals of two policies overlap if the low end of the slower one is below the high end
+	// of the best.
 	for i := range all {
 		v.BestTies = v.BestTies || &all[i] != real && all[i].RealLow <= real.RealHigh
 	}
 }
 
-// makespans returns the mean makespan of runs with its 95 % interval, in seconds.
+// makespans returns the mean makespan of the runs with its 95 % interval, in seconds.
 func makespans(reports []*report.Report) stats.Interval {
 	var all []float64
 	for _, r := range reports {
@@ -286,7 +300,8 @@ func makespans(reports []*report.Report) stats.Interval {
 	return stats.IntervalOf(all)
 }
 
-// jobTimes returns the time of each job of the file, until the end of its last stage.
+// jobTimes returns, for each job of the file, the mean time over the runs, in seconds. The time
+// goes from the submission in the file to the end of the last stage of the job.
 func jobTimes(f *workload.File, reports []*report.Report) map[string]stats.Interval {
 	times := map[string]stats.Interval{}
 	for n := range f.Jobs {
@@ -309,17 +324,16 @@ func jobTimes(f *workload.File, reports []*report.Report) map[string]stats.Inter
 	return times
 }
 
-// off returns the error of a simulated time: 0.1 is a tenth too long. It is 0 if there is no real
-// time.
-func off(sim, real float64) float64 {
+// relativeError returns the error of a simulated time as sim ÷ real − 1: 0.1 is a tenth too long.
+// If real is 0, it returns 0.
+func relativeError(sim, real float64) float64 {
 	if real == 0 {
 		return 0
 	}
 	return sim/real - 1
 }
 
-// MedianErrors returns the medians of the errors, without their signs, of the makespans and of
-// the jobs.
+// MedianErrors returns the medians of the absolute errors: of the makespans, and of the times of jobs.
 func (v *Validation) MedianErrors() (makespan, job float64) {
 	var makespans, jobs []float64
 	for i := range v.Policies {
@@ -332,8 +346,8 @@ func (v *Validation) MedianErrors() (makespan, job float64) {
 	return median(makespans), median(jobs)
 }
 
-// Text returns the comparison as a table, and below it the medians of the errors, the orders,
-// and how the machine drifted.
+// Text returns the comparison for people: a table, then the medians of the errors, the order of the
+// policies, and how the speed of the machine changed.
 func (v *Validation) Text() []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -374,7 +388,7 @@ func (v *Validation) Text() []byte {
 	return b.Bytes()
 }
 
-// pairs returns a number of pairs in words.
+// pairs formats a number of pairs, as "1 pair" or "2 pairs".
 func pairs(n int) string {
 	if n == 1 {
 		return "1 pair"
@@ -382,7 +396,7 @@ func pairs(n int) string {
 	return fmt.Sprintf("%d pairs", n)
 }
 
-// WriteJSON writes the comparison as JSON.
+// WriteJSON writes the comparison as JSON to w. It returns the error of w.
 func (v *Validation) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")

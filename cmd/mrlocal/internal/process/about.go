@@ -1,18 +1,21 @@
 package process
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
-// Version returns a version with commit, Go release and platform.
+// Version returns the line of mrlocal version: version, commit, Go release and platform.
 func Version(version string) string {
 	commit := "" // unknown if the binary was built outside of a repository
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			// Twelve digits of a commit are unique in this repository.
+			// Twelve digits are enough to identify a commit.
 			if s.Key == "vcs.revision" {
 				commit = " " + s.Value[:min(12, len(s.Value))]
 			}
@@ -21,16 +24,24 @@ func Version(version string) string {
 	return fmt.Sprintf("mrlocal %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// thirdParty has THIRD_PARTY: the notices of all that others wrote. These are modules of Go,
-// the standard library, and files of the page. A test compares it with the modules that are
-// linked and with the files below web:
+// thirdParty has the file THIRD_PARTY: the licence notices of code from others. This code is the linked
+// Go modules, the standard library, and files of the page. A test compares the file with the linked
+// modules and with the files below web. To write it again:
 //
 //	go test ./cmd/mrlocal/internal/process -run Notice -rewrite
-//
-// writes it anew.
 //
 //go:embed THIRD_PARTY
 var thirdParty embed.FS
 
-// Notices returns the notices of others.
+// Notices returns the licence notices of all code from others, as mrlocal version --licenses and an
+// exported page show them.
 func Notices() ([]byte, error) { return thirdParty.ReadFile("THIRD_PARTY") }
+
+// Program returns the words by which the user calls this program in a shell. arg0 is os.Args[0],
+// or "" if it is not known. The program of "go run" is gone when it has ended.
+func Program(arg0 string) string {
+	if strings.Contains(arg0, string(filepath.Separator)+"go-build") {
+		return "go run ./cmd/mrlocal"
+	}
+	return cmp.Or(arg0, "mrlocal")
+}

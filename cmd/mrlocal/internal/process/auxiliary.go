@@ -14,22 +14,22 @@ import (
 	"mrlocal/output/compress"
 )
 
-// AuxFile is an auxiliary file, or standard output. A nil AuxFile stands for a flag that
-// is not set; Close accepts it.
+// AuxFile is an auxiliary file of a command, or standard output. Work.Open makes it. A nil *AuxFile
+// stands for a flag that is not set; Close and OnStdout accept it. One goroutine uses it at a time.
 type AuxFile struct {
 	path   string
 	format compress.Format
-	f      *os.File
-	pack   *compress.Writer // of f; nil: plain text
+	f      *os.File         // nil: not created yet
+	pack   *compress.Writer // compresses into f; nil: plain text
 	stdout io.Writer        // nil: a file is written
 }
 
-// stdout is the path that stands for standard output.
+// stdout is the path of standard output.
 const stdout = "-"
 
-// openAuxFile checks that the file can be written and is neither an input nor an
-// output of the run; it does not create the file. The flag is for messages. A path that ends
-// in .gz or .zst is that of a compressed file. openAuxFile returns nil if path is empty.
+// openAuxFile checks that the file of that path can be written, and that it is not an input or an
+// output of the run. It does not create the file. flag is the name of the flag, for errors. A file
+// whose name ends in .gz or .zst is compressed. openAuxFile returns nil if path is "".
 func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) {
 	if path == "" {
 		return nil, nil
@@ -38,25 +38,24 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	if err != nil {
 		return nil, errs.Optionf("--"+flag, "%s: is not written as %s; end the name in .gz or .zst, or in something else", path, filepath.Ext(path))
 	}
-	// Devices and pipes, such as /dev/null, are neither inputs nor outputs that could be
-	// destroyed.
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		return nil, errs.Optionf("--"+flag, "%s: is a directory; name a file", path)
 	}
+	// A device or pipe, such as /dev/null, cannot be destroyed, so it may also be an input or an
+	// output.
 	if err != nil || info.Mode().IsRegular() {
-		if err := apart(flag, path, inputs, outputs); err != nil {
+		if err := checkApart(flag, path, inputs, outputs); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case err == nil:
-		// The check comes before the run: a wrong path must not cost hours of work.
 		if err := writable(path); err != nil {
 			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		// The file will be made at the first write. Its directory has to be there already.
+		// The first write creates the file. Its directory must exist now.
 		parent := filepath.Dir(path)
 		if info, err := os.Stat(parent); err != nil {
 			return nil, errs.Optionf("--"+flag, "%s: %v", parent, errs.Cause(err))
@@ -64,7 +63,7 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
 		}
 		if err := writable(parent); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: cannot be made: %v", path, errs.Cause(err))
+			return nil, errs.Optionf("--"+flag, "%s: cannot be created: %v", path, errs.Cause(err))
 		}
 	default:
 		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
@@ -72,10 +71,10 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	return &AuxFile{path: path, format: format}, nil
 }
 
-// CheckBelow checks that path can be written once the directories above it are
-// made. It makes nothing.
+// CheckBelow checks that path can be written after the missing directories above it are created. It
+// creates nothing. flag is the name of the flag, for its options error.
 func CheckBelow(flag, path string) error {
-	// at goes up to the nearest directory that exists.
+	// at becomes path or the nearest directory above it that exists.
 	at := path
 	info, err := os.Stat(at)
 	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
@@ -97,10 +96,10 @@ func CheckBelow(flag, path string) error {
 	return nil
 }
 
-// apart refuses a path that is, or lies inside, an input or output of the run.
-func apart(flag, path string, inputs, outputs []string) error {
+// checkApart returns an options error if path is an input or an output of the run, or lies within one.
+func checkApart(flag, path string, inputs, outputs []string) error {
 	place := paths.Locate(path)
-	// Inputs may be globs.
+	// Expand turns globs among the inputs into paths.
 	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
 		if other, err := os.Stat(in); err == nil && !other.IsDir() {
 			return errs.Optionf("--"+flag, "%s: is an input of the run", path)
@@ -113,11 +112,11 @@ func apart(flag, path string, inputs, outputs []string) error {
 	return nil
 }
 
-// Write creates the file at the first call. If the reader of standard output has gone,
-// that is no error.
+// Write writes p to the file, which the first call creates or truncates. If the pipe of standard
+// output is closed, Write drops p and returns no error.
 func (s *AuxFile) Write(p []byte) (int, error) {
 	if s.stdout != nil {
-		// The run goes on without a reader of its events: its result matters more.
+		// A run must not fail because the reader of its events has ended.
 		if _, err := s.stdout.Write(p); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
 			return 0, err
 		}
@@ -141,7 +140,7 @@ func (s *AuxFile) Write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-// Close closes the file if it was created.
+// Close completes and closes the file if it was created.
 func (s *AuxFile) Close() error {
 	if s == nil || s.f == nil {
 		return nil
@@ -152,28 +151,30 @@ func (s *AuxFile) Close() error {
 	return errors.Join(s.pack.Close(), s.f.Close())
 }
 
-// Work lists what a command reads and writes. Auxiliary files must lie outside.
+// Work lists what a command reads and writes. An auxiliary file must not be one of these, or lie
+// within one.
 type Work struct {
 	Inputs  []string // files, directories, globs
 	Outputs []string // directories
-	Files   []string // outputs of one file
+	Files   []string // outputs that are a single file
 
-	// Stdout is where the path - writes; nil: the result goes there, and - is refused.
+	// Stdout is the standard output for auxiliary files. nil: the result goes there, and the path - is
+	// refused.
 	Stdout io.Writer
 }
 
-// AuxFiles holds the auxiliary files of one run, or of several runs, one for each
-// policy.
+// AuxFiles holds the event files and the report of a command. A command has one run for each policy.
 type AuxFiles struct {
-	events []*AuxFile
-	report *AuxFile
+	events []*AuxFile // by run; nil: not wanted
+	report *AuxFile   // of all runs; nil: not wanted
 }
 
-// OpenAuxFiles checks the --events file of each run and the --report file of all. A
-// single run writes its events to eventsPath; several runs write to
-// eventsPath.NAME, or all to eventsPath if it is a device. Both paths may be empty.
+// OpenAuxFiles checks the event file of each run and the report of all runs, and creates none of
+// them. names has the names of the runs. A single run writes its events to eventsPath. Several runs
+// write to eventsPath.NAME, or all to eventsPath if it is a device. Both paths may be "". It fails
+// with an options error.
 func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFiles, error) {
-	// One path a run; "" for none.
+	// events has the path of each run, or "".
 	events := make([]string, len(names))
 	for i, name := range names {
 		switch {
@@ -192,7 +193,8 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 		if err != nil {
 			return nil, err
 		}
-		// A file of one of several policies is compressed as the name of the user says.
+		// The path of one of several runs ends in the name of a policy. The path that the user gave
+		// sets the compression.
 		if f != nil && len(names) > 1 {
 			if f.format, err = compress.BySuffix.Of(eventsPath); err != nil {
 				return nil, errs.Optionf("--events", "%s: end the name in .gz or .zst, or in something else", eventsPath)
@@ -205,9 +207,9 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 	return s, err
 }
 
-// Open checks that an auxiliary file can be written and is neither read nor written by
-// the command. It does not create the file. The flag is for messages. The path - is
-// standard output. Open returns nil if path is empty.
+// Open checks that the auxiliary file of that path can be written, and that the command does not
+// read or write it otherwise. It does not create the file. flag is the name of the flag, for its
+// options error. The path - is standard output. Open returns nil if path is "".
 func (w *Work) Open(flag, path string) (*AuxFile, error) {
 	if path == stdout {
 		if w.Stdout == nil {
@@ -220,7 +222,7 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 			return nil, errs.Optionf("--output-file", "%s: is the --events or --report file too", path)
 		}
 	}
-	for _, dir := range w.Outputs { // they need not exist yet
+	for _, dir := range w.Outputs { // these directories may not exist yet
 		if path != "" && dir != "" && paths.Locate(path) == paths.Locate(dir) {
 			return nil, errs.Optionf("--"+flag, "%s: is a directory of the run; name another file", path)
 		}
@@ -228,15 +230,15 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 	return openAuxFile(flag, path, w.Inputs, w.Outputs)
 }
 
-// CheckDirectory refuses a directory that is, or lies inside, an input or output
-// of the command.
+// CheckDirectory returns an options error if the directory path is an input or an output of the
+// command, or lies within one.
 func (w *Work) CheckDirectory(flag, path string) error {
-	for _, out := range slices.Concat(w.Files, w.Outputs) { // outputs need not exist yet
+	for _, out := range slices.Concat(w.Files, w.Outputs) { // outputs may not exist yet
 		if paths.Locate(path) == paths.Locate(out) {
 			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
 		}
 	}
-	return apart(flag, path, w.Inputs, w.Outputs)
+	return checkApart(flag, path, w.Inputs, w.Outputs)
 }
 
 // Events returns the writer for the events of run i, or nil.
@@ -247,12 +249,12 @@ func (s *AuxFiles) Events(i int) io.Writer {
 	return s.events[i]
 }
 
-// CloseEvents closes the events file of run i.
+// CloseEvents closes the event file of run i, if there is one.
 func (s *AuxFiles) CloseEvents(i int) error { return s.events[i].Close() }
 
 // OnStdout reports whether one of the files is standard output.
 func (s *AuxFiles) OnStdout() bool {
-	// The bound of the slice makes append copy it.
+	// The full slice expression makes append copy, so s.events stays as it is.
 	return slices.ContainsFunc(append(s.events[:len(s.events):len(s.events)], s.report), (*AuxFile).OnStdout)
 }
 
@@ -262,16 +264,15 @@ func (s *AuxFile) OnStdout() bool { return s != nil && s.stdout != nil }
 // HasReport reports whether a --report file is wanted.
 func (s *AuxFiles) HasReport() bool { return s.report != nil }
 
-// Report calls write with the --report file, and closes the file.
+// Report calls write with the --report file and closes the file, even after an error. It must not
+// be called unless HasReport.
 func (s *AuxFiles) Report(write func(io.Writer) error) error {
-	// The file is closed after an error too, and both errors count.
 	return errors.Join(write(s.report), s.report.Close())
 }
 
-// WithSuffix returns path with a suffix at its last name. A device gets no suffix.
+// WithSuffix returns path with suffix at the end of its last name. It returns "" and the path of a
+// device as they are. So with --events /dev/null, the device gets the events of all runs.
 func WithSuffix(path, suffix string) string {
-	// A suffix would name a file in /dev. As in --events /dev/null: the device takes the output of
-	// all runs.
 	if path == "" || suffix == "" || Device(path) {
 		return path
 	}
@@ -284,8 +285,9 @@ func Device(path string) bool {
 	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
-// Replace writes the whole file at once: beside it first, then by its name. So an existing file
-// stays whole if something fails. A device or pipe is written directly.
+// Replace writes text as the whole file, and closes it. It writes a temporary file in the same
+// directory and then renames it, so that an existing file stays as it is after an error. It writes
+// a device, a pipe and a compressed file directly.
 func (s *AuxFile) Replace(text []byte) error {
 	if s.stdout != nil || Device(s.path) || s.format != compress.None {
 		_, err := s.Write(text)
@@ -308,24 +310,23 @@ func (s *AuxFile) Replace(text []byte) error {
 	return nil
 }
 
-// MakeParents makes the missing directories above outputs; "" is none. It returns those it
-// made, the deepest ones last.
+// MakeParents creates the missing directories above outputs, of which "" is ignored. It returns
+// those that it has created, even after an error. A directory comes after those above it.
 func MakeParents(outputs []string) (made []string, err error) {
 	for _, out := range outputs {
 		if out == "" {
 			continue
 		}
-		// missing has the deepest directory first, so it is made from the end.
+		// missing begins with the deepest directory.
 		var missing []string
 		for dir := filepath.Dir(filepath.Clean(out)); ; dir = filepath.Dir(dir) {
-			// The root is its own parent, so the loop ends there.
+			// The loop ends at the root of the file system, which is its own parent.
 			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
 				break
 			}
 			missing = append(missing, dir)
 		}
 		for n := len(missing) - 1; n >= 0; n-- {
-			// The caller removes what was made, after an error too.
 			if err := os.Mkdir(missing[n], 0o777); err != nil {
 				return made, errs.Optionf("output "+errs.OneLine(out), "%s: %v", missing[n], errs.Cause(err))
 			}
@@ -335,9 +336,10 @@ func MakeParents(outputs []string) (made []string, err error) {
 	return made, nil
 }
 
-// RemoveEmpty removes the directories that are empty.
+// RemoveEmpty removes those of dirs that are empty. dirs is a result of MakeParents.
 func RemoveEmpty(dirs []string) {
-	// The deepest directories come first, because only empty ones can be removed.
+	// The loop begins with the deepest directories, because a directory becomes empty only after those
+	// below it are removed.
 	for i := len(dirs) - 1; i >= 0; i-- {
 		_ = os.Remove(dirs[i]) // fails if the directory is not empty
 	}

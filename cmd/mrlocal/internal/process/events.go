@@ -10,34 +10,34 @@ import (
 	"mrlocal/input/codec"
 )
 
-// EventFile is a recorded run that is read, a file or standard input. What is compressed is
-// decoded, whatever its name. One goroutine uses it.
+// EventFile reads a recorded run from a file or from standard input. It decodes compressed events,
+// which it detects by their first bytes. One goroutine uses it.
 type EventFile struct {
 	from     io.Reader
-	file     *os.File // from, if OpenEvents has opened it
+	file     *os.File // is from; nil: standard input
 	decoders codec.Decoders
-	text     io.Reader // decoded; nil: nothing was read yet
+	text     io.Reader // the decoded events; nil: nothing was read yet
 	at       int64     // decoded bytes that were read
 }
 
-// OpenEvents opens the file of that path, or standard input if the path is -. The caller
-// closes what it returns.
+// OpenEvents opens the event file of that path, or takes stdin if the path is -. It fails if the
+// path is that of a directory. The caller closes the result.
 func OpenEvents(path string, stdin io.Reader) (*EventFile, error) {
-	if path == stdout { // - is standard input where something is read
+	if path == stdout { // the path - is standard input here
 		return &EventFile{from: stdin}, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	// Reading a directory would fail later, with an error that does not say why.
+	// The error of reading a directory would be less clear.
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, errors.Join(errors.New("is a directory; name a file that --events wrote"), f.Close())
 	}
 	return &EventFile{from: f, file: f}, nil
 }
 
-// Read reads decoded text.
+// Read reads decoded text. The error of a corrupt file has the place of the error in the decoded text.
 func (e *EventFile) Read(p []byte) (n int, err error) {
 	if e.text == nil {
 		if e.text, err = e.decoders.Open(e.from, false); err != nil {
@@ -51,8 +51,8 @@ func (e *EventFile) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Seekable returns the events as a file that can be read again. Those of a pipe are read into
-// memory, until ctx ends.
+// Seekable returns the events as a reader that can be read again from its start. It is e itself for
+// a regular file. Otherwise Seekable reads all events into memory, and fails if ctx ends before.
 func (e *EventFile) Seekable(ctx context.Context) (io.ReadSeeker, error) {
 	// Only a regular file can be read from its start again.
 	if e.file != nil {
@@ -60,12 +60,11 @@ func (e *EventFile) Seekable(ctx context.Context) (io.ReadSeeker, error) {
 			return e, nil
 		}
 	}
-	// The memory is that of all events. A file on the disk costs none.
 	text, err := io.ReadAll(Until(ctx, e))
 	return bytes.NewReader(text), err
 }
 
-// Seek goes back to the start; it can do nothing else.
+// Seek goes back to the start of a regular file. Any other seek is an error.
 func (e *EventFile) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart || e.file == nil {
 		return 0, errors.New("events are read from their start only")
@@ -83,16 +82,17 @@ func (e *EventFile) Close() error {
 	return e.file.Close()
 }
 
-// Until returns a reader of r that ends with ctx, with the cause of ctx. A read that
-// blocks is not interrupted.
+// Until returns a reader of r whose Read fails with the cause of ctx once ctx has ended. A Read
+// that waits for r is not interrupted.
 func Until(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
 
+// contextReader is the reader of Until.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-// Read checks ctx once for each read.
+// Read checks ctx and then reads from r.
 func (c contextReader) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
 		return 0, context.Cause(c.ctx)

@@ -11,9 +11,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// RunChain is mrlocal.RunChain for a process that does nothing else meanwhile. It
-// refuses a process whose limits are too small. For the time of the run it sets
-// GOMAXPROCS and the soft memory limit.
+// RunChain calls mrlocal.RunChain in a process that does nothing else during the run. It fails with
+// an options error if the limits of the process are too small. It raises GOMAXPROCS, and sets the
+// soft memory limit for the time of the run.
 func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrloca
 	return mrlocal.RunChain(ctx, chain, o)
 }
 
-// RunBatch is mrlocal.RunBatch for a process that does nothing else meanwhile.
+// RunBatch calls mrlocal.RunBatch as RunChain calls mrlocal.RunChain.
 func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
 		return nil, err
@@ -31,19 +31,19 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 	return mrlocal.RunBatch(ctx, batch, o)
 }
 
-// Limits below which the Go runtime may end any command, not only a run, with a stack. The
-// runtime reserves about 1.3 GiB of address space, opens 6 files and starts up to 6 threads
-// before it stays as it is. Plain go build links the C library, of which each thread takes up to
-// 128 MiB more.
+// Limits of the process below which the Go runtime may crash in any command, not only in a run. The
+// runtime itself reserves about 1.3 GiB of address space, opens 6 files and starts up to 6 threads. A
+// binary of plain go build links the C library. Then each thread takes up to 128 MiB of address space
+// more.
 const (
 	leastFDs          = 10
 	leastThreads      = 8
 	leastAddressBytes = 2 << 30
 )
 
-// CheckStart returns an options error if the process may not even start safely. It must run
-// before anything starts a goroutine. docs/performance.md has the limits below which the runtime
-// ends before main.
+// CheckStart returns an options error if a limit of the process is too small for any command. It
+// must be called before anything starts a goroutine. docs/performance.md has the limits below which
+// the runtime ends even before main.
 func CheckStart() error {
 	if files := machine.FDLimit(); files < leastFDs {
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed, and 32 for a run (ulimit -n)", files, leastFDs)
@@ -57,8 +57,9 @@ func CheckStart() error {
 	return nil
 }
 
-// limits sets the limits of the process for one run. restore undoes that, but for
-// GOMAXPROCS: to lower it stops the world, and a process with more than it needs loses nothing.
+// limits sets GOMAXPROCS and the soft memory limit for one run of so many jobs. restore restores
+// the memory limit. It leaves GOMAXPROCS as it is, because lowering it stops the world, and a
+// larger value does no harm.
 func limits(o mrlocal.Options, jobCount int) (restore func()) {
 	procs, memoryBytes := o.ProcessLimits(jobCount)
 	if procs > runtime.GOMAXPROCS(0) {
@@ -68,10 +69,10 @@ func limits(o mrlocal.Options, jobCount int) (restore func()) {
 	return func() { debug.SetMemoryLimit(memoryBytes) }
 }
 
-// CollectLate lets the heap grow to 32 MiB before the garbage collector runs, instead of 4 MiB
-// and twice of what is alive. With thousands of small files little stays alive. The collector
-// then ran each 5 MiB, and took a tenth of the time. A heap with more than 16 MiB alive grows as
-// usual. A user's GOGC is kept.
+// CollectLate lets the heap grow to about 32 MiB before each collection of garbage. By default, the
+// runtime collects at 4 MiB, or at twice the live bytes. In a run over thousands of small files,
+// few bytes are live, and such frequent collections take a tenth of the time. With more than 16 MiB
+// live, the heap grows as usual. If the user has set GOGC, CollectLate changes nothing.
 func CollectLate() {
 	usual := debug.SetGCPercent(lateHeap)
 	if usual != 100 {
@@ -81,19 +82,22 @@ func CollectLate() {
 	adapt(lateHeap)
 }
 
-// These are shares in percent. The least heap of the runtime is 4 MiB, so lateHeap makes 32 MiB.
+// usualHeap and lateHeap are values of GOGC, in percent. The least heap of the runtime is 4 MiB at
+// 100, so it is 32 MiB at lateHeap.
 const usualHeap, lateHeap = 100, 800
 
-// adapt has the share adapted after the next collection, and after each that follows.
+// adapt adapts GOGC to the live bytes after each collection from now on. percent is its current value.
 func adapt(percent int) {
-	// The collector calls the finalizer of an object that nobody refers to.
+	// The collector calls the finalizer of an object that is not reachable any more. So each collection
+	// calls this function once.
 	runtime.SetFinalizer(&struct{ next *byte }{new(byte)}, func(*struct{ next *byte }) {
 		const heapBytes = 32 << 20
-		// Package runtime/metrics would say how many bytes are alive, but costs each start 0.1 ms.
+		// Package runtime/metrics knows the live bytes, but takes 0.1 ms at each start. So they are
+		// computed from NextGC, which is live bytes × (1 + GOGC/100).
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		liveBytes := max(1, int(m.NextGC)*100/(100+percent))
-		// To set it stops the world, so small changes are left out.
+		// SetGCPercent stops the world, so small changes are skipped.
 		wanted := min(max((heapBytes-liveBytes)*100/liveBytes, usualHeap), lateHeap)
 		if wanted < percent*4/5 || wanted > percent*5/4 {
 			debug.SetGCPercent(wanted)

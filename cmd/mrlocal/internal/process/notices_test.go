@@ -21,7 +21,7 @@ import (
 // repository is the path of the repository from this package.
 const repository = "../../../.."
 
-// part is something in the program that others wrote: a module or files of the page.
+// part is a part of the program that others wrote: a module, or files of the page.
 type part struct {
 	name    string
 	notices []string // texts of its LICENSE, COPYING and NOTICE files
@@ -29,7 +29,7 @@ type part struct {
 
 var notice = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright)(\..*)?$`)
 
-// noticesOf returns the notices beside the files of a folder, and above it up to root.
+// noticesOf returns the notices in a folder and in the folders above it, up to root.
 func noticesOf(t *testing.T, dir, root string) (texts map[string]string) {
 	t.Helper()
 	texts = map[string]string{}
@@ -54,10 +54,10 @@ func noticesOf(t *testing.T, dir, root string) (texts map[string]string) {
 	}
 }
 
-// goName is how the standard library is listed.
+// goName is the name of the standard library in the list.
 const goName = "the standard library of Go"
 
-// linked returns the modules of the packages in the program, whatever the system.
+// linked returns the modules of all packages that the program has on any system.
 func linked(t *testing.T) []part {
 	t.Helper()
 	found := map[string]map[string]string{goName: {}}
@@ -178,8 +178,8 @@ func write(parts []part) []byte {
 	return b.Bytes()
 }
 
-// TestEverythingThatOthersWroteHasItsNotice fails when a module that is linked, its version,
-// or a vendored file is missing. -rewrite mends it.
+// TestEverythingThatOthersWroteHasItsNotice fails if THIRD_PARTY lacks a linked module, its
+// version, or a vendored file. -rewrite writes it again.
 func TestEverythingThatOthersWroteHasItsNotice(t *testing.T) {
 	if _, err := exec.LookPath("go"); errors.Is(err, exec.ErrNotFound) {
 		t.Skip("there is no go command")
@@ -193,7 +193,7 @@ func TestEverythingThatOthersWroteHasItsNotice(t *testing.T) {
 	}
 }
 
-// A file that others wrote is not overlooked.
+// The test finds a file of others that has no notice.
 func TestHoldersAreFound(t *testing.T) {
 	for text, want := range map[string]bool{
 		"/* uPlot (c) 2022, MIT: @license */": true, "// Copyright 2018 The Go Authors.": true, "// SPDX-License-Identifier: MIT": true, "// draws the page": false,

@@ -12,10 +12,11 @@ import (
 	"mrlocal/errs"
 )
 
-// allocBytes is the number of allocated bytes between two samples.
+// allocBytes is the mean number of allocated bytes between two samples during a recording.
 const allocBytes = 64 << 10
 
-// SampleNoAllocations keeps the runtime from sampling allocations. main calls it first.
+// SampleNoAllocations turns the sampling of allocations off, which the runtime does by default.
+// Profile turns it on for its run. main calls SampleNoAllocations first.
 func SampleNoAllocations() { runtime.MemProfileRate = 0 }
 
 // ProfileNames returns the names of the files that Profile writes.
@@ -24,13 +25,12 @@ func ProfileNames() []string { return []string{"cpu.pprof", "heap.pprof", "alloc
 // recording writes the profiles of one run into a directory.
 type recording struct {
 	dir        string
-	made       bool     // the recording made the directory
-	cpu, trace *os.File // written during the run, under temporary names
+	made       bool     // open has created the directory
+	cpu, trace *os.File // files under temporary names, which the runtime writes during the run
 }
 
-// CheckProfile checks that Profile can record into dir, and leaves no trace. The
-// directory must lie outside of what the command reads and writes. An empty dir
-// is fine: then nothing is recorded.
+// CheckProfile checks that Profile can record into dir. It leaves no file behind. dir must not be
+// an input or an output of the command, or lie within one. If dir is "", there is nothing to check.
 func CheckProfile(dir string, beside Work) error {
 	if dir == "" {
 		return nil
@@ -47,9 +47,9 @@ func CheckProfile(dir string, beside Work) error {
 	return refused(dir, err)
 }
 
-// Profile calls run and records it into dir, which it makes if necessary. With an
-// empty dir it only calls run. It passes on whether it records. A process can
-// record one run at a time.
+// Profile calls run and records it into dir, which it creates if necessary. If dir is "", it only
+// calls run. on reports whether the run is recorded. Profile returns the error of run joined with
+// its own. A process can record only one run at a time.
 func Profile(dir string, beside Work, run func(on bool) error) error {
 	if dir == "" {
 		return run(false)
@@ -68,13 +68,16 @@ func Profile(dir string, beside Work, run func(on bool) error) error {
 	}
 	var stopped error
 	func() {
-		defer func() { stopped = r.stop(errs.IsUsage(err)) }() // even if run panics
+		// The deferred call stops the profilers even if run panics. After a usage error nothing has
+		// run.
+		defer func() { stopped = r.stop(errs.IsUsage(err)) }()
 		err = run(true)
 	}()
 	return errors.Join(err, stopped)
 }
 
-// refused returns the error for a directory that cannot be written.
+// refused returns an options error for err, the reason why dir cannot be written. It returns nil if
+// err is nil.
 func refused(dir string, err error) error {
 	if err == nil {
 		return nil
@@ -82,9 +85,9 @@ func refused(dir string, err error) error {
 	return errs.Optionf("--profile", "%s: %v", dir, errs.Cause(err))
 }
 
-// open makes the directory and the files that are written during the run.
+// open creates the directory, unless it exists, and the files that the runtime writes during the
+// run. After an error the caller must call drop.
 func (r *recording) open() error {
-	// Only a directory that was made here is removed afterwards.
 	err := os.Mkdir(r.dir, 0o777)
 	if r.made = err == nil; err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -104,23 +107,22 @@ func (r *recording) begin() error {
 		pprof.StopCPUProfile()
 		return err
 	}
-	// From here on allocations are sampled. Those before the run are left out.
+	// Allocations are sampled only during the run.
 	runtime.MemProfileRate = allocBytes
 	return nil
 }
 
-// create makes a file under a temporary name.
+// create creates a file with a temporary name in the directory.
 func (r *recording) create(name string) (*os.File, error) {
 	return os.CreateTemp(r.dir, "."+name+"-*")
 }
 
-// stop ends the recording and gives the files their names. A run that was refused
-// before it started leaves no files.
+// stop ends the recording and gives the files their names. If the run was refused before it
+// started, stop removes them instead.
 func (r *recording) stop(refused bool) error {
-	// The profilers stop before their files are closed and renamed.
 	trace.Stop()
 	pprof.StopCPUProfile()
-	runtime.GC() // the heap profile shows the state after the last collection
+	runtime.GC() // the heap profile shows the state after the last collection, so this is one at the end of the run
 	runtime.MemProfileRate = 0
 	if refused {
 		r.drop()
@@ -131,7 +133,7 @@ func (r *recording) stop(refused bool) error {
 		r.lookup("heap"), r.lookup("allocs"))
 }
 
-// lookup writes a profile that the runtime keeps itself.
+// lookup writes a profile that the runtime keeps in memory, such as heap.
 func (r *recording) lookup(name string) error {
 	f, err := r.create(name + ".pprof")
 	if err != nil {
@@ -140,12 +142,12 @@ func (r *recording) lookup(name string) error {
 	return r.place(name+".pprof", f, func(w io.Writer) error { return pprof.Lookup(name).WriteTo(w, 0) })
 }
 
-// place calls write if it is not nil, and then gives f its name.
+// place calls write, unless it is nil, closes f and gives it its name. After an error it removes f.
 func (r *recording) place(name string, f *os.File, write func(io.Writer) error) (err error) {
 	if write != nil {
 		err = write(f)
 	}
-	// CreateTemp makes files that only their owner can read.
+	// CreateTemp creates files that only their owner can read.
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(r.dir, name))
@@ -156,7 +158,7 @@ func (r *recording) place(name string, f *os.File, write func(io.Writer) error) 
 	return err
 }
 
-// drop removes all files, and the directory if the recording made it.
+// drop closes and removes all files, and removes the directory if open has created it.
 func (r *recording) drop() {
 	for _, f := range []*os.File{r.cpu, r.trace} {
 		if f != nil {
@@ -164,7 +166,7 @@ func (r *recording) drop() {
 			_ = os.Remove(f.Name())
 		}
 	}
-	// Remove fails if the user has put something into the directory meanwhile, and that stays.
+	// Remove fails if the directory is not empty. Then it has files of the user, and must stay.
 	if r.made {
 		_ = os.Remove(r.dir)
 	}

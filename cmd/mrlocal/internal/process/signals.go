@@ -1,27 +1,25 @@
-// Package process holds what the command does to its own process: signals,
-// GOMAXPROCS, the memory limit, the pace of the garbage collector and profiles.
-// A library must never do this to the process of its host. The package also
-// writes the auxiliary files: events, reports, tables and charts.
+// Package process changes the process of the command: signals, GOMAXPROCS, the memory limit, the
+// garbage collector and profiles. A library must never do this to the process of its host. The package
+// also writes auxiliary files: events, reports, tables and charts.
 //
-// The first signal ends a context, so that the run cleans up. If that takes too
-// long, the process ends without it: user code may never return. The package
-// owns the signal handling of the process until stop is called.
+// Watch handles signals. The first signal ends a context, and the run cleans up. If this takes too
+// long, because user code does not return, the process exits. Until stop is called, no other
+// package may handle signals.
 //
-// Profile records a run for --profile. The engine labels the samples with slot,
-// job, kind and phase.
+// Profile records a run for --profile. The engine labels the samples with slot, job, kind and phase.
 //
 //	cpu.pprof     CPU time: go tool pprof -tagfocus slot=s0 DIR/cpu.pprof; -tags lists the labels
 //	heap.pprof    the heap at the end of the run
 //	allocs.pprof  all allocations
 //	trace.out     go tool trace DIR/trace.out
 //
-// A file gets its name when it is complete, also if the run failed or was
-// interrupted. Large buffers are not on the heap, since internal/membudget maps
-// them.
+// A file of a profile gets its name when it is complete, even if the run failed or was interrupted.
+// Large buffers do not appear in the heap profile, because internal/membudget maps them outside of
+// the heap.
 //
-// An AuxFile is checked before the work starts and created at the first write, so
-// a command that is refused leaves no file. No auxiliary file can destroy an input
-// or an output of the command. Results are not written here but by package output.
+// An AuxFile is checked before the work starts, and created at the first write. So a command that
+// is refused leaves no file. An auxiliary file cannot replace an input or an output of the command.
+// Package output writes the results themselves.
 package process
 
 import (
@@ -35,7 +33,7 @@ import (
 // Interrupted is the cause of a context that a signal ended.
 type Interrupted struct{ sig os.Signal }
 
-// Error names the signal, as a user knows it.
+// Error returns a message with the name of the signal.
 func (i Interrupted) Error() string {
 	switch i.sig {
 	case syscall.SIGTERM:
@@ -57,14 +55,16 @@ func (i Interrupted) ExitCode() int {
 	return base + int(syscall.SIGINT)
 }
 
-// graceTime bounds the cleaning up after a signal. Then the process exits.
+// graceTime is the time that a run has to clean up after a signal before the process exits.
 const graceTime = 1700 * time.Millisecond
 
-// Watch returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP cancels.
-// SIGQUIT prints no stacks, because files would be left behind; SIGABRT still does.
-// If the parent process ignores SIGHUP (nohup), it stays ignored. Watch ignores
-// SIGPIPE: a write to a closed pipe then returns EPIPE, which the output treats
-// as success.
+// Watch returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP cancels. Its cause is an
+// Interrupted. If stop is not called within graceTime after the signal, Watch calls exit. stop ends the
+// watch and must be called once.
+//
+// SIGQUIT prints no stacks, because the process would then end without removing its temporary files.
+// SIGABRT still prints them. If the parent process ignores SIGHUP, as nohup does, it stays ignored.
+// Watch ignores SIGPIPE, so that a write to a closed pipe returns EPIPE, which counts as success.
 func Watch(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	caught := make(chan os.Signal, 1) // only the first signal counts
@@ -74,12 +74,13 @@ func Watch(parent context.Context, exit func(code int)) (ctx context.Context, st
 	}
 	signal.Ignore(syscall.SIGPIPE)
 	signal.Notify(caught, signals...)
-	over := make(chan struct{})
+	over := make(chan struct{}) // closed by stop
 	go func() {
 		select {
 		case s := <-caught:
 			cause := Interrupted{s}
 			cancel(cause)
+			// Now the run cleans up, and main calls stop.
 			select {
 			case <-time.After(graceTime):
 				exit(cause.ExitCode())

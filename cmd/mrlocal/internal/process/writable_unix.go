@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writable asks the system whether path may be written.
+// writable returns the error of the system if the process may not write to path. It changes nothing.
 func writable(path string) error { return unix.Access(path, unix.W_OK) }
 
-// create creates or truncates a file. It opens a pipe or device for blocking writes. A write
-// may wait in the poller of the runtime, as on /dev/stdout that is opened once more. Such a
-// write may never learn that the reader has gone.
+// create creates or truncates a file. It opens a pipe or device, such as /dev/stdout, in blocking mode.
+// Otherwise a write may wait in the poller of the runtime for ever after the reader has closed the
+// pipe.
 func create(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

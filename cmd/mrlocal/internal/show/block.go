@@ -12,40 +12,40 @@ import (
 
 // Bounds of a block, in lines and columns.
 const (
-	mostLines  = 12
-	leastLines = 6
-	leastWidth = 40
+	mostLines  = 12 // of a block
+	leastLines = 6  // a terminal needs more lines than this
+	leastWidth = 40 // of a terminal
 	leastBar   = 4  // columns between the brackets of a bar
-	wideWidth  = 70 // columns of a terminal that has room for long names and for bytes
+	wideWidth  = 70 // from this width on, a block has long names and bytes
 
 	stripLabel = "slots  "
 )
 
-// look says what a terminal can show besides ASCII.
+// look says which features of a terminal a block must not use.
 type look struct {
 	noColor bool // no inverse cells either
 	ascii   bool // its characters are not UTF-8
 }
 
-// block draws a model in 6 to 12 lines. They are a title, a bar for each phase of the running
-// jobs, a cell for each slot, what the process uses, and a legend. It keeps its memory, so that
-// a drawing allocates nothing once it has drawn the same jobs.
+// block draws a model in 6 to 12 lines: a title, a bar for each phase of the running jobs, a cell
+// for each slot, the resources that the process uses, and a legend. It reuses its memory, so that a
+// drawing of the same jobs allocates nothing.
 type block struct {
 	look
-	out          []byte // of the last drawing
-	width, most  int    // columns of a line, and lines
-	column, line int    // where the drawing is
-	scratch      [24]byte
-	jobs         []*jobState // that are drawn
+	out          []byte      // the drawing so far
+	width, most  int         // the largest number of columns of a line, and of lines
+	column, line int         // where the next character goes, from 0
+	scratch      [24]byte    // for numbers
+	jobs         []*jobState // that the drawing shows
 }
 
-// draw draws m for a terminal of so many columns and rows. The result is valid until the
-// next call. Its lines end with "\r\n", apart from the last one. No line reaches the last
-// column, where terminals differ.
+// draw draws m for a terminal of so many columns and rows. The result is valid until the next call. All
+// lines but the last one end with "\r\n". No line reaches the last column, because terminals differ in
+// what they do there.
 func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
 	b.out, b.column, b.line = b.out[:0], 0, 0
 	b.width, b.most = columns-1, min(mostLines, rows-1)
-	// Beside the bars stand a title, the slots and the use of the process.
+	// The title, the slots and the resources need at least so many lines beside the bars.
 	const others = 3
 	running := b.choose(m, b.most-others)
 	b.title(m, now, running)
@@ -56,19 +56,19 @@ func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
 			}
 		}
 	}
-	// One line is left to the use of the process.
+	// One line is kept for the resources.
 	b.slots(m, now, b.most-b.line-1)
 	b.usage(m)
 	if b.line < b.most {
 		b.legend()
 	}
-	// The line feed of the last line would scroll a terminal that is as high as the block.
+	// A line feed at the end would scroll a terminal that is as high as the block.
 	b.out = b.out[:len(b.out)-len("\r\n")]
 	return b.out
 }
 
-// choose sets the jobs that are drawn with at most so many bars, and returns how many jobs
-// run. A chain shows its current job.
+// choose sets b.jobs, whose bars together need at most so many lines, and returns the number of
+// running jobs. Of a chain, b.jobs has the current job.
 func (b *block) choose(m *model, bars int) (running int) {
 	b.jobs = b.jobs[:0]
 	if !m.several {
@@ -89,7 +89,7 @@ func (b *block) choose(m *model, bars int) (running int) {
 	return running
 }
 
-// bars returns how many bars the job has.
+// bars returns the number of bars of the job: one for each kind that has tasks.
 func (j *jobState) bars() (n int) {
 	for k := range j.kinds {
 		if j.kinds[k].total > 0 {
@@ -99,7 +99,7 @@ func (j *jobState) bars() (n int) {
 	return n
 }
 
-// title shows the policy, the time, and of a batch how many jobs have ended.
+// title draws the line with the policy and the time. For a batch, it also has the number of ended jobs.
 func (b *block) title(m *model, now time.Duration, running int) {
 	b.name(m.policy, max(leastBar, b.width/3))
 	b.text("  ")
@@ -128,9 +128,10 @@ func (b *block) title(m *model, now time.Duration, running int) {
 	b.end()
 }
 
-// bar draws a phase of a job: its share as a bar and in percent, its bytes, their rate, and the
-// time to go.
+// bar draws the line of one kind of tasks of a job: the share of done tasks as a bar and in
+// percent, the bytes, their rate, and the remaining time. Only a wide terminal gets the bytes.
 func (b *block) bar(j *jobState, k trace.Kind, now time.Duration) {
+	// names is the number of columns for the name, and figures that for the figures after the bar.
 	names, kind, figures := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s")
 	if b.wide() {
 		names, kind, figures = min(24, b.width/4), k.String(), len(" 100%  9.99 GiB  100 MiB/s  59m59s")
@@ -143,7 +144,7 @@ func (b *block) bar(j *jobState, k trace.Kind, now time.Duration) {
 		b.pad(names + len(" reduce "))
 	}
 	b.share(j.kinds[k].share(), b.width-b.column-figures-len("[]"))
-	// A figure that is not known leaves its place blank.
+	// The place of an unknown figure stays blank, so at is the column where the next figure begins.
 	at, unit := b.column, ""
 	b.text(" ")
 	b.right(int64(100*j.kinds[k].share()), 3)
@@ -161,7 +162,7 @@ func (b *block) bar(j *jobState, k trace.Kind, now time.Duration) {
 	b.end()
 }
 
-// share draws a bar of so many columns between its brackets.
+// share draws a bar for a share from 0 to 1, with so many columns between its brackets.
 func (b *block) share(share float64, columns int) {
 	columns = max(leastBar, columns)
 	done := int(share * float64(columns))
@@ -176,8 +177,9 @@ func (b *block) share(share float64, columns int) {
 	b.text("]")
 }
 
-// field writes a size at the right end of so many columns from column at, or nothing if it is
-// 0. It returns the columns.
+// field draws a size, aligned to the right, in so many columns that begin at column at. space
+// stands between the digits and the prefix, and unit after it. If bytes is 0, it draws nothing. It
+// returns columns.
 func (b *block) field(bytes float64, at, columns int, space, unit string) int {
 	if bytes <= 0 {
 		return columns
@@ -191,7 +193,8 @@ func (b *block) field(bytes float64, at, columns int, space, unit string) int {
 	return columns
 }
 
-// slots draws a cell for each slot, in at most so many lines. A space divides the trackers.
+// slots draws a cell for each slot, in at most so many lines. A space separates trackers. If there
+// are too many slots, the last line ends with the number of the others.
 func (b *block) slots(m *model, now time.Duration, lines int) {
 	b.text(stripLabel)
 	last, left := int32(-1), 0
@@ -200,11 +203,12 @@ func (b *block) slots(m *model, now time.Duration, lines int) {
 		if !s.shown() {
 			continue
 		}
-		// A place is kept for the number of slots that have no cell.
+		// The last line keeps room for the number of slots that have no cell.
 		room := b.width
 		if lines <= 1 {
 			room -= len(" +1000000")
 		}
+		// 2 columns: a space before the cell of another tracker, and the cell.
 		if left > 0 || b.column+2 > room && lines <= 1 {
 			left++
 			continue
@@ -226,7 +230,7 @@ func (b *block) slots(m *model, now time.Duration, lines int) {
 	b.end()
 }
 
-// cell draws the letter of a slot. A lent one is inverse.
+// cell draws the cell c. The cell of a lent slot is inverse, unless the terminal has no colours.
 func (b *block) cell(c byte, lent bool) {
 	if lent && !b.noColor {
 		b.out = append(b.out, "\x1b[7m"...)
@@ -245,7 +249,7 @@ func (b *block) cell(c byte, lent bool) {
 	b.column++
 }
 
-// usage shows what the process uses: leased memory, temporary files, and cores where they are known.
+// usage draws the line of resources: leased memory, temporary files and, if known, cores.
 func (b *block) usage(m *model) {
 	if b.wide() {
 		b.text("memory ")
@@ -265,6 +269,7 @@ func (b *block) usage(m *model) {
 	b.end()
 }
 
+// amount draws a number of bytes with three digits and its unit.
 func (b *block) amount(bytes int64) {
 	digits, suffix := threeDigits(b.scratch[:0], float64(bytes))
 	b.bytes(digits)
@@ -272,7 +277,7 @@ func (b *block) amount(bytes int64) {
 	b.text(suffix)
 }
 
-// legend says what the cells mean.
+// legend draws the line that explains the cells.
 func (b *block) legend() {
 	if !b.wide() {
 		b.text("M map S copy R reduce ")
@@ -297,33 +302,36 @@ func (b *block) legend() {
 	b.end()
 }
 
+// wide reports whether the terminal has room for long names and for bytes.
 func (b *block) wide() bool { return b.width >= wideWidth }
 
-// text appends ASCII, cut at the end of the line.
+// text draws s, which must be ASCII. It cuts s at the end of the line.
 func (b *block) text(s string) {
 	s = s[:min(len(s), max(0, b.width-b.column))]
 	b.out = append(b.out, s...)
 	b.column += len(s)
 }
 
-// bytes is text without a copy.
+// bytes draws s as text does. It avoids the allocation of a string.
 func (b *block) bytes(s []byte) {
 	s = s[:min(len(s), max(0, b.width-b.column))]
 	b.out = append(b.out, s...)
 	b.column += len(s)
 }
 
+// number draws n.
 func (b *block) number(n int64) { b.bytes(strconv.AppendInt(b.scratch[:0], n, 10)) }
 
-// right writes a number at the right end of so many columns.
+// right draws n, aligned to the right, in so many columns.
 func (b *block) right(n int64, columns int) {
 	digits := strconv.AppendInt(b.scratch[:0], n, 10)
 	b.pad(b.column + columns - len(digits))
 	b.bytes(digits)
 }
 
-// name writes a name in at most so many columns. It leaves out what has no width, such as
-// control characters; a wide character that does not fit whole ends the name.
+// name draws a name in at most so many columns. It drops characters without width, such as control
+// characters, which could move the cursor. It ends before a wide character that does not fit. On a
+// terminal without UTF-8 it draws ? for other than ASCII characters.
 func (b *block) name(name string, columns int) {
 	columns = min(columns, b.width-b.column)
 	state := -1
@@ -346,7 +354,7 @@ func (b *block) name(name string, columns int) {
 	}
 }
 
-// pad goes to a column.
+// pad draws spaces up to a column, at most to the end of the line.
 func (b *block) pad(column int) {
 	for b.column < column {
 		b.text(" ")
@@ -356,7 +364,7 @@ func (b *block) pad(column int) {
 	}
 }
 
-// duration writes a time in at most 7 columns: 9.9s, 59s, 59m59s, 99h59m.
+// duration draws a time in at most 7 columns: 9.9s, 59s, 59m59s, 99h59m.
 func (b *block) duration(d time.Duration) {
 	text := b.scratch[:0]
 	switch seconds := int64(d.Seconds()); {
@@ -374,21 +382,23 @@ func (b *block) duration(d time.Duration) {
 	b.bytes(text)
 }
 
+// twoDigits appends n, from 0 to 99, with two digits.
 func twoDigits(text []byte, n int64) []byte { return append(text, byte('0'+n/10), byte('0'+n%10)) }
 
-// end ends a line and erases what an earlier drawing has left of it.
+// end ends a line. It also erases the rest of the line, which may be from an earlier drawing.
 func (b *block) end() {
 	b.out = append(b.out, "\x1b[K\r\n"...)
 	b.column = 0
 	b.line++
 }
 
-// threeDigits appends a number of bytes in three digits, and returns its unit.
+// threeDigits appends a number of bytes with at most three digits, and returns the unit of these
+// digits.
 func threeDigits(text []byte, bytes float64) (digits []byte, unit string) {
 	const step = 1024
 	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0
-	// 999.5 would need four digits.
+	// From 999.5 on, rounding would give four digits.
 	for bytes >= 999.5 && i < len(units)-1 {
 		bytes /= step
 		i++

@@ -8,43 +8,47 @@ import (
 	"mrlocal/trace"
 )
 
-// display draws a model: plain, line, lines or live.
+// display shows a model. Its kinds are plain, jsonLines, live, and oneLine for tools. The goroutine
+// of the follower calls draw. note may be called at the same time by another goroutine, under
+// Screen.mu.
 type display interface {
-	note(text string) // whole lines
+	// note shows whole lines.
+	note(text string)
+	// interval returns the time between two calls of draw.
 	interval() time.Duration
-	// draw shows the state; now is the time since the start of the run.
+	// draw shows the state of m. now is the time since the start of the run.
 	draw(m *model, now time.Duration)
-	// close ends the display with the last state; nil: there is none.
+	// close ends the display with the last state; nil: the run has not begun.
 	close(m *model, now time.Duration)
 }
 
-// follower reads the events of a run on a goroutine of its own and draws them
-// until stop. The reader is lossy, so a slow terminal does not slow the run.
+// follower reads the events of a run on a goroutine of its own, and draws until stop. Its reader
+// loses events rather than slow the run down.
 type follower struct {
 	display display
-	begin   sync.Mutex // orders watch and stop: an interrupt may come while a run begins
+	begin   sync.Mutex // orders watch and stop, because a signal may come while a run begins
 	started time.Time
 	header  atomic.Pointer[trace.Header] // set by the goroutine of the stream
 	ended   chan struct{}                // closed by stop
-	model   *model                       // of the goroutine until it is done; nil: no header yet
-	events  []trace.Event                // of one read
+	model   *model                       // owned by the goroutine until done; nil: no header yet
+	events  []trace.Event                // the memory of one read
 	once    sync.Once
-	done    sync.WaitGroup
+	done    sync.WaitGroup // the goroutine
 }
 
 const (
-	eventsPerRead = 256      // events that one read takes at most
-	ringEvents    = 16 << 10 // events that may wait between two reads; later ones are lost
+	eventsPerRead = 256      // the largest number of events of one read
+	ringEvents    = 16 << 10 // the largest number of events that wait between two reads; further ones are lost
 	readInterval  = 100 * time.Millisecond
 )
 
-// follow returns a follower that draws on d.
+// follow returns a follower that draws on d. watch starts its goroutine.
 func follow(d display) *follower {
 	return &follower{display: d, ended: make(chan struct{})}
 }
 
-// watch starts the goroutine that follows s, unless stop was called. The goroutine of the
-// stream calls it before the run starts.
+// watch starts the goroutine that follows s, unless stop was called. It is called before the first
+// event, on the goroutine of the stream.
 func (f *follower) watch(s *trace.Stream) {
 	f.begin.Lock()
 	defer f.begin.Unlock()
@@ -52,15 +56,15 @@ func (f *follower) watch(s *trace.Stream) {
 		return
 	}
 	f.started = time.Now()
-	// The reader exists before the first event, so it misses none at the start.
+	// The reader is attached here and not in loop, so that it gets the first event.
 	r := s.Follow(ringEvents)
 	s.Attach(headerSink{f})
 	f.done.Add(1)
 	go f.loop(s, r)
 }
 
-// loop reads events and draws until stop. It reads more often than most displays draw, so
-// that the ring does not fill up.
+// loop reads events and draws until stop. It reads more often than most displays draw, so that the
+// ring of waiting events does not fill up.
 func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 	defer f.done.Done()
 	every := f.display.interval()
@@ -75,16 +79,18 @@ func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 		case <-tick.C:
 		}
 		now := time.Since(f.started)
-		// The last picture stays until stop. The table follows it.
+		// After the last event, the last drawing stays until stop.
 		if f.read(s, r); f.model != nil && !r.Ended() && now >= next {
 			f.display.draw(f.model, now)
+			// Ticks are not exact. Half a tick less keeps the next drawing from slipping to a later
+			// tick.
 			next = now + every - min(every, readInterval)/2
 		}
 	}
 }
 
-// read takes in all events that wait. Before the stream has sent its header, the slots are
-// not known and the events wait.
+// read applies all waiting events to the model. Until the stream has a header, the slots are
+// unknown, and the events wait.
 func (f *follower) read(s *trace.Stream, r *trace.Reader) {
 	if f.model == nil {
 		h := f.header.Load()
@@ -101,8 +107,8 @@ func (f *follower) read(s *trace.Stream, r *trace.Reader) {
 	}
 }
 
-// stop ends the display and removes it from the screen. It returns when nothing
-// is drawn any more. It may be called more than once and from any goroutine.
+// stop ends the goroutine, waits for it, and closes the display. It may be called again, and by any
+// goroutine.
 func (f *follower) stop() {
 	f.once.Do(func() {
 		f.begin.Lock()
@@ -123,12 +129,14 @@ func (f *follower) stopped() bool {
 	}
 }
 
-// headerSink keeps the header of a stream, which the lossy reader does not see.
+// headerSink is a trace.Sink that keeps the header of a stream, which the lossy reader does not get.
 type headerSink struct{ f *follower }
 
+// Open keeps the header for read.
 func (k headerSink) Open(h *trace.Header) error {
 	k.f.header.Store(h)
 	return nil
 }
 
+// Record ignores events, since the lossy reader gets them.
 func (k headerSink) Record(*trace.Stream, *trace.Event) error { return nil }

@@ -9,13 +9,13 @@ import (
 	"mrlocal/trace"
 )
 
-// linesInterval is the time between two objects. A shorter run writes the last one alone.
+// linesInterval is the time between two objects. A shorter run writes only the last object.
 const linesInterval = time.Second
 
-// lines writes the state of the run as objects of JSON, one a line, for programs.
-type lines struct{ w io.Writer }
+// jsonLines is the display for programs. It writes the state of the run as JSON objects, one a line.
+type jsonLines struct{ w io.Writer }
 
-// stateLine is the object. docs/formats.md describes its fields.
+// stateLine is the object for the state of a run. docs/formats.md describes its fields.
 type stateLine struct {
 	Kind        string    `json:"kind"` // "progress"
 	Schema      int       `json:"schema"`
@@ -31,7 +31,7 @@ type stateLine struct {
 	Last        bool      `json:"last"`
 }
 
-// jobLine is a job that runs, or that has ended since the line before.
+// jobLine is a job that runs, or that has ended since the object before.
 type jobLine struct {
 	Name    string     `json:"name"`
 	Ended   bool       `json:"ended"`
@@ -40,7 +40,7 @@ type jobLine struct {
 	Reduces phaseFacts `json:"reduces"`
 }
 
-// phaseFacts are the tasks of a kind.
+// phaseFacts has the figures of the tasks of one kind.
 type phaseFacts struct {
 	Total          int32   `json:"total"`
 	Running        int     `json:"running"`
@@ -51,25 +51,27 @@ type phaseFacts struct {
 	RemainingS     float64 `json:"remaining_s"`
 }
 
-// noteLine is a message of the run.
+// noteLine is the object for a note of the run.
 type noteLine struct {
 	Kind string `json:"kind"` // "note"
 	Note string `json:"note"`
 }
 
-func (l *lines) interval() time.Duration { return linesInterval }
+// interval returns the time between two objects.
+func (l *jsonLines) interval() time.Duration { return linesInterval }
 
-func (l *lines) draw(m *model, now time.Duration) { l.write(m.state(now)) }
+// draw writes an object with the state of m.
+func (l *jsonLines) draw(m *model, now time.Duration) { l.write(m.state(now)) }
 
-// note writes an object for each line of text. The prefix of messages for people goes.
-func (l *lines) note(text string) {
+// note writes an object for each line of text, without the prefix "mrlocal: ".
+func (l *jsonLines) note(text string) {
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		l.write(noteLine{"note", strings.TrimPrefix(line, "mrlocal: ")})
 	}
 }
 
-// close writes the last object. A run that was refused has none.
-func (l *lines) close(m *model, now time.Duration) {
+// close writes the last object. If the run was refused, m is nil, and there is none.
+func (l *jsonLines) close(m *model, now time.Duration) {
 	if m == nil {
 		return
 	}
@@ -78,15 +80,17 @@ func (l *lines) close(m *model, now time.Duration) {
 	l.write(s)
 }
 
-func (l *lines) write(object any) {
+// write writes object as a line of JSON. An error of the stream is ignored, as for all progress.
+func (l *jsonLines) write(object any) {
 	text, err := json.Marshal(object)
-	if err != nil { // structs of texts and finite numbers
+	if err != nil { // the objects have only texts and finite numbers, so this cannot happen
 		return
 	}
 	_, _ = l.w.Write(append(text, '\n'))
 }
 
-// state returns the object of this moment, and notes which jobs it has reported as ended.
+// state returns the object for the state of m at time now. It marks the ended jobs that the object
+// has as reported, so that each of them appears once.
 func (m *model) state(now time.Duration) *stateLine {
 	s := &stateLine{Kind: "progress", Schema: 1, AtSeconds: inSeconds(now), Policy: m.policy, JobsTotal: len(m.jobs), Jobs: []jobLine{},
 		Slots: m.strip(now), CPUSeconds: inSeconds(m.usage.cpu), MemoryBytes: m.usage.memoryBytes, TempBytes: m.usage.tempBytes}
@@ -103,11 +107,12 @@ func (m *model) state(now time.Duration) *stateLine {
 	return s
 }
 
+// facts returns the figures of the tasks of kind k.
 func (j *jobState) facts(k trace.Kind, now time.Duration) phaseFacts {
 	t := &j.kinds[k]
 	return phaseFacts{Total: t.total, Running: len(t.running), Done: t.done, Share: t.share(),
 		Bytes: int64(t.doneBytes(k)), BytesPerSecond: float64(int64(j.bytesPerSecond(k, now))), RemainingS: inSeconds(j.remaining(k, now))}
 }
 
-// inSeconds returns a time in seconds, to the millisecond.
+// inSeconds returns a time in seconds, cut to milliseconds.
 func inSeconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }

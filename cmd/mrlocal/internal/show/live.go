@@ -14,24 +14,26 @@ import (
 // liveInterval is the time between two drawings.
 const liveInterval = 100 * time.Millisecond
 
-// eraseBelow erases from the line of the cursor to the end of the screen.
+// eraseBelow moves the cursor to the start of its line and erases all from there to the end of the
+// screen.
 const eraseBelow = "\r\x1b[J"
 
-// live draws a block on a terminal again and again. Between two drawings the cursor stands
-// at the start of the block. So a new drawing begins where the old one began, also after a
-// terminal that got another width has broken its lines anew. close removes the block.
+// live is the display with a block on a terminal. Between two drawings, the cursor is at the start
+// of the block. So a new drawing begins where the old one began, even if the terminal has got
+// another width and broken lines again.
 type live struct {
 	w     io.Writer
 	size  func() (columns, rows int)
 	block block
-	next  []byte // of draw
+	next  []byte // scratch memory of draw
 
-	mu sync.Mutex // notes come from any goroutine
-	// shown is what is on the screen, empty before the first drawing; under mu.
+	mu sync.Mutex // notes may come from any goroutine
+	// shown has the bytes that drew the block on the screen. It is empty if there is no block.
+	// Under mu.
 	shown []byte
 }
 
-// newLive draws on w, a terminal of that size.
+// newLive returns a display that draws on the terminal w. size returns the current size of w.
 func newLive(w io.Writer, l look, size func() (columns, rows int)) *live {
 	return &live{w: w, size: size, block: block{look: l}}
 }
@@ -39,19 +41,18 @@ func newLive(w io.Writer, l look, size func() (columns, rows int)) *live {
 // interval returns the time between two drawings.
 func (l *live) interval() time.Duration { return liveInterval }
 
-// draw draws the block over the one before, if it has changed. Write may be called at the same
-// time by another goroutine, so draw holds the lock.
+// draw draws the block in place of the one before, if it has changed.
 func (l *live) draw(m *model, now time.Duration) {
 	columns, rows := l.size()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A terminal that has become too small for a block shows none until it grows again.
+	// The user may have made the terminal too small for a block.
 	if columns < leastWidth || rows <= leastLines {
 		l.erase()
 		return
 	}
 	l.next = l.frame(l.next[:0], l.block.draw(m, now, columns, rows))
-	// Most drawings of a run of minutes are equal to the one before.
+	// In a long run, most drawings are equal to the one before.
 	if bytes.Equal(l.next, l.shown) {
 		return
 	}
@@ -59,8 +60,8 @@ func (l *live) draw(m *model, now time.Duration) {
 	_, _ = l.w.Write(l.shown)
 }
 
-// frame appends a drawing and the way back to its start. Lines of a higher block that was
-// there before go.
+// frame appends a drawing to text. It also appends the sequences that erase the rest of an older and
+// higher block, and that move the cursor back to the start.
 func (l *live) frame(text, drawing []byte) []byte {
 	text = append(append(append(text, '\r'), drawing...), "\x1b[J\r"...)
 	if up := bytes.Count(drawing, []byte("\n")); up > 0 {
@@ -69,7 +70,7 @@ func (l *live) frame(text, drawing []byte) []byte {
 	return text
 }
 
-// note writes a message of the run above the block, which is drawn again below.
+// note erases the block, writes text, and draws the block again below it.
 func (l *live) note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,13 +81,14 @@ func (l *live) note(text string) {
 	_, _ = io.WriteString(l.w, eraseBelow+text+string(l.shown))
 }
 
+// close removes the block.
 func (l *live) close(*model, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
 }
 
-// erase removes the block; the caller holds mu.
+// erase removes the block from the screen. The caller holds mu.
 func (l *live) erase() {
 	if len(l.shown) > 0 {
 		_, _ = io.WriteString(l.w, eraseBelow)
@@ -94,8 +96,8 @@ func (l *live) erase() {
 	}
 }
 
-// sizeOf returns a function that returns the size of the terminal w, or 0, 0 if w is no terminal. It
-// asks the terminal at each call, because the user may resize the window.
+// sizeOf returns a function that returns the size of the terminal w, or 0, 0 if w is not a
+// terminal. The function asks the terminal at each call, because the user may resize the window.
 func sizeOf(w io.Writer) func() (columns, rows int) {
 	f, ok := w.(*os.File)
 	return func() (int, int) {

@@ -14,7 +14,7 @@ import (
 	"mrlocal/trace"
 )
 
-// screen is a terminal that tests look at.
+// screen is a simulated terminal for tests.
 type screen struct {
 	vt            vt10x.Terminal
 	columns, rows int
@@ -25,14 +25,14 @@ func newScreen(columns, rows int) *screen {
 }
 
 func (s *screen) Write(p []byte) (int, error) {
-	// The line discipline of a terminal does this.
+	// As the line discipline of a terminal does, a line feed also returns to the first column.
 	p = bytes.ReplaceAll(bytes.ReplaceAll(p, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	return s.vt.Write(p)
 }
 
 func (s *screen) size() (columns, rows int) { return s.columns, s.rows }
 
-// text returns what is on the screen. A line of carets below a line marks inverse cells.
+// text returns the text on the screen. Carets in the line below mark inverse cells.
 func (s *screen) text() string {
 	const reverse = 1
 	var b strings.Builder
@@ -133,7 +133,7 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
-// A batch on few rows; a new drawing covers the old one, whatever the size has become.
+// A batch is drawn on few rows. A new drawing covers the old one even after a change of the size.
 func TestABlockIsDrawnOverTheOneBefore(t *testing.T) {
 	s := newScreen(80, 24)
 	l := newLive(s, look{}, s.size)
@@ -149,7 +149,7 @@ func TestABlockIsDrawnOverTheOneBefore(t *testing.T) {
 	if s.text() != want.text() {
 		t.Errorf("the screen:\n%s\nwant:\n%s", s.text(), want.text())
 	}
-	// A terminal that is too small has no block, and gets it back.
+	// A terminal that becomes too small loses the block, and gets it back when it grows again.
 	s.columns = leastWidth - 1
 	l.draw(small, 5*time.Second)
 	if got := s.text(); got != "$ mrlocal batch\nmrlocal: a note\n" {
@@ -184,7 +184,7 @@ func TestABlockAtTheBottomOfTheScreenStays(t *testing.T) {
 	}
 }
 
-// Nothing is written where nothing has changed, and a drawing allocates nothing.
+// A drawing that has not changed writes nothing, and drawing allocates nothing.
 func TestADrawingCostsLittle(t *testing.T) {
 	var w countingWriter
 	l := newLive(&w, look{}, func() (int, int) { return 80, 24 })
@@ -220,14 +220,14 @@ func BenchmarkBlock(b *testing.B) {
 
 func TestObjectsShowTheState(t *testing.T) {
 	var b bytes.Buffer
-	l := &lines{&b}
+	l := &jsonLines{&b}
 	m := several(3, 14)
 	l.draw(m, 3*time.Second)
 	l.note("mrlocal: a \"note\"\ngoroutine 1:\n")
 	m.apply(&trace.Event{Op: trace.OpJobEnd, Job: 1, A: 1}, texts)
 	l.draw(m, 4*time.Second)
 	l.close(m, 4500*time.Millisecond)
-	(&lines{&b}).close(nil, 0)
+	(&jsonLines{&b}).close(nil, 0)
 	testkit.Golden(t, "testdata/progress.jsonl", b.Bytes())
 	for _, text := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
 		if !json.Valid([]byte(text)) {

@@ -1,15 +1,14 @@
-// Package show draws a run on standard error. A terminal has a live block, other places a line
-// every few seconds, and programs objects of JSON. A table comes at the end.
+// Package show shows the progress of a run on standard error: as a live block on a terminal, as a line
+// every few seconds elsewhere, or as JSON objects for programs. A table comes at the end.
 //
-// A Screen belongs to one run. It follows the events of the run with a lossy
-// reader, so a slow terminal does not slow the run. The model is pure: events
-// go in, the state of jobs and slots comes out, and the displays draw it. A
-// Picture keeps all events of a run and draws the gantt of --gantt. Nothing
-// here writes to standard output.
+// A Screen belongs to one run. Its follower reads the events of the run with a lossy reader, so that a
+// slow terminal does not slow the run down. The follower applies the events to a model, the state of
+// jobs and slots, and a display draws the model. A Picture keeps all events of a run and draws the
+// gantt of --gantt.
 //
-// A block is pure as well: a model and the size of a terminal go in, the bytes of a
-// picture come out. The live display writes them and changes no mode of the terminal,
-// so that there is none to restore, however the process ends.
+// The model and the block are free of side effects. A block turns a model and the size of a terminal
+// into bytes, and the live display writes these bytes. It does not change the mode of the terminal, so
+// nothing must be restored if the process is killed.
 package show
 
 import (
@@ -18,75 +17,74 @@ import (
 	"mrlocal/trace"
 )
 
-// model is the state of a run, made from its events.
+// model is the state of a run after the events so far. All times in it are since the start of the
+// run. The goroutine of the follower owns it.
 type model struct {
 	policy string
 	jobs   []*jobState // in order of submission
-	slots  []slotState
+	slots  []slotState // by slot
 	now    time.Duration
 
-	usage, before usage // the last two samples of what the process uses
+	usage, before usage // the last two samples, of which before is the older one
 
-	several bool // jobs were in the run at the same time: it is a batch, not a chain
+	several bool // several jobs were in the run at the same time, so it is a batch and not a chain
 }
 
-// jobState counts the tasks of one job.
+// jobState is the state of one job.
 type jobState struct {
-	id   int32
-	name string
-	// kinds has the maps and the reduces of the job.
-	kinds  [trace.Kinds]tasks
-	sealed bool // the number of maps is final
+	id     int32
+	name   string
+	kinds  [trace.Kinds]tasks // the maps and the reduces
+	sealed bool               // the number of maps is final
 	ended  bool
 
-	mapsEnd time.Duration
+	mapsEnd time.Duration // when the last map was done; 0: not yet
 
-	reported bool // a line of JSON has said that the job has ended
+	reported bool // a JSON object has shown the job as ended
 }
 
-// usage is a sample of what the process uses.
+// usage is a sample of the resources that the process uses.
 type usage struct {
-	at, cpu                time.Duration
-	memoryBytes, tempBytes int64
+	at, cpu                time.Duration // cpu is the CPU time so far
+	memoryBytes, tempBytes int64         // leased memory, temporary files
 }
 
-// tasks counts the tasks of one kind.
+// tasks is the state of the tasks of one kind of a job.
 type tasks struct {
 	total int32
 	done  int32
-	// bytes is what finished maps have read, or what reduces have copied.
-	bytes int64
-	// first is when the first attempt started, or -1. last is when the last one was done.
+	bytes int64 // that finished maps have read, or that reduces have copied
+	// first is the start of the first attempt, or -1. last is the end of the last finished task.
 	first, last time.Duration
-	// Several attempts of one task may run at once. Each counts for itself in share.
-	running map[shownAttempt]int64 // progress, parts per million
+	// running has the progress of each running attempt, in parts per million. A task may have several.
+	running map[shownAttempt]int64
 }
 
-// shownAttempt identifies an attempt within its job and kind.
+// shownAttempt identifies an attempt within its job and kind: the task, and the number of the attempt.
 type shownAttempt struct{ task, n int32 }
 
-// slotState is what the strip shows of a slot.
+// slotState is the state of a slot, which a cell shows.
 type slotState struct {
-	tracker int32
-	closed  bool
-	// What runs there.
+	tracker    int32
+	closed     bool
 	busy, lent bool
-	kind       trace.Kind
-	phase      trace.Phase
-	// missed is when an attempt failed or was killed there and nothing ran since, or -1.
+	kind       trace.Kind  // of the attempt on a busy slot
+	phase      trace.Phase // likewise
+	// missed is when the last attempt failed or was killed, if none has started on the slot since. Else it is
+	// -1.
 	missed time.Duration
 }
 
-// Cells of slots that run nothing. Busy ones have the letter of what they run.
+// Cells of slots without an attempt. slotState.cell has those of busy slots.
 const (
 	idleCell   = '.'
 	missedCell = 'x'
 )
 
-// missedTime is how long a slot shows that its attempt failed or was killed.
+// missedTime is how long the cell of a slot shows that an attempt failed or was killed there.
 const missedTime = 2 * time.Second
 
-// newModel returns the state before the first event.
+// newModel returns the model of a run with these slots before its first event.
 func newModel(slots []trace.Slot) *model {
 	m := &model{slots: make([]slotState, len(slots))}
 	for i, s := range slots {
@@ -95,8 +93,7 @@ func newModel(slots []trace.Slot) *model {
 	return m
 }
 
-// apply changes the state by the next event. The function texts resolves
-// Event.Ref.
+// apply changes the model by the next event. texts returns the texts for Event.Ref.
 func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 	m.now = max(m.now, e.At)
 	switch e.Op {
@@ -117,7 +114,7 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 	}
 }
 
-// submit adds a job. A job that comes while another one runs makes the run a batch.
+// submit adds a job. texts begins with its name. If the job before has not ended, the run is a batch.
 func (m *model) submit(e *trace.Event, texts []string) {
 	j := &jobState{id: e.Job, name: "job", sealed: e.Has(trace.Sealed)}
 	if len(texts) > 0 {
@@ -127,18 +124,18 @@ func (m *model) submit(e *trace.Event, texts []string) {
 	for k, total := range [trace.Kinds]int64{e.A, e.B} {
 		j.kinds[k] = tasks{total: int32(total), first: -1, running: map[shownAttempt]int64{}}
 	}
-	// The jobs of a chain never overlap.
+	// In a chain, a job is submitted after the one before has ended.
 	m.several = m.several || m.current() != nil && !m.current().ended
 	m.jobs = append(m.jobs, j)
 }
 
-// task counts the event of a task, or of a whole job.
+// task changes the state of job j by an event of one of its tasks, or of the whole job.
 func (m *model) task(j *jobState, e *trace.Event) {
-	// The mask keeps the index in range, whatever the event says.
+	// The mask keeps the index in range even for a wrong event.
 	t, a := &j.kinds[e.Kind&1], shownAttempt{e.Task, e.N}
 	switch e.Op {
-	// The engine splits input while the job runs, so the number of maps may grow until the job
-	// is sealed.
+	// The engine divides the input into splits while the job runs. Until the job is sealed, the
+	// number of maps may grow.
 	case trace.OpReady:
 		j.kinds[trace.Map].total, j.sealed = int32(e.B), e.Has(trace.Sealed)
 	case trace.OpStart:
@@ -148,7 +145,7 @@ func (m *model) task(j *jobState, e *trace.Event) {
 		}
 		m.slot(e.Slot).start(e)
 	case trace.OpProgress, trace.OpSeen:
-		// The lossy reader may have missed the start of the attempt.
+		// The lossy reader may have lost the start of the attempt.
 		if _, ok := t.running[a]; ok {
 			t.running[a] = e.A
 		}
@@ -158,13 +155,13 @@ func (m *model) task(j *jobState, e *trace.Event) {
 		delete(t.running, a)
 		m.slot(e.Slot).end(e)
 		t.finish(e)
-	// A killed run has done the map.
+	// The journal of an earlier run has the output of this map.
 	case trace.OpRestore:
 		t.done++
-	// The map runs again, so it counts as not done.
+	// The output of a map is lost, so the map is not done any more.
 	case trace.OpLostOutput:
 		t.done--
-	// The run needs one task less than it had announced.
+	// The job has one task less than it announced.
 	case trace.OpDrop:
 		t.total--
 	case trace.OpMapsDone:
@@ -174,8 +171,8 @@ func (m *model) task(j *jobState, e *trace.Event) {
 	}
 }
 
-// job finds a job by its id, or returns nil. The id is the index, unless the
-// lossy reader missed submissions.
+// job returns the job with that id, or nil. The id is the index in m.jobs unless the lossy reader
+// has lost a submission.
 func (m *model) job(id int32) *jobState {
 	if id >= 0 && int(id) < len(m.jobs) && m.jobs[id].id == id {
 		return m.jobs[id]
@@ -188,13 +185,13 @@ func (m *model) job(id int32) *jobState {
 	return nil
 }
 
-// slot returns the slot of an event. It adds a slot that the header did not
-// list, so that an unexpected event never breaks a display.
+// slot returns the state of a slot. If the header did not list the slot, it adds the slot, so that
+// a wrong event does no harm. A slot with an impossible number gets a state that nobody shows.
 func (m *model) slot(id int32) *slotState {
 	if id < 0 {
 		return &slotState{}
 	}
-	// The bound keeps a broken event from taking all memory.
+	// The bound keeps a wrong event from taking all memory.
 	for int(id) >= len(m.slots) && len(m.slots) < 1<<16 {
 		m.slots = append(m.slots, slotState{missed: -1})
 	}
@@ -204,7 +201,7 @@ func (m *model) slot(id int32) *slotState {
 	return &m.slots[id]
 }
 
-// start is the begin of an attempt. A reduce copies first.
+// start sets the state at the start of an attempt. A reduce begins with its copy phase.
 func (s *slotState) start(e *trace.Event) {
 	s.busy, s.lent, s.kind, s.missed = true, e.Has(trace.Lent), e.Kind, -1
 	s.phase = trace.PhaseCompute
@@ -213,7 +210,7 @@ func (s *slotState) start(e *trace.Event) {
 	}
 }
 
-// end is the end of the attempt.
+// end sets the state at the end of an attempt.
 func (s *slotState) end(e *trace.Event) {
 	s.busy = false
 	if !e.Has(trace.OK) {
@@ -221,8 +218,9 @@ func (s *slotState) end(e *trace.Event) {
 	}
 }
 
-// cell returns the letter of what the slot runs: M for a map, S for a reduce that copies
-// or sorts, R for one that reduces. Lower case means lent.
+// cell returns the character for the slot at time now: M for a map, S for a reduce that copies or
+// sorts, R for a reduce in its reduce phase. Lower case means lent. A slot without an attempt has
+// idleCell or missedCell.
 func (s *slotState) cell(now time.Duration) byte {
 	switch {
 	case s.busy:
@@ -244,10 +242,10 @@ func (s *slotState) cell(now time.Duration) byte {
 	return c
 }
 
-// shown reports whether the slot has a cell: closed ones have none while they are idle.
+// shown reports whether the slot has a cell. A closed slot has one only while it is busy.
 func (s *slotState) shown() bool { return s.busy || !s.closed }
 
-// strip returns the cells of all slots that are shown.
+// strip returns the cells of all slots that have one, in the order of the slots.
 func (m *model) strip(now time.Duration) string {
 	cells := make([]byte, 0, len(m.slots))
 	for i := range m.slots {
@@ -266,18 +264,18 @@ func (m *model) current() *jobState {
 	return m.jobs[len(m.jobs)-1]
 }
 
-// runs reports whether the job has started and not ended. Jobs that wait for slots would
-// fill a block without saying anything.
+// runs reports whether a task of the job has started and the job has not ended. The displays leave
+// out jobs that wait for their first slot.
 func (j *jobState) runs() bool {
 	return !j.ended && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started())
 }
 
-// all counts the ended jobs and adds up the tasks of all jobs.
+// all returns the number of ended jobs, and a job whose tasks are the sums of those of all jobs.
 func (m *model) all() (ended int, sum jobState) {
 	for k := range sum.kinds {
 		sum.kinds[k].running = map[shownAttempt]int64{}
 	}
-	// The sum is sealed if every job that still runs is.
+	// The sum is sealed if all jobs that have not ended are.
 	sum.sealed = true
 	for n, j := range m.jobs {
 		if j.ended {
@@ -289,7 +287,7 @@ func (m *model) all() (ended int, sum jobState) {
 			sum.kinds[k].total += t.total
 			sum.kinds[k].done += t.done
 			for _, ppm := range t.running {
-				// Ids of attempts repeat from job to job, so the sum numbers them anew.
+				// Attempts of different jobs may have the same id, so the sum gives them new ones.
 				sum.kinds[k].running[shownAttempt{int32(n), int32(len(sum.kinds[k].running))}] = ppm
 			}
 		}
@@ -300,8 +298,8 @@ func (m *model) all() (ended int, sum jobState) {
 // started reports whether a task has started.
 func (t *tasks) started() bool { return t.done > 0 || len(t.running) > 0 }
 
-// share returns which part of the tasks is done, 0 to 1. A running attempt
-// counts by its progress.
+// share returns the share of the tasks that is done, from 0 to 1. A running attempt counts with its
+// progress.
 func (t *tasks) share() float64 {
 	if t.total <= 0 {
 		return 0
@@ -313,8 +311,8 @@ func (t *tasks) share() float64 {
 	return min(1, max(0, done/float64(t.total)))
 }
 
-// finish counts the end of an attempt. A failed one is not done: the task gets another one,
-// which copies anew.
+// finish counts the end of an attempt. If a reduce has failed, its copied bytes no longer count,
+// because its next attempt copies them again.
 func (t *tasks) finish(e *trace.Event) {
 	switch {
 	case !e.Has(trace.OK):
@@ -329,8 +327,8 @@ func (t *tasks) finish(e *trace.Event) {
 	t.last = e.At
 }
 
-// doneBytes returns what the tasks have read or copied. A running map is assumed to read as
-// much as a finished one does on average.
+// doneBytes returns the bytes that the tasks have read or copied. For running maps it is an
+// estimate, which assumes that each map reads as much as the finished ones on average.
 func (t *tasks) doneBytes(k trace.Kind) float64 {
 	switch {
 	case k == trace.Map && t.done <= 0:
@@ -341,11 +339,11 @@ func (t *tasks) doneBytes(k trace.Kind) float64 {
 	return float64(t.bytes) / float64(t.done) * t.share() * float64(t.total)
 }
 
-// bytesPerSecond returns the rate at which tasks of the kind have read or copied so far, or
-// 0 if that is not known yet.
+// bytesPerSecond returns the mean rate at which tasks of the kind have read or copied so far, or 0
+// if it is not known yet.
 func (j *jobState) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
 	t := &j.kinds[k]
-	// After the last task has ended, the rate is that of the whole phase and stays.
+	// After the last task, the rate is that of the whole phase, so it does not change any more.
 	switch {
 	case k == trace.Map && j.mapsEnd > 0:
 		now = j.mapsEnd
@@ -359,20 +357,21 @@ func (j *jobState) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
 	return t.doneBytes(k) / seconds
 }
 
-// remaining estimates the time that the tasks of the kind still need from their pace so
-// far. It returns 0 if there is no basis for an estimate.
+// remaining estimates the time that the tasks of the kind still need. It assumes that they go on at
+// the speed so far. It returns 0 if there is too little to go by.
 func (j *jobState) remaining(k trace.Kind, now time.Duration) time.Duration {
 	t := &j.kinds[k]
 	share := t.share()
-	// Below two percent the pace is too uncertain. An open number of maps makes the share
-	// meaningless.
+	// Below 2 % the speed is too uncertain. While the number of maps may grow, the share of done
+	// maps has no meaning.
 	if share < 0.02 || share >= 1 || t.first < 0 || k == trace.Map && !j.sealed {
 		return 0
 	}
 	return time.Duration(float64(now-t.first) / share * (1 - share))
 }
 
-// cores returns how many cores the process has used between the last two samples.
+// cores returns the mean number of cores that the process used between the last two samples, or 0
+// if there are fewer than two.
 func (m *model) cores() float64 {
 	if m.usage.at <= m.before.at {
 		return 0

@@ -11,17 +11,17 @@ import (
 	"mrlocal/slots"
 )
 
-// Notes writes each message of several runs once.
+// Notes writes the notes of several runs, each text once. Runs of the same file give the same
+// notes. One goroutine uses it.
 type Notes struct {
 	w    io.Writer
 	seen map[string]bool
 }
 
-// NewNotes returns notes that go to w, each on one line.
+// NewNotes returns a Notes that writes to w, a line for each note.
 func NewNotes(w io.Writer) *Notes { return &Notes{w: w, seen: map[string]bool{}} }
 
-// Note writes a message that has not been written yet. Runs of one file give the same warnings
-// again and again.
+// Note writes text unless it has written the same text before.
 func (n *Notes) Note(text string) {
 	if !n.seen[text] {
 		n.seen[text] = true
@@ -29,7 +29,8 @@ func (n *Notes) Note(text string) {
 	}
 }
 
-// Failures writes which jobs of a run did not succeed, and returns 1 if there are any, else 0.
+// Failures writes a note that names the jobs of a run that did not succeed. It returns 1 if there
+// are such jobs, else 0.
 func (n *Notes) Failures(r *report.Report) (failed int) {
 	for _, text := range Failures(r) {
 		n.Note(text)
@@ -38,9 +39,9 @@ func (n *Notes) Failures(r *report.Report) (failed int) {
 	return failed
 }
 
-// Failures says which jobs of a run did not succeed, in one line or none.
+// Failures returns a line that names the jobs of a run that did not succeed, or nil if there are none.
 func Failures(r *report.Report) []string {
-	// The report has them all.
+	// The line names so many jobs at most. The report has all of them.
 	const mostNamed = 5
 	failed := 0
 	var names []string
@@ -55,7 +56,6 @@ func Failures(r *report.Report) []string {
 	if failed == 0 {
 		return nil
 	}
-	// The dots say that the report names more jobs.
 	more := ""
 	if failed > len(names) {
 		more = ", …"

@@ -14,32 +14,32 @@ import (
 	"mrlocal/trace"
 )
 
-// defaultWidth is the width of pictures, in columns, where there is no terminal.
+// defaultWidth is the width of pictures without a terminal, in columns.
 const defaultWidth = 100
 
-// fig5Step is the time step of the counts of a simulated run, as in
-// [DHFS13, Fig. 5]. It applies unless --step is set, or unless the run has fewer
-// or more steps than a person wants to read.
+// fig5Step is the default of --step for a simulated run, as in [DHFS13, Fig. 5]. It applies if the
+// run then has from fewSteps to mostSteps steps.
 const (
 	fig5Step  = 10 * time.Second
 	fewSteps  = 2
 	mostSteps = 100
 )
 
-// mostGivenSteps bounds the number of steps that --step leads to.
+// mostGivenSteps is the largest number of steps that are shown with --step.
 const mostGivenSteps = 10_000
 
-// Picture draws the runs for --gantt. The zero value draws none.
+// Picture draws the gantt of --gantt, and the counts of running tasks below it. It may watch
+// several runs, one after the other. The zero value draws nothing.
 type Picture struct {
 	On   bool
 	Step time.Duration // of the counts; 0: chosen by the length of the run
 
-	By    trace.Grouping  // what has a letter
-	Width int             // of the lines, in columns; 0: that of the screen
-	line  *trace.Timeline // of the current run; nil: not watched
+	By    trace.Grouping  // what the letters stand for
+	Width int             // of the lines, in columns; 0: the width that Text gets
+	line  *trace.Timeline // of the watched run; nil: there is none
 }
 
-// Watch begins a picture with the stream of a run. It forgets the run before.
+// Watch lets the picture watch the stream of a run. It drops the run before.
 func (p *Picture) Watch(s *trace.Stream) {
 	if p.On {
 		p.line = &trace.Timeline{KeepPhases: p.By == trace.ByPhase}
@@ -47,8 +47,9 @@ func (p *Picture) Watch(s *trace.Stream) {
 	}
 }
 
-// Text returns the picture of the watched run, in lines of the given width, or
-// nil.
+// Text returns the picture of the watched run, or nil if there is none. The lines have Width or
+// else width columns. simulated says whether the run was simulated, which sets the default step.
+// Text drops the run.
 func (p *Picture) Text(width int, simulated bool) []byte {
 	if p.line == nil {
 		return nil
@@ -58,14 +59,13 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 		step = fig5Step
 	}
 	width = cmp.Or(p.Width, width)
-	var b bytes.Buffer // to which writing never fails
+	var b bytes.Buffer // writing to it cannot fail
 	name := func(job int32) string { return errs.OneLine(p.line.Name(job)) }
 	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, By: p.By, Names: name, Word: errs.OneLine})
 	b.WriteByte('\n')
-	// The counts would fill the memory and the screen; the gantt is shown all the same.
+	// So many counts would fill the memory and the screen. The gantt is still shown.
 	if step > 0 && p.line.End/step > mostGivenSteps {
 		fmt.Fprintf(&b, "no counts: --step %v makes more than %d steps of this run\n", step, mostGivenSteps)
-		// A picture is drawn once. The timeline of the run is then free.
 		p.line = nil
 		return b.Bytes()
 	}
@@ -74,8 +74,9 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 	return b.Bytes()
 }
 
-// Of returns the picture of the watched run, with the name of its policy above if
-// there are several runs.
+// Of returns the picture of the watched run as Text does, with an empty line at its end. runs is
+// the number of runs of the command. If it is above 1, name, that of the policy, stands above the
+// picture.
 func (p *Picture) Of(name string, runs, width int, simulated bool) []byte {
 	text := p.Text(width, simulated)
 	if len(text) == 0 {
@@ -88,7 +89,8 @@ func (p *Picture) Of(name string, runs, width int, simulated bool) []byte {
 	return text
 }
 
-// Width returns the width of the terminal w in columns, or a default.
+// Width returns the width of the terminal w in columns. If w is not a terminal, it returns
+// defaultWidth.
 func Width(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

@@ -11,16 +11,16 @@ import (
 	"mrlocal/trace"
 )
 
-// plainInterval is the time between two lines. A shorter run writes none.
+// plainInterval is the time between two lines. A shorter run writes no line.
 const plainInterval = 10 * time.Second
 
-// line describes the whole run in one line.
+// line returns a line on the state of the whole run.
 func (m *model) line(now time.Duration) string {
 	j := m.current()
 	if j == nil {
 		return "starting"
 	}
-	// A batch has too many jobs for one line, so it gets their sum.
+	// A batch has too many jobs for one line, so its line has their sum.
 	if m.several {
 		return m.batchLine(now)
 	}
@@ -39,7 +39,7 @@ func (m *model) line(now time.Duration) string {
 	return b.String()
 }
 
-// batchLine describes a run of several jobs.
+// batchLine returns a line on the sum of all jobs.
 func (m *model) batchLine(now time.Duration) string {
 	ended, sum := m.all()
 	text := fmt.Sprintf("%d of %d jobs ended: %s", ended, len(m.jobs), m.phase(&sum, trace.Map))
@@ -49,7 +49,8 @@ func (m *model) batchLine(now time.Duration) string {
 	return text + ", slots " + m.strip(now)
 }
 
-// phase describes the tasks of one kind. A plus sign says that more maps may come.
+// phase returns the share and the counts of the tasks of one kind of a job. A plus sign means that
+// there may be more maps.
 func (m *model) phase(j *jobState, k trace.Kind) string {
 	t := &j.kinds[k]
 	more := ""
@@ -59,7 +60,7 @@ func (m *model) phase(j *jobState, k trace.Kind) string {
 	return fmt.Sprintf("%s %.0f%% (%d/%d%s)", k, 100*t.share(), t.done, t.total, more)
 }
 
-// roundTime rounds a time to the precision that a display needs.
+// roundTime rounds a remaining time for a line: to seconds, or below 10 s to tenths.
 func roundTime(d time.Duration) time.Duration {
 	if d > 10*time.Second {
 		return d.Round(time.Second)
@@ -67,50 +68,52 @@ func roundTime(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-// plain writes a line every few seconds to w.
+// plain is the display that writes a line every plainInterval to w.
 type plain struct{ w io.Writer }
 
+// interval returns the time between two lines.
 func (p plain) interval() time.Duration { return plainInterval }
 
+// draw writes a line on the state of m.
 func (p plain) draw(m *model, now time.Duration) {
 	fmt.Fprintf(p.w, "mrlocal: %s\n", m.line(now))
 }
 
+// note writes text.
 func (p plain) note(text string) { fmt.Fprint(p.w, text) }
 
-// Lines of the plain display stay, so there is nothing to remove.
+// close does nothing, because the lines stay.
 func (p plain) close(*model, time.Duration) {}
 
 const (
-	quietTime    = 2 * time.Second // a run that is shorter shows no line
+	quietTime    = 2 * time.Second // a shorter run of a tool shows no progress
 	lineInterval = 500 * time.Millisecond
-	eraseLine    = "\r\x1b[K"
+	eraseLine    = "\r\x1b[K" // moves to the start of the line and erases it
 )
 
-// line draws the progress of a run on one line of a terminal, once the run takes
-// longer than quietTime.
-type line struct {
+// oneLine is the display of a tool: one line of a terminal, from quietTime on.
+type oneLine struct {
 	w     io.Writer
-	drawn bool
+	drawn bool // the line is on the terminal
 }
 
-// NewQuietScreen returns a screen for a tool. It shows a line of progress on a terminal if the
-// run takes longer than two seconds, and nothing elsewhere. A dumb terminal shows nothing.
+// NewQuietScreen returns a screen for a tool. On a terminal it shows a line of progress if the run
+// takes longer than quietTime. Elsewhere, and on a dumb terminal, it shows nothing.
 func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
 	s := &Screen{stderr: stderr, quiet: true}
 	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {
-		s.display, s.tears = &line{w: stderr}, true
+		s.display, s.tears = &oneLine{w: stderr}, true
 		s.follower = follow(s.display)
 	}
 	return s
 }
 
-func (l *line) interval() time.Duration { return lineInterval }
+// interval returns the time between two drawings.
+func (l *oneLine) interval() time.Duration { return lineInterval }
 
-// draw writes the one line of progress over the last one.
-func (l *line) draw(m *model, now time.Duration) {
+// draw draws the line in place of the one before. It shows the current job of the chain.
+func (l *oneLine) draw(m *model, now time.Duration) {
 	j := m.current()
-	// Most runs of a tool are short, and a line that only flashes disturbs.
 	if now < quietTime || j == nil {
 		return
 	}
@@ -123,21 +126,23 @@ func (l *line) draw(m *model, now time.Duration) {
 	if rate := j.bytesPerSecond(trace.Map, now); rate > 0 {
 		text += "  " + humanize.IBytes(uint64(rate)) + "/s"
 	}
-	// The line must not wrap: a carriage return goes back one line only.
+	// A carriage return goes back to the start of one line only, so the text must not wrap.
 	text = text[:min(len(text), Width(l.w)-1)]
 	_, _ = io.WriteString(l.w, eraseLine+text)
 	l.drawn = true
 }
 
-// note removes the line first. The next drawing brings it back below the note.
-func (l *line) note(text string) {
+// note removes the line and writes text. The next drawing puts the line below text.
+func (l *oneLine) note(text string) {
 	l.erase()
 	_, _ = io.WriteString(l.w, text)
 }
 
-func (l *line) close(*model, time.Duration) { l.erase() }
+// close removes the line.
+func (l *oneLine) close(*model, time.Duration) { l.erase() }
 
-func (l *line) erase() {
+// erase removes the line from the terminal.
+func (l *oneLine) erase() {
 	if l.drawn {
 		_, _ = io.WriteString(l.w, eraseLine)
 		l.drawn = false

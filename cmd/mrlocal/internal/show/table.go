@@ -12,17 +12,16 @@ import (
 	"mrlocal/report"
 )
 
-// mostRows is up to how many jobs a table lists.
+// mostRows is the largest number of jobs that a table lists. With more, the user would not see the
+// summary.
 const mostRows = 50
 
-// table writes one row for each job of a run that is over, and a line on its
-// slots.
+// table writes a row for each job of a run that has ended, and a line on the whole run.
 func table(w io.Writer, r *report.Report) error {
-	// The table is written at once, so that other output does not tear it.
+	// A single write for the whole table keeps other lines from appearing inside it.
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
-	// A batch may have thousands of jobs, and the table would hide the summary below it.
 	for i := range r.Jobs[:min(len(r.Jobs), mostRows)] {
 		row(t, &r.Jobs[i])
 	}
@@ -35,15 +34,13 @@ func table(w io.Writer, r *report.Report) error {
 	return err
 }
 
-// row writes the row of a job. Times are the differences of moments since the start
-// of the run.
+// row writes the row of a job to w, a tabwriter.
 func row(w io.Writer, j *report.JobReport) {
 	c := &j.Counters
 	out := c.ReduceOutputRecords
-	// A job without reduces has no reduce phase.
-	reduce := "-"
+	reduce := "-" // of a job without reduces
 	mapsDone := j.MapsDoneS
-	if mapsDone < j.StartS { // the job ended before its maps did
+	if mapsDone < j.StartS { // the job ended before all its maps were done
 		mapsDone = j.FinishS
 	}
 	if j.Reduces > 0 {
@@ -54,15 +51,17 @@ func row(w io.Writer, j *report.JobReport) {
 		seconds(mapsDone-j.StartS), reduce, seconds(j.FinishS-j.SubmitS))
 }
 
-// summary is the line below the rows.
+// summary returns the line below the rows: time, rate, slots, loans and memory of the whole run.
 func summary(r *report.Report) string {
-	var in int64 // of all jobs of a batch; of a chain the first job's, the others read what it made
+	// The input of a batch is that of all jobs. In a chain it is that of the first job, because
+	// each other job reads the output of the one before.
+	var in int64
 	for i := range r.Jobs {
 		if i == 0 || r.Kind == "batch" {
 			in += r.Jobs[i].Counters.MapInputBytes
 		}
 	}
-	// Jobs such as sleep read no input, and have no rate.
+	// A job such as sleep reads no input and has no rate.
 	rate := ""
 	if r.MakespanSeconds > 0 && in > 0 {
 		rate = fmt.Sprintf(" (%s/s)", bytesOf(int64(float64(in)/r.MakespanSeconds)))
@@ -75,7 +74,7 @@ func summary(r *report.Report) string {
 		seconds(r.MakespanSeconds), rate, r.Policy, len(r.Slots), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
 }
 
-// Moves returns "1 move" or "2 moves".
+// Moves formats a number of moves, as "1 move" or "2 moves".
 func Moves(n int64) string {
 	if n == 1 {
 		return "1 move"
@@ -83,12 +82,13 @@ func Moves(n int64) string {
 	return fmt.Sprintf("%d moves", n)
 }
 
-// bytesOf writes a number of bytes with a binary unit.
+// bytesOf formats a number of bytes with a binary unit. A negative number counts as 0.
 func bytesOf(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
-// seconds shows a time to three digits, whatever its size.
+// seconds formats a time in seconds with about three digits.
 func seconds(s float64) string {
-	// A time that has not come is -1 in a report, and 0 here.
+	// A difference with a time that never came, which is -1 in a report, may be negative. It is
+	// shown as 0.
 	d := time.Duration(max(0, s) * float64(time.Second))
 	switch {
 	case d >= 100*time.Second:

@@ -103,7 +103,8 @@ func TestATerminalIsLeftAsItWas(t *testing.T) {
 		if screen != want {
 			t.Errorf("%s: %q, want %q", name, screen, want)
 		}
-		// No mode is set, so none has to be taken back: no cursor is hidden, no other screen shown.
+		// The display sets no mode that must be restored: it hides no cursor and shows no alternate
+		// screen.
 		if strings.Contains(written, "\x1b[?") {
 			t.Errorf("%s: the terminal gets a mode: %q", name, written)
 		}

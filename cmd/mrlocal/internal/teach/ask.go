@@ -12,12 +12,12 @@ import (
 	"mrlocal/trace"
 )
 
-// answers are the lines that the reader writes. A goroutine reads them, because a read of a
-// terminal cannot be interrupted; it ends with the input or with the process.
+// answers receives the lines that the user types. A goroutine reads them, because a read from a
+// terminal cannot be interrupted. The goroutine ends with the input or with the process.
 type answers struct{ lines chan string }
 
-// newAnswers starts to read answers from r, the terminal. It closes the channel when r ends. Nobody
-// else may read r from then on.
+// newAnswers starts the goroutine that reads lines from r, the terminal. It closes the channel at
+// the end of r. No other code may read r after this.
 func newAnswers(r io.Reader) *answers {
 	a := &answers{lines: make(chan string)}
 	go func() {
@@ -29,10 +29,10 @@ func newAnswers(r io.Reader) *answers {
 	return a
 }
 
-// questions asks the questions of run i and returns the chosen slots, by note. It makes the run
-// at once, to draw what there is to know before each decision. A question without an answer has no
-// entry. This run is dropped afterwards: the notes belong to the run that the reader sees.
-func (c *class) questions(ctx context.Context, i int) (picked map[int]int32, err error) {
+// questions asks the questions of run i and returns the chosen slots, by note. A question without
+// an answer has no entry. Before each question it draws the gantt up to the decision. For this it
+// makes the run with atOnce, and drops it at the end.
+func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, err error) {
 	picked = map[int]int32{}
 	if c.ask == nil {
 		return picked, nil
@@ -42,16 +42,16 @@ func (c *class) questions(ctx context.Context, i int) (picked map[int]int32, err
 		return nil, err
 	}
 	models := c.models()
-	// The run at once stands in place of the run that is still to come.
+	// Run i has not begun, so the fast run takes its place.
 	models[i] = before.model
 	for _, x := range ofRun(c.lesson.Items(models), i) {
 		if x.Ask == "" {
 			continue
 		}
-		// Only events before the decision: a drawing of the decision would give the answer away.
+		// The gantt ends before the decision, because it must not show the answer.
 		line := before.timeline(x.Seq)
 		fmt.Fprintf(c.Stdout, "\nUntil %.1fs:\n", x.At.Seconds())
-		// At the start of a run there is nothing to draw.
+		// For a decision at the start of the run, the gantt is empty.
 		if line.End > 0 {
 			if err := line.Gantt(c.Stdout, trace.GanttOptions{Width: c.width, Names: line.Name}); err != nil {
 				return nil, err
@@ -66,9 +66,9 @@ func (c *class) questions(ctx context.Context, i int) (picked map[int]int32, err
 	return picked, nil
 }
 
-// slots returns one more than the highest number of the slots that are open at the start or
-// used.
-func (t *taught) slots() (n int) {
+// slots returns the number of slots from which the user may choose. These are all slots up to the last
+// one that is a home slot or that ran an attempt.
+func (t *lessonRun) slots() (n int) {
 	for _, lane := range t.model.Lanes {
 		if !lane.Extra {
 			n = max(n, int(lane.Slot)+1)
@@ -80,9 +80,9 @@ func (t *taught) slots() (n int) {
 	return n
 }
 
-// pick asks until the reader names a slot from 0 to slots-1. ok is false if the reader enters
-// nothing or the input has ended. The error is the cause of the end of ctx.
-func (c *class) pick(ctx context.Context, x *lesson.Item, slots int) (slot int32, ok bool, err error) {
+// pick asks the question of x until the user enters a slot from 0 to slots-1. ok is false if the
+// user enters an empty line, or if the input has ended. The error is the cause of ctx, if ctx ends.
+func (c *session) pick(ctx context.Context, x *lesson.Item, slots int) (slot int32, ok bool, err error) {
 	c.say("%s\n", x.Ask)
 	for {
 		fmt.Fprintf(c.Stdout, "slot, 0 to %d (Enter: show me): ", slots-1)

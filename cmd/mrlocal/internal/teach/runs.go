@@ -24,28 +24,29 @@ import (
 	"mrlocal/workload"
 )
 
-// taught is a run of a lesson: its events, and the model that they make. It is a sink of the
-// stream of the run. The goroutine of the run owns it until the run has ended.
-type taught struct {
+// lessonRun is a trace.Sink that records a run of a lesson. The goroutine of the run owns it until
+// the run has ended.
+type lessonRun struct {
 	header *trace.Header
 	stream *trace.Stream
 	events []trace.Event
 	model  *view.Model
 	file   bytes.Buffer // the event file, which the page reads after the run
-	after  func()       // is called after each event, on the goroutine of the run; nil: nothing
+	after  func()       // is called after each event, on the goroutine of the run; may be nil
 }
 
-// newTaught returns a run without events.
-func newTaught() *taught { return &taught{model: view.New(view.Options{})} }
+// newLessonRun returns the record of a run that has not begun.
+func newLessonRun() *lessonRun { return &lessonRun{model: view.New(view.Options{})} }
 
-// Open keeps the header, and opens the model.
-func (t *taught) Open(h *trace.Header) error {
+// Open keeps the header and opens the model.
+func (t *lessonRun) Open(h *trace.Header) error {
 	t.header = h
 	return t.model.Open(h)
 }
 
-// Record keeps a copy of an event. Lessons have some hundreds of them.
-func (t *taught) Record(s *trace.Stream, e *trace.Event) error {
+// Record keeps a copy of the event and passes it to the model. A run of a lesson has some hundreds
+// of events.
+func (t *lessonRun) Record(s *trace.Stream, e *trace.Event) error {
 	t.stream, t.events = s, append(t.events, *e)
 	err := t.model.Record(s, e)
 	if t.after != nil {
@@ -54,12 +55,12 @@ func (t *taught) Record(s *trace.Stream, e *trace.Event) error {
 	return err
 }
 
-// Close ends the model.
-func (t *taught) Close() error { return t.model.Close() }
+// Close closes the model at the end of the run.
+func (t *lessonRun) Close() error { return t.model.Close() }
 
-// timeline returns a drawing of the events whose sequence number is below before. A run without a
-// header gives an empty one.
-func (t *taught) timeline(before uint64) *trace.Timeline {
+// timeline returns a timeline of the events whose sequence numbers are below before. It is empty if
+// the run has not begun.
+func (t *lessonRun) timeline(before uint64) *trace.Timeline {
 	line := &trace.Timeline{}
 	if t.header == nil {
 		return line
@@ -73,9 +74,10 @@ func (t *taught) timeline(before uint64) *trace.Timeline {
 	return line
 }
 
-// prepare makes the input of real runs in a temporary directory, which cleanUp removes. A lesson that
-// only sleeps needs none. The caller calls cleanUp unless there is an error.
-func (c *class) prepare(ctx context.Context) (cleanUp func(), err error) {
+// prepare makes the input of the lesson in a temporary directory, and sets c.input. A lesson whose
+// tasks sleep needs no input. If there is no error, the caller must call cleanUp, which removes the
+// directory.
+func (c *session) prepare(ctx context.Context) (cleanUp func(), err error) {
 	in := c.lesson.Input
 	if in == nil {
 		return func() {}, nil
@@ -93,19 +95,19 @@ func (c *class) prepare(ctx context.Context) (cleanUp func(), err error) {
 	return cleanUp, nil
 }
 
-// atOnce makes run i as fast as it goes: in virtual time, or for real where files are read.
-func (c *class) atOnce(ctx context.Context, i int) (*taught, error) {
-	t := newTaught()
+// atOnce makes run i as fast as possible: in virtual time or, if the lesson reads files, for real.
+func (c *session) atOnce(ctx context.Context, i int) (*lessonRun, error) {
+	t := newLessonRun()
 	if c.lesson.Input != nil {
 		return t, c.forReal(ctx, i, t, nil)
 	}
 	return t, c.lesson.Simulate(ctx, i, &t.file, func(s *trace.Stream) { s.Attach(t) })
 }
 
-// forReal makes run i for real and shows its progress on the screen. Without a screen the disk
-// is not slowed down, since nobody watches. It records the run in t, and returns when the run has
-// ended.
-func (c *class) forReal(ctx context.Context, i int, t *taught, screen *show.Screen) error {
+// forReal makes run i for real, records it in t, and shows its progress on screen. It returns when
+// the run has ended. screen may be nil. Then the run is only recorded, and its disk is not slowed
+// down.
+func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show.Screen) error {
 	f, err := c.lesson.File()
 	if err != nil {
 		return err
@@ -114,11 +116,12 @@ func (c *class) forReal(ctx context.Context, i int, t *taught, screen *show.Scre
 	if o.Config, o.Policy, err = c.lesson.Setup(i); err != nil {
 		return err
 	}
+	// Lower is also what the simulator calls, so both have the same jobs and configuration.
 	config, submissions := f.Lower(o.Config)
 	o.Config, o.Events, o.NoGrowth = config, &t.file, c.lesson.Runs[i].NoGrowth
 	watch := func(s *trace.Stream) { s.Attach(t) }
 	if in := c.lesson.Input; in != nil {
-		// A small kvbuffer spills, and a slow disk makes the spills visible.
+		// With a small kvbuffer the maps spill. With a slow disk the user can see the effect of spills.
 		o.SortBufferBytes = in.SortBufferBytes
 		if screen != nil {
 			o.DiskBytesPerSecond = in.DiskBytesPerSecond
@@ -142,15 +145,17 @@ func (c *class) forReal(ctx context.Context, i int, t *taught, screen *show.Scre
 	return err
 }
 
-// job fills in what job j does: it sorts the input, or sleeps as long as the simulator says.
-// So a real run and a simulated one of the same lesson have the same times.
-func (c *class) job(b *mrlocal.BatchJob, f *workload.File, j int) (err error) {
+// job sets the chain and the options of job j of f. The job sorts the input of the lesson, or its
+// tasks sleep. They sleep for the times that the simulator draws, so that real and simulated runs
+// of a lesson have the same times.
+func (c *session) job(b *mrlocal.BatchJob, f *workload.File, j int) (err error) {
 	listed := &f.Jobs[j]
 	if c.lesson.Input != nil {
 		b.Chain, err = sort.New(sort.Options{})
 		b.JobOptions = mrlocal.JobOptions{Inputs: []string{c.input}, Stdout: io.Discard, Reducers: cmp.Or(listed.Reduces, 1), BlockBytes: c.lesson.Input.BlockBytes[listed.Name]}
 		return err
 	}
+	// All lessons use the seed 1.
 	times := func(t *workload.Times, reduce bool) func(int) time.Duration {
 		return func(task int) time.Duration { return t.At(1, j, reduce, task) }
 	}
@@ -159,17 +164,17 @@ func (c *class) job(b *mrlocal.BatchJob, f *workload.File, j int) (err error) {
 	return err
 }
 
-// onPage makes all runs and shows them on the page until ctx ends. The page opens when
-// all have ended. Nothing changes the runs from then on.
-func (c *class) onPage(ctx context.Context, line argv.Line) error {
+// onPage makes all runs, then shows them on a page until ctx ends. It returns the error of a run or
+// the cause of ctx.
+func (c *session) onPage(ctx context.Context, line argv.Line) error {
 	for i := range c.lesson.Runs {
-		var t *taught
+		var t *lessonRun
 		var err error
 		if c.fast {
 			t, err = c.atOnce(ctx, i)
 		} else {
 			fmt.Fprintf(c.Stderr, "mrlocal: demo: %s runs for real\n", c.lesson.Runs[i].Title())
-			t = newTaught()
+			t = newLessonRun()
 			err = c.forReal(ctx, i, t, c.Screen("auto", nil))
 		}
 		if err != nil {
@@ -179,7 +184,7 @@ func (c *class) onPage(ctx context.Context, line argv.Line) error {
 	}
 	var runs []*lab.Run
 	for i, t := range c.runs {
-		// Each reader of the page gets the file from its beginning; the bytes change no more.
+		// The run has ended, so the bytes do not change, and several readers may share them.
 		open := func(<-chan struct{}) (io.ReadCloser, error) {
 			return io.NopCloser(bytes.NewReader(t.file.Bytes())), nil
 		}

@@ -1,19 +1,24 @@
-// Package teach runs the lessons of mrlocal demo NAME on the terminal or on the page. A lesson
-// runs for real in 20 to 40 s, or at once in virtual time.
+// Package teach has mrlocal demo, which runs the lessons of package lesson on a terminal or on a
+// page. A lesson runs for real, in 20 to 40 s, or fast: in virtual time, or for real without slow
+// disks.
 //
-// On a terminal it asks the reader before each run which slot a decision will choose. A drawing
-// of the run until that moment shows what there is to know. The drawing comes from a run at
-// once. Then the run takes place, and each note appears when its event happens. At the end
-// stands which claims of the lesson held in these runs.
+// On a terminal, the lesson first asks the user, for some decisions of a run, which slot the policy
+// will choose. A gantt shows the run up to that decision. It comes from a fast run, which is then
+// dropped. Then the run takes place, and each note of the lesson appears when its event happens. At
+// the end the lesson lists which of its claims held in these runs.
 //
-// The package keeps the events and the models of two small runs in memory. Neighbours: lesson
-// has the lessons, show draws the progress, page and web show the page.
+// The package keeps the events and the models of all runs of one lesson in memory. A lesson has a few
+// small runs.
+//
+// Neighbours: lesson has the lessons, show draws the progress, pictures opens the page. Package measure
+// has the demo without a lesson.
 package teach
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,6 +26,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/lesson"
@@ -28,27 +34,27 @@ import (
 	"mrlocal/view"
 )
 
-// help is the help of mrlocal demo.
-const help = `Without a NAME: makes wiki/ unless it exists, then runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.
+// help is the help text of mrlocal demo below its usage.
+const help = `Without a NAME: makes wiki/ unless it exists, then runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes only wiki/.
 
-With the NAME of a lesson: runs its workload under two policies, says what happens at the moments that matter, and checks what the lesson claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes nothing but temporary files.`
+With the NAME of a lesson: runs its workload under two policies, explains the important events when they happen, and checks what the lesson claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes only temporary files.`
 
 // flags returns the flags of mrlocal demo.
 func flags() []argv.Spec {
 	return append([]argv.Spec{
 		{Flag: argv.Flag{Name: "list"}, Help: "list the lessons"},
-		argv.ValueSpec("speed", "run a lesson for `real`, which takes 20 s to 40 s, or fast: in virtual time, and for real without slow disks where files are read: `real|fast`", "real; fast with --ui"),
+		argv.ValueSpec("speed", "`real|fast`. real: run the lesson for real, which takes 20 s to 40 s; fast: in virtual time or, if it reads files, for real without slow disks", "real; fast with --ui"),
 		{Flag: argv.Flag{Name: "no-questions"}, Help: "do not ask which slot a decision will choose"},
 		{Flag: argv.Flag{Name: "ui"}, Help: "show the lesson on a page, whose address is printed; Ctrl-C ends it"},
 	}, pictures.AddrFlags()...)
 }
 
-// Command is mrlocal demo, the first thing that a new user runs: alone it needs no input and no flag.
+// Command returns mrlocal demo. New users run it first, so it needs no input and no flag.
 func Command() command.Command {
 	return command.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help, Flags: flags(),
 		Run: func(ctx context.Context, e command.Env, line argv.Line) (_ int, err error) {
 			err = demo(ctx, e, line)
-			// As in: mrlocal demo | head.
+			// In mrlocal demo | head, for example, head closes the pipe early. This is success.
 			if command.Gone(err) {
 				err = nil
 			}
@@ -56,23 +62,23 @@ func Command() command.Command {
 		}}
 }
 
-// class is one lesson that goes on, with the runs made so far. All its methods run on one
-// goroutine, except the notes of a real run: these are written by the goroutine of the run.
-type class struct {
+// session is a lesson that is being taught. One goroutine calls its methods. Only the notes of a
+// real run are written by the goroutine of the run, while the first one waits.
+type session struct {
 	command.Env
 	lesson *lesson.Lesson
-	fast   bool      // make each run at once (atOnce)
-	width  int       // columns of the text
-	input  string    // path of the file that real runs read; "": they sleep
-	ask    *answers  // nil: no questions
-	runs   []*taught // the runs that have begun, in the order of the lesson
+	fast   bool         // make each run with atOnce
+	width  int          // of the text, in columns
+	input  string       // the path of the file that real runs read; "": their tasks sleep
+	ask    *answers     // the answers of the user; nil: ask no questions
+	runs   []*lessonRun // that have begun, in the order of the lesson
 }
 
-// demo runs the lesson that the line names, or lists them. An empty line is the demo of package
-// measure.
+// demo runs the lesson that the line names, or lists all lessons. Without words and flags it runs
+// the demo of package measure. It fails with an options error for a wrong line.
 func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if len(line.Words) == 0 && len(line.Flags) == 0 {
-		return measure.Demo(ctx, e.Stdout, e.Stderr)
+		return measure.Demo(ctx, process.Program(e.Arg0), e.Stdout, e.Stderr)
 	}
 	r := argv.Reader{Line: line}
 	fast := r.Choice("speed", "real", "fast") == "fast" || line.Has("ui") && !line.Has("speed")
@@ -90,10 +96,10 @@ func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if err != nil {
 		return err
 	}
-	// One column stays free, since some terminals break a line that fills the last one. Text of more
-	// than 100 columns is hard to read.
-	c := &class{Env: e, lesson: l, fast: fast, width: min(100, show.Width(e.Stdout)) - 1}
-	// Input is made before the first word, so a full disk ends the lesson at once.
+	// One column stays free, because some terminals break a line that fills the last one. Lines of
+	// more than 100 columns are hard to read.
+	c := &session{Env: e, lesson: l, fast: fast, width: min(100, show.Width(e.Stdout)) - 1}
+	// The input is made before the lesson begins, so that a full disk ends it at once.
 	cleanUp, err := c.prepare(ctx)
 	if err != nil {
 		return err
@@ -102,14 +108,15 @@ func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if line.Has("ui") {
 		return c.onPage(ctx, line)
 	}
-	// Both must be terminals: a script cannot answer, and a file cannot show a question in time.
+	// A question needs a terminal for input and for output: a script cannot answer, and in a pipe
+	// the question may appear too late.
 	if !line.Has("no-questions") && show.IsTerminal(e.Stdin) && show.IsTerminal(e.Stdout) {
 		c.ask = newAnswers(e.Stdin)
 	}
 	return c.teach(ctx)
 }
 
-// list writes the names and titles of the lessons.
+// list writes a line for each lesson: its name, its title and its papers.
 func list(w io.Writer) error {
 	var b strings.Builder
 	for _, name := range lesson.Names() {
@@ -124,9 +131,9 @@ func list(w io.Writer) error {
 	return err
 }
 
-// teach runs the lesson on the terminal: for each run the questions, the run with its notes,
-// and its drawing; at last which claims held.
-func (c *class) teach(ctx context.Context) error {
+// teach runs the lesson on the terminal. For each run it asks the questions, makes the run with its
+// notes, and draws the gantt. At the end it lists which claims held.
+func (c *session) teach(ctx context.Context) error {
 	c.say("%s [%s]\n", c.lesson.Title, strings.Join(c.lesson.Papers, ", "))
 	c.say("%s\n", c.lesson.About)
 	if in := c.lesson.Input; in != nil && !c.fast {
@@ -145,19 +152,19 @@ func (c *class) teach(ctx context.Context) error {
 	return c.outcomes()
 }
 
-// say writes text, broken at the width of the terminal.
-func (c *class) say(format string, args ...any) {
+// say writes a text to standard output, with lines broken at c.width.
+func (c *session) say(format string, args ...any) {
 	fmt.Fprint(c.Stdout, wrap(fmt.Sprintf(format, args...), c.width))
 }
 
-// run makes run i and writes its notes when their events happen, then draws it. A fast run has its
-// notes at the end. picked has the slots that the reader chose, by note.
-func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
-	// written counts the notes that stand on the screen.
+// run makes run i and writes its notes when their events happen. A fast run gets its notes at its
+// end. Then run draws the gantt. picked has the slots that the user chose, by note.
+func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
+	// written is the number of notes on the screen.
 	written := 0
 	show := func(write func(string), models []*view.Model) {
-		// Items are found anew in the model after each event. Those before written do not change,
-		// since events come in order.
+		// Items finds all notes again after each event. The notes that are written stay the first ones,
+		// because events come in the order of time.
 		items := ofRun(c.lesson.Items(models), i)
 		for ; written < len(items); written++ {
 			write(wrap(c.note(&items[written], picked), c.width))
@@ -172,9 +179,9 @@ func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
 		show(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
 	} else {
 		screen := c.Screen("auto", nil)
-		t := newTaught()
+		t := newLessonRun()
 		c.runs = append(c.runs, t)
-		// The note stands on the screen above the block.
+		// The screen writes a note above its block.
 		t.after = func() { show(screen.Write, c.models()) }
 		if err := c.forReal(ctx, i, t, screen); err != nil {
 			return err
@@ -183,9 +190,9 @@ func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
 	return c.draw(i)
 }
 
-// note returns the text of a note with its time, and whether the reader was right. A question
-// that the reader left open gets its answer.
-func (c *class) note(x *lesson.Item, picked map[int]int32) string {
+// note returns the text of a note with its time. If the note has a question, the text also has the
+// right answer, and whether the user chose it.
+func (c *session) note(x *lesson.Item, picked map[int]int32) string {
 	verdict := ""
 	if slot, ok := picked[x.Note]; ok {
 		verdict = fmt.Sprintf("You chose slot %d, and %s. ", slot, oneOf(x.Slots))
@@ -198,18 +205,18 @@ func (c *class) note(x *lesson.Item, picked map[int]int32) string {
 	return fmt.Sprintf("%6.1fs  %s%s\n", x.At.Seconds(), verdict, x.Text)
 }
 
-// draw draws run i at the width of the text. The time of a column is the least at which the run fits,
-// so it may differ between runs.
-func (c *class) draw(i int) error {
+// draw writes the gantt of run i with the width of the text. The time of a column depends on the
+// length of the run, so it may differ between runs.
+func (c *session) draw(i int) error {
 	t := c.runs[i]
-	line := t.timeline(^uint64(0))
+	line := t.timeline(math.MaxUint64) // all events
 	fmt.Fprintln(c.Stdout)
 	return line.Gantt(c.Stdout, trace.GanttOptions{Width: c.width, Names: line.Name})
 }
 
-// outcomes writes which claims held in these runs, each with the two numbers that it compares.
-// A claim that did not hold is no error: a real run may be disturbed.
-func (c *class) outcomes() error {
+// outcomes writes which claims held in these runs, each with the two numbers that it compares. A
+// claim that did not hold is not an error, because other programs may have disturbed a real run.
+func (c *session) outcomes() error {
 	all, err := c.lesson.Outcomes(c.models())
 	if err != nil {
 		return err
@@ -222,12 +229,12 @@ func (c *class) outcomes() error {
 		}
 		c.say("  %s: %s (%.3g against %.3g)\n", o.Text, holds, o.Left, o.Right)
 	}
-	_, err = fmt.Fprintf(c.Stdout, "\nNext: mrlocal demo %s --ui shows each decision with its reason.\n", c.lesson.Name)
+	_, err = fmt.Fprintf(c.Stdout, "\nNext: %s demo %s --ui shows each decision with its reason.\n", process.Program(c.Arg0), c.lesson.Name)
 	return err
 }
 
-// models returns a model for each run of the lesson; nil for a run that has not begun.
-func (c *class) models() []*view.Model {
+// models returns the model of each run of the lesson, or nil for a run that has not begun.
+func (c *session) models() []*view.Model {
 	all := make([]*view.Model, len(c.lesson.Runs))
 	for i, t := range c.runs {
 		all[i] = t.model
@@ -235,7 +242,7 @@ func (c *class) models() []*view.Model {
 	return all
 }
 
-// ofRun returns the items of run i, from 0, in their order.
+// ofRun returns those items that belong to run i, in their order.
 func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
 	for _, x := range items {
 		if x.Run == i {
@@ -245,7 +252,8 @@ func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
 	return all
 }
 
-// oneOf says which slots were right. There are several if the policy does not care.
+// oneOf returns a phrase that names the right slots. There are several if the policy may choose any
+// of them.
 func oneOf(slots []int32) string {
 	if len(slots) == 1 {
 		return fmt.Sprintf("it was slot %d", slots[0])
@@ -257,16 +265,17 @@ func oneOf(slots []int32) string {
 	return "it was one of the slots " + strings.Join(words, ", ")
 }
 
-// capital returns text with a capital first letter. text begins with a character of ASCII.
+// capital returns text with a capital first letter, which must be ASCII.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// wrap breaks lines at spaces so that they have at most width bytes. A word that is longer stays
-// whole. Lines that continue a note are indented as its text is.
+// wrap breaks the lines of text at spaces, so that they have at most width bytes. It does not break
+// a longer word. A line that begins with two spaces is a note. The lines that continue it get the
+// indent of its text.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		indent := ""
-		// The time of a note takes nine columns.
+		// The time of a note and the spaces around it take nine columns.
 		if strings.HasPrefix(line, "  ") {
 			indent = "         "
 		}

@@ -15,15 +15,15 @@ import (
 	"mrlocal/lesson"
 )
 
-// lessonOf returns a lesson that is taught at once, and what it writes.
-func lessonOf(t *testing.T, name string) (*class, *bytes.Buffer) {
+// lessonOf returns a session with fast runs, and the buffer with its output.
+func lessonOf(t *testing.T, name string) (*session, *bytes.Buffer) {
 	t.Helper()
 	l, err := lesson.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &bytes.Buffer{}
-	c := &class{Env: command.Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
+	c := &session{Env: command.Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
 	cleanUp, err := c.prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +32,8 @@ func lessonOf(t *testing.T, name string) (*class, *bytes.Buffer) {
 	return c, out
 }
 
-// Package lesson tests the lessons that are simulated. This one has real runs, here without
-// its slow disk.
+// Package lesson tests the simulated lessons. This lesson has real runs. Here they run without the
+// slow disk.
 func TestTheLessonOfRealRunsIsTrue(t *testing.T) {
 	c, out := lessonOf(t, "spill")
 	if err := c.teach(t.Context()); err != nil {
@@ -46,7 +46,8 @@ func TestTheLessonOfRealRunsIsTrue(t *testing.T) {
 	if items := c.lesson.Items(c.models()); len(items) != len(c.lesson.Notes) {
 		t.Errorf("%d of %d notes have their moment:\n%s", len(items), len(c.lesson.Notes), text)
 	}
-	// The claims are about growth: with the settings of the first run for both they fail.
+	// The claims compare runs with and without growth. With the settings of the first run for both,
+	// they fail.
 	c, out = lessonOf(t, "spill")
 	c.lesson.Runs[1].NoGrowth = true
 	if err := c.teach(t.Context()); err != nil {
@@ -57,7 +58,7 @@ func TestTheLessonOfRealRunsIsTrue(t *testing.T) {
 	}
 }
 
-// The reader picks the slot before the run: what is drawn ends before the decision.
+// The user picks the slot before the run, and the gantt above the question ends before the decision.
 func TestTheReaderPredictsFirst(t *testing.T) {
 	c, out := lessonOf(t, "borrow")
 	c.ask = newAnswers(strings.NewReader("9\nfirst\n1\n1\n"))
@@ -79,7 +80,7 @@ func TestTheReaderPredictsFirst(t *testing.T) {
 	}
 }
 
-// An input that ends answers nothing, and the lesson goes on.
+// If the input ends, the questions have no answers, and the lesson goes on.
 func TestAReaderMayLeaveQuestionsOpen(t *testing.T) {
 	c, out := lessonOf(t, "pools")
 	c.ask = newAnswers(strings.NewReader("\n"))

@@ -13,14 +13,16 @@ import (
 	"mrlocal/jobs/sort"
 )
 
-// checkedBytes is how much of a file one worker checks at a time. A longer line makes its block
+// checkedBytes is the size of the blocks that workers check, in bytes. A block with a longer line is
 // longer.
 const checkedBytes = 256 << 10
 
-// check does -c and -C: it reads one file and reports the first line that is out of order.
-// One goroutine cuts the file into blocks of whole lines, and as many as there are cores check
-// them. Blocks are judged in the order of the file, so the answer is that of one reader.
-// Memory: two blocks for each core.
+// check does the work of -c and -C: it reads one file and looks for the first line that is out of
+// order. It returns the exit code, 0 or 1.
+//
+// One goroutine cuts the file into blocks of whole lines, and one worker for each core checks blocks.
+// judge takes the blocks in the order of the file, so the answer does not depend on the number of
+// workers. There are two blocks for each worker. They circulate: free, todo and inOrder, judge, free.
 func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	delim := s.delimiter()
 	f := &lineSource{name: s.files[0]}
@@ -28,7 +30,8 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		return 0, err
 	}
 	workers := runtime.GOMAXPROCS(0)
-	// With -u, equal lines are out of order as well: the key must grow from line to line.
+	// least is the smallest result of Compare(line, line before) that is in order. With -u, equal
+	// lines are out of order as well.
 	least := 0
 	if s.order.Unique {
 		least = 1
@@ -39,7 +42,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	}
 	stop := make(chan struct{})
 	go func() {
-		// The reader owns the file: a read may go on after the answer is known.
+		// This goroutine owns the file, because its last read may end after check has returned.
 		defer f.close()
 		defer close(todo)
 		defer close(inOrder)
@@ -52,7 +55,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 				return
 			}
 			b.data, b.err = cut.next(b.data)
-			// Both channels have room for all blocks.
+			// Both channels have room for all blocks, so these sends never wait.
 			todo <- b
 			inOrder <- b
 			if b.err != nil {
@@ -72,11 +75,13 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	return s.judge(ctx, order, f, inOrder, free, least)
 }
 
-// judge goes through the blocks of a file in its order and returns the exit code.
+// judge returns the exit code: 1 if a line of f is out of order, else 0. With -c it also reports that
+// line. It takes the blocks in the order of the file, waits until each is checked, and returns it to
+// free.
 func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, blocks <-chan *checkedBlock, free chan<- *checkedBlock, least int) (int, error) {
-	var before sort.Line // the last one of the blocks before
-	var text, key []byte // memory of before
-	number := int64(0)
+	var before sort.Line // the last line of the block before; a copy, because that block is reused
+	var text, key []byte // the memory of before
+	number := int64(0)   // lines in the blocks before
 	for {
 		var b *checkedBlock
 		select {
@@ -115,31 +120,32 @@ func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, bl
 	}
 }
 
-// checkedBlock is a block of lines, and what a worker found in it.
+// checkedBlock is a block of lines with the result of its check.
 type checkedBlock struct {
 	data []byte        // whole lines, each with its delimiter
-	err  error         // of reading what follows the block; io.EOF: nothing does
-	done chan struct{} // room for one: the block is checked
+	err  error         // of the read after the block; io.EOF: the block is the last one
+	done chan struct{} // room for one value, which says that the block is checked
 
-	first, last sort.Line // point into data or keys
-	keys        [3][]byte
-	lines       int   // that were checked
-	out         int   // the first line that is out of order within the block, from 0; -1: none
-	refused     error // what the order has against line number lines, from 0
+	first, last sort.Line // of the block; they point into data and keys
+	keys        [3][]byte // the memory of the keys of the first line and of the last two
+	lines       int       // the number of checked lines
+	out         int       // the first line that is out of order within the block, from 0; -1: none
+	refused     error     // why the order refuses the line after the checked ones; nil: it refuses none
 }
 
-// check goes through the lines of the block until one is out of order or refused.
+// check goes through the lines of the block until one is out of order or refused. least is as in
+// sorter.check.
 func (b *checkedBlock) check(order *sort.Order, delim byte, least int) {
 	b.lines, b.out, b.refused = 0, -1, nil
 	for at := 0; at < len(b.data); b.lines++ {
 		end := at + bytes.IndexByte(b.data[at:], delim)
 		line := b.data[at:end]
 		at = end + 1
-		// Some orders refuse a line, such as the order by JSON keys a line that is no JSON.
+		// An order may refuse a line: an order by JSON keys refuses text that is not JSON.
 		if b.refused = order.Check(line); b.refused != nil {
 			return
 		}
-		// The first key is kept, and the other two take turns.
+		// The key of the first line is kept for judge. The other lines use the other two in turn.
 		memory := &b.keys[0]
 		if b.lines > 0 {
 			memory = &b.keys[1+b.lines%2]
@@ -165,25 +171,26 @@ func (b *checkedBlock) line(n int, delim byte) []byte {
 	return rest[:bytes.IndexByte(rest, delim)]
 }
 
-// lineCutter cuts what a reader gives into blocks of whole lines.
+// lineCutter cuts the text of a reader into blocks of whole lines.
 type lineCutter struct {
 	r     io.Reader
 	delim byte
-	size  int    // of a block, in bytes, unless a line is longer
-	rest  []byte // the beginning of a line whose end was not read yet
+	size  int    // of a block, in bytes; a block with a longer line is longer
+	rest  []byte // the part of a line that was read with the block before
 }
 
-// next returns the next block, in the memory of buf if it is large enough. It returns an error
-// with the last block: io.EOF at the end. A last line without a delimiter gets one. Of a line in
-// which reading fails nothing is returned.
+// next returns the next block, in the memory of buf if it is large enough. With the last block it
+// also returns an error: io.EOF at the end of the text. It adds the delimiter to a last line that has
+// none. If reading fails within a line, the block ends before that line.
 func (c *lineCutter) next(buf []byte) ([]byte, error) {
 	buf = append(slices.Grow(buf[:0], c.size), c.rest...)
 	for {
-		// A line that is longer than the block doubles it.
+		// No line has ended in the whole block, so the block grows to twice its size.
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, cap(buf))
 		}
-		// Not io.ReadFull: of a file cut short it says what it says of one that ends.
+		// io.ReadFull would turn io.EOF and a decoder's io.ErrUnexpectedEOF into the same error. The
+		// first is the end, the second is a file that was cut short.
 		var err error
 		for err == nil && len(buf) < cap(buf) {
 			var n int

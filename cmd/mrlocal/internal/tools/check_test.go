@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Blocks of a file are checked at the same time. The first disorder of the file counts, within
-// a block or between two of them, with its number and its line.
+// Blocks of a file are checked at the same time. The message must have the number and the text of
+// the first line that is out of order, within a block or between two blocks.
 func TestCheckFindsTheFirstDisorder(t *testing.T) {
 	for seed := range 40 {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
@@ -58,7 +58,7 @@ func TestCheckFindsTheFirstDisorder(t *testing.T) {
 	}
 }
 
-// beginOfABlock returns the number of a line, from 0, with which a block begins that is not the
+// beginOfABlock returns the number, from 0, of a line at the beginning of a block that is not the
 // first one.
 func beginOfABlock(t *testing.T, lines []string, r *rand.Rand) int {
 	cut := lineCutter{r: strings.NewReader(strings.Join(lines, "\n")), delim: '\n', size: checkedBytes}
@@ -76,5 +76,5 @@ func beginOfABlock(t *testing.T, lines []string, r *rand.Rand) int {
 	}
 }
 
-// beginning returns what a message says of any line: long lines are cut.
+// beginning returns the part of a line that appears in a message, which cuts long lines.
 func beginning(message string) string { return message[:min(len(message), 300)] }

@@ -39,13 +39,13 @@ Compressed files are decoded; --decode none takes their bytes as they are.
 Exit codes: 0 done; 2 an error. --help-all adds the flags of the engine, such as --memory.
 `
 
-// countTool is sort | uniq -c on the engine, without the sort.
+// countTool returns mrlocal count: sort | uniq -c without the sort of all lines.
 func countTool() Tool {
 	return Tool{Name: "count", Usage: "count lines, words or fields, as sort | uniq -c does", Help: countHelp, Flags: countFlags(), Run: runCount}
 }
 
-// countFlags have the letters of cut and uniq, except that -d is the delimiter of cut, and -w
-// is that of wc. The flag -c of uniq is accepted because habit writes it.
+// countFlags returns the flags of mrlocal count. Their letters are those of cut (-f, -d, -s), uniq
+// (-i, -z, -c) and wc (-w). -c changes nothing: it is accepted because users of uniq write it.
 func countFlags() []argv.Spec {
 	var specs []argv.Spec
 	for _, f := range []argv.Flag{
@@ -59,7 +59,7 @@ func countFlags() []argv.Spec {
 	return specs
 }
 
-// runCount runs one call. The exit code is 0 unless there is an error.
+// runCount is Tool.Run of mrlocal count. The exit code is always 0.
 func runCount(ctx context.Context, c *Call) (int, error) {
 	o, err := c.countOptions()
 	if err != nil {
@@ -78,6 +78,7 @@ func runCount(ctx context.Context, c *Call) (int, error) {
 	if o.CSV {
 		return 0, c.countCSV(ctx, o, files)
 	}
+	// If most lines differ, sorting them is faster than a table that finds few lines again.
 	o.Different = areDifferent(files, o.ZeroEnded)
 	chain, err := count.New(o)
 	if err != nil {
@@ -86,7 +87,7 @@ func runCount(ctx context.Context, c *Call) (int, error) {
 	return 0, c.runFiles(ctx, chain, files)
 }
 
-// countOptions reads the flags of the job.
+// countOptions reads the flags of the tool into options of the job. It returns the first mistake.
 func (c *Call) countOptions() (count.Options, error) {
 	on := c.Line.Has
 	o := count.Options{
@@ -94,7 +95,7 @@ func (c *Call) countOptions() (count.Options, error) {
 		IgnoreCase: on("ignore-case"), ZeroEnded: on("zero-terminated"),
 		Top: int64(c.Count("top", 1, math.MaxInt32)), Min: int64(c.Count("min", 0, maxInt)), Max: int64(c.Count("max", 1, maxInt)),
 	}
-	// As in cut, there is one list. A second one would be a mistake more often than not.
+	// As in cut, only one list is allowed.
 	lists := c.Line.Values("fields")
 	switch {
 	case len(lists) > 1:
@@ -106,9 +107,9 @@ func (c *Call) countOptions() (count.Options, error) {
 	}
 	if text, given := c.Line.Value("delimiter"); given {
 		switch text {
-		case `\t`: // which a shell makes hard to type
+		case `\t`: // cut lacks this form, but a TAB is hard to type in a shell
 			text = "\t"
-		case "", `\0`: // as cut has it
+		case "", `\0`: // in cut too, an empty delimiter stands for NUL
 			text = "\x00"
 		}
 		if o.Delimiter = text; o.CSV {
@@ -121,8 +122,8 @@ func (c *Call) countOptions() (count.Options, error) {
 	return o, c.Err
 }
 
-// countCSV counts records of CSV and writes CSV. Its header is the word count and the names
-// of the columns.
+// countCSV counts records of CSV and writes CSV. The header of the result has the word count, then
+// the names of the counted columns. If no file has a header, the result has none.
 func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) error {
 	records, err := c.readCSV(files, csvSeparator(o.Delimiter))
 	if err != nil {
@@ -142,24 +143,24 @@ func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) er
 	return c.runCSV(ctx, chain, records, header)
 }
 
-// areDifferent guesses from a few places of the first file whether most lines of the input
-// differ from each other (docs/adr/0021). Only the time depends on it. A stream cannot be
-// looked at twice, and is taken for one with many equal lines.
+// areDifferent estimates from a sample of the first file whether more than half of all its lines
+// differ from each other (docs/adr/0021). The result of the job does not depend on it, only its time.
+// For a stream, which can be read only once, and for a small sample it returns false.
 func areDifferent(files []string, zeroEnded bool) bool {
 	const (
-		places     = 8
-		placeBytes = 128 << 10
-		leastLines = 1000
+		places     = 8         // at which the sample is read
+		placeBytes = 128 << 10 // that are read at each place
+		leastLines = 1000      // of a sample that is large enough
 	)
 	info, err := os.Stat(files[0])
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	f, err := os.Open(files[0])
-	if err != nil { // the run will say so
+	if err != nil { // the run reports the error
 		return false
 	}
-	defer f.Close() // nothing was written
+	defer f.Close() // nothing is written, so no error can be lost
 	delim := byte('\n')
 	if zeroEnded {
 		delim = 0
@@ -167,12 +168,13 @@ func areDifferent(files []string, zeroEnded bool) bool {
 	times, lines, bytesRead := map[string]int{}, 0, 0
 	buffer := make([]byte, placeBytes)
 	for i := range int64(places) {
-		// Multiples of the golden ratio lie far apart, and in no step with lines that repeat.
+		// The fractions of multiples of the golden ratio are spread evenly over the file. They match
+		// no period of lines that repeat.
 		_, part := math.Modf(float64(i) * math.Phi)
 		n, _ := f.ReadAt(buffer, int64(part*float64(max(0, info.Size()-placeBytes))))
 		parts := bytes.Split(buffer[:n], []byte{delim})
 		bytesRead += n
-		// The first and the last part are ends of lines.
+		// The place begins and ends within a line, so the first and the last part are left out.
 		for _, line := range parts[min(1, len(parts)):max(1, len(parts)-1)] {
 			times[string(line)]++
 			lines++
@@ -181,8 +183,8 @@ func areDifferent(files []string, zeroEnded bool) bool {
 	if lines <= leastLines {
 		return false
 	}
-	// A few lines, such as empty ones, are in most texts far more frequent than all others. They
-	// are left out: differentLines takes lines for equally frequent.
+	// In most texts a few lines, such as empty ones, are far more frequent than all others.
+	// differentLines assumes equally frequent lines, so lines with more than rareTimes are left out.
 	const rareTimes = 2
 	rare, rareDifferent := 0, 0
 	for _, n := range times {
@@ -191,15 +193,19 @@ func areDifferent(files []string, zeroEnded bool) bool {
 			rareDifferent++
 		}
 	}
+	// all estimates the number of lines in the file. Its rare lines have the same share as those of
+	// the sample.
 	all := float64(lines) * float64(info.Size()) / float64(bytesRead)
 	return differentLines(float64(rare), float64(rareDifferent), all*float64(rare)/float64(lines)) > all/2
 }
 
-// differentLines estimates how many of all lines differ, if so many of a sample do. Of different
-// lines that are equally frequent, a sample has different × (1 - e^(-sample/different)).
+// differentLines estimates the number of different lines in a file of all lines. sample is the number
+// of lines in a sample, and inSample how many of them are different. If a file has d different lines,
+// each equally frequent, a sample is expected to have d × (1 - e^(-sample/d)) different ones. The
+// function solves this equation for d by bisection.
 func differentLines(sample, inSample, all float64) float64 {
 	least, most := inSample, all
-	// Each step halves the range, so the result is exact to a millionth.
+	// 20 halvings leave a millionth of the range.
 	for range 20 {
 		if d := (least + most) / 2; d*-math.Expm1(-sample/d) < inSample {
 			least = d

@@ -18,7 +18,7 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// callCount runs mrlocal count with splits and a memory of so many bytes.
+// callCount runs mrlocal count with splits and memory of so many bytes.
 func callCount(blockBytes, memoryBytes int64, tmp, stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, trouble bytes.Buffer
 	code = runTool(context.Background(), countTool(), args, command.Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, func(argv.Line) (mrlocal.Options, error) {
@@ -95,7 +95,7 @@ func TestCountReplacesItsInput(t *testing.T) {
 	}
 }
 
-// Any bytes, in splits of any size, count as GNU sort and uniq count them.
+// For any bytes and splits of any size, the result is that of GNU sort and uniq.
 func TestCountIsSortAndUniq(t *testing.T) {
 	jobtest.Tool(t, nil, "uniq", "--version") // skips the test where it is missing
 	t.Chdir(t.TempDir())
@@ -117,8 +117,8 @@ func TestCountIsSortAndUniq(t *testing.T) {
 	})
 }
 
-// What does not fit in memory spills, and counts the same: many different lines, long
-// lines, and lines longer than a chunk of the kvbuffer.
+// Data that does not fit in memory spills, and the counts stay the same. The data has many
+// different lines, long lines, and lines longer than a chunk of the kvbuffer.
 func TestCountSpills(t *testing.T) {
 	jobtest.Tool(t, nil, "uniq", "--version")
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -144,7 +144,7 @@ func TestCountSpills(t *testing.T) {
 			want, _ := jobtest.Tool(t, []jobtest.File{{Path: "f", Data: data}}, "sh", "-c", pipeline)
 			for _, words := range [][]string{strings.Fields(args), append(strings.Fields(args), "f")} {
 				tmp := t.TempDir()
-				// Of a stream nothing is known, so its lines go to the table.
+				// A stream cannot be sampled, so its lines go to the table.
 				got, errs, code := callCount(4<<20, 16<<20, tmp, string(data), words...)
 				left, err := os.ReadDir(tmp)
 				if got != string(want) || code != 0 || err != nil || len(left) > 0 {
@@ -182,7 +182,7 @@ func TestLinesThatAreMostlyEqualAreNotSorted(t *testing.T) {
 	}
 }
 
-// often puts one of ten lines behind each n lines of text.
+// often adds one of ten frequent lines after each n lines of text.
 func often(text string, n int) string {
 	var b strings.Builder
 	lines := 0
@@ -195,7 +195,7 @@ func often(text string, n int) string {
 	return b.String()
 }
 
-// numbers returns n lines of 50 bytes, drawn from so many.
+// numbers returns n lines of 50 bytes, drawn from so many different ones.
 func numbers(n, different int) string {
 	var b strings.Builder
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -18,43 +18,45 @@ import (
 	"mrlocal/input"
 )
 
-// The files that mrlocal grep searches. Paths that the user names are taken as they
-// are; directories are walked in the order of their names. Ignore files, globs and
-// types choose among the files of directories, as in ripgrep; --include, --exclude and
-// --exclude-dir choose among all, as in GNU grep.
+// This file finds the files that mrlocal grep searches. Files that the user names come in the order of
+// the command line. Directories are walked in the order of the names in them. Ignore files, globs and
+// types choose among the files of directories, as in ripgrep. --include, --exclude and --exclude-dir
+// choose among all files, as in GNU grep.
 //
-// Each directory is read once, and files are yielded while others are still to be
-// found. Only an order by times needs the whole list and the attributes of files.
+// Each directory is read once, and files are yielded while the walk goes on. Only an order by times
+// needs the whole list and the times of all files first.
 
-// findOptions say which files are listed.
+// findOptions says which files are listed, and in which order.
 type findOptions struct {
 	Hidden     bool     // files and directories whose names begin with a dot too
 	NoIgnore   bool     // read no ignore files
 	Globs      []string // -g: a file must match one of them; one with a leading ! leaves files out
-	Types      []string // -t: names of types, of which a file must have one
-	Include    []string // GNU: globs of names, one of which a file must match
-	Exclude    []string // GNU: globs of names that are left out
-	ExcludeDir []string // GNU: globs of names of directories that are left out
+	Types      []string // -t: a file must have one of these types
+	Include    []string // --include: a file must match one of these globs; none: every file may be listed
+	Exclude    []string // --exclude: files that match one of these globs are left out
+	ExcludeDir []string // --exclude-dir: directories that match one of these globs are left out
 
 	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
-	Output fs.FileInfo // where the output goes, which standard input must not be; may be nil
-	Stdin  fs.FileInfo // may be nil
-	// Missing is called with each path that cannot be read; it must be set. The walk goes on.
+	Output fs.FileInfo // the output; standard input must be another file; nil: not a regular file
+	Stdin  fs.FileInfo // standard input; nil: unknown
+	// Missing is called with each path that cannot be read, and why. It must not be nil. The walk goes
+	// on after the call.
 	Missing func(path string, cause error)
 }
 
-// findFiles returns the files below roots, in order. An empty root is the working
-// directory, whose files have paths without "./". The roots keep their order, and so
-// do the names of a directory; an order by times is one of all files together. The
-// sequence calls o.Missing for each path that cannot be read, and goes on. findFiles
-// fails if a glob or a type is wrong.
+// findFiles returns the paths of the files below roots. A root is a file, a directory, "-" for
+// standard input, or "" for the working directory. Paths below "" do not begin with "./".
+//
+// By path, the roots keep their order, and the names in each directory are in byte order. By a time,
+// all files are in one order. The sequence calls o.Missing for each path that cannot be read, and goes
+// on. findFiles fails with an options error if a glob or a type is wrong.
 func findFiles(roots []string, o findOptions) (iter.Seq[string], error) {
 	w := &walker{findOptions: o}
 	if err := w.compile(); err != nil {
 		return nil, err
 	}
 	return func(yield func(string) bool) {
-		w := *w
+		w := *w // a copy for each walk, because yield and the scratch memory belong to one walk
 		w.yield = yield
 		if clock := clockOf(o.Sort); clock != nil {
 			w.byTime(roots, clock)
@@ -68,7 +70,7 @@ func findFiles(roots []string, o findOptions) (iter.Seq[string], error) {
 	}, nil
 }
 
-// isDirectory reports whether a root is a directory, below which files are listed.
+// isDirectory reports whether a root of findFiles is a directory.
 func isDirectory(root string) bool {
 	if root == "-" {
 		return false
@@ -77,21 +79,21 @@ func isDirectory(root string) bool {
 	return err == nil && info.IsDir()
 }
 
-// walker yields files until yield returns false. So do the methods that return a
-// bool: it is false if the walk has ended.
+// walker yields the files of one walk. Its methods root and directory return false if yield has
+// returned false, which ends the walk.
 type walker struct {
 	findOptions
-	globs rules // Globs
-	types []rule
+	globs rules  // compiled Globs
+	types []rule // the compiled globs of Types
 	yield func(path string) bool
 
-	listing listing
+	listing listing // scratch memory of list
 }
 
-// clock returns a time of a file, such as its last change.
+// clock returns a time of a file, such as that of its last change. It may fail with errNoTime.
 type clock func(path string, info fs.FileInfo) (time.Time, error)
 
-// clockOf returns the clock of a value of --sort; nil: it is no time.
+// clockOf returns the clock for a value of --sort. It returns nil if the value is not a time.
 func clockOf(sort string) clock {
 	switch sort {
 	case "modified":
@@ -104,11 +106,11 @@ func clockOf(sort string) clock {
 	return nil
 }
 
-// errNoTime is the error of a file system or an operating system without that time.
+// errNoTime is the error of a clock if the file system or the operating system lacks this time.
 var errNoTime = errors.New("the system does not know this time of the file")
 
-// byTime yields the files in the order of a time, oldest first. Files of the same
-// time keep the order of their paths; standard input comes first.
+// byTime yields the files in the order of a time, oldest first. Files with the same time keep their
+// order by path. Standard input comes first. A file whose time is unknown goes to Missing.
 func (w *walker) byTime(roots []string, time clock) {
 	type file struct {
 		path  string
@@ -116,8 +118,9 @@ func (w *walker) byTime(roots []string, time clock) {
 	}
 	var all []file
 	yield := w.yield
+	// The walk first collects all files.
 	w.yield = func(path string) bool {
-		f := file{path: path, nanos: math.MinInt64}
+		f := file{path: path, nanos: math.MinInt64} // standard input keeps this time, so it comes first
 		if path != "-" {
 			info, err := os.Stat(path)
 			if err == nil {
@@ -143,7 +146,8 @@ func (w *walker) byTime(roots []string, time clock) {
 	}
 }
 
-// compile compiles globs and types.
+// compile compiles w.Globs and w.Types, and checks the globs of GNU grep. It returns an options error
+// for a wrong glob or an unknown type.
 func (w *walker) compile() error {
 	for _, g := range w.Globs {
 		r, ok := compileRule(g, false)
@@ -163,8 +167,7 @@ func (w *walker) compile() error {
 			w.types = append(w.types, r)
 		}
 	}
-	// GNU grep ignores a slash at the end of these globs. The caller's slices are changed in
-	// place.
+	// GNU grep ignores slashes at the end of these globs. This loop changes the slices of the caller.
 	for flag, globs := range map[string][]string{"--include": w.Include, "--exclude": w.Exclude, "--exclude-dir": w.ExcludeDir} {
 		for i, g := range globs {
 			g = strings.TrimRight(g, "/")
@@ -177,25 +180,24 @@ func (w *walker) compile() error {
 	return nil
 }
 
-// root yields a path that the user named, or the files below it.
+// root yields a file that the user named, or the files below a directory that the user named.
 func (w *walker) root(name string) bool {
-	// This path means standard input, which has no name to look at.
 	if name == "-" {
+		// Standard input that is also the output would grow while it is read.
 		if w.Output != nil && w.Stdin != nil && os.SameFile(w.Stdin, w.Output) {
 			w.Missing("(standard input)", input.ErrOutput)
 			return true
 		}
 		return w.yield(name)
 	}
-	// Stat follows a link that the user names. Links inside directories are left out, as in GNU
-	// grep -r.
+	// As in GNU grep -r, a link that the user names is followed. Links inside directories are not.
 	info, err := os.Stat(cmp.Or(name, "."))
 	switch {
 	case err != nil:
 		w.Missing(name, err)
 	case info.IsDir():
-		// GNU grep applies --exclude-dir to roots as well, but not to the working directory
-		// without a name. Ignore files, types and -g never apply to roots.
+		// As in GNU grep, --exclude-dir applies to roots too, but not to the working directory that
+		// stands for a missing PATH. Ignore files, types and -g do not apply to roots.
 		if base := path.Base(filepath.ToSlash(name)); name == "" || !anyGlob(w.ExcludeDir, base, name) {
 			return w.directory(name, "", w.parents(name))
 		}
@@ -205,35 +207,35 @@ func (w *walker) root(name string) bool {
 	return true
 }
 
-// admits applies the flags of GNU grep to a file.
+// admits reports whether --include and --exclude let the file of that path through. base is its last
+// name.
 func (w *walker) admits(name, base string) bool {
 	if anyGlob(w.Exclude, base, name) {
 		return false
 	}
-	// Without --include every file is admitted.
 	return len(w.Include) == 0 || anyGlob(w.Include, base, name)
 }
 
-// directory yields what lies below a directory. within is its path below the root,
-// with slashes; ignored has the ignore rules of the directories above.
+// directory yields the files below the directory name. within is its path from the root, with slashes,
+// and "" for the root itself. ignored has the ignore files of the directories above.
 func (w *walker) directory(name, within string, ignored *ignores) bool {
 	entries, err := w.list(name)
 	if err != nil {
-		// What was read before the error is searched all the same.
+		// entries has the names that were read before the error, and they are searched.
 		w.Missing(name, err)
 	}
 	if !w.NoIgnore {
-		// The ignore files of a directory apply to its entries and to all below.
+		// The ignore files in a directory apply to all that lies below it.
 		ignored = ignored.enter(name, entries)
 	}
 	if within != "" {
 		within += "/"
 	}
 	for _, e := range entries {
-		// Links, pipes and devices inside directories are not searched.
 		isDir := e.mode == fs.ModeDir
-		// inner is the path from the root, for globs of GNU grep.
+		// inner is the path from the root, with which the globs of GNU grep are matched.
 		base, inner := e.base(), e.path[len(e.path)-e.baseBytes-len(within):]
+		// Links, pipes and devices inside directories are not searched. Their mode is not 0.
 		if !isDir && e.mode != 0 || !w.takes(base, e.path, inner, isDir, ignored) {
 			continue
 		}
@@ -252,28 +254,30 @@ func (w *walker) directory(name, within string, ignored *ignores) bool {
 
 // listed is an entry of a directory.
 type listed struct {
-	path      string // that the user sees
-	baseBytes int    // of its last name
-	mode      fs.FileMode
+	path      string      // from the root as the user wrote it
+	baseBytes int         // the length of the last name of path
+	mode      fs.FileMode // only the bits of the type: 0 is a regular file
 }
 
+// base returns the last name of the path.
 func (l *listed) base() string { return l.path[len(l.path)-l.baseBytes:] }
 
-// listing is scratch memory of a walk.
+// listing is the scratch memory of list. It is used again for each directory of a walk.
 type listing struct {
-	buf   []byte
-	text  []byte // of the names
+	buf   []byte // for reading the directory
+	text  []byte // all names, one after the other
 	names []listedName
 }
 
-// listedName is the name text[from:to].
+// listedName is the name text[from:to] of a listing.
 type listedName struct {
 	from, to int
 	mode     fs.FileMode
 }
 
-// list reads a directory, in the order of names. All paths lie in one string: an object for each
-// name took a tenth of the time of the walk.
+// list returns the entries of a directory in byte order of their names. With an error it returns the
+// entries that were read before. The caller owns the slice. The paths of all entries are parts of one
+// string, because a string for each path costs a tenth of the time of a walk.
 func (w *walker) list(name string) ([]listed, error) {
 	l := &w.listing
 	if l.buf == nil {
@@ -298,13 +302,14 @@ func (w *walker) list(name string) ([]listed, error) {
 		paths.WriteString(prefix)
 		paths.Write(l.text[n.from:n.to])
 		e := listed{paths.String()[from:], n.to - n.from, n.mode}
-		if e.path == "-" { // that path means standard input
+		if e.path == "-" { // the path "-" would mean standard input
 			e.path = "./-"
 		}
+		// Some file systems do not store the type of an entry in the directory.
 		if e.mode == fs.ModeIrregular {
 			info, err := os.Lstat(e.path)
 			if err != nil {
-				continue // it was removed since
+				continue // the entry was removed after the directory was read
 			}
 			e.mode = info.Mode().Type()
 		}
@@ -313,22 +318,23 @@ func (w *walker) list(name string) ([]listed, error) {
 	return entries, err
 }
 
-// listBytes are read from a directory at once.
+// listBytes is the number of bytes that one system call reads from a directory.
 const listBytes = 32 << 10
 
-// takes decides about an entry of a directory. What -g says counts most, then
-// ignore files, then types; hidden names come last, as in ripgrep.
+// takes reports whether an entry of a directory is searched. base is its name, full its path, inner its
+// path from the root. --include, --exclude and --exclude-dir come first. Then, as in ripgrep, -g wins
+// over ignore files, ignore files over types, and types over the rule for hidden names.
 func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) bool {
 	switch {
-	// A directory that is left out is not read, nor anything below it.
+	// Nothing below a directory that is left out is searched.
 	case isDir && anyGlob(w.ExcludeDir, base, inner):
 		return false
 	case !isDir && !w.admits(inner, base):
 		return false
 	}
 	if len(w.globs) > 0 {
-		// A glob that admits files turns -g into a white list. Directories need no match: a file
-		// below may have one.
+		// If a glob of -g has no leading !, a file must match such a glob. A directory need not match,
+		// because a file below it may.
 		switch verdict, some := w.globs.judge(strings.TrimPrefix(full, "./"), base, isDir), w.globs.admitting(); {
 		case verdict == leaveOut:
 			return false
@@ -342,18 +348,17 @@ func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) b
 	case verdict == leaveOut:
 		return false
 	case verdict == take:
-		// An ignore rule with a leading ! admits hidden names too. A type still applies.
+		// An ignore rule with a leading ! lets hidden names through. Types still apply.
 		return isDir || w.ofType(base)
 	}
-	// A type admits hidden names too; no directory has one.
+	// A file of the right type is searched even if its name is hidden. Directories have no type.
 	if !isDir && len(w.types) > 0 {
 		return w.ofType(base)
 	}
-	// Hidden names are left out unless something above has admitted them.
 	return w.Hidden || !strings.HasPrefix(base, ".")
 }
 
-// ofType reports whether a name has one of the types.
+// ofType reports whether the name of a file has one of the types of -t. Without -t each name has.
 func (w *walker) ofType(base string) bool {
 	if len(w.types) == 0 {
 		return true

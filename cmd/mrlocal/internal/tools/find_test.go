@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestFiles has the choices that ripgrep 13 makes, and those of GNU grep's flags.
+// TestFiles checks which files are searched. The expected files are those of ripgrep 13, and with
+// its flags those of GNU grep.
 func TestFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -59,7 +60,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// As in ripgrep, the name of an ignore file counts more than how near it is.
+// As in ripgrep, an .rgignore wins over an .ignore in a nearer directory.
 func TestAnRgignoreCountsMoreThanAnIgnoreFileBelow(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{".rgignore": "e\n", "d/.ignore": "!e\n", "d/e/x": "", "d/y": ""} {

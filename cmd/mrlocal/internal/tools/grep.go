@@ -54,14 +54,15 @@ all that is below; without PATH, standard input (with -r, the working directory)
 Exit codes: 0 a line was selected, 1 none, 2 an error. --help-all has more flags.
 `
 
-// grepTool is GNU grep on the engine, with ripgrep's choice of files.
+// grepTool returns mrlocal grep: GNU grep on the engine. In directories it chooses files as ripgrep
+// does.
 func grepTool() Tool {
 	return Tool{Name: "grep", Usage: "print the lines that match a pattern, as GNU grep does", Help: grepHelp, Flags: grepFlags(), Rewrite: rewriteGrep, Run: runGrep}
 }
 
-// grepFlags are the flags of GNU grep that this tool knows, and those of ripgrep that choose
-// files. A flag with two names, such as --color and --colour, is two flags to the parser;
-// grepOptions joins them. The flags -G, -P and -y are missing: RE2 has one syntax.
+// grepFlags returns the flags of GNU grep that this tool knows, and those of ripgrep that choose files.
+// For the parser, two spellings such as --color and --colour are two flags, and grepOptions reads both.
+// -G and -P are missing, because patterns have only the syntax of RE2.
 func grepFlags() []argv.Spec {
 	var specs []argv.Spec
 	add := func(takesValue bool, names ...string) { // each is "long" or "long,letter"
@@ -79,11 +80,10 @@ func grepFlags() []argv.Spec {
 	return specs
 }
 
-// rewriteGrep gives --color its value, which may be left out.
+// rewriteGrep is Tool.Rewrite of mrlocal grep. It turns --color without a value into --color=auto. For
+// the parser a flag takes a value always or never, and it would take the next word, often the PATTERN.
 func rewriteGrep(args []string) ([]string, error) {
 	args = slices.Clone(args)
-	// A value of its own word would be taken for the PATTERN, so --color alone must become one
-	// word.
 	for i, word := range args {
 		if word == "--" {
 			break
@@ -96,7 +96,8 @@ func rewriteGrep(args []string) ([]string, error) {
 	return args, nil
 }
 
-// runGrep lists the files, runs the job and returns the exit code of GNU grep.
+// runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep: 0 if a line was selected,
+// 1 if none was, 2 if a file could not be read. With -q a selected line wins over such a file.
 func runGrep(ctx context.Context, c *Call) (int, error) {
 	words := c.Line.Words
 	o := c.grepOptions()
@@ -105,36 +106,36 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 		if len(words) == 0 {
 			return 0, errs.Optionf("", "name a PATTERN; mrlocal grep --help lists the flags")
 		}
-		// The patterns can be there already: grepOptions sets one that never matches for -L -m
-		// 0.
+		// With -L -m 0, grepOptions has already set a pattern, which never matches.
 		if len(o.Patterns) == 0 {
 			o.Patterns = words[:1]
 		}
 		words = words[1:]
 	}
-	// This is ripgrep's rule: one upper case letter in any pattern makes all of them exact.
+	// As in ripgrep, an upper case letter in any pattern turns -S off for all of them.
 	if c.Line.Has("smart-case") && !slices.ContainsFunc(o.Patterns, hasUpper) {
 		o.IgnoreCase = true
 	}
-	// Without PATH, GNU grep reads standard input, and with -r the working directory. An empty
-	// root stands for that directory, so that paths have no leading dot.
+	// Without PATH, GNU grep reads standard input, or with -r the working directory. The root of the
+	// working directory is "", so that the paths of its files have no leading "./".
 	roots := words
 	if len(roots) == 0 && c.Line.Has("recursive") {
 		roots = []string{""}
 	} else if len(roots) == 0 {
 		roots = []string{"-"}
 	}
-	// A file that cannot be read is no reason to stop. It is reported, the others are searched,
-	// and the exit code becomes 2.
+	// After a file that cannot be read, the search goes on. The walk and the engine call Missing from
+	// several goroutines, so failed is atomic.
 	var failed atomic.Bool
 	f := c.choice(o)
 	f.Missing = func(path string, cause error) {
-		// A list of names skips the empty file that it is written to without a word.
+		// With -l the output itself may be among the files. If it is still empty, it has no match, and
+		// skipping it needs no message. GNU grep does the same.
 		if cause == input.ErrOutput && o.ListFiles && !o.ListOthers && f.Output.Size() == 0 {
 			return
 		}
 		failed.Store(true)
-		// The message names the path already.
+		// The message has the path already, so the cause must not repeat it.
 		var pe *fs.PathError
 		if errors.As(cause, &pe) {
 			cause = pe.Err
@@ -146,10 +147,11 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if c.Err != nil {
 		return 0, c.Err
 	}
-	// GNU grep prints names when more than one file may be searched: with two PATHs, or a
-	// directory. What the walk finds does not count.
+	// GNU grep prints names if there are two PATHs or a directory, even if the search then finds only
+	// one file.
 	o.Single = len(roots) == 1 && !isDirectory(roots[0])
-	// A single file that is the output too is searched if nothing is written before the end.
+	// A single file may also be the output. It is searched if the job writes only after reading, as
+	// with these flags.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
 		f.Output = nil
 	}
@@ -167,11 +169,10 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 		return 0, err
 	}
 	c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: f.Output}
-	// GNU grep searches the bytes as they are. So --decode is none by default, unlike in
+	// GNU grep does not decode compressed files. So the default of --decode is none here, and auto in
 	// mrlocal run.
 	c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
-	// Only the engine knows whether a line was selected; the output may be empty all the
-	// same.
+	// The output may be empty although a line was selected, as with -q. So Matched decides.
 	done, err := c.RunChain(ctx, chain)
 	if err != nil {
 		return 0, err
@@ -187,9 +188,8 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	return nothing, nil
 }
 
-// inLetters names the flags of the tool in an error of the job.
+// inLetters replaces the field of grep.Options that an error names by the flag that sets this field.
 func inLetters(err error) error {
-	// The package of the job names its own fields, which a user of the tool cannot know.
 	var e *errs.Error
 	if errors.As(err, &e) {
 		e.Object = strings.Replace(strings.Replace(e.Object, "Options.Patterns", "pattern", 1), "Options.Context", "-B, -C", 1)
@@ -197,7 +197,8 @@ func inLetters(err error) error {
 	return err
 }
 
-// grepOptions reads the flags of the job. Names is NamesAuto if no flag sets it.
+// grepOptions reads the flags of the tool into options of the job. c.Err has the first mistake. Without
+// -e and -f the caller sets Patterns. If no flag sets Names, it is NamesAuto.
 func (c *Call) grepOptions() grep.Options {
 	on := c.Line.Has
 	o := grep.Options{
@@ -209,8 +210,8 @@ func (c *Call) grepOptions() grep.Options {
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
 	}
-	// Of -H and -h, and of -l and -L, GNU grep follows the one that comes last.
-	for _, f := range c.Line.Flags { // the last one decides
+	// As in GNU grep, the last of -H and -h decides, and the last of -l and -L.
+	for _, f := range c.Line.Flags {
 		switch f.Flag.Name {
 		case "with-filename":
 			o.Names = grep.NamesAlways
@@ -222,9 +223,9 @@ func (c *Call) grepOptions() grep.Options {
 			o.ListFiles, o.ListOthers = false, true
 		}
 	}
-	// A bound of 0 differs from no bound, so that MaxCount is a pointer.
+	// MaxCount is a pointer, because no bound differs from a bound of 0 lines.
 	o.MaxCount = c.Limit("max-count")
-	// The flags -A and -B win over -C, wherever they stand.
+	// As in GNU grep, -A and -B win over -C in any order.
 	if on("after-context") || on("before-context") || on("context") {
 		around := int64(c.Count("context", 0, math.MaxInt32))
 		o.Context = &grep.Context{Before: around, After: around}
@@ -235,7 +236,7 @@ func (c *Call) grepOptions() grep.Options {
 			o.Context.After = int64(c.Count("after-context", 0, math.MaxInt32))
 		}
 	}
-	// The value auto means color on a terminal that can show it.
+	// The value auto means colours on a terminal, unless the environment says that it is a dumb one.
 	for _, name := range []string{"color", "colour"} {
 		switch when := c.Choice(name, "auto", "always", "never"); {
 		case when == "never" || name == "colour" && !on(name):
@@ -252,20 +253,21 @@ func (c *Call) grepOptions() grep.Options {
 		}
 	}
 	c.patternFiles(&o)
-	// With -L a bound of 0 lists every file, because no line is selected.
-	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 { // nothing is selected, so each file is listed
+	// With -L and a bound of 0 no line is selected, so each file is listed.
+	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 {
 		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{matchNothing}, false, false, nil
 	}
 	return o
 }
 
-// patternFiles adds the patterns of -f.
+// patternFiles adds the lines of each file of -f to o.Patterns. c.Err has the error of a file that
+// cannot be read.
 func (c *Call) patternFiles(o *grep.Options) {
 	for _, name := range c.Line.Values("file") {
 		var data []byte
 		var err error
 		if name == "-" {
-			// The patterns use up standard input, so no file is left to search there.
+			// After this, standard input is at its end and cannot be searched.
 			data, err = io.ReadAll(c.Stdin)
 		} else {
 			data, err = os.ReadFile(name)
@@ -273,23 +275,24 @@ func (c *Call) patternFiles(o *grep.Options) {
 		if err != nil {
 			c.Keep(errs.Inputf("-f", "%w", err))
 		}
-		// The newline at the end of the file ends the last pattern; it does not begin an empty
-		// one. The lines stay one text, which package grep splits.
+		// The newline at the end of the file ends the last pattern and does not begin an empty one.
+		// Package jobs/grep splits the text into lines.
 		if text := strings.TrimSuffix(string(data), "\n"); len(data) > 0 {
 			o.Patterns = append(o.Patterns, text)
 		}
 	}
-	if c.Line.Has("file") && len(o.Patterns) == 0 { // an empty file matches nothing
+	// As in GNU grep, an empty file of patterns matches no line.
+	if c.Line.Has("file") && len(o.Patterns) == 0 {
 		o.Patterns, o.Fixed = []string{matchNothing}, false
 	}
 }
 
-// matchNothing is a pattern that never matches.
+// matchNothing is a pattern that never matches: a character outside of the range of all characters.
 const matchNothing = `[^\x00-\x{10FFFF}]`
 
-// choice reads the flags that choose files.
+// choice reads the flags that choose files. o has the options of the job.
 func (c *Call) choice(o grep.Options) findOptions {
-	// As in ripgrep, -u reads no ignore files and -uu takes hidden files too.
+	// As in ripgrep, -u stands for --no-ignore, and -uu for --no-ignore --hidden.
 	more := len(c.Line.Values("unrestricted"))
 	f := findOptions{
 		Hidden: c.Line.Has("hidden") || more > 1, NoIgnore: c.Line.Has("no-ignore") || more > 0,
@@ -297,8 +300,8 @@ func (c *Call) choice(o grep.Options) findOptions {
 		Include: c.Line.Values("include"), Exclude: c.Line.Values("exclude"), ExcludeDir: c.Line.Values("exclude-dir"),
 		Sort: c.Choice("sort", "path", "modified", "accessed", "created", "none"),
 	}
-	// As in GNU grep, the file that gets the output is not searched: it would grow while it is
-	// read. With -q nothing is written. A terminal or a pipe may be input and output.
+	// As in GNU grep, a regular file that is the output is not searched, because it would grow while it
+	// is read. With -q there is no output.
 	if file, ok := c.Stdout.(*os.File); ok && !o.Quiet {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 			f.Output = info
@@ -310,12 +313,11 @@ func (c *Call) choice(o grep.Options) findOptions {
 	return f
 }
 
-// hasUpper reports whether a pattern has an upper case letter that stands for
-// itself.
+// hasUpper reports whether a pattern has an upper case letter that stands for itself, and not one that
+// is part of an escape such as \S.
 func hasUpper(pattern string) bool {
 	return strings.ContainsFunc(escapes.ReplaceAllString(pattern, ""), unicode.IsUpper)
 }
 
-// escapes matches an escape of RE2. Letters such as the S in \S or the L in \pL name a class and
-// do not stand for themselves.
+// escapes matches an escape of RE2, such as \S, \pL or \p{Greek}.
 var escapes = regexp.MustCompile(`\\(?:[pP](?:\{[^}]*\}|.)|.)`)

@@ -120,7 +120,7 @@ func TestGrepIsGNU(t *testing.T) {
 	})
 }
 
-// TestGrepMessages has what is wrong with a call, and the exit code 2.
+// TestGrepMessages checks the messages for wrong calls, and the exit code 2.
 func TestGrepMessages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("f", []byte("foo\n"), 0o644); err != nil {
@@ -148,8 +148,8 @@ func TestGrepMessages(t *testing.T) {
 	}
 }
 
-// TestGrepOfRegularStandardInput has what GNU grep does with a file that is standard
-// input: named again it is at its end, and it is not searched if it is the output too.
+// TestGrepOfRegularStandardInput checks a standard input that is a regular file. As in GNU grep, it
+// is at its end if it is named again, and it is not searched if it is also the output.
 func TestGrepOfRegularStandardInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
@@ -195,8 +195,7 @@ func TestGrepOfRegularStandardInput(t *testing.T) {
 	}
 }
 
-// TestGrepBinary has the message for a file with NUL bytes, whose second split
-// has the match.
+// TestGrepBinary checks the message for a file with NUL bytes whose match is in the second split.
 func TestGrepBinary(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("b", []byte("\x00\nx\nfoo\nfoo\n"), 0o644); err != nil {
@@ -210,8 +209,8 @@ func TestGrepBinary(t *testing.T) {
 	}
 }
 
-// TestGrepOfAPipe has what GNU grep does while the writer of a pipe waits: lines
-// appear at once, and the search ends where nothing more of the pipe is of use.
+// TestGrepOfAPipe checks a pipe whose writer waits. As in GNU grep, lines appear at once, and the
+// search ends as soon as the rest of the pipe cannot change the result.
 func TestGrepOfAPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("f", []byte("foo\n"), 0o644); err != nil {
@@ -276,7 +275,8 @@ func TestGrepSort(t *testing.T) {
 		words := append(strings.Fields(args), "-c", "foo", ".")
 		compareRipgrep(t, path, "", 0, words, words)
 	}
-	// ripgrep 13 orders each directory by itself, later ones and this tool all files.
+	// ripgrep 13 orders the files of each directory. Later versions and this tool order all files
+	// together.
 	for _, args := range []string{"--sort=modified", "--sort=accessed", "--sort=created"} {
 		words := append(strings.Fields(args), "-c", "foo", "z", "b", "a-", "a.c")
 		setTimes()
@@ -291,8 +291,8 @@ func TestGrepSort(t *testing.T) {
 	}
 }
 
-// TestGrepComplaints has errors of the walk and of the output in one run. Under the
-// race detector it fails if they are written at the same time.
+// TestGrepComplaints makes errors of the walk and of the output in one run. The race detector
+// reports it if both are written at the same time.
 func TestGrepComplaints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"-h", "foo"}

@@ -9,55 +9,56 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// verdict is what rules say about a path.
+// verdict is the answer of rules to the question whether a path is searched.
 type verdict uint8
 
 const (
-	silent verdict = iota // no rule matches
-	leaveOut
-	take
+	silent   verdict = iota // no rule matches
+	leaveOut                // the path is not searched
+	take                    // the path is searched
 )
 
 // rule is one line of an ignore file, or one glob of -g.
 type rule struct {
 	kind    ruleKind
-	text    string // of a name or a suffix
-	glob    string
-	keeps   bool // the rule says: take (a leading ! in an ignore file, none in -g)
-	anchor  bool // the glob is matched with the path from the directory of the rule
-	dirOnly bool
+	text    string // the name or the suffix; "" for asGlob
+	glob    string // the pattern for doublestar
+	keeps   bool   // the verdict is take: a leading ! in an ignore file, none in -g
+	anchor  bool   // the glob is matched with the path from the directory of the rule
+	dirOnly bool   // the rule matches directories only
 }
 
-// ruleKind says how a rule is matched. Most rules are a name or a suffix, which
-// are compared in a few nanoseconds; a glob takes about a hundred.
+// ruleKind says how a rule is matched. Most rules are names or suffixes. Comparing these takes a few
+// nanoseconds, and matching a glob about a hundred.
 type ruleKind uint8
 
 const (
-	asGlob ruleKind = iota
-	asName
-	asSuffix
+	asGlob   ruleKind = iota // doublestar matches the glob
+	asName                   // the last name is text
+	asSuffix                 // the last name ends in text, as for *.go
 )
 
-// compileRule compiles a line of an ignore file or, if not ignoring, a glob of -g,
-// whose leading ! means the reverse. It reports whether the rule is valid.
+// compileRule compiles a line of an ignore file, or, if ignoring is false, a glob of -g. It returns
+// false if the rule is empty or not a valid glob.
 func compileRule(text string, ignoring bool) (rule, bool) {
-	// A rule of an ignore file leaves out; a glob of -g takes. A leading ! turns both around.
+	// A rule of an ignore file leaves paths out, and a glob of -g takes files. A leading ! reverses
+	// both.
 	r := rule{keeps: !ignoring}
 	if rest, ok := strings.CutPrefix(text, "!"); ok {
 		r.keeps, text = ignoring, rest
 	}
-	// The backslash makes the first character stand for itself, as in git.
+	// As in git, a backslash makes a first ! or # stand for itself.
 	if strings.HasPrefix(text, `\!`) || strings.HasPrefix(text, `\#`) {
 		text = text[1:]
 	}
-	// A slash at the end restricts the rule to directories. It does not anchor the rule.
+	// A slash at the end restricts the rule to directories. It is no reason to anchor the rule.
 	if rest, ok := strings.CutSuffix(text, "/"); ok {
 		r.dirOnly, text = true, rest
 	}
-	// Any other slash anchors the rule to the directory of its file, as in git.
+	// As in git, any other slash anchors the rule to the directory of its file.
 	r.anchor = strings.Contains(text, "/")
 	r.glob = strings.TrimPrefix(text, "/")
-	// The rule **/name matches in every directory, as name alone does, which is cheaper.
+	// The rule **/name matches in every directory, and so does name, which is faster.
 	if rest, ok := strings.CutPrefix(r.glob, "**/"); ok && !strings.Contains(rest, "/") {
 		r.anchor, r.glob = false, rest
 	}
@@ -67,7 +68,7 @@ func compileRule(text string, ignoring bool) (rule, bool) {
 	}
 	switch {
 	case r.anchor:
-	// None of these characters means that the glob matches itself only.
+	// A glob without these characters matches only its own text.
 	case !strings.ContainsAny(r.glob, `*?[{\`):
 		r.kind, r.text = asName, r.glob
 	case r.glob[0] == '*' && !strings.ContainsAny(r.glob[1:], `*?[{\`):
@@ -76,33 +77,34 @@ func compileRule(text string, ignoring bool) (rule, bool) {
 	return r, true
 }
 
-// asGitHas rewrites a glob so that doublestar matches what git and ripgrep match with
-// the original.
+// asGitHas rewrites a glob of git for doublestar. With the result, doublestar matches the same paths as
+// git and ripgrep match with the original.
 func asGitHas(glob string) string {
 	parts := strings.Split(glob, "/")
 	for i, part := range parts {
-		// Only as a whole name do two asterisks match several directories.
+		// Two asterisks match several directories only if they are a whole part of the path. Elsewhere
+		// git takes them as one.
 		if strings.Trim(part, "*") != "" || len(part) > 2 {
 			for strings.Contains(part, "**") && !strings.Contains(part, `\*`) {
 				part = strings.ReplaceAll(part, "**", "*")
 			}
 		}
-		// A bracket at the start of a class stands for itself.
+		// A closing bracket at the start of a class stands for itself.
 		part = strings.NewReplacer("[]", `[\]`, "[!]", `[!\]`, "[^]", `[^\]`).Replace(part)
 		parts[i] = part
 	}
-	// What lies in a directory does not include the directory itself.
+	// The glob dir/** matches all that lies below dir, but not dir itself.
 	if n := len(parts); n > 1 && parts[n-1] == "**" {
 		parts = append(parts, "*")
 	}
 	return strings.Join(parts, "/")
 }
 
-// validGlob is checked once for each glob, so that matching need not check again.
+// validGlob reports whether doublestar accepts a glob. Matching does not check this again.
 func validGlob(glob string) bool { return doublestar.ValidatePattern(glob) }
 
-// matches reports whether a path matches. inner is the path from the directory of
-// the rule, base its last name.
+// matches reports whether a path matches the rule. inner is the path from the directory of the rule,
+// and base its last name. The caller checks dirOnly.
 func (r rule) matches(inner, base string) bool {
 	switch r.kind {
 	case asName:
@@ -117,13 +119,12 @@ func (r rule) matches(inner, base string) bool {
 	return doublestar.MatchUnvalidated(r.glob, name)
 }
 
-// rules belong to one file or to the flag -g. The last one that matches decides.
+// rules are the rules of one ignore file, or all globs of -g, in their order.
 type rules []rule
 
-// judge returns the verdict of the last rule that matches, as in git. inner and base are those
-// of rule.matches.
+// judge returns the verdict of the last rule that matches, as in git. inner and base are as in
+// rule.matches. If no rule matches, it returns silent.
 func (all rules) judge(inner, base string, isDir bool) verdict {
-	// From the end, the first match is the last one of the file.
 	for i := len(all) - 1; i >= 0; i-- {
 		r := all[i]
 		if r.dirOnly && !isDir || !r.matches(inner, base) {
@@ -137,7 +138,7 @@ func (all rules) judge(inner, base string, isDir bool) verdict {
 	return silent
 }
 
-// admitting reports whether a rule says what to take.
+// admitting reports whether the verdict of a rule is take.
 func (all rules) admitting() bool {
 	for _, r := range all {
 		if r.keeps {
@@ -147,12 +148,12 @@ func (all rules) admitting() bool {
 	return false
 }
 
-// anyGlob reports whether a name or a path matches one of GNU grep's globs. There
-// an asterisk matches a slash, too.
+// anyGlob reports whether a file matches one of the globs of --include, --exclude or --exclude-dir.
+// base is its name, and full its path.
 func anyGlob(globs []string, base, full string) bool {
 	for _, g := range globs {
 		name := base
-		// A glob with a slash is matched with the path, one without with the name.
+		// A glob with a slash is matched with the path, and one without a slash with the name.
 		if strings.Contains(g, "/") {
 			name = full
 		}
@@ -163,23 +164,27 @@ func anyGlob(globs []string, base, full string) bool {
 	return false
 }
 
-// ignores holds the ignore files of a directory and of those above it.
+// ignores holds the ignore files of a directory, and through above those of the directories above it.
+// nil has none. It does not change after the walk has entered the directory.
 type ignores struct {
 	above     *ignores
-	directory string // as a prefix of paths below it
-	root      string // of a directory above a root: the root as the user wrote it, and
-	full      string // its absolute path
-	rg        rules  // of .rgignore
-	own       rules  // of .ignore
-	git       rules  // of .gitignore
-	exclude   rules  // of .git/info/exclude
-	isTop     bool   // the top of a git repository
-	inGit     bool   // below such a top
+	directory string // with a slash at the end; the prefix of the paths below it
+
+	// root and full are set for a directory above a root. root is the root as the user wrote it, and
+	// full its absolute path.
+	root, full string
+
+	rg      rules // of .rgignore
+	own     rules // of .ignore
+	git     rules // of .gitignore
+	exclude rules // of .git/info/exclude
+	isTop   bool  // the directory is the top of a git repository
+	inGit   bool  // the directory is such a top or lies below one
 }
 
-// judge returns what the files say about a path. Files named .rgignore count more than those
-// named .ignore, and these more than those of git. Among files of one name, the one of the
-// nearest directory with a verdict decides.
+// judge returns the verdict of all ignore files on a path. full is the path as the walk has it, and
+// base its last name. As in ripgrep, .rgignore wins over .ignore, and .ignore over the files of
+// git. Among files of one name, that of the nearest directory with a verdict wins.
 func (g *ignores) judge(full, base string, isDir bool) verdict {
 	for d := g; d != nil; d = d.above {
 		if v := d.rg.judge(d.inner(full), base, isDir); v != silent {
@@ -191,7 +196,7 @@ func (g *ignores) judge(full, base string, isDir bool) verdict {
 			return v
 		}
 	}
-	// As in ripgrep, .gitignore counts only inside of a git repository.
+	// As in ripgrep, .gitignore has an effect only in a git repository.
 	if g == nil || !g.inGit {
 		return silent
 	}
@@ -199,7 +204,8 @@ func (g *ignores) judge(full, base string, isDir bool) verdict {
 		if v := d.git.judge(d.inner(full), base, isDir); v != silent {
 			return v
 		}
-		// Rules of git end at the top of the repository. Its exclude file counts least.
+		// The rules of git end at the top of the repository. All .gitignore files win over its exclude
+		// file.
 		if d.isTop {
 			return d.exclude.judge(d.inner(full), base, isDir)
 		}
@@ -207,23 +213,23 @@ func (g *ignores) judge(full, base string, isDir bool) verdict {
 	return silent
 }
 
-// inner returns the path from d.
+// inner returns the path full from the directory of g.
 func (g *ignores) inner(full string) string {
-	// A directory above a root has absolute rules, so the path becomes absolute first.
+	// A directory above a root is known by its absolute path, so full becomes absolute first.
 	if g.full != "" {
 		full = g.full + "/" + strings.TrimPrefix(strings.TrimPrefix(full, g.root), "/")
 	}
 	return strings.TrimPrefix(full, g.directory)
 }
 
-// enter returns the ignores of a directory with these entries, below those of g.
+// enter returns the ignores of the directory name, which has these entries. g has those of the
+// directory above. enter reads the ignore files among the entries.
 func (g *ignores) enter(name string, entries []listed) *ignores {
 	next := &ignores{above: g, inGit: g != nil && g.inGit}
 	if name != "" {
 		next.directory = strings.TrimSuffix(name, "/") + "/"
 	}
-	// Most directories have no ignore files. They share the ignores of the directory above, and
-	// paths are judged by fewer steps.
+	// Most directories have no ignore files. They share g, so that judge takes fewer steps.
 	worth := false
 	for _, e := range entries {
 		switch file := e.base(); file {
@@ -244,17 +250,16 @@ func (g *ignores) enter(name string, entries []listed) *ignores {
 	return next
 }
 
-// parents returns the ignores of the directories above a root.
+// parents returns the ignores of the directories above a root. As in ripgrep, these apply too.
 func (w *walker) parents(root string) *ignores {
 	if w.NoIgnore {
 		return nil
 	}
 	here, err := filepath.Abs(root)
 	if err != nil {
-		return nil // without a working directory there is nothing above
+		return nil // the working directory is gone, so the directories above are unknown
 	}
-	// above has the directories from the nearest to the top of the file system. Those of a root
-	// apply too, as in ripgrep.
+	// above lists the directories from the nearest one to the top of the file system.
 	var above []string
 	for d := filepath.Dir(here); ; d = filepath.Dir(d) {
 		above = append(above, d)
@@ -264,9 +269,9 @@ func (w *walker) parents(root string) *ignores {
 		}
 	}
 	var g *ignores
-	// The chain is built from the top, because each link points to the one above.
+	// The loop begins at the top, because enter needs the ignores of the directory above.
 	for i := len(above) - 1; i >= 0; i-- {
-		// Reading such a directory whole could take long, so only the four names are looked up.
+		// A directory above may have very many entries, so only the four names are looked up.
 		var entries []listed
 		for _, name := range []string{".git", ".gitignore", ".ignore", ".rgignore"} {
 			if _, err := os.Lstat(filepath.Join(above[i], name)); err == nil {
@@ -275,30 +280,31 @@ func (w *walker) parents(root string) *ignores {
 		}
 		g = g.enter(above[i], entries)
 	}
-	// Paths below the root are as the user wrote them.
+	// inner needs both forms of the root, because paths of the walk begin with the root as the user
+	// wrote it.
 	for d := g; d != nil; d = d.above {
 		d.root, d.full = root, here
 	}
 	return g
 }
 
-// readRules reads an ignore file. Lines that are no valid rules are left out, as
-// by git; a file that cannot be read has no rules.
+// readRules reads an ignore file. As git does, it ignores lines that are not valid rules, and a file
+// that cannot be read.
 func readRules(file string) rules {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil
 	}
 	var all rules
-	// Some editors put a byte order mark in front of the text.
+	// Some editors begin a text with a byte order mark.
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	for line := range strings.SplitSeq(string(data), "\n") {
-		// Files with the line ends of Windows have the same rules.
+		// A file with the line ends of Windows has the same rules.
 		line = strings.TrimSuffix(line, "\r")
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		// As in git, spaces at the end do not count unless a backslash stands before them.
+		// As in git, spaces at the end are ignored unless a backslash stands before them.
 		for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 			line = line[:len(line)-1]
 		}

@@ -18,24 +18,25 @@ import (
 )
 
 const (
-	lineBuffer     = 64 << 10 // bytes, of a file that is read line by line
-	resultBuffer   = 256 << 10
-	linesPerLookup = 4096 // between two looks at the context
+	lineBuffer     = 64 << 10  // bytes; of a file that is read line by line
+	resultBuffer   = 256 << 10 // bytes; of the result
+	linesPerLookup = 4096      // a merge checks its context once in so many lines
 )
 
-// lineSource is a file that a tool reads itself.
+// lineSource reads a file, or standard input, for a tool that does not leave this to the engine. It
+// decodes compressed files as the engine does. open comes first and close last. One goroutine uses it.
 type lineSource struct {
-	name    string
+	name    string   // "-" is standard input
 	file    *os.File // nil: standard input
-	regular *os.File // the file or standard input, if it is a regular file
-	bytes   int64    // of regular from its offset on, when it was opened
+	regular *os.File // file or standard input, if this is a regular file; else nil
+	bytes   int64    // of regular from its offset to its end, when it was opened
 	decode  codec.Decoders
-	text    io.Reader     // what the file holds, decoded
+	text    io.Reader     // the decoded text
 	decoded int64         // bytes of text that were read
-	r       *bufio.Reader // of the records of CSV
+	r       *bufio.Reader // the records of CSV; only csvFiles sets it
 }
 
-// delimiter is the byte that ends a line.
+// delimiter returns the byte that ends a line.
 func (s *sorter) delimiter() byte {
 	if s.order.ZeroEnded {
 		return 0
@@ -43,9 +44,10 @@ func (s *sorter) delimiter() byte {
 	return '\n'
 }
 
-// open opens the file of that name for a call.
+// open opens the file, or takes the standard input of c. Its errors name the file. c.Options.NoDecode
+// says whether to decode. If open fails, the file is closed.
 func (l *lineSource) open(c *Call) error {
-	// Standard input belongs to the caller and stays open.
+	// close leaves standard input open, because it belongs to the caller.
 	var raw io.Reader = c.Stdin
 	if l.name != "-" {
 		f, err := os.Open(l.name)
@@ -57,12 +59,11 @@ func (l *lineSource) open(c *Call) error {
 	if f, ok := raw.(*os.File); ok {
 		info, err := f.Stat()
 		if err == nil && info.Mode().IsRegular() {
-			offset, _ := f.Seek(0, io.SeekCurrent) // a regular file has one
+			offset, _ := f.Seek(0, io.SeekCurrent) // a regular file has an offset, so this cannot fail
 			l.regular, l.bytes = f, info.Size()-offset
 		}
 	}
-	// Compressed files are decoded as the engine decodes them, so that -c and -m see the same
-	// lines as a sort.
+	// As in the engine, bytes after the end of the compressed data are only a warning.
 	l.decode.Garbage = func(of codec.Codec) {
 		c.complain(fmt.Errorf("%s: trailing garbage behind the %s data is ignored", argv.Quote(l.name), of))
 	}
@@ -74,13 +75,14 @@ func (l *lineSource) open(c *Call) error {
 	return err
 }
 
-// Read implements io.Reader. Its errors name the file.
+// Read reads decoded text. Its errors name the file. A regular file that became shorter since open is
+// an error at its end.
 func (l *lineSource) Read(p []byte) (int, error) {
 	n, err := l.text.Read(p)
 	l.decoded += int64(n)
 	switch {
 	case err == io.EOF && l.regular != nil && l.decode.Ended():
-		// A file that shrinks ends as a whole one does.
+		// io.EOF alone does not show whether the file became shorter.
 		if short := input.Shorter(l.regular, l.decode.StoredBytes(), l.bytes); short != nil {
 			err = errs.Inputf(argv.Quote(l.name), "%w", short)
 		}
@@ -90,39 +92,41 @@ func (l *lineSource) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain says what is wrong with the file. It needs the decoder, so it comes before close.
+// explain returns err with the name of the file and, for a compressed file, its format and the place
+// of the error. It asks the decoders, so it must be called before close.
 func (l *lineSource) explain(err error) error {
 	return errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.decoded))
 }
 
-// close closes the decoder and the file. It is not called twice.
+// close closes the decoders and the file, but not standard input. It must not be called twice.
 func (l *lineSource) close() {
 	l.decode.Close()
 	if l.file != nil {
-		l.file.Close() // nothing was written
+		l.file.Close() // nothing was written, so no error can be lost
 	}
 }
 
-// result is where a tool writes what the engine does not write itself: standard output,
-// or a file that gets its name at the end.
+// result is the output of a tool that writes its result itself and not through the engine. It is
+// standard output, or a file that gets its name at the end. Writes are buffered, and end completes it.
 type result struct {
 	*bufio.Writer
-	pack *compress.Writer // below the buffer; nil: the lines are written as they are
+	pack *compress.Writer // compresses what the buffer passes on; nil: the result is not compressed
 	file *os.File         // nil: standard output
-	path string           // of the file at the end; "": file is a device or pipe
+	path string           // the name that file gets at the end; "": file is a device or pipe
 }
 
-// openResult opens the output. The caller calls end.
+// openResult opens the output that c.Options names. The caller must call end, also after an error of
+// its own. It fails with an options error if the output cannot be opened.
 func (c *Call) openResult() (*result, error) {
 	path := c.Options.OutputFile
 	if path == "" {
 		r := &result{}
 		return r, r.writeTo(c.Stdout, c.Options.CompressOutput)
 	}
-	// The file keeps the permissions of the one that it replaces. A new one gets those of the
-	// umask.
+	// A new file has the permissions of the umask. A file that replaces another one has those of the
+	// other one.
 	mode := os.FileMode(0o666)
-	// The output follows a link: the file behind it is replaced, not the link.
+	// If path is a link, the file to which it points is replaced, and the link stays.
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		real = path
@@ -132,8 +136,7 @@ func (c *Call) openResult() (*result, error) {
 	switch {
 	case err == nil && info.IsDir():
 		return nil, errs.Optionf("-o", "%s: is a directory", argv.Quote(path))
-	// A device or pipe cannot be replaced. It is written in place, and nothing is removed after
-	// an error.
+	// A device or pipe cannot be replaced. It is written directly.
 	case err == nil && !info.Mode().IsRegular():
 		r.path = ""
 		r.file, err = os.OpenFile(real, os.O_WRONLY, 0)
@@ -141,9 +144,8 @@ func (c *Call) openResult() (*result, error) {
 		if err == nil {
 			mode = info.Mode().Perm()
 		}
-		// The new file lies beside the old one, so that the rename stays in one file system. The
-		// name begins with a dot and has the number of the process; an existing file of that
-		// name is an error.
+		// The temporary file lies in the directory of the result, so that the rename stays in one file
+		// system. Its name has a dot and the number of the process. O_EXCL fails if the name exists.
 		name := filepath.Join(filepath.Dir(real), fmt.Sprintf(".%s-%d", filepath.Base(real), os.Getpid()))
 		r.file, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	}
@@ -156,7 +158,7 @@ func (c *Call) openResult() (*result, error) {
 	return r, nil
 }
 
-// writeTo makes the lines go to w, compressed as format says.
+// writeTo sets up the buffer before w, with compression in between if format asks for it.
 func (r *result) writeTo(w io.Writer, format compress.Format) (err error) {
 	disk.GrowPipe(w)
 	if format != compress.None {
@@ -169,7 +171,7 @@ func (r *result) writeTo(w io.Writer, format compress.Format) (err error) {
 	return nil
 }
 
-// writeLine writes a line and its delimiter. It buffers both; end reports what fails later.
+// writeLine writes a line and its delimiter to the buffer. An error may be one of an earlier write.
 func (r *result) writeLine(line []byte, delim byte) error {
 	if _, err := r.Write(line); err != nil {
 		return err
@@ -177,8 +179,9 @@ func (r *result) writeLine(line []byte, delim byte) error {
 	return r.WriteByte(delim)
 }
 
-// end completes the result, or removes it if err is not nil. It returns err, or what
-// went wrong in the end. A reader that has gone is no error.
+// end completes the result: it flushes the buffers, syncs the file, and gives it its name. If err, the
+// error of the tool so far, is not nil, it removes the file instead. It returns err or its own error,
+// but nil if the reader of a pipe has closed it.
 func (r *result) end(err error) error {
 	if err == nil {
 		err = r.Flush()
@@ -188,8 +191,8 @@ func (r *result) end(err error) error {
 	}
 	if r.file != nil {
 		if err == nil && r.path != "" {
-			// The file is durable before it gets its name. A crash leaves the old file or the
-			// new one, never a part.
+			// Sync comes before the rename. After a crash the name belongs to the old file or to the
+			// whole new one.
 			err = r.file.Sync()
 		}
 		err = errors.Join(err, r.file.Close())
@@ -200,7 +203,7 @@ func (r *result) end(err error) error {
 			_ = os.Remove(r.file.Name())
 		}
 	}
-	// As in: mrlocal sort -m a b | head.
+	// In mrlocal sort -m a b | head, for example, head closes the pipe early. This is success.
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
 	}

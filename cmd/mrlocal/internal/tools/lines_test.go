@@ -14,8 +14,8 @@ import (
 	"mrlocal/input"
 )
 
-// A file that shrinks while it is read is an error, also one whose rest is whole: of it -m, -c and
-// --csv would give a part with exit code 0.
+// A file that becomes shorter while it is read is an error, even if the rest of it is valid.
+// Otherwise -m, -c and --csv would use a part of it with exit code 0.
 func TestAFileThatShrinksIsAnError(t *testing.T) {
 	plain := []byte(strings.Repeat("line\n", 1<<20))
 	var packed bytes.Buffer

@@ -13,25 +13,30 @@ import (
 )
 
 const (
-	// Of all blocks of a merge, in bytes. Keys and places of lines come on top.
-	mergeBytes      = 16 << 20
+	// mergeBytes is the size of the text in all blocks of a merge together. The keys and the places of
+	// lines need memory beyond it.
+	mergeBytes = 16 << 20
+	// leastMergeBlock is the least size of a block, in bytes. With very many files it wins over
+	// mergeBytes.
 	leastMergeBlock = 4 << 10
 
-	// Each read of a file keeps a thread while it lasts, so not all files are read at once.
+	// mergeReads is the number of regular files that are read at the same moment. The runtime keeps a
+	// thread for each such read.
 	mergeReads = 8
 )
 
-// merge does -m: it reads all files at once. Lines that compare equal come in the order of the
-// files. Each file has a goroutine that reads ahead, finds the lines and makes their keys.
-// All files are open at once; --batch-size does not apply here.
+// merge does the work of -m: it merges the files, which must be sorted, into the result. Equal lines
+// come in the order of the files. Each file has a goroutine that reads ahead, finds the lines and
+// makes their keys. All files are open at once, whatever --batch-size says.
 func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 	stop := make(chan struct{})
 	defer close(stop)
 	reads := make(chan struct{}, mergeReads)
+	// Each file has two blocks, one for readAhead and one for the merge.
 	size := min(max(mergeBytes/(2*len(s.files)), leastMergeBlock), lineBuffer)
 	var heap []*mergeSource
 	for i, name := range s.files {
-		// Standard input is read once, as cat reads it.
+		// Standard input can be read only once. The second time it would be empty.
 		if name == "-" && slices.Contains(s.files[:i], name) {
 			continue
 		}
@@ -50,8 +55,8 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 			heap = append(heap, m)
 		}
 	}
-	// The output is opened after all inputs. It may be one of them, and is replaced only at the
-	// end.
+	// The output may be one of the inputs. result.end replaces it after all inputs are read. Opening it
+	// last means that a missing input leaves no temporary file.
 	result, err := s.openResult()
 	if err != nil {
 		return err
@@ -61,35 +66,38 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 	return result.end(cmp.Or(err, w.close()))
 }
 
-// mergeSource is a file in the heap; its place orders equal lines.
+// mergeSource is a file of a merge. The heap orders the sources by their current lines, and sources
+// with equal lines by place. The goroutine of readAhead reads the file, and that of merge calls next.
 type mergeSource struct {
 	lineSource
 	order  *sort.Order
-	unique bool // of equal lines that follow one another the first is enough
-	place  int
+	unique bool            // readAhead drops a line that equals the line before it
+	place  int             // of the file in the command line, from 0
 	ctx    context.Context // ends a wait for a block
 
-	// Blocks go around: the goroutine of readAhead fills those that the merge has done with.
+	// The blocks circulate. readAhead takes one from free, fills it and sends it to read. next returns
+	// it to free after its last line.
 	free, read chan *mergeBlock
 
-	sort.Line // the first one that was not written; valid until the next call of next
+	sort.Line // the current line, which is not written yet; valid until the next call of next
 	block     *mergeBlock
-	at        int // of Line in the block
+	at        int // index of the current line in block.lines
 }
 
-// mergeBlock is a block of a file.
+// mergeBlock is a block of lines of a file, with their keys.
 type mergeBlock struct {
-	data  []byte // whole lines, each with its delimiter
-	keys  []byte
+	data  []byte      // whole lines, each with its delimiter
+	keys  []byte      // the memory of the keys
 	lines []sort.Line // point into data and keys
-	err   error       // of what follows the lines; io.EOF: nothing does
-	read  int         // lines in data
+	err   error       // why no block follows; io.EOF: the file has ended; nil: one follows
+	read  int         // the number of lines in data, which is more than len(lines) if some were dropped
 }
 
-// readAhead fills blocks until the file ends or stop is closed. It owns the file.
+// readAhead fills blocks until the file ends, a line is refused, or stop is closed. It owns the file
+// and closes it. A send to reads waits until fewer than mergeReads regular files are being read.
 func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan struct{}) {
 	defer m.close()
-	number := int64(0) // of the blocks before
+	number := int64(0) // lines in the blocks before
 	regular := false
 	if m.file != nil {
 		info, err := m.file.Stat()
@@ -102,7 +110,8 @@ func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan
 		case <-stop:
 			return
 		}
-		// A pipe may wait for what another one brings, so pipes do not wait for one another.
+		// Only regular files take a place in reads. A read of a pipe may never end before another pipe
+		// has been read, and waiting for a place could then last for ever.
 		if regular {
 			reads <- struct{}{}
 		}
@@ -122,8 +131,9 @@ func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan
 	}
 }
 
-// index finds the lines of a block and makes their keys. If the order refuses a line, that is an
-// error, and the block ends before it. With unique, a line that equals the one before is left out.
+// index finds the lines of the block and makes their keys. With unique, it drops a line that equals
+// the line before it. If the order refuses a line, index returns the reason, and the block ends before
+// this line.
 func (b *mergeBlock) index(order *sort.Order, delim byte, unique bool) error {
 	b.lines, b.keys, b.read = b.lines[:0], b.keys[:0], 0
 	for at := 0; at < len(b.data); b.read++ {
@@ -133,7 +143,8 @@ func (b *mergeBlock) index(order *sort.Order, delim byte, unique bool) error {
 		if err := order.Check(line); err != nil {
 			return err
 		}
-		// Keys that were made before stay where they are if keys moves.
+		// If order.Key has to move b.keys to more memory, earlier keys still point to the old memory,
+		// which stays valid.
 		b.lines = append(b.lines, sort.Line{Text: line, Key: order.Key(&b.keys, line)})
 		if n := len(b.lines); unique && n > 1 && order.Compare(&b.lines[n-2], &b.lines[n-1]) == 0 {
 			b.lines = b.lines[:n-1]
@@ -142,7 +153,8 @@ func (b *mergeBlock) index(order *sort.Order, delim byte, unique bool) error {
 	return nil
 }
 
-// next goes to the next line. It returns false at the end.
+// next goes to the next line of the source, and waits for a block if needed. It returns false at the
+// end of the file.
 func (m *mergeSource) next() (bool, error) {
 	m.at++
 	for m.block == nil || m.at == len(m.block.lines) {
@@ -167,28 +179,29 @@ func (m *mergeSource) next() (bool, error) {
 	return true, nil
 }
 
+// less reports whether the current line of m comes before that of o. Of equal lines, that of the
+// earlier file comes first, as in GNU sort -m.
 func (m *mergeSource) less(o *mergeSource) bool {
-	// The place makes the merge stable, as GNU sort -m is.
 	c := m.order.Compare(&m.Line, &o.Line)
 	return c < 0 || c == 0 && m.place < o.place
 }
 
-// mergeInto writes the lines of all sources in order. With unique, only the first of equal lines
-// is written.
+// mergeInto writes the lines of all sources to w in order. With unique, it writes only the first of
+// equal lines. Each source of heap has a current line. The slice is used up.
 func mergeInto(ctx context.Context, heap []*mergeSource, w *writeBehind, unique bool) error {
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		siftDown(heap, i)
 	}
-	// last is the last line that was written. Only -u needs it.
+	// last is a copy of the last line that was written. Only -u needs it.
 	var last sort.Line
-	// second is the source below the root that comes first; 0: not known. It stays so while the
-	// root does, and then a line costs one comparison.
+	// second is the index of the child of the root that comes first, 1 or 2; 0: it must be found. While
+	// the root keeps its place, so does second, and a line takes one comparison instead of two.
 	second := 0
-	// n counts the lines that were read from the heap, not those that were written.
+	// n counts the lines that were taken from the heap, written or not.
 	for n := 0; len(heap) > 0; n++ {
 		top := heap[0]
 		if !unique || n == 0 || top.order.Compare(&top.Line, &last) != 0 {
-			// The delimiter follows the line in its block.
+			// In the block, the delimiter follows the line, so the slice can take it too.
 			if err := w.write(top.Text[:len(top.Text)+1]); err != nil {
 				return err
 			}
@@ -200,8 +213,8 @@ func mergeInto(ctx context.Context, heap []*mergeSource, w *writeBehind, unique 
 		if err != nil {
 			return err
 		}
-		// The last source takes the place of the one that has ended. Its line may be too large
-		// for the root, so it sinks.
+		// If the source at the root has ended, the last source of the heap takes its place. It sinks
+		// below if its line is not the least.
 		if !more {
 			heap[0] = heap[len(heap)-1]
 			heap = heap[:len(heap)-1]
@@ -225,10 +238,10 @@ func mergeInto(ctx context.Context, heap []*mergeSource, w *writeBehind, unique 
 	return nil
 }
 
-// siftDown restores the order of the heap below i.
+// siftDown moves the source at i down until neither child is less than it. The children of i, at 2i+1
+// and 2i+2, must be roots of correct heaps.
 func siftDown(heap []*mergeSource, i int) {
 	for {
-		// The sources below i are at 2i+1 and 2i+2; each is not less than the one at i.
 		least := 2*i + 1
 		if least >= len(heap) {
 			return
@@ -244,13 +257,15 @@ func siftDown(heap []*mergeSource, i int) {
 	}
 }
 
-// writeBehind writes to w on a goroutine of its own, a buffer at a time.
+// writeBehind passes lines to a writer on a goroutine of its own, a buffer at a time. So the merge goes
+// on during a write. It has two buffers: one is filled while the other is written.
 type writeBehind struct {
-	buf        []byte
-	full, free chan []byte
-	failed     chan error // room for one: the first error of w; closed when all is written
+	buf        []byte      // the buffer that is being filled
+	full, free chan []byte // buffers to write, and buffers that are written
+	failed     chan error  // the first error of the writer; closed when the goroutine ends
 }
 
+// newWriteBehind starts the goroutine that writes to w. close ends it.
 func newWriteBehind(w io.Writer) *writeBehind {
 	b := &writeBehind{buf: make([]byte, 0, resultBuffer), full: make(chan []byte, 1), free: make(chan []byte, 2), failed: make(chan error, 1)}
 	b.free <- make([]byte, 0, resultBuffer)
@@ -267,7 +282,8 @@ func newWriteBehind(w io.Writer) *writeBehind {
 	return b
 }
 
-// write adds a line. It returns an error of a write before.
+// write copies line into the buffer. It returns the error of an earlier write. A line that is longer
+// than the buffer makes the buffer grow.
 func (b *writeBehind) write(line []byte) error {
 	if len(b.buf)+len(line) > cap(b.buf) && len(b.buf) > 0 {
 		if err := b.flush(); err != nil {
@@ -278,7 +294,8 @@ func (b *writeBehind) write(line []byte) error {
 	return nil
 }
 
-// flush hands the buffer over and takes another one.
+// flush passes the buffer to the goroutine and waits for the other one. It returns the error of an
+// earlier write.
 func (b *writeBehind) flush() error {
 	select {
 	case b.full <- b.buf:
@@ -293,7 +310,8 @@ func (b *writeBehind) flush() error {
 	}
 }
 
-// close writes what is left and waits for it.
+// close writes the rest of the lines, waits until the goroutine has ended, and returns the first
+// error.
 func (b *writeBehind) close() error {
 	err := b.flush()
 	close(b.full)

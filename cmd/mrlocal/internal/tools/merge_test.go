@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Files of many blocks, of none, and with lines longer than a block give the sorted lines of all.
+// Files with many blocks, without any, and with lines longer than a block are merged into sorted lines.
 func TestMergeGivesTheLinesOfAllFilesInOrder(t *testing.T) {
 	for seed, c := range []struct {
 		flags   string
@@ -21,7 +21,7 @@ func TestMergeGivesTheLinesOfAllFilesInOrder(t *testing.T) {
 		{"-m", strings.Compare},
 		{"-mu", strings.Compare},
 		{"-mr", func(a, b string) int { return strings.Compare(b, a) }},
-		// One field of text is its own key; of two a key is made.
+		// A key of one text field needs no copy. For two fields a key is made.
 		{"-m -k2", func(a, b string) int { return cmp.Or(strings.Compare(a[5:], b[5:]), strings.Compare(a, b)) }},
 		{"-m -k2,2n -k1,1", func(a, b string) int { return cmp.Or(cmp.Compare(a[6], b[6]), strings.Compare(a, b)) }},
 	} {
@@ -54,7 +54,7 @@ func TestMergeGivesTheLinesOfAllFilesInOrder(t *testing.T) {
 	}
 }
 
-// fails fails after some bytes.
+// fails is a writer that fails after some bytes.
 type fails struct{ left int }
 
 var errFull = errors.New("full")
@@ -88,7 +88,7 @@ func TestWriteBehindReportsAFailedWrite(t *testing.T) {
 	}
 }
 
-// Two sources of one stream would tear its lines.
+// Two sources that read the same stream would each get parts of lines.
 func TestMergeReadsStandardInputOnce(t *testing.T) {
 	var in strings.Builder
 	for i := range 200_000 {

@@ -9,18 +9,18 @@ import (
 	"mrlocal/errs"
 )
 
-// rewriteSort replaces the words of mrlocal sort that are no flags to package argv. They are
-// --check=quiet and the like, and keys in the form before -k: +F.C and -F.C, which count from
-// 0.
+// rewriteSort is Tool.Rewrite of mrlocal sort. It replaces two forms that package argv cannot parse:
+// --check=WORD, whose value may be missing, and the obsolete keys +F.C and -F.C, which count from 0.
+// It fails if such a word is wrong.
 func rewriteSort(args []string) ([]string, error) {
 	var words []string
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		switch {
-		// Words behind -- are files. They are never rewritten.
+		// All words after -- are files.
 		case word == "--":
 			return append(words, args[i:]...), nil
-		// The value of a flag is never rewritten, even if it begins with a plus sign.
+		// The value of a flag stays as it is, even if it begins with a plus sign.
 		case takesNext(word) && i+1 < len(args):
 			words = append(words, word, args[i+1])
 			i++
@@ -30,8 +30,8 @@ func rewriteSort(args []string) ([]string, error) {
 			words = append(words, "-c")
 		case strings.HasPrefix(word, "--check="):
 			return nil, errs.Optionf(word, "one of quiet, silent, diagnose-first")
-		// A word that begins with a plus sign and a digit is a key; other words of that kind are
-		// files. The word -F.C ends the key only directly behind it.
+		// A word that begins with a plus sign and a digit is an obsolete key. With any other character
+		// after the plus sign it is a file. If the next word is -F.C, it is the end of the key.
 		case len(word) > 1 && word[0] == '+' && isDigit(word[1]):
 			end := ""
 			if i+1 < len(args) && len(args[i+1]) > 1 && args[i+1][0] == '-' && isDigit(args[i+1][1]) {
@@ -50,10 +50,11 @@ func rewriteSort(args []string) ([]string, error) {
 	return words, nil
 }
 
-// isDigit relies on bytes that wrap around: a byte below '0' becomes large.
+// isDigit reports whether c is an ASCII digit. For a byte below '0' the difference wraps around and
+// becomes large.
 func isDigit(c byte) bool { return c-'0' < 10 }
 
-// takesNext reports whether the next word is the value of the flag, or of the last of a
+// takesNext reports whether the value of the flag word is the next word. word may be a long flag, or a
 // bundle of letters.
 func takesNext(word string) bool {
 	flags := sortFlags()
@@ -63,8 +64,8 @@ func takesNext(word string) bool {
 	if len(word) < 2 || word[0] != '-' {
 		return false
 	}
-	// In a bundle such as -rk the first letter with a value ends the bundle. Only as the last
-	// letter does it take the next word.
+	// The first letter that takes a value ends the bundle. If more text follows the letter, as in
+	// -rk2, this text is the value. Otherwise, as in -rk, the value is the next word.
 	for i := 1; i < len(word); i++ {
 		if slices.ContainsFunc(flags, func(f argv.Spec) bool { return f.Value && f.Short == word[i:i+1] }) {
 			return i == len(word)-1
@@ -73,7 +74,8 @@ func takesNext(word string) bool {
 	return false
 }
 
-// obsoleteKey returns the KEYDEF of +begin -end.
+// obsoleteKey returns the KEYDEF of -k that means the same as the words +begin -end. end is "" if the
+// key goes to the end of the line.
 func obsoleteKey(begin, end string) (string, error) {
 	field, char, letters, err := obsoletePosition(begin)
 	if err != nil {
@@ -91,16 +93,17 @@ func obsoleteKey(begin, end string) (string, error) {
 	if field, char, letters, err = obsoletePosition(end); err != nil {
 		return "", err
 	}
-	// The old end is the first character behind the key. The end of -k is its last character. So
-	// the number of the character stays, and with character 0 the key ends with the field
-	// before.
+	// The old end is the first character after the key, counted from 0. The end of -k is the last
+	// character of the key, counted from 1. The two numbers of the character are equal. If the old
+	// number is 0, the key ends with the field before.
 	if char > 0 {
 		return key + "," + strconv.FormatUint(field+1, 10) + "." + strconv.FormatUint(char, 10) + letters, nil
 	}
 	return key + "," + strconv.FormatUint(max(field, 1), 10) + letters, nil
 }
 
-// obsoletePosition reads F[.C][OPTS].
+// obsoletePosition parses a position F[.C][OPTS] of an obsolete key. field and char count from 0. A
+// missing C is 0. letters are the OPTS.
 func obsoletePosition(text string) (field, char uint64, letters string, err error) {
 	end := len(text) - len(strings.TrimLeft(text, "0123456789."))
 	fieldText, charText, _ := strings.Cut(text[:end], ".")

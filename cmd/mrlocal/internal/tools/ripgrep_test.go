@@ -22,12 +22,12 @@ func ripgrep(t *testing.T) string {
 	return path
 }
 
-// timings are what differs from run to run: times, and how far the search had read
-// when it ended.
+// timings matches the fields that differ from run to run: times, and how many bytes the search had
+// read at its end.
 var timings = regexp.MustCompile(`"secs":\d+,"nanos":\d+,"human":"[^"]*"|"human":"[^"]*","nanos":\d+,"secs":\d+|"bytes_searched":\d+`)
 
-// compareRipgrep compares output and exit code with ripgrep, in the directory at
-// hand. ours are the flags of this tool, theirs those of ripgrep.
+// compareRipgrep compares output and exit code with ripgrep, in the working directory. ours has the
+// flags of this tool, and theirs those of ripgrep.
 func compareRipgrep(t rapid.TB, path, stdin string, block int64, ours, theirs []string) {
 	t.Helper()
 	c := exec.Command(path, append([]string{"--no-config", "--no-heading", "--color=never"}, theirs...)...)
@@ -45,7 +45,7 @@ func compareRipgrep(t rapid.TB, path, stdin string, block int64, ours, theirs []
 	}
 }
 
-// writeFiles writes files below the directory at hand.
+// writeFiles writes files below the working directory.
 func writeFiles(t rapid.TB, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -80,7 +80,7 @@ func TestGrepJSONIsRipgrep(t *testing.T) {
 		if words {
 			letters, patterns = []rune("ab \n\n\""), append(patterns, `\ba`, `b\b`)
 		}
-		// In RE2 a dot matches a byte that is no UTF-8, in ripgrep it does not.
+		// In RE2, a dot matches a byte that is not UTF-8. In ripgrep it does not.
 		invalid := !words && rapid.Bool().Draw(r, "invalid")
 		if invalid {
 			patterns = []string{"a", "ab", "a+b", "^a", "b$", "zz"}
@@ -107,8 +107,8 @@ func TestGrepJSONIsRipgrep(t *testing.T) {
 	})
 }
 
-// TestGrepJSONOfBinaryFiles has what differs from ripgrep: a binary file is named on
-// standard error, as without --json, and has no messages.
+// TestGrepJSONOfBinaryFiles checks a difference from ripgrep: as without --json, a binary file is
+// named on standard error, and it has no messages.
 func TestGrepJSONOfBinaryFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"b": "\x00\nfoo\n"})
@@ -118,8 +118,8 @@ func TestGrepJSONOfBinaryFiles(t *testing.T) {
 	}
 }
 
-// TestGrepFilesAreRipgreps compares which files are searched, and in which order: on
-// a table, and on random trees with ignore files, globs, types and flags.
+// TestGrepFilesAreRipgreps compares with ripgrep which files are searched, and in which order. It
+// uses a table, and random trees with ignore files, globs, types and flags.
 func TestGrepFilesAreRipgreps(t *testing.T) {
 	path := ripgrep(t)
 	t.Chdir(t.TempDir())
@@ -144,10 +144,10 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 			compare(t, strings.Fields(args))
 		}
 	}
-	// Rules are made of these words. Some of the rules are not valid, and count for nothing.
+	// Rules are made of these words. Some of the rules are not valid, and are ignored.
 	words := []string{"a", "b", "c", "d", "e", "*", "**", "/", "/", "?", "[ab]", "[a-c]", ".c", "x", "\\", "!", "{a,b}", "log"}
 	rule := rapid.Custom(func(r *rapid.T) string {
-		// ripgrep takes a rule of nothing but blanks for one that matches.
+		// In ripgrep, a rule that has only blanks matches.
 		return rapid.SampledFrom([]string{"", "", "!", "/", "**/"}).Draw(r, "head") + strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(r, "words"), "") + rapid.SampledFrom([]string{"", "", "/", "/**", " "}).Draw(r, "tail")
 	}).Filter(func(rule string) bool { return strings.Trim(rule, "!/ ") != "" && !strings.Contains(rule, "//") })
 	rapid.Check(t, func(r *rapid.T) {

@@ -54,12 +54,13 @@ Exit codes: 0 done; 1 out of order (-c, -C); 2 an error.
 --help-all adds the flags of the engine, such as --memory.
 `
 
-// sortTool is GNU sort on the engine.
+// sortTool returns mrlocal sort: GNU sort on the engine, in the C locale.
 func sortTool() Tool {
 	return Tool{Name: "sort", Usage: "sort lines; the flags are those of GNU sort", Help: sortHelp, Flags: sortFlags(), Rewrite: rewriteSort, Run: runSort}
 }
 
-// orderings are the flags that are also letters of a key.
+// orderings returns the flags of orders. Their letters are also the options of a key, as the nr in
+// -k2,2nr.
 func orderings() []argv.Flag {
 	return []argv.Flag{
 		{Name: "ignore-leading-blanks", Short: "b"}, {Name: "dictionary-order", Short: "d"}, {Name: "ignore-case", Short: "f"},
@@ -69,9 +70,9 @@ func orderings() []argv.Flag {
 	}
 }
 
-// sortFlags are all flags of GNU sort that this tool knows, and three of its own: --csv,
-// --json and --seed. The flag --compress-program is there only to be refused with a reason. The
-// word after --check= is not a value here; rewriteSort has turned it into -c or -C.
+// sortFlags returns the flags of GNU sort that this tool knows, and three of its own: --csv, --json and
+// --seed. --compress-program is among them so that sorter.read can refuse it with a reason. --check
+// takes no value here, because rewriteSort turns --check=WORD into -c or -C.
 func sortFlags() []argv.Spec {
 	flags := append(orderings(),
 		argv.Flag{Name: "check", Short: "c"}, argv.Flag{Name: "check-quiet", Short: "C"}, argv.Flag{Name: "merge", Short: "m"},
@@ -93,22 +94,21 @@ func sortFlags() []argv.Spec {
 	return specs
 }
 
-// sorter is one call of mrlocal sort.
+// sorter is one call of mrlocal sort. read sets its fields.
 type sorter struct {
 	*Call
 	order sort.Options
-	files []string // "-" is standard input
+	files []string // the inputs, at least one; "-" is standard input
 }
 
-// runSort runs one call. The exit code is 0 when the lines are written or in order, and 1 when
-// -c or -C finds disorder. Errors of any kind give exitTrouble.
+// runSort is Tool.Run of mrlocal sort. The exit code is 1 if -c or -C finds a line out of order, and 0
+// otherwise.
 func runSort(ctx context.Context, c *Call) (int, error) {
 	s := &sorter{Call: c}
 	if err := s.read(); err != nil {
 		return 0, err
 	}
-	// The columns of CSV are known by name only when the header has been read, so sortCSV
-	// compiles the order itself.
+	// A key may name a column of CSV. sortCSV reads the header first and then compiles the order.
 	if s.order.CSV {
 		return 0, s.sortCSV(ctx)
 	}
@@ -116,14 +116,14 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// GNU sort says first how it compares. Here that is always by bytes, as in the C locale.
+	// With --debug, GNU sort begins with a line about the locale. In the C locale it is this one.
 	if c.Line.Has("debug") {
 		fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New("text ordering performed using simple byte comparison")))
-		// The marks follow each line of the output, so the writer must find the ends of lines.
+		// debugWriter adds marks below each line of the output.
 		s.Stdout = &debugWriter{w: s.Stdout, debugger: sort.NewDebugger(order), delim: s.delimiter()}
 	}
 	switch {
-	// Neither -c nor -m sorts. Both read lines in this process and start no job.
+	// -c and -m do not sort, so they run without the engine.
 	case c.Line.Has("check") || c.Line.Has("check-quiet"):
 		return s.check(ctx, order)
 	case c.Line.Has("merge"):
@@ -132,13 +132,13 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	return 0, s.sort(ctx)
 }
 
-// read reads the flags and checks the files, so that a mistake leaves no file behind.
+// read reads all flags and checks that the inputs exist. It comes before any output, so a mistake in
+// the line creates no file.
 func (s *sorter) read() error {
 	if name, given := s.Line.Value("compress-program"); given {
 		return errs.Optionf("--compress-program", "%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", argv.Quote(name))
 	}
-	// The order of the checks is the order of the messages: what is compared, then where to,
-	// then with how much.
+	// A line with several mistakes gets the message of the first check that fails.
 	for _, err := range []error{s.readOrder(), s.readOutput(), s.readResources()} {
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (s *sorter) read() error {
 	return s.readFiles()
 }
 
-// readOrder reads the flags that say what is compared.
+// readOrder reads the flags that say how to compare lines, into s.order.
 func (s *sorter) readOrder() error {
 	on := s.Line.Has
 	o := sort.Options{
@@ -157,8 +157,8 @@ func (s *sorter) readOrder() error {
 		Blanks: on("ignore-leading-blanks"), Printing: on("ignore-nonprinting"), Dictionary: on("dictionary-order"),
 		CSV: on("csv"), JSON: s.Line.Values("json"),
 	}
-	// Records of CSV may hold newlines, and the first record is a header. These flags work on
-	// plain lines and would mix both up.
+	// These flags work on plain lines. Records of CSV may contain newlines, and the first record is a
+	// header.
 	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "debug"} {
 		if o.CSV && on(flag) {
 			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
@@ -172,15 +172,16 @@ func (s *sorter) readOrder() error {
 			return err
 		}
 	}
-	// The word of --sort= turns on the same ordering as its letter. Two orderings that
-	// contradict each other are refused later, by sort.Compile.
+	// A word of --sort means the same as the flag with its letter. sort.Compile refuses two orders that
+	// contradict each other.
 	orders := map[string]*bool{
 		"general-numeric": &o.General, "human-numeric": &o.Human, "month": &o.Month,
 		"numeric": &o.Numeric, "random": &o.Random, "version": &o.Version,
 	}
 	for _, word := range s.Line.Values("sort") {
 		var field *bool
-		// The words begin with different letters, so any part of one from its start is clear.
+		// GNU sort accepts the beginning of a word. No two words share their first letter, so at most
+		// one matches.
 		for name, of := range orders {
 			if word != "" && strings.HasPrefix(name, word) {
 				field = of
@@ -200,22 +201,22 @@ func (s *sorter) readOrder() error {
 		case tab != tabs[0]:
 			return errs.Optionf("-t", "given twice, with %s and with %s", argv.Quote(tabs[0]), argv.Quote(tabs[i]))
 		}
-		// GNU sort has no \t; it is a convenience, since a shell makes a tab hard to type. The
-		// form \0 is left to package sort.
+		// GNU sort lacks \t, but a TAB is hard to type in a shell. Package jobs/sort knows the form \0.
 		if o.Separator = tab; tab == `\t` {
 			o.Separator = "\t"
 		}
 	}
 	s.order = o
-	// Only -R needs a salt. The test is coarse: a name of a CSV column with an R costs a salt
-	// that nothing uses.
+	// Only -R needs a salt. The name of a CSV column may have an R too. Then the salt is made but has
+	// no effect.
 	if o.Random || strings.Contains(strings.Join(o.Keys, ""), "R") {
 		return s.readSalt()
 	}
 	return nil
 }
 
-// readSalt reads or makes the salt of -R.
+// readSalt sets the salt of -R from --seed, from the file of --random-source, or at random. Lines with
+// equal keys stay together under any salt.
 func (s *sorter) readSalt() error {
 	salt := s.order.Salt[:]
 	if text, given := s.Line.Value("seed"); given {
@@ -238,14 +239,15 @@ func (s *sorter) readSalt() error {
 		defer f.Close()
 		source = f
 	}
-	// GNU sort reads as many bytes as its digest needs; a short file is an error there too.
+	// As in GNU sort, a file that is shorter than the salt is an error.
 	if _, err := io.ReadFull(source, salt); err != nil {
 		return errs.Inputf(path, "a random source has at least %d bytes: %w", len(salt), bare(err))
 	}
 	return nil
 }
 
-// readOutput reads the flags that say what is done and where the result goes.
+// readOutput checks that -c, -C, -o and --debug do not contradict each other, and reads -o. The words
+// of its errors are those of GNU sort.
 func (s *sorter) readOutput() error {
 	on := s.Line.Has
 	outputs := s.Line.Values("output")
@@ -258,8 +260,8 @@ func (s *sorter) readOutput() error {
 	case quiet && len(outputs) > 0:
 		return errs.Optionf("", "options '-Co' are incompatible")
 	}
-	// Marks below lines make no sense where no line is written, or where the result is a file
-	// that others read.
+	// The marks of --debug are for a person, so lines with marks must not go to a file. With -c and -C
+	// no line is written.
 	for letter, on := range map[string]bool{"c": check, "C": quiet, "o": len(outputs) > 0} {
 		if on && s.Line.Has("debug") {
 			return errs.Optionf("", "options '-%s --debug' are incompatible", letter)
@@ -268,8 +270,9 @@ func (s *sorter) readOutput() error {
 	return s.setOutput()
 }
 
-// setOutput reads -o. As in GNU sort, it may be repeated only with the same file. The path -
-// is standard output. It also chooses how the result is compressed.
+// setOutput reads -o and --compress-output into c.Options. As in GNU sort, -o may be given again only
+// with the same file. The path - is standard output. The suffix of the file chooses the compression
+// unless --compress-output does.
 func (c *Call) setOutput() error {
 	outputs := c.Line.Values("output")
 	for _, path := range outputs {
@@ -283,7 +286,6 @@ func (c *Call) setOutput() error {
 			c.Options.OutputFile = ""
 		}
 	}
-	// The format is known before any work. Marks below lines are for the eye.
 	format, err := c.Options.CompressOutput.Of(c.Options.OutputFile)
 	if err == nil && format != compress.None && c.Line.Has("debug") {
 		err = errs.Optionf("--compress-output, --debug", "give one of them, not both")
@@ -292,8 +294,9 @@ func (c *Call) setOutput() error {
 	return err
 }
 
-// readResources reads the flags that say with how much the engine works. A size below
-// what the slots need is raised to that, as GNU sort does.
+// readResources reads -S, -T, --parallel and --batch-size into the options of the engine. As GNU sort
+// does, it raises a -S that is too small to the least size that works, and lowers numbers that are too
+// large.
 func (s *sorter) readResources() error {
 	o := &s.Options
 	sizeText, sized := s.Line.Value("buffer-size")
@@ -308,9 +311,8 @@ func (s *sorter) readResources() error {
 	} else if s.Line.Has("parallel") && (n == nil || *n == 0) {
 		return errs.Optionf("--parallel", "too small; at least 1")
 	} else if n != nil {
-		// More threads than the memory has room for are lowered to that. GNU sort bounds them
-		// too. The split of N threads into slots is the split of a run: one sixth are reduce
-		// slots, at least one.
+		// Each slot needs leastSlotBytes of memory, which bounds the number of threads. As in a
+		// run, one sixth of the threads are reduce slots, and at least one.
 		memory := cmp.Or(size, o.MemoryBytes, machine.MemoryBytes()/4)
 		n := int(min(*n, mostParallel, max(memory/leastSlotBytes, leastParallel)))
 		o.ReduceSlots = max(1, n/6)
@@ -321,36 +323,35 @@ func (s *sorter) readResources() error {
 		if err != nil {
 			return err
 		}
-		// GNU sort counts merged files; the engine counts sorted runs that it merges at a time.
+		// GNU sort counts the files that it merges at once. Here these are sorted runs.
 		o.MergeFactor = min(n, mostParallel)
 	}
 	if sized {
-		// Setup fills in the default slots, so that the least memory follows from all slots of
-		// all trackers.
+		// Setup returns the slots with defaults filled in. They set the least memory.
 		c := o.Setup()
 		o.MemoryBytes = max(size, int64(c.Trackers*(c.MapSlots+c.ReduceSlots))*leastSlotBytes)
 	}
-	// The flag -T adds to --tmp. Its directories come first. As with GNU sort, they may be
-	// missing while nothing spills.
+	// The directories of -T come before those of --tmp. As in GNU sort, a missing one is an error only
+	// when something spills.
 	o.TempDirs, o.TempAtNeed = append(s.Line.Values("temporary-directory"), o.TempDirs...), s.Line.Has("temporary-directory")
 	return nil
 }
 
 const (
-	// maxInt is the largest int. A larger number than a bound is lowered to it, as GNU sort
-	// does, and no error.
+	// maxInt is the bound of flags whose numbers, as in GNU sort, may be as large as an int holds.
 	maxInt = int(^uint(0) >> 1)
-	// mostParallel bounds --parallel in threads and --batch-size in runs.
+	// mostParallel is the largest number of threads that --parallel sets, and the largest number of
+	// sorted runs that --batch-size sets. Larger values of the flags are lowered to it.
 	mostParallel = 1024
-	// leastParallel threads are a map slot and a reduce slot, of which a sort has one each.
+	// leastParallel is the least number of threads: a map slot and a reduce slot.
 	leastParallel = 2
 
-	leastSlotBytes = 8 << 20 // of memory; the engine refuses less
+	leastSlotBytes = 8 << 20 // of memory for each slot; the engine refuses less
 )
 
-// bufferSize reads the value of -S and returns bytes. A number alone counts in KiB. A unit is
-// one of GNU sort, where b is a byte, and % is a share of the memory. Anything else is a size
-// as --memory takes it.
+// bufferSize parses the value of -S and returns bytes. The units are those of GNU sort: none is KiB, b
+// is a byte, and % is a share of the memory of the machine. Any other text must be a size as --memory
+// takes it.
 func bufferSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "bKkMmGgTtPE%")
 	unit := text[len(digits):]
@@ -358,7 +359,6 @@ func bufferSize(text string) (int64, error) {
 		return argv.Size("buffer-size", text, 1)
 	}
 	switch unit {
-	// Without a unit, GNU sort counts in KiB.
 	case "":
 		unit = "K"
 	case "%":
@@ -370,7 +370,8 @@ func bufferSize(text string) (int64, error) {
 	return argv.Size("buffer-size", digits+unit, 0)
 }
 
-// readFiles finds the names of the inputs and checks that they can be read.
+// readFiles sets s.files from the positional words or from --files0-from, and checks that the files
+// exist.
 func (s *sorter) readFiles() error {
 	s.files = s.Line.Words
 	if from, given := s.Line.Value("files0-from"); given {
@@ -385,7 +386,7 @@ func (s *sorter) readFiles() error {
 	if len(s.files) == 0 {
 		s.files = []string{"-"}
 	}
-	// GNU sort checks one file at a time.
+	// As in GNU sort, -c and -C take one file.
 	if len(s.files) > 1 && (s.Line.Has("check") || s.Line.Has("check-quiet")) {
 		letter := "c"
 		if s.Line.Has("check-quiet") {
@@ -396,9 +397,9 @@ func (s *sorter) readFiles() error {
 	return checkFiles(s.files)
 }
 
-// checkFiles refuses files that are missing and directories. All are checked before any is
-// read, so that a missing file is reported before hours of work. A later failure is
-// reported by the engine.
+// checkFiles returns an error for the first file that does not exist or is a directory. It comes
+// before any file is read, so that a user learns of a wrong name before a long run. A file that
+// exists but cannot be read is found when it is opened.
 func checkFiles(files []string) error {
 	for _, name := range files {
 		if name == "-" {
@@ -415,7 +416,8 @@ func checkFiles(files []string) error {
 	return nil
 }
 
-// readNames reads the names in a file, each of which ends with NUL.
+// readNames reads the file of --files0-from, or standard input for -, and returns the names in it. NUL
+// ends each name. As in GNU sort, an empty name and - are errors.
 func (s *sorter) readNames(from string) ([]string, error) {
 	var data []byte
 	var err error
@@ -427,17 +429,16 @@ func (s *sorter) readNames(from string) ([]string, error) {
 	if err != nil {
 		return nil, errs.Inputf(argv.Quote(from), "open failed: %w", bare(err))
 	}
-	// GNU sort refuses an empty list: it would otherwise read standard input, which nobody asked
-	// for.
+	// Without this check an empty list would mean standard input.
 	if len(data) == 0 {
-		return nil, errs.Inputf(argv.Quote(from), "no input from it")
+		return nil, errs.Inputf(argv.Quote(from), "no file names in it")
 	}
 	names := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 	for i, name := range names {
 		switch {
 		case name == "":
 			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "invalid zero-length file name")
-		// GNU sort 9.1 refuses it too, wherever the list comes from.
+		// GNU sort 9.1 refuses this name in every list, not only in a list on standard input.
 		case name == "-":
 			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "no file name of - is allowed in a list of names")
 		}
@@ -445,7 +446,7 @@ func (s *sorter) readNames(from string) ([]string, error) {
 	return names, nil
 }
 
-// sort runs the job.
+// sort runs the job sort on s.files.
 func (s *sorter) sort(ctx context.Context) error {
 	chain, err := sort.New(s.order)
 	if err != nil {
@@ -454,30 +455,33 @@ func (s *sorter) sort(ctx context.Context) error {
 	return s.runFiles(ctx, chain, s.files)
 }
 
-// runFiles runs the chain on files. "-" is standard input.
+// runFiles runs the chain on files, where "-" is standard input, and writes the result to the output of
+// c.Options.
 func (c *Call) runFiles(ctx context.Context, chain jobs.Chain, files []string) error {
 	o := &c.Options
-	// Only null devices were named. The job runs on an empty input, so that -o still makes its
-	// file.
+	// If all files are null devices, no input is left. The job then runs on an empty text, so that it
+	// still makes the file of -o.
 	if o.Inputs = engineInputs(files); len(o.Inputs) == 0 {
 		o.Inputs, c.Stdin = []string{"-"}, strings.NewReader("")
 	}
-	o.Overwrite = o.OutputFile != "" // an output that is an input too is replaced at the end
+	// The output may be one of the inputs. The engine replaces it only at the end.
+	o.Overwrite = o.OutputFile != ""
 	_, err := c.RunChain(ctx, chain)
 	return err
 }
 
-// debugWriter writes each line with marks below what is compared.
+// debugWriter adds the marks of --debug below each line that it writes to w. They show which parts of
+// the line the order compares.
 type debugWriter struct {
 	w        io.Writer
 	debugger *sort.Debugger
 	delim    byte
-	line     []byte // that has no end yet
-	out      []byte
+	line     []byte // the beginning of a line whose end no Write has brought yet
+	out      []byte // scratch memory of Write
 }
 
-// Write keeps an unfinished line until its end comes. It reports all of p as written, because
-// the bytes that it writes are others.
+// Write writes the whole lines of p, each with its marks, and keeps the rest for the next call. It
+// returns len(p) even after an error, because it does not write the bytes of p alone.
 func (d *debugWriter) Write(p []byte) (int, error) {
 	d.out = d.out[:0]
 	for rest := p; len(rest) > 0; {
@@ -493,18 +497,18 @@ func (d *debugWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// engineInputs returns the files as the engine takes them: standard input once and
-// under its name, and no null device.
+// engineInputs returns the files as the engine takes them. It replaces the device names of standard
+// input by "-", keeps only the first of several, and drops null devices.
 func engineInputs(files []string) []string {
 	var inputs []string
 	seen := false
-	// The null device is common in scripts. It adds no line and is no regular file, so the
-	// engine never sees it.
+	// Scripts often name the null device. It adds no line, and the engine would refuse it as a
+	// device.
 	null, nullErr := os.Stat(os.DevNull)
 	for _, name := range files {
 		info, err := os.Stat(name)
 		switch {
-		// A stream can be read only once. GNU sort reads nothing the second time, either.
+		// A stream can be read only once. In GNU sort too, the second time adds no line.
 		case name == "/dev/stdin" || name == "/dev/fd/0" || name == "-":
 			if !seen {
 				inputs, seen = append(inputs, "-"), true
@@ -517,10 +521,9 @@ func engineInputs(files []string) []string {
 	return inputs
 }
 
-// bare returns the cause of an error of package os.
+// bare returns the innermost cause of an error of package os, such as "no such file or directory". The
+// message of the caller already names the path and the operation.
 func bare(err error) error {
-	// GNU tools print the cause alone, as "No such file or directory". The path stands in front
-	// of it already.
 	for {
 		inner, ok := err.(interface{ Unwrap() error })
 		if !ok || inner.Unwrap() == nil {

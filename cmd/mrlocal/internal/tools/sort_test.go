@@ -27,8 +27,8 @@ func call(t *testing.T, name, stdin string, args ...string) (stdout, stderr stri
 	return out.String(), errs.String(), code
 }
 
-// What the tests of coreutils (tests/sort/sort.pl) say of sort, as facts: the flags, an
-// input and its result. A bar stands for a newline.
+// The cases are facts from the tests of coreutils (tests/sort/sort.pl): the flags, an input and its
+// result. A bar stands for a newline.
 func TestSortConformsToTheFactsOfCoreutils(t *testing.T) {
 	for _, c := range []struct{ flags, in, want string }{
 		// numbers: a fraction without digits, leading zeros, signs
@@ -191,7 +191,7 @@ func TestSortOfCSV(t *testing.T) {
 		{"-k age:nr", people, "name,age,note\n" + ada + roe + doe}, {"-rn -k age", people, "name,age,note\n" + ada + roe + doe},
 		{"-k 2n", people, "name,age,note\n" + doe + roe + ada}, {"-k note", people, "name,age,note\n" + ada + doe + roe}, {"-k2n,2", people, "name,age,note\n" + doe + roe + ada},
 		{"", "a\nc\nb", "a\nb\nc\n"}, {"-k a", "", ""}, {"-k a", "a\n", "a\n"}, {"-t; -k b:n", "a;b\n1;10\n2;9", "a;b\n2;9\n1;10\n"},
-		// A byte order mark stays first, and is no part of a name or of its quotes.
+		// A byte order mark stays at the beginning. It does not belong to the name of the first column.
 		{"-k a:n", "\ufeffa,b\n10,x\n9,y\n", "\ufeffa,b\n9,y\n10,x\n"}, {"-k a", "\ufeff\"a\",b\n2,x\n1,y\n", "\ufeff\"a\",b\n1,y\n2,x\n"},
 		{"-u -k b", "a,b\n1,x\n2,x\n", "a,b\n1,x\n"}, {"-k b", "a,b\r\n1,y\r\n2,x\r\n", "a,b\r\n2,x\r\n1,y\r\n"}, {"-k b - -", "a,b\n1,y\n2,x\n", "a,b\n2,x\n1,y\n"},
 	} {
@@ -204,7 +204,7 @@ func TestSortOfCSV(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"a,b\n1,\"x\n": "record 2 has a quote that is not closed", "a\nx\"y\n": "quote inside", "a\n\"x\"y\n": "behind a closing quote", "a\nx\x00\n": "NUL", "b\n1\n": "no such column",
+		"a,b\n1,\"x\n": "record 2 has a quote that is not closed", "a\nx\"y\n": "quote inside", "a\n\"x\"y\n": "after a closing quote", "a\nx\x00\n": "NUL", "b\n1\n": "no such column",
 	} {
 		if out, errs, code := call(t, "sort", in, "--csv", "-k", "a"); code != 2 || !strings.Contains(errs, want) || out != "" && !strings.HasPrefix(in, out) {
 			t.Errorf("sort --csv of %q: %q, exit %d, %s; want %q", in, out, code, errs, want)

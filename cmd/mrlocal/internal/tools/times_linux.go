@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accessed returns when the file was read last, as far as the file system notes it.
+// accessed returns when the file was last read. A file system may record this late or not at all, as
+// with the mount option noatime.
 func accessed(_ string, info fs.FileInfo) (time.Time, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -17,7 +18,8 @@ func accessed(_ string, info fs.FileInfo) (time.Time, error) {
 	return time.Unix(st.Atim.Unix()), nil
 }
 
-// created returns when the file was made.
+// created returns when the file was created. It returns errNoTime if the file system does not record
+// this.
 func created(path string, _ fs.FileInfo) (time.Time, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME, &st); err != nil {

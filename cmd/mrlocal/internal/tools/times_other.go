@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
-// accessed and created are known on Linux only.
+// accessed returns errNoTime: mrlocal knows this time only on Linux.
 func accessed(string, fs.FileInfo) (time.Time, error) { return time.Time{}, errNoTime }
-func created(string, fs.FileInfo) (time.Time, error)  { return time.Time{}, errNoTime }
+
+// created returns errNoTime: mrlocal knows this time only on Linux.
+func created(string, fs.FileInfo) (time.Time, error) { return time.Time{}, errNoTime }

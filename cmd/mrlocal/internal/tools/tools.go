@@ -1,14 +1,13 @@
-// Package tools holds the commands that work as GNU tools do: mrlocal sort, and
-// others beside it. Each of them does with the engine what a tool of the shell
-// does. It reads standard input if no file is named, and writes nothing but its
-// result and its errors. mrlocal run has the same jobs with the meaning of
-// MapReduce.
+// Package tools holds the commands that work as GNU tools do: mrlocal sort, mrlocal grep and mrlocal
+// count. A tool has the flags, the results and the exit codes of its model, and runs on the engine.
+// It reads standard input if no file is named, and writes only its result and its errors. mrlocal run
+// has similar jobs with the flags and the output directories of MapReduce.
 //
-// A tool is a value of type Tool, in a file of its own. runTool
-// reads the command line, writes the help and maps errors to exit codes.
+// A tool is a value of type Tool, in a file of its own. runTool parses the command line, writes the
+// help and turns errors into exit codes.
 //
-// Exit codes: what Tool.Run returns; 2 for every error; 128 plus the number of the
-// signal when interrupted. There is no 3.
+// Exit codes: the code that Tool.Run returns if there is no error; 2 for every error, also for a
+// failed job; 128 plus the number of the signal after a signal.
 package tools
 
 import (
@@ -30,43 +29,46 @@ import (
 	"mrlocal/slots/policy"
 )
 
-// exitTrouble is the exit code of every error, as GNU tools have it.
+// exitTrouble is the exit code of every error, as in GNU sort and GNU grep.
 const exitTrouble = 2
 
 // Tool is a command that works as a GNU tool.
 type Tool struct {
 	Name  string
 	Usage string      // one line, for the list of commands
-	Help  string      // one screen, without the flags of the engine
-	Flags []argv.Spec // a flag of the engine with the same name is hidden
+	Help  string      // the text of --help, one screen; --help-all adds the flags of the engine
+	Flags []argv.Spec // they win over flags of the engine with the same name or letter
 
-	// Rewrite replaces obsolete words before the flags are read; it may be nil.
+	// Rewrite returns the arguments with old forms of flags replaced by those that package argv
+	// parses. It is called before the parser. nil: the tool has no old forms.
 	Rewrite func(args []string) ([]string, error)
 
-	// Run does the work. Its code is the exit code if it returns no error.
+	// Run does the work. If it returns no error, its code is the exit code.
 	Run func(ctx context.Context, c *Call) (code int, err error)
 }
 
-// Call is one call of a tool: its streams, and its flags, which the Reader reads.
+// Call is one call of a tool: its streams, its flags with the Reader that reads them, and the options
+// of the engine.
 type Call struct {
 	argv.Reader
 	command.Env
-	Options mrlocal.Options // those of the flags of the engine; Run completes them
+	Options mrlocal.Options // as the flags of the engine set them; Run adds the rest
 
 	name        string      // of the tool, for messages
-	complaining *sync.Mutex // guards Stderr while the engine runs
+	complaining *sync.Mutex // guards Env.Stderr while the engine runs
 }
 
-// Count counts lines.
+// Count returns mrlocal count, which counts equal lines, words or fields as sort | uniq -c does.
 func Count() command.Command { return countTool().command() }
 
-// Grep searches files.
+// Grep returns mrlocal grep, which prints the lines of files that match a pattern.
 func Grep() command.Command { return grepTool().command() }
 
-// Sort sorts lines.
+// Sort returns mrlocal sort, which sorts lines, and checks or merges sorted files.
 func Sort() command.Command { return sortTool().command() }
 
-// command returns the tool as a command, with all its flags.
+// command returns the tool as a command of package main. It has the flags of the tool and those of
+// the engine, for the completion of shells and the manual pages.
 func (t Tool) command() command.Command {
 	return command.Command{Usage: t.Usage, Flags: append(t.Flags, engineFlags()...), Tool: true,
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
@@ -74,15 +76,14 @@ func (t Tool) command() command.Command {
 		}}
 }
 
-// runTool runs a tool with the words behind its name; options reads engineFlags. It writes every error in one
-// line and returns the exit code.
+// runTool runs a tool and returns the exit code. args are the words after its name. options reads
+// engineFlags; tests replace it. runTool writes an error as one line.
 func runTool(ctx context.Context, t Tool, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (code int) {
-	defer func() { // user code never panics here: the engine catches that inside attempts
+	defer func() { // the engine catches panics of user code, so this one is a bug
 		if r := recover(); r != nil {
 			code = fail(ctx, t, e, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
-	// An error means that code is not valid; fail chooses the code.
 	code, err := t.main(ctx, args, e, options)
 	if err != nil {
 		return fail(ctx, t, e, err)
@@ -90,10 +91,10 @@ func runTool(ctx context.Context, t Tool, args []string, e command.Env, options 
 	return code
 }
 
-// fail writes err in one line and returns its exit code.
+// fail writes err as one line to standard error and returns the exit code.
 func fail(ctx context.Context, t Tool, e command.Env, err error) int {
 	code := exitTrouble
-	// A signal hides the error that it causes. The exit code is then 128 plus the number of the
+	// After a signal, err is only a consequence. The message and the exit code are those of the
 	// signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
@@ -103,7 +104,7 @@ func fail(ctx context.Context, t Tool, e command.Env, err error) int {
 	return code
 }
 
-// main reads the command line and runs the tool.
+// main parses the command line, then writes the help or calls Run.
 func (t Tool) main(ctx context.Context, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (int, error) {
 	if t.Rewrite != nil {
 		var err error
@@ -111,30 +112,29 @@ func (t Tool) main(ctx context.Context, args []string, e command.Env, options fu
 			return 0, err
 		}
 	}
-	// A flag of the tool wins over a flag of the engine with the same name or letter: GNU's
-	// meaning comes first.
+	// A flag of the tool wins over a flag of the engine with the same name or letter, because a
+	// user of GNU tools expects GNU's meaning.
 	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help-all"}, Help: "this help, with the flags of the engine"}}, t.Flags...)
 	engine := without(engineFlags(), own)
 	line, err := argv.ParseTool(t.Name, args, argv.Flags(append(own, engine...)))
 	switch {
-	// The help appears even if the line has mistakes. A line with a mistake gets no
-	// --help-all.
+	// --help wins over mistakes in the line, as in GNU tools. --help-all is an ordinary flag, and a
+	// mistake wins over it.
 	case line.Help || err == nil && line.Has("help-all"):
 		return 0, t.help(e.Stdout, engine, !line.Help)
 	case err != nil:
 		return 0, err
 	}
 	c := &Call{name: t.Name, Reader: argv.Reader{Line: line}, Env: e, complaining: &sync.Mutex{}}
-	// The options of the engine come before Run, so that Run can raise or replace them by its
-	// own flags.
+	// Run gets the options of the engine, because flags of the tool may raise or replace them.
 	if c.Options, err = options(line); err != nil {
 		return 0, err
 	}
 	return t.Run(ctx, c)
 }
 
-// without returns the specs that share no name with those of own, and without the
-// letters of own.
+// without returns copies of those specs whose names are not in own. A copy loses its letter if own
+// has the same letter.
 func without(specs, own []argv.Spec) []argv.Spec {
 	names, letters := map[string]bool{}, map[string]bool{}
 	for _, f := range own {
@@ -145,17 +145,18 @@ func without(specs, own []argv.Spec) []argv.Spec {
 		if names[f.Name] {
 			continue
 		}
-		// The tool needs the letter. The flag of the engine keeps its long name.
 		if letters[f.Short] {
 			f.Short = ""
 		}
-		f.Whole = true // else --buffer would not mean --buffer-size
+		// GNU tools accept the beginning of a long name. Flags of the engine must be whole, or else
+		// --buffer could mean --buffer-growth and not only --buffer-size.
+		f.Whole = true
 		rest = append(rest, f)
 	}
 	return rest
 }
 
-// help writes the one screen and, if all is set, the flags of the engine.
+// help writes the text of --help to w. If all is true, a table of the flags of the engine follows.
 func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
 	if _, err := io.WriteString(w, t.Help); err != nil || !all {
 		return err
@@ -164,8 +165,8 @@ func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range engine {
 		name, help := "--"+f.Name, strings.ReplaceAll(f.Help, "`", "")
-		// The help of a flag names its value in backquotes. A tool prints that name behind the
-		// flag.
+		// The help of a flag has the name of its value in backquotes. The table shows this name after
+		// the flag.
 		if f.Value {
 			_, rest, _ := strings.Cut(f.Help, "`")
 			metavar, _, _ := strings.Cut(rest, "`")
@@ -179,9 +180,9 @@ func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
 	return table.Flush()
 }
 
-// RunChain runs the chain with c.Options. Its result goes to c.Stdout unless the
-// options name a file. Nothing else is written, except a line of progress on a
-// terminal when the run takes long.
+// RunChain runs the chain with c.Options and the standard input of c. Its result goes to c.Stdout
+// unless the options name a file. Standard error gets warnings and, on a terminal during a long run,
+// a line of progress.
 func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
 	o := c.Options
 	screen := show.NewQuietScreen(c.Stderr, c.Getenv("TERM") == "dumb")
@@ -192,23 +193,24 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 	}
 	screen.Attach(ctx, &o)
 	o.Uncounted = true // a tool shows no counters
-	// A GNU tool is silent about what it did. Notes such as skipped names would break scripts.
+	// GNU tools write no notes, such as those about skipped names. A script may take any line of
+	// standard error for an error.
 	o.Note = nil
 	o.Warn = func(text string) { c.complain(errors.New(text)) }
 	return process.RunChain(ctx, chain, o)
 }
 
-// complain writes an error and goes on. The walk, the readers and the output do it on goroutines of
-// their own.
+// complain writes an error that does not end the run. Several goroutines may call it: those that
+// walk directories, read inputs and write the output.
 func (c *Call) complain(err error) {
 	c.complaining.Lock()
 	defer c.complaining.Unlock()
 	_, _ = io.WriteString(c.Stderr, argv.ErrorLine(c.name, err))
 }
 
-// engineFlags are the flags of the engine that tools take.
+// engineFlags returns the flags of the engine that tools take. engineOptions reads them.
 func engineFlags() []argv.Spec {
-	// A tool shows progress on its own terms, so --progress is left out.
+	// RunChain decides whether a tool shows progress, so --progress is left out.
 	flags := slices.DeleteFunc(command.EngineFlags(), func(f argv.Spec) bool { return f.Name == "progress" })
 	return append(flags, command.CompressOutputFlag(),
 		argv.ValueSpec("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
@@ -218,13 +220,13 @@ func engineFlags() []argv.Spec {
 		argv.ValueSpec("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs"))
 }
 
-// engineOptions reads engineFlags. The slots of a tool are those of a run.
+// engineOptions reads engineFlags. A tool has the same default slots and policy as mrlocal run.
 func engineOptions(line argv.Line) (mrlocal.Options, error) {
 	r := command.NewReader(line)
-	// The scheduling flags of a run are not read here: sort has a --seed with another meaning.
-	// The error of a bad policy stays in r.Err, as those of all flags.
+	// Reader.Scheduling would read --seed, which has another meaning in mrlocal sort. So the policy
+	// gets its default options.
 	o := mrlocal.Options{Policy: r.Policy(&command.Scheduling{PolicyOptions: policy.DefaultOptions()})}
-	// 0 slots stand for the default of a run.
+	// In the options, 0 slots stand for the default.
 	o.MapSlots, o.ReduceSlots = r.Count("map-slots", 1, command.MostSlots), r.Count("reduce-slots", 1, command.MostSlots)
 	o.CompressOutput = r.Compression()
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"

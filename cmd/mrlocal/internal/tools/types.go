@@ -2,8 +2,8 @@ package tools
 
 import "strings"
 
-// types has a line for each name of -t, with the globs of its files: those types
-// of ripgrep that are used most.
+// types lists the types that -t of mrlocal grep knows. A line has the name of a type, then the globs
+// of its files. The types are the most common ones of ripgrep, with ripgrep's globs.
 const types = `
 asm *.S *.asm *.s
 awk *.awk
@@ -80,9 +80,10 @@ zig *.zig
 zsh *.zsh .zlogin .zlogout .zprofile .zshenv .zshrc zlogin zlogout zprofile zshenv zshrc
 `
 
-// typeGlobs returns the globs of a type, and whether there is such a type.
+// typeGlobs returns the globs of the type of that name. known is false if there is no such type.
 func typeGlobs(name string) (globs []string, known bool) {
-	// A search through the text costs microseconds, and only a call with -t pays for it.
+	// A search through the text takes microseconds, so types is not a map, which each start would
+	// have to build.
 	for line := range strings.Lines(types) {
 		if words := strings.Fields(line); len(words) > 0 && words[0] == name {
 			return words[1:], true

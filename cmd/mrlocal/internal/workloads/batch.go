@@ -22,14 +22,13 @@ import (
 	"mrlocal/workload"
 )
 
+// batchHelp is the help text of mrlocal batch below its usage.
 const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE; one job may write to standard output (output-file: -), and the tables then go to standard error. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
 
 Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
 
-// Batch runs a workload file for real.
+// Batch returns mrlocal batch, which runs a workload file for real.
 func Batch() command.Command {
-	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
-	// those of sim alone.
 	own := append(command.EngineFlags(), command.BandwidthFlags()...)
 	own = append(append(own, pictures.Flags()...), command.VerboseFlag(), command.QuietFlag(), command.ProfileFlag("; with several policies, into DIR.POLICY"),
 		argv.ValueSpec("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
@@ -38,21 +37,21 @@ func Batch() command.Command {
 	return command.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: runBatch, Flags: workloadFlags(own, "")}
 }
 
-// batch is a workload file that is run for real, once for each policy. Its fields are set before
-// the first run, and a run changes none but warned and the profile.
+// batch is a workload file that is run for real, once for each policy. readBatch and load set its
+// fields. A run changes only warned and engine.Profile. The runs follow one another.
 type batch struct {
 	command.Scheduling
 	file   *workload.File
-	jobs   []batchJob
-	engine mrlocal.Options // of command.EngineFlags
-	reader *batchReader
-	stdout io.Writer // of the job that writes to standard output; nil: none does
-	// warned is true once the warnings about the configuration have been written. They are the
-	// same for all policies.
+	jobs   []batchJob      // in the order of the file
+	engine mrlocal.Options // as command.EngineFlags and command.BandwidthFlags set them
+	reader *batchReader    // names the place in the file of an error
+	stdout io.Writer       // for the job that writes to standard output; nil: no job does
+	// warned is true after the warnings about the configuration have been written. They are the same
+	// for all policies, so one run writes them.
 	warned bool
 }
 
-// readBatch reads the flags. load reads the file.
+// readBatch reads the flags of a batch. r.Err has the first mistake. load must follow.
 func readBatch(r *command.Reader) *batch {
 	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1)}
 	command.ReadEngine(&r.Reader, &b.engine)
@@ -60,8 +59,8 @@ func readBatch(r *command.Reader) *batch {
 	return b
 }
 
-// load reads the workload file that the line names, and the args of its jobs. It runs after all
-// flags are read, because a flag replaces a value of the file.
+// load reads the workload file that the line names, and the args of its jobs. It comes after readBatch,
+// because some flags replace values of the file. It fails if the file or an arg is wrong.
 func (b *batch) load(e command.Env, line argv.Line) (err error) {
 	if b.file, err = loadWorkload(e, line); err != nil {
 		return err
@@ -69,17 +68,15 @@ func (b *batch) load(e command.Env, line argv.Line) (err error) {
 	if err := b.Complete(b.file); err != nil {
 		return err
 	}
-	// Sleep jobs draw their times from the seed, as the simulator does. Seed 0 stands for 1.
+	// Sleep jobs draw their times from the seed, as the simulator does. Without --seed it is 1.
 	b.reader = &batchReader{file: b.file, kinds: command.Jobs(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()
 	return err
 }
 
-// runBatch runs the file once for each policy. A job that fails gives exit code 3, and the other
-// policies run all the same.
+// runBatch runs the file once for each policy, and prints gantts and tables. If a job fails, the exit
+// code is 3, and the other policies still run.
 func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	// All flags are read before the first mistake is reported, and no file is opened for a line
-	// with a mistake.
 	r := command.NewReader(line)
 	b, names, picture := readBatch(r), r.Policies(), r.Picture(false)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
@@ -87,14 +84,14 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	// The flag --quiet wins over --progress.
+	// --quiet wins over --progress.
 	if line.Has("quiet") {
 		mode = "none"
 	}
 	if err := b.load(e, line); err != nil {
 		return 0, err
 	}
-	// No auxiliary file may be an input or output of any of the runs, nor the workload file.
+	// No auxiliary file may be an input or an output of any run, or the workload file.
 	places := b.places(names)
 	if places.Stdout = e.Stdout; b.reader.stdout != "" {
 		places.Stdout, b.stdout = nil, e.Stdout
@@ -103,19 +100,19 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// One auxiliary file or result at most may be standard output; tables and gantts then go to
-	// standard error.
-	if files.OnStdout() || b.stdout != nil { // alone
+	// At most one auxiliary file or result may be standard output. Tables and gantts then go to
+	// standard error, so that they do not mix with it.
+	if files.OnStdout() || b.stdout != nil {
 		e.Stdout = e.Stderr
 	}
-	// The results of all runs are checked now: the third policy must not fail after hours
-	// because its directory exists.
+	// The outputs of all runs are checked before the first run. Otherwise a later policy could fail
+	// after hours because its directory exists.
 	if err := b.checkRuns(len(names), names); err != nil {
 		return 0, err
 	}
-	// profiles has a directory for each policy, or "" for none.
+	// profiles has the directory of --profile for each policy, or "" without the flag. It is checked
+	// now for the same reason.
 	profiles := make([]string, len(names))
-	// A profile is checked before the first run as well, for the same reason.
 	for i, name := range names {
 		profiles[i] = process.WithSuffix(profilePath, suffix(name, names))
 		if err := process.CheckProfile(profiles[i], b.places(names)); err != nil {
@@ -130,13 +127,14 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet"), files.Watch(i, e.Page.Watch(name, nil))
 		var done *report.Report
 		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
-			// on is false without --profile. Then the function runs as it is.
+			// on is false without --profile.
 			b.engine.Profile = on
 			done, err = b.run(ctx, e, s, name, suffix(name, names), files.Events(i))
 			return err
 		})
 		err = errors.Join(err, files.CloseEvents(i))
-		// Without a report nothing was started. After an interrupt no further policy is run.
+		// If done is nil, the engine has refused the run, and nothing was started. After a signal no
+		// further policy runs.
 		if done == nil || ctx.Err() != nil {
 			return 0, err
 		}
@@ -148,31 +146,29 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		if err := e.Write(picture.Of(name, len(names), show.Width(e.Stdout), false)); err != nil {
 			return 0, err
 		}
-		// The table follows the picture, and both follow the run that they describe.
 		s.Table(done)
 	}
-	// The report has the runs of all policies, so it is written once, at the end.
+	// The report is one JSON array for all policies, so it is written at the end.
 	return code, printReports(e, files, reports, false)
 }
 
-// suffix returns what the name of a policy adds to the names of files and directories;
-// nothing if there is one policy.
+// suffix returns the text that is added to the names of files and directories of the run under the
+// policy name. names has all policies of the command. With one policy, the text is empty.
 func suffix(name string, names []string) string {
-	// With one policy the names stay as the user gave them.
 	if len(names) > 1 {
 		return "." + name
 	}
 	return ""
 }
 
-// places returns all files that the runs read and write, and the workload file.
+// places returns all inputs and outputs of the runs under the policies names. The workload file
+// counts as an input.
 func (b *batch) places(names []string) process.Work {
 	w := process.Work{Inputs: []string{b.file.Name}}
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		w.Inputs = append(w.Inputs, o.Inputs...)
-		// Each policy has results of its own, so that a run never replaces those of the one
-		// before.
+		// Each policy has its own outputs, so that a run does not replace those of the run before.
 		for _, name := range names {
 			if o.OutputDir != "" {
 				w.Outputs = append(w.Outputs, process.WithSuffix(o.OutputDir, suffix(name, names)))
@@ -185,14 +181,13 @@ func (b *batch) places(names []string) process.Work {
 	return w
 }
 
-// checkRuns finds, before the first of several runs, what would stop a later one. The
-// engine checks each run by itself. names are the policies whose results are kept.
+// checkRuns returns an options error if a later one of so many runs could not start. It comes
+// before the first run. names has the policies whose results are kept; nil: all results are thrown
+// away. For a single run it checks nothing, because the engine checks each run by itself.
 func (b *batch) checkRuns(runs int, names []string) error {
 	if runs == 1 {
 		return nil
 	}
-	// Standard input can be read once only, and a directory that exists is refused by the run
-	// that comes to it.
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		if b.jobs[i].stdout && len(names) > 1 {
@@ -211,26 +206,28 @@ func (b *batch) checkRuns(runs int, names []string) error {
 	return nil
 }
 
-// warn writes, once, the warnings about the configuration.
+// warn writes the warnings about the configuration of o as notes of s, on its first call only.
 func (b *batch) warn(s *show.Screen, o mrlocal.Options) {
 	if b.warned {
 		return
 	}
 	b.warned = true
-	// Setup fills in the defaults, about which some warnings are.
+	// Setup fills in the defaults, because some warnings concern them.
 	config := o.Setup()
 	for _, w := range config.Warnings() {
 		s.Note(w)
 	}
 }
 
-// run runs all jobs under a policy. suffix is that of work.
+// run runs all jobs under the policy of that name and returns the report of the engine. suffix is
+// as in work. events gets the event file; nil: none is written. run stops the screen s. The report
+// is not nil if the run has started, also after an error.
 func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
 	defer s.Stop()
-	// A copy: a run sets fields that the next run must not see.
+	// A run sets fields of a copy, so that the next run starts from the same options.
 	o := b.engine
 	var jobs []setup.Submission
-	// Lower is the one way from a workload file to jobs; sim uses it as well.
+	// The simulator calls Lower too, so both make the same jobs and the same configuration of a file.
 	o.Config, jobs = b.file.Lower(b.Config)
 	if o.Policy, err = b.NewPolicy(policyName); err != nil {
 		return nil, err
@@ -239,36 +236,38 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 		o.Events = events
 	}
 	s.Attach(ctx, &o)
-	// The screen has set Watch; the batch adds its warnings before it.
+	// Attach has set Watch. The engine calls it after all checks, so a run that is refused writes no
+	// warnings.
 	watch := o.Watch
-	o.Watch = func(stream *trace.Stream) { // the engine has checked everything by then
+	o.Watch = func(stream *trace.Stream) {
 		b.warn(s, o)
 		watch(stream)
 	}
 	work := b.work(jobs, e.Stdin, suffix)
 	b.onStdout(work, s, suffix)
 	var outputs []string
-	for i := range work { // a job has one of the two at most
+	for i := range work { // at most one of the two names is set
 		outputs = append(outputs, work[i].OutputDir+work[i].OutputFile)
 	}
 	parents, err := process.MakeParents(outputs)
-	// Directories that hold a result stay. Those of a run that failed early go, so that a
-	// mistake leaves nothing behind.
+	// If the run fails early, the new directories are still empty and are removed. Directories with a
+	// result stay.
 	defer process.RemoveEmpty(parents)
 	if err != nil {
 		return nil, err
 	}
+	// A job of Hadoop Streaming counts over one run only.
 	for i := range b.jobs {
 		b.jobs[i].stream.Forget()
 	}
 	done, err = process.RunBatch(ctx, work, o)
 	b.reported(done)
-	// Errors of the engine get the place in the file, as those of the reader have.
 	return done, b.reader.named(err)
 }
 
-// reported adds to the report what the commands of streaming jobs have reported. Later jobs of a
-// chain have other names, and no commands.
+// reported adds to the report the counters and the status that commands of streaming jobs have
+// written. Of a chain it changes only the first job, because only this one has the name of the
+// file. A nil report stays nil.
 func (b *batch) reported(done *report.Report) {
 	if done == nil {
 		return
@@ -282,21 +281,22 @@ func (b *batch) reported(done *report.Report) {
 	}
 }
 
-// discard is the suffix of results that are thrown away.
+// discard is a suffix for work: all results are thrown away. No name of a file can end in NUL.
 const discard = "\x00"
 
-// work returns the jobs as the engine takes them. Their results go where the jobs say,
-// suffix added; with suffix discard they are thrown away.
+// work returns the jobs of the file for the engine. jobs has their submissions, in the same order.
+// suffix is added to the name of each output; with discard there are no outputs.
 func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []mrlocal.BatchJob {
 	all := make([]mrlocal.BatchJob, len(b.jobs))
 	for i := range b.jobs {
 		o := b.jobs[i].options.JobOptions
-		// Every job gets the stream, but only the one with the input - reads it.
+		// Only a job with the input - reads it.
 		o.Stdin = stdin
 		if suffix == discard {
 			o.OutputDir, o.OutputFile, o.Overwrite = "", "", false
 		} else {
-			// The suffix that the user gave compresses, not that of the policy.
+			// The end of the name that the user gave sets the compression. After this, the name
+			// ends in the name of the policy.
 			if format, err := o.CompressOutput.Of(o.OutputFile); err == nil && suffix != "" {
 				o.CompressOutput = format
 			}
@@ -307,7 +307,7 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 	return all
 }
 
-// onStdout sends the result of the job that asks for it to standard output.
+// onStdout sets the standard output of the job whose result goes there. s coordinates it with progress.
 func (b *batch) onStdout(work []mrlocal.BatchJob, s *show.Screen, suffix string) {
 	for i := range work {
 		if b.jobs[i].stdout && b.stdout != nil && suffix != discard {
@@ -316,22 +316,22 @@ func (b *batch) onStdout(work []mrlocal.BatchJob, s *show.Screen, suffix string)
 	}
 }
 
-// named adds the place in the file to an error of the engine about a job.
+// named adds the place in the file to an error of the engine that names a job. It returns any other
+// error, such as a signal, and nil, as it is.
 func (b *batchReader) named(err error) error {
-	// Other errors, such as an interrupt, belong to no job.
 	var u *errs.Error
 	if !errors.As(err, &u) {
 		return err
 	}
 	for i := range b.file.Jobs {
 		j := &b.file.Jobs[i]
-		// The engine names the job in the object of the error.
+		// The engine puts the name of the job into the object of the error.
 		if u.Object != "job "+j.Name {
 			continue
 		}
-		// The engine speaks of fields. The user of a batch writes keys of the file.
+		// The engine names a field of Options. A user of batch sets a key of the file.
 		cause := strings.ReplaceAll(u.Cause.Error(), "set Options.Overwrite", "add overwrite: true")
-		// If the cause begins with the value of an arg, the place of that arg is the best one.
+		// If the cause begins with the value of an arg, the error has the place of this arg.
 		for n := range j.Args {
 			a := &j.Args[n]
 			for _, v := range a.Values {

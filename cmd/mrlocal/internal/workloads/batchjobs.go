@@ -15,31 +15,31 @@ import (
 	"mrlocal/workload"
 )
 
-// batchJob is a job of a workload file. Its args are read as run reads its flags.
+// batchJob is a job of a workload file with its options. Its args are the flags of mrlocal run.
 type batchJob struct {
 	*workload.ListedJob
 	chain   jobs.Chain
-	options mrlocal.Options // of command.JobFlags only
+	options mrlocal.Options // only those that command.JobFlags set
 	stdout  bool            // the result goes to standard output
 	stream  *streaming.Work // of a job of Hadoop Streaming; nil: another job
 }
 
-// sleepJob is the name of the job whose tasks only take the time that the file gives.
+// sleepJob is the name of the job whose tasks do nothing for the times in the file.
 const sleepJob = "sleep"
 
-// batchReader reads the jobs of a workload file. Its errors name the place of the arg
-// that is wrong.
+// batchReader reads the jobs of a workload file for a real run. Its errors have the file, line and
+// column of the wrong arg.
 type batchReader struct {
 	file  *workload.File
-	kinds []command.NamedJob
-	seed  uint64
+	kinds []command.NamedJob // as command.Jobs
+	seed  uint64             // of the times of sleep jobs
 
-	stdout string // the job whose result goes to standard output; "": none
+	stdout string // the name of the job whose result goes to standard output; "": none
 }
 
-// read reads all jobs of the file. It returns the first mistake.
+// read reads all jobs of the file, in their order. It returns the error of the first mistake.
 func (b *batchReader) read() ([]batchJob, error) {
-	// A job without the key job says only what to simulate.
+	// A job without the key "job" can only be simulated.
 	if err := b.file.CheckReal(); err != nil {
 		return nil, err
 	}
@@ -60,16 +60,15 @@ func (b *batchReader) read() ([]batchJob, error) {
 	return all, nil
 }
 
-// job reads job i of the file. The result shares no memory with other jobs but the file.
+// job reads job i of the file.
 func (b *batchReader) job(i int) (batchJob, error) {
 	j := &b.file.Jobs[i]
 	job := batchJob{ListedJob: j}
-	// The job sleep is no kind of run: it reads no input and has no flags.
+	// mrlocal run has no job sleep. It takes its times from keys of the file and not from args.
 	if j.Job == sleepJob {
 		err := b.sleep(&job, i)
 		return job, err
 	}
-	// The kinds are those of mrlocal run, so a new job there is one here.
 	for n := range b.kinds {
 		if k := &b.kinds[n]; k.Name == j.Job {
 			err := b.lower(&job, k)
@@ -79,12 +78,11 @@ func (b *batchReader) job(i int) (batchJob, error) {
 	return job, b.errorf(j.Pos, j, "", "%s: no such job; mrlocal run --help lists the jobs, and there is sleep", argv.Quote(j.Job))
 }
 
-// sleep makes a job that only takes the file's times. They are the times that the
-// simulator draws from the same seed.
+// sleep makes the chain of a sleep job. index is its number in the file. Its tasks take the times
+// that the simulator draws for this job from the same seed.
 func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	j := job.ListedJob
 	switch {
-	// The args of a job are flags of a run, and sleep has none.
 	case len(j.Args) > 0:
 		return b.errorf(j.Args[0].Pos, j, j.Args[0].Name, "sleep takes no args; maps, reduces, map_time and reduce_time say how long")
 	case j.Maps == 0:
@@ -94,7 +92,7 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	case j.Reduces > 0 && !j.ReduceTime.Given():
 		return b.errorf(j.Pos, j, "", "sleep needs reduce_time, here or in defaults")
 	}
-	// A time depends on seed, job and task only, not on the order of the calls.
+	// A time depends only on the seed, the job and the task, and not on the order of the calls.
 	times := func(t *workload.Times, reduce bool) func(task int) time.Duration {
 		return func(task int) time.Duration { return t.At(b.seed, index, reduce, task) }
 	}
@@ -104,11 +102,10 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	return err
 }
 
-// lower reads the args of a job as run reads its flags.
+// lower reads the args of a job of kind k into job.options and makes its chain. It turns the args
+// into flags of mrlocal run, so that a value has the same meaning, bounds and messages in both.
 func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 	specs := append(command.JobFlags(k.ShortOutput), k.Flags...)
-	// The args become a command line, so that a value means the same here and there and has
-	// the same bounds.
 	line := argv.Line{Path: []string{"run", k.Name}}
 	for i := range job.Args {
 		settings, err := b.settings(job.ListedJob, &job.Args[i], k, specs)
@@ -117,17 +114,16 @@ func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 		}
 		line.Flags = append(line.Flags, settings...)
 	}
-	// The reader sees the args as flags of mrlocal run, with the same bounds and messages.
 	r := command.NewReader(line)
-	// The reader checks the values before the job is built, so build sees flags without
-	// mistakes.
 	r.JobOptions(&job.options)
 	if r.Err != nil {
 		return b.at(job.ListedJob, r.Err)
 	}
+	// In the options, standard output and a missing output are the same, so the arg itself decides.
 	file, _ := line.Value("output-file")
 	job.stdout = file == "-"
-	// With several policies the engine sees the name behind which the policy stands.
+	// With several policies, the engine gets a name that ends in the name of a policy. So the
+	// compression of the user's name is checked here.
 	_, err := job.options.CompressOutput.Of(job.options.OutputFile)
 	if err != nil {
 		return b.at(job.ListedJob, err)
@@ -143,23 +139,23 @@ func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 	return b.result(job)
 }
 
-// settings returns the flags that an arg stands for.
+// settings returns the flags for an arg of job j of kind k, one for each value. specs has the flags
+// that an arg may name. It fails if the job has no such arg, or if the arg has a wrong number of
+// values.
 func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *command.NamedJob, specs []argv.Spec) ([]argv.Setting, error) {
 	f := argv.Named(a.Name, specs)
 	if f == nil {
 		return nil, b.unknown(j, a, k, specs)
 	}
-	// An arg with several values becomes several flags, one for each value.
 	var all []argv.Setting
-	// The parser of the file gives each value as text, a list as several.
 	for _, text := range a.Values {
 		switch {
 		case f.Value:
 			all = append(all, argv.Setting{Flag: &f.Flag, Value: text})
-		// YAML writes a flag without a value as true.
+		// A flag without a value is true or false in the file.
 		case text == "true":
 			all = append(all, argv.Setting{Flag: &f.Flag})
-		// A flag that is false is one that is not given.
+		// A flag that is false is left out, as in a command line.
 		case text != "false":
 			return nil, b.errorf(a.Pos, j, a.Name, "%s: it is on or off; write true or false", argv.Quote(text))
 		}
@@ -170,19 +166,17 @@ func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *comman
 	return all, nil
 }
 
-// unknown words an arg that the job does not have: a flag of the whole run, a name with
-// dashes, or a misspelt name.
+// unknown returns the error for an arg that the job does not have. The message depends on the
+// likely mistake: a flag of the whole run, a name with dashes, or a misspelt name.
 func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command.NamedJob, specs []argv.Spec) error {
-	// Slots, memory and policy belong to the batch as a whole: all jobs share them.
+	// Slots, memory and policy belong to the whole batch, because all jobs share them.
 	if argv.Named(a.Name, command.RunFlags(k.ShortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
 	}
-	// Users copy flags from a command line.
+	// A user may have copied the flag from a command line.
 	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && argv.Named(bare, specs) != nil {
 		return b.errorf(a.Pos, j, a.Name, "write it without dashes: %s", bare)
 	}
-	// The nearest name is sought among the flags of the job, because most wrong args are
-	// misspelt.
 	var known []string
 	for i := range specs {
 		known = append(known, specs[i].Name)
@@ -193,7 +187,8 @@ func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command
 	return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.Name, k.Name)
 }
 
-// result checks that the job says where its result goes.
+// result returns an error if the job has no output. run writes to standard output by default, and a
+// batch has no default.
 func (b *batchReader) result(job *batchJob) error {
 	if job.options.OutputDir+job.options.OutputFile == "" && !job.stdout {
 		return b.errorf(job.Pos, job.ListedJob, "", "no output: a batch writes each job's result to a place of its own; add output: DIR or output-file: FILE to its args")
@@ -201,14 +196,15 @@ func (b *batchReader) result(job *batchJob) error {
 	return nil
 }
 
-// at adds the place of the arg in the file to an error about a flag.
+// at adds the place in the file to an error about a flag of job j: that of the arg, or else that of
+// the job. It returns an error of another type as it is.
 func (b *batchReader) at(j *workload.ListedJob, err error) error {
 	var u *errs.Error
 	if !errors.As(err, &u) {
 		return err
 	}
-	// The object is a field of Options or a flag, maybe with its value behind it.
-	// rest keeps the value that the message shows behind the flag.
+	// The object of the error is a field of Options or a flag. A value may follow it, which the message
+	// keeps as rest.
 	word, rest, _ := strings.Cut(argv.InFlags(u.Object), " ")
 	name := strings.TrimLeft(word, "-")
 	for i := range j.Args {
@@ -218,21 +214,22 @@ func (b *batchReader) at(j *workload.ListedJob, err error) error {
 				continue
 			}
 			f := argv.Named(a.Name, append(command.JobFlags(k.ShortOutput), k.Flags...))
-			// word has dashes and name has not, so that an object that is no flag finds no arg.
+			// word != name holds only for a word with dashes. Other words are not flags.
 			if f != nil && word != name && (f.Name == name || f.Short == name) {
 				return b.errorf(a.Pos, j, strings.TrimSpace(a.Name+" "+rest), "%s", u.Cause)
 			}
 		}
 	}
-	// This error has no flag; in a workload file the cure is an arg.
+	// This error names no flag, and its advice is for a command line. In a file the user must add
+	// an arg.
 	if u.Object == "no input" {
 		return b.errorf(j.Pos, j, "no input", "add input: PATH or input: [PATH, PATH] to its args")
 	}
 	return b.errorf(j.Pos, j, u.Object, "%s", u.Cause)
 }
 
-// errorf returns an error with file, line and column, of kind errs.BadOptions, that names
-// the job.
+// errorf returns an error of kind errs.BadOptions with the file, the line and column at, and the
+// name of job j. object is the arg, or "".
 func (b *batchReader) errorf(at workload.Pos, j *workload.ListedJob, object, format string, args ...any) error {
 	where := "job " + argv.Quote(j.Name)
 	if object != "" {

@@ -1,8 +1,12 @@
-// Package workloads has the commands of workload files. Batch, sim, sweep, validate and profile
-// run one; workload makes one, at random or of a trace from elsewhere.
+// Package workloads has the commands of workload files: batch, sim, sweep, validate and profile run
+// such a file, and workload makes one, at random or from a trace of another system.
 //
-// Neighbours: package workload reads the files, workload/source makes them; measure and predict
-// have the tables of sweep and validate.
+// A batch is a file that runs for real, and a simulation one that runs in virtual time. Both take
+// the same flags of scheduling. readBatch and readSimulation read the flags, and then load the
+// file, because a flag replaces a value of the file.
+//
+// Neighbours: package workload reads the files, and workload/source makes them. Package measure
+// makes the table of sweep, and predict those of validate and profile.
 package workloads
 
 import (
@@ -24,9 +28,11 @@ import (
 	"mrlocal/workload/source"
 )
 
+// workloadHelp is the help text of mrlocal workload and its subcommands below their usage.
 const workloadHelp = `Writes a workload file for sim, sweep and batch, with comments that say how it was made. docs/workloads.md describes the file.`
 
-// Workload makes workload files.
+// Workload returns mrlocal workload, which makes workload files. Its subcommands are generate and
+// import.
 func Workload() command.Command {
 	make := func(text maker) func(context.Context, command.Env, argv.Line) (int, error) {
 		return func(_ context.Context, e command.Env, line argv.Line) (int, error) {
@@ -71,7 +77,8 @@ func importFlags() []argv.Spec {
 	}, common()...)
 }
 
-// common returns the flags of both.
+// common returns the flags that generate and import share. reader.common reads them, except
+// --output-file.
 func common() []argv.Spec {
 	out := argv.ValueSpec("output-file", "write the workload to `FILE`", "standard output")
 	out.Short = "o"
@@ -86,10 +93,11 @@ func common() []argv.Spec {
 	}
 }
 
-// reader reads flags of this package.
+// reader is argv.Reader with methods for the flags of generate and import.
 type reader struct{ *argv.Reader }
 
-// factor reads a decimal above 0; otherwise if the flag is not set.
+// factor reads a decimal above 0, at most a million. If zero is true, it may also be 0. If the flag
+// is not set, factor returns otherwise.
 func (r reader) factor(flag string, otherwise ppm.Share, zero bool) ppm.Share {
 	text, ok := r.Line.Value(flag)
 	if !ok {
@@ -102,14 +110,17 @@ func (r reader) factor(flag string, otherwise ppm.Share, zero bool) ppm.Share {
 	return p
 }
 
-const mostCluster = 100_000 // trackers, and slots of each
+// mostCluster is the largest number of trackers, and of slots of one kind on a tracker.
+const mostCluster = 100_000
 
+// common reads the flags of the cluster and of the size of tasks. A value of 0 stands for the default.
 func (r reader) common() (source.Cluster, source.Tasks) {
 	return source.Cluster{Trackers: r.Count("trackers", 1, mostCluster), MapSlots: r.Count("map-slots", 1, mostCluster), ReduceSlots: r.Count("reduce-slots", 1, mostCluster)},
 		source.Tasks{BlockBytes: r.Size("block-size", 1<<10), ReduceBytes: r.Size("reduce-bytes", 1<<10), Rate: r.Rate("rate"), Startup: r.Time("startup", false)}
 }
 
-// pools reads NAME[=WEIGHT],….
+// pools reads --pools, NAME[=WEIGHT] with commas between. It returns nil if the flag is not set or
+// wrong. The default weight is 1.
 func (r reader) pools() (all []source.TracePool) {
 	text, ok := r.Line.Value("pools")
 	if !ok {
@@ -133,7 +144,9 @@ func (r reader) pools() (all []source.TracePool) {
 	return all
 }
 
-// sizes reads --sizes LAW:BYTES,SHAPE.
+// sizes reads --most and --sizes, which is LAW:BYTES,SHAPE or fb-2009. SHAPE is the sigma of a
+// lognormal law or the alpha of a Pareto law. If --sizes is not set, Law is "", which stands for
+// the default.
 func (r reader) sizes() (s source.Sizes) {
 	s.Most = r.Size("most", 1)
 	text, ok := r.Line.Value("sizes")
@@ -149,6 +162,7 @@ func (r reader) sizes() (s source.Sizes) {
 		s.Bytes, problem = ppm.ParseBytes(bytes)
 		s.Shape, err = strconv.ParseFloat(shape, 64)
 	}
+	// A shape above 20 would give sizes beyond any bound.
 	switch bad := problem != "" || err != nil || s.Bytes == 0 || math.IsNaN(s.Shape) || s.Shape <= 0 || s.Shape > 20; {
 	case law == "fb-2009" && !given:
 	case law != "lognormal" && law != "pareto" || bad:
@@ -157,15 +171,16 @@ func (r reader) sizes() (s source.Sizes) {
 	return s
 }
 
-// maker returns the text of a workload file.
+// maker returns the text of a workload file. It reads the flags of its subcommand, and maybe a
+// trace from stdin. It fails with the first mistake in the flags or in a trace.
 type maker = func(flags *argv.Reader, stdin io.Reader) ([]byte, error)
 
-// write writes the file that the flags of line ask for, whole or not at all. A reader of
-// stdout that has gone is no failure.
+// write calls text and writes the result to --output-file, or to stdout. A file is replaced as a
+// whole, or not at all after an error. A closed pipe on stdout is no error.
 func write(line argv.Line, stdin io.Reader, stdout io.Writer, text maker) error {
 	r := argv.Reader{Line: line}
 	path := r.Path("output-file")
-	// The traces are read, so that none of them is replaced.
+	// The traces count as inputs, so that the output cannot replace one of them.
 	beside := process.Work{Stdout: stdout, Inputs: slices.Concat(line.Values("swim"), line.Values("sls"), line.Values("history"), line.Words)}
 	out, err := beside.Open("output-file", cmp.Or(path, "-"))
 	if err = cmp.Or(r.Err, err); err != nil {
@@ -187,11 +202,12 @@ func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 		Sizes: r.sizes(), Bytes: r.factor("bytes", 0, false), Shuffle: r.factor("shuffle", 0, true),
 		Pools: r.pools(), Deadlines: r.ShareOr("deadlines", 0), Slack: r.factor("slack", 0, false),
 	}
+	// In the options, a shuffle of 0 stands for the default, and -1 for none.
 	if r.Line.Has("shuffle") && o.Shuffle == 0 {
-		o.Shuffle = -1 // none
+		o.Shuffle = -1
 	}
 	if r.Line.Has("shuffle") && o.Sizes.Law == "fb-2009" {
-		r.Keep(errs.Optionf("--shuffle", "goes without --sizes fb-2009, whose classes have their own shuffle"))
+		r.Keep(errs.Optionf("--shuffle", "cannot be combined with --sizes fb-2009, whose classes have their own shuffle"))
 	}
 	if r.Line.Has("burst") && o.Arrivals != "bursts" {
 		r.Keep(errs.Optionf("--burst", "needs --arrivals bursts"))
@@ -199,9 +215,10 @@ func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 	if r.Line.Has("slack") && o.Deadlines == 0 {
 		r.Keep(errs.Optionf("--slack", "needs --deadlines"))
 	}
+	// The cluster and the size of tasks set the numbers of tasks and the deadlines of the jobs.
 	o.Cluster, o.Tasks = r.common()
 	if r.Err == nil && len(r.Line.Words) > 0 {
-		r.Keep(errs.Optionf(argv.Quote(r.Line.Words[0]), "one word too many; nothing is read"))
+		r.Keep(errs.Optionf(argv.Quote(r.Line.Words[0]), "one word too many; generate reads no file"))
 	}
 	if r.Err != nil {
 		return nil, r.Err
@@ -214,7 +231,8 @@ func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 	return file(s, o.Cluster, o.Tasks)
 }
 
-// made is the first comment of a file: the command that makes it again.
+// made returns the first comment of a file: the command that makes the same file again. sub is the
+// subcommand.
 func made(line argv.Line, sub string) string {
 	words := []string{"mrlocal", "workload", sub}
 	for _, f := range line.Flags {
@@ -228,11 +246,13 @@ func made(line argv.Line, sub string) string {
 	return "made by: " + strings.Join(words, " ")
 }
 
-// importTraces reads traces and returns a file with their jobs. A path - is stdin. It is a maker.
+// importTraces reads traces of one format and returns a workload file with their jobs. A path - is
+// stdin. It is a maker.
 func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	r := reader{flags}
 	by := source.Scaling{Bytes: r.factor("bytes", 0, false), Time: r.factor("time", 0, false), Jobs: r.Count("jobs", 1, 1_000_000_000)}
 	cluster, tasks := r.common()
+	// The flag that names a trace also names its format, so there must be exactly one such flag.
 	formats := map[string]func(string, io.Reader) (*source.Set, error){"swim": source.SWIM, "sls": source.SLS, "history": source.History}
 	format := ""
 	var paths []string
@@ -244,17 +264,19 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 			r.Keep(errs.Optionf("--"+format+", --"+name, "one format at a time"))
 		}
 		format = name
+		// Positional words are further files of the same format.
 		paths = append(r.Line.Values(name), r.Line.Words...)
 	}
 	if format == "" {
 		r.Keep(errs.Optionf("", "name a trace: --swim FILE, --sls FILE or --history FILE…"))
 	}
 	if r.Err == nil && format != "history" && len(paths) > 1 {
-		r.Keep(errs.Optionf(argv.Quote(paths[1]), "one word too many; only histories are several files"))
+		r.Keep(errs.Optionf(argv.Quote(paths[1]), "one word too many; only --history takes several files"))
 	}
 	if r.Err != nil {
 		return nil, r.Err
 	}
+	// Each history has the jobs of one file. Join puts all of them into one workload.
 	var sets []*source.Set
 	for _, path := range paths {
 		s, err := read(path, stdin, formats[format])
@@ -267,13 +289,14 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The notes become comments at the top of the file.
 	all.Notes = append([]string{made(r.Line, "import")}, all.Notes...)
 	all.Scale(by)
 	return file(all, cluster, tasks)
 }
 
-// read parses the trace at path, or standard input for "-". Errors of the file are of kind
-// errs.BadInput.
+// read parses the trace at path, or standard input for "-". parse gets the name for its errors. A
+// file that cannot be read gives an error of kind errs.BadInput.
 func read(path string, stdin io.Reader, parse func(string, io.Reader) (*source.Set, error)) (*source.Set, error) {
 	if path == "-" {
 		return parse("standard input", stdin)
@@ -289,7 +312,8 @@ func read(path string, stdin io.Reader, parse func(string, io.Reader) (*source.S
 	return parse(path, f)
 }
 
-// file writes a set, and reads it back: what this package returns is always a workload.
+// file returns the text of a workload file with the jobs of s. It parses the text again, so that it
+// returns only files that mrlocal can read.
 func file(s *source.Set, c source.Cluster, t source.Tasks) ([]byte, error) {
 	s.Notes = append(s.Notes, t.Note())
 	text, err := s.File(c, t)

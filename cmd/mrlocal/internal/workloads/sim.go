@@ -23,12 +23,13 @@ import (
 	"mrlocal/workload"
 )
 
+// simHelp is the help text of mrlocal sim below its usage.
 const simHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; batch runs the same file for real. A flag replaces the value of the file. The same file, flags and --seed give the same bytes.
 
 Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
 
-// Sim runs a workload file in virtual time. Its flags are those of batch without the
-// engine, and with the cost model.
+// Sim returns mrlocal sim, which runs a workload file in virtual time. It has the flags of virtual
+// time in place of those of the engine.
 func Sim() command.Command {
 	return command.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: runSim,
 		Flags: workloadFlags(append(slices.Concat(command.VirtualFlags(), command.BufferFlags(), pictures.Flags()),
@@ -40,21 +41,22 @@ func Sim() command.Command {
 	}
 }
 
-// workloadFlags returns the flags of all commands that run a workload file.
+// workloadFlags returns the flags of a command that runs a workload file: those of scheduling, then
+// own, then those of gantts. ganttWhere is as in command.GanttFlags.
 func workloadFlags(own []argv.Spec, ganttWhere string) []argv.Spec {
 	flags := append([]argv.Spec{argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", mrlocal.DefaultPolicy)},
 		command.SchedulingFlags("the file's, else ")...)
 	return append(append(flags, own...), command.GanttFlags(ganttWhere)...)
 }
 
-// simulation says how files are simulated.
+// simulation has the options with which a workload file is simulated.
 type simulation struct {
 	command.Scheduling
-	// base has the options that are the same for all policies.
+	// base has the options that do not depend on the policy. Config, Policy and the sinks are not set.
 	base sim.Options
 }
 
-// readSimulation reads the flags of sim. It notes the first mistake in r.Err.
+// readSimulation reads the flags of scheduling and of virtual time. r.Err has the first mistake.
 func readSimulation(r *command.Reader) simulation {
 	return simulation{
 		Scheduling: r.Scheduling(command.MostNodes, command.MostNodeSlots, 1),
@@ -62,24 +64,18 @@ func readSimulation(r *command.Reader) simulation {
 	}
 }
 
-// options returns the options of one run of f under a policy. Each call makes a new policy,
-// because a policy keeps the state of its run.
+// options returns the options of one run of f under a policy. Each call makes a new policy, because
+// a policy keeps the state of its run. The caller sets Events, Note and Watch. It fails if there
+// are too many slots, or if the policy refuses its options.
 func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
-	// The product may be too large although each flag is within its bounds.
-	c := s.Config.Or(f.Config)
-	// MaxSlots of 0 stands for twice the home slots, as in the engine.
-	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > command.MostSimulatedSlots {
-		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, command.MostSimulatedSlots)
-	}
-	// The caller adds the sinks: Events, Note and Watch.
 	p, err := s.NewPolicy(policyName)
 	o := s.base
 	o.Config, o.Policy = s.Config, p
 	return o, err
 }
 
-// runSim simulates the file once for each policy, and prints the gantts and the table. A failed
-// job gives exit code 3.
+// runSim simulates the file once for each policy, and prints the gantts and the table. If a job
+// fails in a simulation, the exit code is 3.
 func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if line.Has("seeds") {
 		return simSeeds(ctx, e, line)
@@ -102,17 +98,18 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if err := s.Complete(f); err != nil {
 		return 0, err
 	}
-	// No file is created yet. A run that is refused leaves none.
+	// Open checks the paths and creates no file, so a run that is refused leaves none.
 	files, err := pictures.Open(line, names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout})
 	if err != nil {
 		return 0, err
 	}
-	if files.OnStdout() { // alone
+	// If a file is standard output, tables and gantts must not mix with it.
+	if files.OnStdout() {
 		e.Stdout = e.Stderr
 	}
 	notes, code := show.NewNotes(e.Stderr), command.Done
 	var reports []*report.Report
-	var kept [2]bytes.Buffer // for --compare
+	var kept [2]bytes.Buffer // with --compare, the events of both runs
 	for i, name := range names {
 		o, err := s.options(f, name)
 		if err != nil {
@@ -120,18 +117,18 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		}
 		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, e.Page.Watch(name, picture.Watch))
 		switch {
-		// The comparison reads the events from memory. The event file gets the same bytes.
+		// The comparison reads the events from memory, and --events writes them too.
 		case compare && o.Events != nil:
 			o.Events = io.MultiWriter(o.Events, &kept[i])
 		case compare:
 			o.Events = &kept[i]
 		}
 		done, err := sim.Run(ctx, f, o)
-		// If the reader of the events has closed its pipe, the run is complete all the same.
+		// If only the pipe of the events was closed, the run is complete.
 		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(command.Gone(err) && done != nil) {
 			return 0, err
 		}
-		// A report is kept for failed jobs too: it says which ones failed.
+		// The report of a run with failed jobs is kept, because it names them.
 		reports = append(reports, done)
 		if notes.Failures(done) > 0 {
 			code = command.Failed
@@ -145,7 +142,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A failed job wins over a difference: exit code 3 before 1.
+		// The exit code of a failed job wins over that of a difference.
 		if code == command.Done {
 			code = differs
 		}
@@ -156,7 +153,8 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	return code, printReports(e, files, reports, line.Has("verbose"))
 }
 
-// checkCompare checks what goes with --compare, which draws both gantts itself.
+// checkCompare refuses flags that contradict --compare, and turns the gantt of single runs off.
+// --compare draws both gantts itself, with the letters that --gantt=GROUP chooses.
 func checkCompare(r *command.Reader, names []string, picture *show.Picture) {
 	switch {
 	case len(names) != 2:
@@ -167,15 +165,15 @@ func checkCompare(r *command.Reader, names []string, picture *show.Picture) {
 	picture.On = false
 }
 
-// simSeeds simulates the file with several seeds under each policy. It prints means with their
-// intervals, and how the policies differ on the same seeds.
+// simSeeds does the work of sim --seeds: it simulates the file with several seeds under each policy. It
+// prints means with their intervals, and the differences between policies on the same seeds.
 func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
-	// Pictures and events are those of one run.
+	// All other flags, such as those of pictures and events, show a single run.
 	kept := append(command.SchedulingFlags(""), append(command.VirtualFlags(), append(command.BufferFlags(), seedsFlag(), argv.ValueSpec("sched", "", ""), argv.ValueSpec("report", "", ""))...)...)
 	for _, f := range line.Flags {
 		if argv.Named(f.Flag.Name, kept) == nil {
-			r.Keep(errs.Optionf("--"+f.Flag.Name, "goes with one seed; leave out --seeds"))
+			r.Keep(errs.Optionf("--"+f.Flag.Name, "needs a single seed; leave out --seeds"))
 		}
 	}
 	s := readSimulation(r)
@@ -196,6 +194,8 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// A study keeps only figures. The reports are kept only for --report, because there may be very
+	// many.
 	code := command.Done
 	var reports []*report.Report
 	study, err := p.Study(ctx, nil, s.simulate(p, files), show.NewNotes(e.Stderr).Note, func(r *report.Report) {
@@ -215,8 +215,7 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	return code, e.Write(study.Table())
 }
 
-// loadWorkload reads the one workload file that a command line names; - is standard
-// input.
+// loadWorkload reads the workload file that the line names, or standard input for -.
 func loadWorkload(e command.Env, line argv.Line) (*workload.File, error) {
 	name, err := workloadName(line)
 	if err != nil {
@@ -225,7 +224,8 @@ func loadWorkload(e command.Env, line argv.Line) (*workload.File, error) {
 	return e.Workload(name)
 }
 
-// workloadName returns the WORKLOAD of a line.
+// workloadName returns the name of the workload file in a line. It fails unless the line has
+// exactly one word, which is not empty.
 func workloadName(line argv.Line) (string, error) {
 	if len(line.Words) == 0 {
 		return "", errs.Optionf("", "name a WORKLOAD, a YAML file of pools and jobs")
@@ -233,25 +233,25 @@ func workloadName(line argv.Line) (string, error) {
 	if len(line.Words) > 1 {
 		return "", errs.Optionf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
 	}
-	// The system's error for an empty name would name nothing.
+	// For an empty name, the error of the system would not show the cause.
 	if line.Words[0] == "" {
 		return "", errs.Optionf("WORKLOAD", "the name is empty")
 	}
 	return line.Words[0], nil
 }
 
-// printReports writes the report file, or the table to standard output, with the counters above it
-// if verbose is set.
+// printReports writes the file of --report. Without --report it writes a table to standard output,
+// and if verbose is true the figures and counters of each run above it.
 func printReports(e command.Env, files *pictures.Files, reports []*report.Report, verbose bool) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
-		// A reader that has closed its pipe has what it wanted.
+		// A closed pipe is success, as on standard output.
 		if command.Gone(err) {
 			err = nil
 		}
 		return err
 	}
-	// The whole table in one write, so that it is not torn by lines on standard error.
+	// A single write for the whole table keeps lines of standard error from appearing inside it.
 	var b bytes.Buffer
 	if verbose && report.WriteFigures(&b, reports...) == nil { // into memory
 		b.WriteByte('\n')
@@ -262,10 +262,11 @@ func printReports(e command.Env, files *pictures.Files, reports []*report.Report
 	return e.Write(b.Bytes())
 }
 
-// CompareRuns writes a comparison, of mrlocal compare too, with the letters and the width of p. The
-// exit code says whether the runs differ.
+// CompareRuns compares two recorded runs and writes the result to standard output. The gantts have the
+// letters and the width of p. It returns the exit code command.Differs if the decisions differ. mrlocal
+// compare calls it too.
 func CompareRuns(e command.Env, p *show.Picture, a, b explain.Recorded) (int, error) {
-	var text bytes.Buffer // a comparison that ends in an error is not printed
+	var text bytes.Buffer // so that nothing is printed of a comparison that fails
 	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, show.Width(e.Stdout)))
 	if err != nil {
 		return 0, err

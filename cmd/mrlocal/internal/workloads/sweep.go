@@ -16,6 +16,7 @@ import (
 	"mrlocal/workload"
 )
 
+// sweepHelp is the help text of mrlocal sweep below its usage.
 const sweepHelp = `Runs WORKLOAD once for every combination of the values, under every policy of --sched. Runs are simulated; with --real they are real, as those of batch, and their results are thrown away. Values are a list (1,2,4) or a range (1..8 or 0..1/0.1).
 
 --total-slots N keeps the sum of map and reduce slots at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as in Fig. 6 of the DHFS paper.
@@ -26,29 +27,29 @@ const sweepHelp = `Runs WORKLOAD once for every combination of the values, under
 
 The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
 
-// Sweep runs a workload file over the product of lists of values.
+// Sweep returns mrlocal sweep, which runs a workload file once for each combination of listed values.
 func Sweep() command.Command {
 	return command.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: sweepHelp, Run: runSweep, Flags: sweepFlags()}
 }
 
-// mostSwept bounds --seeds of sim and sweep.
+// mostSwept is the largest --seeds of sim and sweep.
 const mostSwept = 100_000
 
-// seedsFlag is --seeds.
+// seedsFlag returns --seeds, which sim and sweep take.
 func seedsFlag() argv.Spec {
 	return argv.ValueSpec("seeds", "make `N` runs with the seeds from --seed on; show means with 95 % intervals", "one run")
 }
 
-// sweepFlags are those of sim and of batch, of which four take lists.
+// sweepFlags returns the flags of sweep. It takes those of simulated and of real runs, and refuses
+// the wrong ones later with a message that names --real. Four flags take lists.
 func sweepFlags() []argv.Spec {
 	swept := measure.SweptFlags()
 	var flags []argv.Spec
-	// Both kinds of flags are known, so that a flag of the other kind gets a message of its own.
 	for _, f := range workloadFlags(append(append(command.VirtualFlags(), command.BandwidthFlags()...), command.EngineFlags()...), "") {
 		if s := argv.Named(f.Name, swept); s != nil {
 			f = *s
 		}
-		// Many runs have no gantt.
+		// A sweep draws no gantts.
 		if f.Name != "gantt" && f.Name != "step" && f.Name != "width" {
 			flags = append(flags, f)
 		}
@@ -58,36 +59,38 @@ func sweepFlags() []argv.Spec {
 	return append(flags, measure.SweepFileFlags()...)
 }
 
-// readSweep reads the flags that say what is swept.
+// readSweep reads the flags that say what to sweep, and returns the plan. After a mistake it
+// returns nil, and r.Err has the error.
 func readSweep(r *command.Reader) *measure.Plan {
 	o := measure.SweepOptions{
 		MapSlots: counts(r, "map-slots"), ReduceSlots: counts(r, "reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
 		TotalSlots: r.Count("total-slots", 2, 2*sweptSlots(r)), Policies: r.Policies(),
 		Sets: r.Sweeps("set"), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed(),
 	}
+	// A study with --set alone has one seed. Plan takes 0 seeds for a sweep without a study.
 	if isStudy(r) {
 		o.Seeds = max(1, o.Seeds)
 	}
 	if r.Err != nil {
 		return nil
 	}
-	// The plan lays out the runs, and refuses settings that contradict each other.
 	p, err := measure.NewPlan(o)
 	r.Keep(err)
 	return p
 }
 
-// isStudy reports whether runs are summed up by package measure's Study.
+// isStudy reports whether the sweep is a measure.Study, which has seeds, values of the file, or
+// files of its own.
 func isStudy(r *command.Reader) bool {
 	return r.Line.Has("set") || r.Line.Has("seeds") || r.Line.Has("results") || r.Line.Has("json")
 }
 
-// counts reads a list or range of slots; nil if the flag was not given.
+// counts reads a list or a range of slots. It returns nil if the flag was not given.
 func counts(r *command.Reader, flag string) []int64 {
 	return argv.Value(&r.Reader, flag, func(flag, text string) ([]int64, error) { return argv.Counts(flag, text, 1, sweptSlots(r)) })
 }
 
-// sweptSlots returns the bound of the slots of each tracker.
+// sweptSlots returns the largest number of slots of one kind on a tracker. It is smaller for real runs.
 func sweptSlots(r *command.Reader) int {
 	if r.Line.Has("real") {
 		return command.MostSlots
@@ -95,9 +98,9 @@ func sweptSlots(r *command.Reader) int {
 	return command.MostNodeSlots
 }
 
-// apply replaces flags by a configuration of a sweep.
+// apply sets the swept values of c in s. A setting that is not swept is -1, and keeps the value of
+// its flag.
 func apply(s *command.Scheduling, c measure.Configuration) {
-	// 0 slots and a negative share stand for what is not swept: the flag or file decides.
 	if c.MapSlots > 0 {
 		s.MapSlots = int(c.MapSlots)
 	}
@@ -112,7 +115,8 @@ func apply(s *command.Scheduling, c measure.Configuration) {
 	}
 }
 
-// withoutSwept returns the line without the flags that a sweep reads as lists.
+// withoutSwept returns a copy of the line without the flags that a sweep reads as lists. Readers of
+// single values would refuse these lists.
 func withoutSwept(line argv.Line) argv.Line {
 	var kept []argv.Setting
 	for _, s := range line.Flags {
@@ -120,26 +124,26 @@ func withoutSwept(line argv.Line) argv.Line {
 			kept = append(kept, s)
 		}
 	}
-	// line is a copy, and its flags are a new slice: the caller's line stays whole.
 	line.Flags = kept
 	return line
 }
 
-// runSweep runs the plan and prints its table. A run that fails ends the sweep with the error of
-// that run.
+// runSweep makes all runs of the plan, prints its table, and writes its files. The first run that
+// fails ends the sweep with its error.
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	p := readSweep(r)
 	sweepFiles := measure.ReadSweepFiles(&r.Reader, isStudy(r))
 	for _, flag := range []string{"set", "seeds", "results", "json"} {
 		if line.Has("real") && line.Has(flag) {
-			r.Keep(errs.Optionf("--"+flag, "goes without --real"))
+			r.Keep(errs.Optionf("--"+flag, "cannot be combined with --real"))
 		}
 	}
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	// Everything is checked before the first run: a sweep may take hours.
+	// sweepReal and sweepSimulated check everything before the first run, because a sweep may take
+	// hours.
 	if line.Has("real") {
 		run, f, err := sweepReal(ctx, e, withoutSwept(line), p)
 		if err == nil {
@@ -153,6 +157,7 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	}
 	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}, show.NewNotes(e.Stderr).Note
 	if isStudy(r) {
+		// The key has all flags that change a run without being a column of --results.
 		except := append(append(measure.SweptFlags(), measure.SweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
 		key := files.Key(append(line.Except(except), mrlocal.Version))
 		return command.Done, sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
@@ -160,16 +165,18 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	return command.Done, sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
 }
 
-// runner makes one run of a sweep.
+// runner makes one real run of a sweep.
 type runner = func(c measure.Configuration, policyName string) (*report.Report, error)
 
-// sweepSimulated prepares runs in virtual time of a file with so many jobs.
+// sweepSimulated reads the flags and the workload file of a simulated sweep. It returns a function
+// that makes one run, the file, and its number of jobs. It fails if a flag, the file or a value of
+// --set is wrong.
 func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate measure.Simulate, files *measure.Files, jobs int, err error) {
 	r := command.NewReader(line)
 	base := readSimulation(r)
-	// A flag of the engine would have no effect on a simulation, so it is refused.
+	// A flag of the engine has no effect on a simulation.
 	if only := onlyOf(line, append(command.EngineFlags(), command.BandwidthFlags()...)); only != "" {
-		r.Keep(errs.Optionf("--"+only, "goes with --real"))
+		r.Keep(errs.Optionf("--"+only, "needs --real"))
 	}
 	name, err := workloadName(line)
 	r.Keep(err)
@@ -186,19 +193,21 @@ func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate me
 	return base.simulate(p, files), files, len(f.Jobs), nil
 }
 
-// simulate returns a function that makes runs in virtual time, from several goroutines.
+// simulate returns a function that makes one simulated run of p. Several goroutines may call it. It
+// only reads s.
 func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Simulate {
 	return func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
 		f, err := files.Of(p, &t.Configuration)
 		if err != nil {
 			return nil, nil, err
 		}
-		run := *s // each run starts from the flags, not from the run before
+		run := *s // a copy for each run, because apply and Complete change it
 		apply(&run.Scheduling, t.Configuration)
 		if err := run.Complete(f); err != nil {
 			return nil, nil, err
 		}
 		run.Seed = t.Seed
+		// options makes a new policy, so runs on other goroutines do not share its state.
 		o, err := run.options(f, t.Policy)
 		if err != nil {
 			return nil, nil, err
@@ -213,15 +222,17 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 	}
 }
 
-// sweepReal prepares real runs, whose results are thrown away.
+// sweepReal reads the flags and the workload file of a sweep of real runs. It returns a function
+// that makes one run and throws its results away. The function must not be called by several
+// goroutines at once.
 func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Plan) (runner, *workload.File, error) {
 	r := command.NewReader(line)
 	b := readBatch(r)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
-	// These are the flags of virtual time, without --seed, which real runs have too.
+	// These are the flags of virtual time, except --seed, which real runs have too.
 	for _, flag := range []string{"heartbeat", "cost", "alone"} {
 		if line.Has(flag) {
-			r.Keep(errs.Optionf("--"+flag, "is of simulated runs; it does not go with --real"))
+			r.Keep(errs.Optionf("--"+flag, "only for simulated runs; leave out --real"))
 		}
 	}
 	if r.Err != nil {
@@ -230,21 +241,19 @@ func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Pl
 	if err := b.load(e, line); err != nil {
 		return nil, nil, err
 	}
-	// No names: the results are thrown away, so no directory can be in the way.
 	if err := b.checkRuns(p.Runs(), nil); err != nil {
 		return nil, nil, err
 	}
-	// b is shared by all runs, which follow one another, and base restores it before each.
+	// All runs share b. Each starts from base, because apply changes b.Scheduling.
 	base := b.Scheduling
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		b.Scheduling = base
 		apply(&b.Scheduling, c)
-		// The suffix discard throws the results away. No event file is written.
 		return b.run(ctx, e, e.Screen(mode, nil), policyName, discard, nil)
 	}, b.file, nil
 }
 
-// onlyOf returns the first flag of the line that is one of specs; "" if there is none.
+// onlyOf returns the name of the first flag of the line that is one of specs, or "" if there is none.
 func onlyOf(line argv.Line, specs []argv.Spec) string {
 	for _, s := range line.Flags {
 		if argv.Named(s.Flag.Name, specs) != nil {

@@ -19,7 +19,7 @@ import (
 	"mrlocal/workload"
 )
 
-// Validate compares the simulator with this machine.
+// Validate returns mrlocal validate, which compares simulated runs with real ones on this machine.
 func Validate() command.Command {
 	flags := append([]argv.Spec{
 		argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, or all; see mrlocal policies", mrlocal.DefaultPolicy),
@@ -30,7 +30,7 @@ func Validate() command.Command {
 	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: predict.ValidateHelp, Run: runValidate, Flags: flags}
 }
 
-// runValidate makes the runs and prints the comparison.
+// runValidate makes the real and the simulated runs, and prints their comparison.
 func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	b, names := readBatch(r), r.Policies()
@@ -55,7 +55,8 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 	if err != nil {
 		return 0, err
 	}
-	if file.OnStdout() { // alone
+	// If the report is standard output, the table must not mix with it.
+	if file.OnStdout() {
 		e.Stdout = e.Stderr
 	}
 	real := func(name string) (*report.Report, error) {
@@ -67,7 +68,8 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		if err != nil {
 			return nil, err
 		}
-		// The slots of a real run depend on the cores, those of a simulation do not.
+		// By default, the slots of a real run depend on the cores of the machine, and those of a
+		// simulation do not. So the simulation gets the slots of the real run.
 		c := &real.Config
 		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed, o.NoPin = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed, !c.Pin
 		return sim.Run(ctx, b.file, o)
@@ -86,7 +88,8 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 	return command.Done, errors.Join(err, e.Write(v.Text()))
 }
 
-// noteUnless returns what prints a line on standard error, unless nothing is to be printed.
+// noteUnless returns a function that prints a line on standard error. If quiet is true, the
+// function prints nothing.
 func noteUnless(e command.Env, quiet bool) func(string) {
 	return func(text string) {
 		if !quiet {
@@ -95,21 +98,22 @@ func noteUnless(e command.Env, quiet bool) func(string) {
 	}
 }
 
-// Profile measures the jobs of a workload file, or one job.
+// Profile returns mrlocal profile, which measures one job, or each job of a workload file. The
+// subcommands with the names of jobs are those of package runjob.
 func Profile() command.Command {
 	c := runjob.Profile()
 	c.Args, c.Long, c.Flags, c.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", predict.ProfileHelp, profileWorkloadFlags(), profileWorkload
 	return c
 }
 
-// profileWorkloadFlags are those of profile with a WORKLOAD.
+// profileWorkloadFlags returns the flags of profile with a WORKLOAD.
 func profileWorkloadFlags() []argv.Spec {
 	out := argv.ValueSpec("output-file", "write the file, with what was measured, to `FILE`", "standard output")
 	out.Short = "o"
-	return append([]argv.Spec{out, argv.ValueSpec("runs", "make each run `N` times; the middle of them counts", "5")}, command.EngineFlags()...)
+	return append([]argv.Spec{out, argv.ValueSpec("runs", "make each run `N` times; the medians count", "5")}, command.EngineFlags()...)
 }
 
-// profileWorkload measures each job of a workload file.
+// profileWorkload measures each job of a workload file, and writes the file with a section "measured".
 func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	b, path, runs := readBatch(r), r.Path("output-file"), r.Count("runs", 1, predict.MostRuns)
@@ -117,9 +121,11 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 	if r.Err != nil {
 		return 0, r.Err
 	}
+	// The file is read twice: here, and by Profile, which copies its text.
 	if len(line.Words) > 0 && line.Words[0] == "-" {
-		return 0, errs.Optionf("WORKLOAD", "-: what was measured is written behind the text of a file; name one")
+		return 0, errs.Optionf("WORKLOAD", "-: profile copies the text of the file; name a file")
 	}
+	// Any number of runs above 1 serves for checkRuns, which looks for standard input as an input.
 	if err := errors.Join(b.load(e, line), b.checkRuns(2, nil)); err != nil {
 		return 0, err
 	}
@@ -128,6 +134,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 	if err != nil {
 		return 0, err
 	}
+	// The profiler replaces slots and policy, so of the file it needs only the jobs.
 	_, submissions := b.file.Lower(b.Config)
 	p := predict.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: noteUnless(e, quiet)}
 	text, err := p.Profile(ctx)

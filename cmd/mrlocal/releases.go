@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/slots/policy/omo"
+	"mrlocal/trace"
+)
+
+const (
+	mostWindows  = 10_000 // of a plot; bounds its memory
+	releasesWide = 50     // columns of the longest bar
+)
+
+// writeReleases reads an event file and writes a plot in the manner of [OMO21, Fig. 7], one line
+// per window. A bar shows how many containers were released in the window. A + shows how
+// many OMO's monitor expected when the window began. window must be above 0; name is that of
+// the file, for errors. writeReleases fails if the file is cut short, was changed or is no event
+// file, or if the plot would have more than 10,000 windows. Then it writes nothing.
+func writeReleases(w io.Writer, r io.Reader, name string, window time.Duration) error {
+	d, err := trace.NewDecoder(r)
+	if err != nil {
+		return errs.Inputf(name, "%v", err)
+	}
+	watch := omo.NewReleases(window)
+	for {
+		e, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return errs.Inputf(name, "%v", err)
+		}
+		if e.At/window >= mostWindows {
+			return errs.Optionf("release windows", "%v: the run has more than %d windows of that length", window, mostWindows)
+		}
+		if err := watch.Record(nil, &e); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write(releasePlot(watch.Windows()))
+	return err
+}
+
+// releasePlot draws windows, one a line. The greatest number of the plot has releasesWide
+// columns.
+func releasePlot(windows []omo.Window) []byte {
+	most := 1.0
+	for _, w := range windows {
+		most = max(most, float64(w.Released), w.Expected)
+	}
+	columns := func(n float64) int { return int(n/most*releasesWide + 0.5) } // rounded
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%12s %8s %8s\n", "from", "released", "expected")
+	for _, w := range windows {
+		// The + may stand behind the bar or on it.
+		bar := []byte(strings.Repeat("#", columns(float64(w.Released))) + strings.Repeat(" ", releasesWide+1))
+		bar[columns(w.Expected)] = '+'
+		fmt.Fprintf(&b, "%12v %8d %8.1f %s\n", w.From, w.Released, w.Expected, bytes.TrimRight(bar, " "))
+	}
+	return b.Bytes()
+}

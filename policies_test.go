@@ -1,0 +1,199 @@
+package mrlocal_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal"
+	"mrlocal/jobs"
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/slots/fifo"
+	"mrlocal/workload"
+)
+
+// failing is FIFO with all optional abilities. It panics in the call that is named, with the count
+// that is given.
+type failing struct {
+	fifo.FIFO
+	in    string
+	at    int
+	count map[string]int
+}
+
+var errPolicy = errors.New("lost count")
+
+func (p *failing) call(name string) {
+	if p.count[name]++; name == p.in && p.count[name] == p.at {
+		panic(errPolicy)
+	}
+}
+func (p *failing) Traits() slots.Traits {
+	p.call("Traits")
+	return slots.Traits{Name: "failing"}
+}
+func (p *failing) Reset() { p.call("Reset"); p.FIFO.Reset() }
+func (p *failing) Decide(v *slots.View, d *slots.Decision) {
+	p.call("Decide")
+	p.FIFO.Decide(v, d)
+}
+func (p *failing) Extra([2]int32, int) int                 { p.call("Extra"); return 0 }
+func (p *failing) Speculates(*slots.View, slots.Kind) bool { p.call("Speculates"); return false }
+func (p *failing) HoldsCopy() bool                         { p.call("HoldsCopy"); return false }
+func (p *failing) Observe(slots.Fact)                      { p.call("Observe") }
+func (p *failing) NextVisit(_ *slots.View, t slots.TrackerID) slots.TrackerID {
+	p.call("NextVisit")
+	return t
+}
+
+// TestAPanicOfAPolicyFailsTheRun: with an error that names the policy, and nothing is left.
+func TestAPanicOfAPolicyFailsTheRun(t *testing.T) {
+	const text = "Options.Policy: failing: panic: lost count"
+	for name, at := range map[string]int{"Decide": 4, "Observe": 5, "Traits": 2, "Reset": 1, "Extra": 1, "Speculates": 1, "HoldsCopy": 1, "NextVisit": 1} {
+		newPolicy := func() slots.Policy { return &failing{FIFO: *fifo.New(), in: name, at: at, count: map[string]int{}} }
+		dir, stack := t.TempDir(), &bytes.Buffer{}
+		o := mrlocal.Options{
+			Policy: newPolicy(), Stderr: stack, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+			JobOptions: input(t, strings.Repeat("a b c\n", 1000)),
+			Config:     mrlocal.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1},
+		}
+		o.OutputDir, o.BlockBytes = filepath.Join(dir, "out"), 500
+		before := runtime.NumGoroutine()
+		for what, run := range map[string]func() (*mrlocal.Report, error){
+			"Run": func() (*mrlocal.Report, error) { return mrlocal.RunChain(t.Context(), counting(t), o) },
+			"RunBatch": func() (*mrlocal.Report, error) {
+				return mrlocal.RunBatch(t.Context(), []mrlocal.BatchJob{{Chain: counting(t), JobOptions: o.JobOptions}}, o)
+			},
+			"sim.Run": func() (*mrlocal.Report, error) {
+				f, err := workload.Parse("w.yaml", []byte("cluster: {trackers: 2}\njobs: [{name: J, maps: 20, reduces: 2, map_time: 1s, reduce_time: 1s}]"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return sim.Run(t.Context(), f, sim.Options{Policy: newPolicy()})
+			},
+		} {
+			o.Policy = newPolicy()
+			_, err := run()
+			if !errors.Is(err, mrlocal.ErrJobFailed) || !errors.Is(err, errPolicy) || err.Error() != text {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+			if left, _ := os.ReadDir(dir); len(left) > 0 {
+				t.Errorf("%s: %s: left over: %v", name, what, left)
+			}
+		}
+		if name == "Decide" && !strings.Contains(stack.String(), "(*failing).call") {
+			t.Errorf("the stack: %q", stack)
+		}
+		for range 100 { // threads of slots end by themselves
+			if runtime.NumGoroutine() <= before {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%s: %d goroutines, %d before", name, n, before)
+		}
+	}
+}
+
+// TestAPanicOfTheCallerLeavesNothingRunning: it reaches the caller, and the run has ended.
+func TestAPanicOfTheCallerLeavesNothingRunning(t *testing.T) {
+	before := runtime.NumGoroutine()
+	job := mapOnly(func(_ jobs.Block, out jobs.Emitter) error { out.Emit([]byte("x"), nil); return nil })
+	temp := t.TempDir()
+	o := mrlocal.Options{JobOptions: input(t, "a\n"), TempDirs: []string{temp}, Policy: &failing{FIFO: *fifo.New(), count: map[string]int{}}}
+	o.Events = panics{}
+	func() {
+		defer func() {
+			if p := recover(); p != errPolicy {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		_, _ = mrlocal.Run(t.Context(), job, o)
+	}()
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines, %d before", n, before)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+type panics struct{}
+
+func (panics) Write([]byte) (int, error) { panic(errPolicy) }
+
+// logged is a wrapper as users write them. It has what slots.Policy has, and no more.
+type logged struct{ slots.Policy }
+
+// TestAWrappedPolicyServesOneRunAtATime, and forgets the run before.
+func TestAWrappedPolicyServesOneRunAtATime(t *testing.T) {
+	f, err := workload.Parse("w.yaml", []byte("jobs: [{name: J, maps: 4, reduces: 1, map_time: 1s, reduce_time: 1s}, {name: K, maps: 4, reduces: 1, map_time: 1s, reduce_time: 1s}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := fifo.New()
+	simulate := func(p slots.Policy) error {
+		_, err := sim.Run(t.Context(), f, sim.Options{Policy: p})
+		return err
+	}
+	for name, newPolicy := range map[string]func() slots.Policy{
+		"a value":   func() slots.Policy { return logged{inner} },
+		"a pointer": func() slots.Policy { return &logged{inner} },
+		"twice":     func() slots.Policy { return &logged{logged{inner}} },
+	} {
+		atOnce(t, mrlocal.Options{Policy: newPolicy()}, func() {
+			for _, p := range []slots.Policy{newPolicy(), inner} {
+				if err := simulate(p); !errors.Is(err, mrlocal.ErrBadOptions) || !strings.Contains(err.Error(), "serves another run") {
+					t.Errorf("%s: at the same time: %v", name, err)
+				}
+			}
+		})
+		for range 2 {
+			if err := simulate(newPolicy()); err != nil {
+				t.Errorf("%s: afterwards: %v", name, err)
+			}
+		}
+	}
+}
+
+// stateless starts tasks as FIFO would that has seen nothing before.
+type stateless struct{}
+
+func (stateless) Traits() slots.Traits                    { return slots.Traits{Name: "stateless"} }
+func (stateless) Reset()                                  {}
+func (stateless) Decide(v *slots.View, d *slots.Decision) { q := fifo.New(); q.Reset(); q.Decide(v, d) }
+
+// holdsSlice is a policy of a value type that cannot be compared.
+type holdsSlice struct {
+	stateless
+	limits []int
+}
+
+// TestPoliciesWithoutStateServeSeveralRuns: a pointer to an empty struct is any such pointer.
+func TestPoliciesWithoutStateServeSeveralRuns(t *testing.T) {
+	for _, newPolicy := range []func() slots.Policy{
+		func() slots.Policy { return stateless{} },
+		func() slots.Policy { return &stateless{} },
+		func() slots.Policy { return holdsSlice{limits: []int{1}} },
+	} {
+		atOnce(t, mrlocal.Options{Policy: newPolicy()}, func() {
+			o := mrlocal.Options{Policy: newPolicy(), JobOptions: input(t, "a\n")}
+			if _, err := mrlocal.RunChain(t.Context(), counting(t), o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
