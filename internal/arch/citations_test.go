@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 )
 
@@ -227,7 +228,8 @@ func TestCitationsAreInDocsPapers(t *testing.T) {
 }
 
 // TestDocsPapersNameWhatExists: functions, tests and files that docs/papers and
-// docs/policies.md name are there, and so is a section on each policy.
+// docs/policies.md name are there, and so are a section on each policy and
+// a row on each of its rules.
 func TestDocsPapersNameWhatExists(t *testing.T) {
 	texts := tracked(t)
 	declared := declarations(t, texts)
@@ -270,6 +272,11 @@ func TestDocsPapersNameWhatExists(t *testing.T) {
 		section := regexp.MustCompile(`(?m)^### (.*, )?` + p.Name + `(,.*)?$`)
 		if !section.Match(texts["docs/policies.md"]) {
 			t.Errorf("docs/policies.md has no section on %s", p.Name)
+		}
+		for rule := range p.New(policy.DefaultOptions()).Traits().Rules {
+			if !bytes.Contains(texts["docs/policies.md"], []byte("\n| `"+rule+"` |")) {
+				t.Errorf("docs/policies.md has no row on the rule %s of %s", rule, p.Name)
+			}
 		}
 	}
 }
