@@ -146,20 +146,20 @@ func (c Config) WithDefaults(mapSlots, reduceSlots int) Config {
 // Config is embedded in.
 func (c *Config) Check(jobs int) error {
 	for _, n := range []struct {
-		field string
-		value int
-		least int
+		field              string
+		value, least, most int
 	}{
-		{"Trackers", c.Trackers, 1}, {"MapSlots", c.MapSlots, 0}, {"ReduceSlots", c.ReduceSlots, 0}, {"MaxSlots", c.MaxSlots, 0},
-		{"Attempts", c.Attempts, 1},
-		{"Replicas", c.Replicas, 0}, {"GroupTrackers", c.GroupTrackers, 0},
+		{"Trackers", c.Trackers, 1, MostCount}, {"MapSlots", c.MapSlots, 0, MostCount}, {"ReduceSlots", c.ReduceSlots, 0, MostCount},
+		{"MaxSlots", c.MaxSlots, 0, math.MaxInt}, // below MostSlots
+		{"Attempts", c.Attempts, 1, MostCount},
+		{"Replicas", c.Replicas, 0, MostCount}, {"GroupTrackers", c.GroupTrackers, 0, MostCount},
 	} {
-		if err := Within(n.field, int64(n.value), int64(n.least), MostCount); err != nil {
+		if err := Within(n.field, int64(n.value), int64(n.least), int64(n.most)); err != nil {
 			return err
 		}
 	}
-	if n := int64(c.Trackers) * int64(max(c.MaxSlots, c.MapSlots+c.ReduceSlots)); n > MostSlots {
-		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots, the extra ones with them; at most %d", n, MostSlots)
+	if each := max(c.MaxSlots, c.MapSlots+c.ReduceSlots); each > MostSlots/c.Trackers {
+		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, each, MostSlots)
 	}
 	if c.LocalityDelay < 0 || c.LocalityDelay > mostDelay {
 		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", c.LocalityDelay, mostDelay)

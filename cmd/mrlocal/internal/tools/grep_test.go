@@ -134,7 +134,7 @@ func TestGrepMessages(t *testing.T) {
 		{"foo f missing", 2, "f:foo\n", "mrlocal: grep: missing: no such file or directory\n"},
 		{"-s foo f missing", 2, "f:foo\n", ""},
 		{"-q foo f missing", 0, "", "mrlocal: grep: missing: no such file or directory\n"},
-		{"a( f", 2, "", "mrlocal: grep: pattern \"a(\": position 2: missing closing )\n"},
+		{"a( f", 2, "", "mrlocal: grep: pattern: \"a(\": position 2: missing closing )\n"},
 		{"-P foo f", 2, "", "mrlocal: grep: -P: no such flag; --help lists them; a file of that name is given after --\n"},
 		{"-t nonsense foo f", 2, "", "mrlocal: grep: -t: \"nonsense\": no such type\n"},
 		{"", 2, "", "mrlocal: grep: name a PATTERN; mrlocal grep --help lists the flags\n"},
