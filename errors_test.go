@@ -134,7 +134,8 @@ func TestNoOptionIsTooLargeToBeRefused(t *testing.T) {
 		check(what, report, err)
 	}
 	// These may be as large as they can be.
-	o := mrlocal.Options{JobOptions: input(t, "a\n"), SortBufferBytes: math.MaxInt64, MaxTempBytes: math.MaxInt64, TaskTimeout: math.MaxInt64, ShuffleBytesPerSecond: math.MaxInt64, DiskBytesPerSecond: math.MaxInt64}
+	o := mrlocal.Options{JobOptions: input(t, "a\n"), SortBufferBytes: math.MaxInt64, MaxTempBytes: math.MaxInt64, TaskTimeout: math.MaxInt64, DiskBytesPerSecond: math.MaxInt64}
+	o.ShuffleBytesPerSecond = math.MaxInt64
 	o.BlockBytes, o.ReducersPerSlot = math.MaxInt64, 100*slots.One
 	if _, err := mrlocal.RunChain(t.Context(), counting(t), o); err != nil {
 		t.Error(err)

@@ -26,6 +26,7 @@ import (
 	"mrlocal/jobs/wordcount"
 	"mrlocal/output"
 	"mrlocal/slots/fifo"
+	"mrlocal/spill"
 	"mrlocal/spill/runs"
 )
 
@@ -86,7 +87,7 @@ func (b *faultBench) options(place string) mrlocal.Options {
 	o := mrlocal.Options{
 		JobOptions:  mrlocal.JobOptions{Inputs: []string{b.input}, BlockBytes: 128 << 10, Reducers: 2},
 		Policy:      fifo.New(),
-		MemoryBytes: 16 << 20, SortBufferBytes: 32 << 10, NoGrowth: true, MergeFactor: 3, Codec: runs.None, TempDirs: []string{b.temp},
+		MemoryBytes: 16 << 20, SortBufferBytes: 32 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, MergeFactor: 3, TempDirs: []string{b.temp},
 	}
 	o.MapSlots, o.ReduceSlots, o.ResumeDir = 1, 1, b.kept
 	if o.OutputFile = filepath.Join(place, "result"); b.parts {

@@ -59,6 +59,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/spill/runs"
 )
 
@@ -81,6 +82,9 @@ type (
 
 	// Config is the part of Options that describes the cluster: slots, pools, users and faults.
 	Config = setup.Config
+
+	// KVBuffer is the part of Options that says how kvbuffers spill and grow.
+	KVBuffer = spill.KVBuffer
 
 	// Slow is a tracker that is slower than the others, for Config.Slow.
 	Slow = setup.Slow
@@ -188,10 +192,7 @@ func choosePolicy(o *Options) (err error) {
 // Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. Of o
 // it reads Inputs, Stdin, All, NoDecode and HDFS. Inputs must be files, not streams.
 func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
-	plan, err := input.NewPlan(o.Inputs, input.Options{
-		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,
-		Stdin: o.Stdin, All: o.All, NoDecode: o.NoDecode, HDFS: o.HDFS,
-	})
+	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
 	if err != nil {
 		return nil, err
 	}

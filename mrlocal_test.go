@@ -21,6 +21,7 @@ import (
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"
+	"mrlocal/spill"
 )
 
 func input(t *testing.T, text string) mrlocal.JobOptions {
@@ -89,7 +90,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		"a negative block size":       {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes: -1: must be at least 0"},
 		"too little memory":           {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes: 1: too little for 2 slots: at least 16MiB"},
 		"a time limit below 0":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), TaskTimeout: -time.Second}, kind: mrlocal.ErrBadOptions, text: "Options.TaskTimeout: -1000000000: must be at least 0"},
-		"a codec that is none":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Codec: 99}, kind: mrlocal.ErrBadOptions, text: "Options.Codec: 99: no such codec"},
+		"a codec that is none":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), KVBuffer: spill.KVBuffer{Codec: 99}}, kind: mrlocal.ErrBadOptions, text: "Options.Codec: 99: no such codec"},
 		"a slowstart above 1":         {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Slowstart: new(2 * slots.One)}}, kind: mrlocal.ErrBadOptions, text: "Options.Slowstart: 2: is not between 0 and 1"},
 		"a pool that is there twice":  {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Pools: []slots.Pool{{Name: "a"}, {Name: "a"}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Pools: pool "a" is there twice`},
 		"a user with a limit below 0": {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{Name: "a", MaxRunning: -1}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Users: user "a" has a negative limit`},

@@ -62,6 +62,6 @@ loop "a user's job: inverted index" ./engine 'Index'
 loop "a closure on a slot's thread" ./engine/task 'Run$' ns/op
 loop "a decision" ./slots 'Ledger$/policy=pi-dhfs' ns/op
 loop "an event, kept and written" ./trace 'Append' ns/op
-loop "simulate: the event queue" ./sim/cost 'Queue' ns/op
-loop "simulate: tasks that share a resource" ./sim/cost 'Pool' ns/op
+loop "simulate: the event queue" ./sim/events 'Queue' ns/op
+loop "simulate: tasks that share a resource" ./sim/shared 'Pool' ns/op
 loop "generate data" ./datagen 'Fill'

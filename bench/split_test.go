@@ -17,6 +17,7 @@ import (
 	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/spill/runs"
 )
 
@@ -150,8 +151,8 @@ func splitOptions(tb testing.TB, raw bool, bigBytes int64) engine.Options {
 	early := slots.One / 20
 	return engine.Options{
 		Config:             setup.Config{MapSlots: 2, ReduceSlots: 1, Slowstart: &early},
-		DiskBytesPerSecond: splitDisk, Codec: runs.None, MemoryBytes: max(64<<20, bigBytes),
-		SortBufferBytes: max(bigBytes/200, leastSplitBlock) * 100 / 128, NoGrowth: raw, TempDirs: []string{tb.TempDir()},
+		DiskBytesPerSecond: splitDisk, MemoryBytes: max(64<<20, bigBytes),
+		SortBufferBytes: max(bigBytes/200, leastSplitBlock) * 100 / 128, KVBuffer: spill.KVBuffer{NoGrowth: raw, Codec: runs.None}, TempDirs: []string{tb.TempDir()},
 	}
 }
 

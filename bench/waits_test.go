@@ -9,6 +9,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/spill/runs"
 )
 
@@ -44,7 +45,7 @@ func BenchmarkDiskWait(b *testing.B) {
 				}
 				r, err := engine.RunBatch(b.Context(), work, engine.Options{
 					Policy: newPolicy(b, sched), Config: setup.Config{MapSlots: max(mapSlots, 1), ReduceSlots: 1}, DiskBytesPerSecond: disk,
-					MemoryBytes: 256 << 20, SortBufferBytes: 256 << 10, NoGrowth: true, Codec: runs.None, TempDirs: []string{b.TempDir()},
+					MemoryBytes: 256 << 20, SortBufferBytes: 256 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, TempDirs: []string{b.TempDir()},
 				})
 				if err != nil {
 					b.Fatal(err)

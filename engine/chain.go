@@ -96,11 +96,10 @@ func (ch *chain) planOptions() input.Options {
 	if mapOnly { // a policy that lends slots gives its maps the reduce slots too
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
-	return input.Options{
-		HDFS: ch.job.HDFS, Prompt: ch.job.Found != nil, Warn: r.o.Warn,
-		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, NoDecode: ch.job.NoDecode, RecordBytes: first.RecordBytes, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
-		SkipBinary: first.SkipBinary, Stdin: ch.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
-	}
+	o := ch.job.InputOptions(first)
+	o.Prompt, o.Warn, o.BlockBytes, o.MapSlots, o.SplitsPerSlot, o.Taper = ch.job.Found != nil, r.o.Warn, ch.blockBytes(), mapSlots, perSlot, mapOnly
+	o.CreateTemp, o.GatherBytes = r.createTemp("record"), min(8<<20, r.o.MemoryBytes/16)
+	return o
 }
 
 // noteLeftOut notes for the user what the plan has left out. Only the first call has an effect,

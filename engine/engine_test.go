@@ -32,6 +32,7 @@ import (
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/trace"
 )
 
@@ -163,7 +164,7 @@ func TestOptionsNeverChangeTheAnswer(t *testing.T) {
 			o := engine.Options{
 				JobOptions: engine.JobOptions{Inputs: inputs, Reducers: rng.IntN(18), BlockBytes: 16<<10 + rng.Int64N(1<<20)}, Policy: newPolicy(t, []string{"fifo", "fair", "pi-dhfs"}[rng.IntN(3)]),
 				Config: setup.Config{MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2)}, NoPin: rng.IntN(4) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20),
-				SpillPercent: 0.2 + 0.8*rng.Float64(), NoGrowth: rng.IntN(2) == 0, MergeFactor: 2 + rng.IntN(10), TempDirs: []string{t.TempDir()},
+				KVBuffer: spill.KVBuffer{SpillPercent: 0.2 + 0.8*rng.Float64(), NoGrowth: rng.IntN(2) == 0}, MergeFactor: 2 + rng.IntN(10), TempDirs: []string{t.TempDir()},
 			}
 			o.MemoryBytes = int64(o.Trackers*(o.MapSlots+o.ReduceSlots)) * engine.LeastBytesPerSlot
 			half := slots.PPM(rng.IntN(1_000_001))
@@ -225,7 +226,7 @@ func TestAReportSaysWhatAttemptsUsedInEachPhase(t *testing.T) {
 	data := text(181, 2<<20)
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
 	_, r := must(t, chains(t)["sort"](), engine.Options{
-		JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, NoGrowth: true,
+		JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true},
 		TempDirs: []string{t.TempDir()},
 	})
 	j := &r.Jobs[0]
@@ -260,7 +261,7 @@ func TestABufferThatMayGrowDoesNotSpill(t *testing.T) {
 	spills := func(noGrowth bool) int64 {
 		_, report := must(t, chains(t)["sort"](), engine.Options{
 			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 64 << 20}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, SortBufferBytes: 4 << 20,
-			NoGrowth: noGrowth, MemoryBytes: 512 << 20, TempDirs: []string{t.TempDir()},
+			KVBuffer: spill.KVBuffer{NoGrowth: noGrowth}, MemoryBytes: 512 << 20, TempDirs: []string{t.TempDir()},
 		})
 		return report.Jobs[0].Counters.Spills
 	}
@@ -489,7 +490,7 @@ func TestALostMapOutputRunsItsMapAgain(t *testing.T) {
 	}
 	o := engine.Options{
 		JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 1 << 20, Reducers: 3}, TempDirs: []string{temp}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, SortBufferBytes: 256 << 10,
-		NoGrowth: true, MemoryBytes: 16 << 20,
+		KVBuffer: spill.KVBuffer{NoGrowth: true}, MemoryBytes: 16 << 20,
 	}
 	got, report := must(t, chain, o)
 	if !bytes.Equal(want, got) {

@@ -18,6 +18,7 @@ import (
 	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
@@ -65,6 +66,14 @@ type JobOptions struct {
 	ReducersPerSlot slots.PPM
 }
 
+// InputOptions returns how the files of Inputs are found and read for a job.
+func (o *JobOptions) InputOptions(job *jobs.Job) input.Options {
+	return input.Options{
+		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, Stdin: o.Stdin,
+		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,
+	}
+}
+
 // BatchJob is one job of a batch: a chain that runs in one pool.
 type BatchJob struct {
 	setup.Submission // Name "": the name of the first job of the chain
@@ -89,22 +98,19 @@ type Options struct {
 	NoReduces bool         // no reduce slots at all, for map-only jobs
 	NoPin     bool         // do not bind the threads of slots to cores
 
-	// Bandwidths of each tracker, to show effects that one machine does not have;
-	// 0: unbounded. The bandwidth of the disk is for inputs and for spills, written and read.
-	ShuffleBytesPerSecond, DiskBytesPerSecond int64
-	Copiers                                   task.Copiers
+	// DiskBytesPerSecond is the bandwidth of the disk of each tracker, for inputs and for
+	// spills, written and read; 0: unbounded. It shows effects that one machine does not have,
+	// as do Copiers and Config.ShuffleBytesPerSecond.
+	DiskBytesPerSecond int64
+	Copiers            task.Copiers
 
-	MemoryBytes        int64   // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, or less if ulimit -v requires it
-	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
-	SpillPercent       float64 // spill mark, as a share of the kvbuffer; 0: 0.80
-	NoGrowth           bool    // never grow a kvbuffer
-	TablesInProportion bool    // tables that combine by hash grow in proportion to their input; false: they double
-	GrowthThreshold    float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
-	MergeFactor        int     // sorted runs merged at once, at most 1,000,000; 0: 64
-	Codec              runs.Codec
-	TempDirs           []string // directories of temporary files, used by their free space; nil: the system's
-	TempAtNeed         bool     // check TempDirs at the first temporary file, not at the start
-	MaxTempBytes       int64    // bound of all temporary files together; 0: none
+	MemoryBytes     int64 // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, or less if ulimit -v requires it
+	SortBufferBytes int64 // first size of a map's kvbuffer; 0: by memory and slots
+	spill.KVBuffer
+	MergeFactor  int      // sorted runs merged at once, at most 1,000,000; 0: 64
+	TempDirs     []string // directories of temporary files, used by their free space; nil: the system's
+	TempAtNeed   bool     // check TempDirs at the first temporary file, not at the start
+	MaxTempBytes int64    // bound of all temporary files together; 0: none
 
 	// ResumeDir, if it is not "", is a directory in which a single run keeps its map outputs,
 	// with a journal. After a kill, a run with the same options goes on: maps whose outputs are
@@ -192,6 +198,13 @@ func (o *Options) extra() int {
 	return min(o.Extra(o.Policy), max(0, int(fit)-o.MapSlots-o.ReduceSlots))
 }
 
+// noteExtra notes that a tracker has fewer extra slots than the policy may open.
+func (o *Options) noteExtra() {
+	if wanted := o.Extra(o.Policy); wanted > o.extraSlots {
+		o.Note(fmt.Sprintf("extra slots: a tracker has %d of the %d that %s may open: a run has at most %d slots, each with %dMiB of the %dMiB of memory", o.extraSlots, wanted, o.Policy.Traits().Name, maxSlotCount, LeastBytesPerSlot>>20, o.MemoryBytes>>20))
+	}
+}
+
 // validate checks the options of one job.
 func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
@@ -275,9 +288,7 @@ func (o *Options) validate(jobCount int) error {
 		value, least, most int64
 	}{
 		{"Trackers", int64(o.Trackers), 1, mostTrackers}, {"MapSlots", int64(o.MapSlots), 1, maxSlotCount}, {"ReduceSlots", int64(o.ReduceSlots), 0, maxSlotCount},
-		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots), setup.MostCount},
-		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0, math.MaxInt64}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0, math.MaxInt64},
+		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0, math.MaxInt64},
 		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopies}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0, math.MaxInt64},
 		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, 0, math.MaxInt64}, {"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
 	} {

@@ -8,6 +8,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/trace"
 )
 
@@ -95,7 +96,7 @@ func TestTheTimeOfACopyHasTheDiskAndTheMerge(t *testing.T) {
 				var log trace.Log
 				_, r := must(t, chains(t)["sort"](), engine.Options{
 					JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
-					DiskBytesPerSecond: disk, SortBufferBytes: 128 << 10, NoGrowth: true, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },
+					DiskBytesPerSecond: disk, SortBufferBytes: 128 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true}, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },
 				})
 				var bytes, took float64
 				for _, e := range log.Events {
@@ -125,7 +126,7 @@ func TestTheTimeOfACopyGrowsWithWhatIsReadBack(t *testing.T) {
 			var log trace.Log
 			_, r := must(t, chains(t)["sort"](), engine.Options{
 				JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: int64(size), Reducers: 1}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 128 << 20,
-				SortBufferBytes: int64(size) / 4, NoGrowth: true, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },
+				SortBufferBytes: int64(size) / 4, KVBuffer: spill.KVBuffer{NoGrowth: true}, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },
 			})
 			if spills := r.Jobs[0].Counters.Spills; spills < 3 {
 				t.Fatalf("%d spills", spills)

@@ -12,6 +12,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -60,7 +61,7 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 			}, func() error { return nil })
 			_, r = must(t, chain, engine.Options{
 				Policy: p, JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 128 << 10}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
-				SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
+				SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
 			})
 			seconds = r.Jobs[0].MapsDoneS
 		})
@@ -85,7 +86,7 @@ func TestAMapThatWritesNothingHasNoIOPeriod(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 2<<20)}})
 	for name, o := range map[string]engine.Options{
 		"what fits":         {MemoryBytes: 64 << 20},
-		"what is spilled":   {MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, NoGrowth: true},
+		"what is spilled":   {MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true}},
 		"what does not fit": {MemoryBytes: 24 << 20, JobOptions: engine.JobOptions{Inputs: []string{dir, dir, dir, dir, dir, dir, dir, dir}}},
 	} {
 		var log trace.Log
@@ -187,7 +188,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 		}, func() error { return nil })
 		must(t, chain, engine.Options{
 			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
-			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
+			SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
 			Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})
 	})
@@ -224,7 +225,7 @@ func TestTheTimeOfAMapIsDivided(t *testing.T) {
 		}, func() error { return nil })
 		must(t, chain, engine.Options{
 			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: blockBytes}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
-			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: perSecond, TempDirs: []string{t.TempDir()},
+			SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, DiskBytesPerSecond: perSecond, TempDirs: []string{t.TempDir()},
 			Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})
 	})

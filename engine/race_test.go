@@ -20,6 +20,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 )
 
 // copier is FIFO that copies every attempt which has run for so long, once, to an
@@ -107,7 +108,7 @@ func TestCopiesNeverChangeTheAnswer(t *testing.T) {
 				p := newCopier(time.Duration(rng.IntN(3)) * 3 * time.Millisecond)
 				temp, out := t.TempDir(), t.TempDir()
 				o := engine.Options{
-					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 1 + rng.IntN(6), BlockBytes: 40 << 10}, Policy: p, Config: setup.Config{Trackers: 3, MapSlots: 2, ReduceSlots: 2, Slow: []setup.Slow{{Tracker: rng.IntN(3), Factor: slots.One / 20}}}, NoPin: rng.IntN(2) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20), NoGrowth: rng.IntN(2) == 0,
+					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 1 + rng.IntN(6), BlockBytes: 40 << 10}, Policy: p, Config: setup.Config{Trackers: 3, MapSlots: 2, ReduceSlots: 2, Slow: []setup.Slow{{Tracker: rng.IntN(3), Factor: slots.One / 20}}}, NoPin: rng.IntN(2) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20), KVBuffer: spill.KVBuffer{NoGrowth: rng.IntN(2) == 0},
 					MemoryBytes: 12 * engine.LeastBytesPerSlot, TempDirs: []string{temp},
 				}
 				if rng.IntN(2) == 0 {

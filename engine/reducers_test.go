@@ -17,6 +17,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
+	"mrlocal/spill"
 )
 
 // TestReducersAreAMultipleOfTheReduceSlots: Hadoop's guideline of 0.95 or 1.75 times the
@@ -88,7 +89,7 @@ func TestRecordReducer(t *testing.T) {
 	if err := os.WriteFile(in, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, spill := range []int64{0, 64 << 10} {
+	for _, sortBuffer := range []int64{0, 64 << 10} {
 		var results [2][]byte
 		lends, err := registry.New("pi-dhfs", policy.DefaultOptions())
 		if err != nil {
@@ -108,7 +109,7 @@ func TestRecordReducer(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
 			r, err := engine.RunChain(t.Context(), jobs.Chain{job}, engine.Options{
 				JobOptions: engine.JobOptions{Inputs: []string{in}, OutputFile: out, Reducers: 1, BlockBytes: 16 << 20},
-				Config:     setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20, SortBufferBytes: spill, NoGrowth: true,
+				Config:     setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20, SortBufferBytes: sortBuffer, KVBuffer: spill.KVBuffer{NoGrowth: true},
 				Policy: lends,
 			})
 			if err != nil {
@@ -121,12 +122,12 @@ func TestRecordReducer(t *testing.T) {
 			if c.ReduceInputGroups != 9001 || c.ReduceInputRecords != 120_000 {
 				t.Errorf("reducer %d: %d groups, %d records; want 9001 and 120000", i, c.ReduceInputGroups, c.ReduceInputRecords)
 			}
-			if (spill > 0) != (c.SpilledRecords > 0) {
-				t.Errorf("reducer %d: %d records spilled with a kvbuffer of %d bytes", i, c.SpilledRecords, spill)
+			if (sortBuffer > 0) != (c.SpilledRecords > 0) {
+				t.Errorf("reducer %d: %d records spilled with a kvbuffer of %d bytes", i, c.SpilledRecords, sortBuffer)
 			}
 		}
 		if !bytes.Equal(results[0], results[1]) || len(results[0]) == 0 {
-			t.Errorf("a kvbuffer of %d bytes: by records the result is another than by groups", spill)
+			t.Errorf("a kvbuffer of %d bytes: by records the result is another than by groups", sortBuffer)
 		}
 	}
 }

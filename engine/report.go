@@ -103,16 +103,9 @@ func (ch *chain) report() JobReport {
 // settings adds the options of the engine to the configuration that the report shows.
 func (r *run) settings(c *report.Config) {
 	o := &r.o
-	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots
+	c.Set(&o.Config)
 	c.TaskTimeoutS = seconds(o.TaskTimeout)
 	c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers.Parallel, o.Copiers.BytesPerSecond
-	// A factor of 1 has no effect, and is left out.
-	if o.RemotePenalty != slots.One {
-		c.RemotePenalty = report.Share(o.RemotePenalty)
-	}
-	for _, s := range o.Slow {
-		c.Slow = append(c.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
-	}
 	c.DataPlane = &report.DataPlane{
 		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.env.SortBufferBytes, SpillPercent: o.SpillPercent,
 		BufferGrowth: !o.NoGrowth, GrowthThreshold: o.GrowthThreshold, MergeFactor: o.MergeFactor, Compress: o.Codec.String(),

@@ -183,6 +183,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.o.validate(len(batch)); err != nil {
 		return err
 	}
+	r.o.noteExtra()
 	r.temp = disk.NewTempRoot(r.tempDirs(), r.o.MaxTempBytes)
 	if !r.o.TempAtNeed {
 		if err := r.temp.Check(); err != nil {
@@ -235,9 +236,8 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.DivideFDs(r.o.allSlots())
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
-	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold, r.env.TablesInProportion = o.SpillPercent, o.NoGrowth, o.GrowthThreshold, o.TablesInProportion
 	r.env.HashSeed = rand.Uint64() | 1 // the result does not depend on it
-	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
+	r.env.KVBuffer, r.env.MergeFactor, r.env.Profile = o.KVBuffer, o.MergeFactor, o.Profile
 }
 
 // divide computes how a bound of limitBytes is divided. It changes nothing, so that larger bounds
@@ -322,7 +322,6 @@ func (r *run) startSlots() error {
 	c.MaxSlots = c.MapSlots + c.ReduceSlots + r.o.extraSlots
 	group := setup.Cores(c.Trackers, len(r.cores))
 	config := c.Ledger(r.o.Policy, func(tracker, i int) int32 { return int32(r.cores[group(tracker, i)]) })
-	config.CopyBandwidth = r.o.ShuffleBytesPerSecond
 	r.slotCores = make([]int, len(config.Slots))
 	for i, s := range config.Slots {
 		if r.slotCores[i] = int(s.Core); r.o.NoPin {

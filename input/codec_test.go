@@ -453,7 +453,7 @@ func TestDecodersChargeTheirWindows(t *testing.T) {
 	m := &charging{}
 	r := p.Open(p.Splits[0], m)
 	if !r.Next() || m.charged != 32<<20 {
-		t.Errorf("charged %d, %v", m.charged, r.Err())
+		t.Errorf("charged %d, %v", m.charged, r.Close())
 	}
 	r.Close()
 	if m.charged != 0 {
@@ -467,13 +467,13 @@ func TestDecodersChargeTheirWindows(t *testing.T) {
 	one := plan(t, input.Options{BlockBytes: 64 << 20}, write(t, "f.zst", encoder.EncodeAll(text, nil)))
 	r = one.Open(one.Splits[0], m)
 	if !r.Next() || m.charged != int64(len(text)) {
-		t.Errorf("charged %d for one segment, %v", m.charged, r.Err())
+		t.Errorf("charged %d for one segment, %v", m.charged, r.Close())
 	}
 	r.Close()
 	for _, m := range []input.Memory{&charging{refuse: true}, &memory{}} {
 		r := p.Open(p.Splits[0], m)
-		if r.Next() || !strings.Contains(r.Err().Error(), "f.zst: ") {
-			t.Errorf("a window of 32 MiB without memory: %v", r.Err())
+		if r.Next() || !strings.Contains(r.Close().Error(), "f.zst: ") {
+			t.Errorf("a window of 32 MiB without memory: %v", r.Close())
 		}
 		r.Close()
 	}
@@ -491,7 +491,7 @@ func TestDictionariesOfXZAreCharged(t *testing.T) {
 	m := &charging{}
 	r := p.Open(p.Splits[0], m)
 	if !r.Next() || string(r.Block().Data) != strings.Repeat(bzip2Text, 3) || m.charged != 64<<20 {
-		t.Errorf("charged %d, %v", m.charged, r.Err())
+		t.Errorf("charged %d, %v", m.charged, r.Close())
 	}
 	r.Close()
 	if m.charged != 0 {
@@ -499,7 +499,7 @@ func TestDictionariesOfXZAreCharged(t *testing.T) {
 	}
 	r = p.Open(p.Splits[0], &charging{refuse: true})
 	defer r.Close()
-	if r.Next() || !errors.Is(r.Err(), errRoom) || !strings.Contains(r.Err().Error(), "f: no room") {
-		t.Error(r.Err())
+	if r.Next() || !errors.Is(r.Close(), errRoom) || !strings.Contains(r.Close().Error(), "f: no room") {
+		t.Error(r.Close())
 	}
 }

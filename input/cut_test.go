@@ -64,9 +64,8 @@ func recordsOwned(t *testing.T, p *input.Plan, text []byte, delim byte) {
 		for r.Next() {
 			got = append(got, r.Block().Data...)
 		}
-		r.Close()
-		if r.Err() != nil || !bytes.Equal(got, want) {
-			t.Fatalf("split [%d, %d): %q, not %q (%v)", pc.Start, pc.End, got, want, r.Err())
+		if err := r.Close(); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("split [%d, %d): %q, not %q (%v)", pc.Start, pc.End, got, want, err)
 		}
 	}
 }

@@ -124,7 +124,6 @@ func readAll(t testing.TB, p *input.Plan, delim byte) content {
 type blocks interface {
 	Next() bool
 	Block() input.LentBlock
-	Err() error
 	Close() error
 }
 
@@ -141,11 +140,10 @@ func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (con
 				t.Errorf("%d of %d bytes consumed", got, s.Bytes)
 			}
 		}
-		err := r.Err()
+		err := r.Close()
 		if got := r.Block().ConsumedBytes; err == nil && got != s.Bytes {
 			t.Errorf("%d of %d bytes consumed at the end of split %d", got, s.Bytes, s.ID)
 		}
-		r.Close()
 		m.none(t)
 		if err != nil {
 			return c, err

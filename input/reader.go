@@ -186,9 +186,6 @@ func (r *Reader) finish(skipped bool) {
 // Block returns the current block.
 func (r *Reader) Block() LentBlock { return LentBlock{r.block, &r.hold.loan, r.consumedBytes()} }
 
-// Err returns the error that ended the reading; nil: the end of the split.
-func (r *Reader) Err() error { return r.err }
-
 // consumedBytes returns how many stored bytes of the split have been read.
 func (r *Reader) consumedBytes() int64 {
 	if r.src == nil {
@@ -197,8 +194,8 @@ func (r *Reader) consumedBytes() int64 {
 	return r.consumed + min(r.src.consumedBytes(), r.length)
 }
 
-// Close gives back memory and files, calls OnSkipped, and returns Err. It may be called at any
-// time, and more than once.
+// Close gives back memory and files, and calls OnSkipped. It returns the error that ended the
+// reading; nil: the end of the split. It may be called at any time, and more than once.
 func (r *Reader) Close() error {
 	if r.OnSkipped != nil {
 		r.OnSkipped(r.skipped)

@@ -30,8 +30,7 @@ func TestEveryFileYieldsALastBlock(t *testing.T) {
 		b := r.Block()
 		got = append(got, fmt.Sprintf("%d %s %d %q %v", b.File, b.Path, b.Offset, b.Data, b.Last))
 	}
-	must(t, r.Err())
-	r.Close()
+	must(t, r.Close())
 	if d := cmp.Diff([]string{`0 a 0 "a" true`, `1 none 0 "" true`, `2 a 0 "a" true`}, got); d != "" {
 		t.Error(d)
 	}
@@ -50,8 +49,7 @@ func TestALineLongerThanManySplits(t *testing.T) {
 		for r.Next() {
 			got = append(got, r.Block().Data...)
 		}
-		must(t, r.Err())
-		r.Close()
+		must(t, r.Close())
 		switch {
 		case s.ID == 0 && !bytes.Equal(got, text[:length+1]):
 			t.Errorf("the first split yields %d bytes", len(got))
@@ -114,12 +112,12 @@ func TestAFileThatChangedIsAnError(t *testing.T) {
 					r := p.Open(p.Splits[0], &memory{})
 					defer r.Close()
 					if during && !r.Next() {
-						t.Fatal(r.Err())
+						t.Fatal(r.Close())
 					}
 					must(t, change(path))
 					for r.Next() {
 					}
-					err := r.Err()
+					err := r.Close()
 					if during && (name == "replaced" || name == "removed") {
 						must(t, err) // what was opened is still there, whole
 						return
@@ -164,8 +162,7 @@ func TestASmallFileIsKnownByItsLengthUntilItIsReadAgain(t *testing.T) {
 			for again.Next() {
 				got = append(got, again.Block().Data...)
 			}
-			err := again.Err()
-			again.Close()
+			err := again.Close()
 			if want && (err != nil || string(got) != c.text) || !want && (!errors.Is(err, input.ErrChanged) || len(got) > 0) {
 				t.Errorf("%s: %q, %v", name, got, err)
 			}
@@ -292,8 +289,7 @@ func TestBinaryFilesAreSkippedWhenAsked(t *testing.T) {
 			for r.Next() {
 				got[r.Block().File] = append(got[r.Block().File], r.Block().Data...)
 			}
-			must(t, r.Err())
-			r.Close()
+			must(t, r.Close())
 		}
 		for _, f := range p.Streams {
 			st, err := p.OpenStream(f, &memory{})
@@ -392,8 +388,7 @@ func TestAPlanOfManyFilesIsSmallAndQuick(t *testing.T) {
 		for r.Next() {
 			n += len(r.Block().Data)
 		}
-		must(t, r.Err())
-		r.Close()
+		must(t, r.Close())
 	}
 	if n != 2*files {
 		t.Errorf("%d bytes", n)
@@ -423,7 +418,7 @@ func TestReaderNextAllocatesNothing(t *testing.T) {
 	r.Next()
 	if n := testing.AllocsPerRun(100, func() {
 		if !r.Next() {
-			t.Fatal(r.Err())
+			t.Fatal(r.Close())
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations a block", n)
@@ -445,8 +440,7 @@ func BenchmarkReaderNext(b *testing.B) {
 				for r.Next() {
 					decoded += int64(len(r.Block().Data))
 				}
-				must(b, r.Err())
-				r.Close()
+				must(b, r.Close())
 			}
 			b.SetBytes(decoded)
 		})

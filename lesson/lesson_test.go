@@ -170,6 +170,19 @@ func TestNotesComeWithTheirEvents(t *testing.T) {
 	}
 }
 
+// The first spill is the one that starts first, also if another one ends before it.
+func TestSpillsComeInTheOrderOfTheirStarts(t *testing.T) {
+	m := &view.Model{
+		Jobs: []view.DrawnJob{{Name: "a"}}, Bars: []view.Bar{{Slot: 5}, {Slot: 7}},
+		Spills: []view.Spill{{Seq: 8, From: 2 * time.Second, To: 3 * time.Second, Bar: 1}, {Seq: 9, From: time.Second, To: 10 * time.Second}},
+	}
+	l := &lesson.Lesson{Notes: []lesson.Note{{When: lesson.Moment{Op: "spill"}}, {When: lesson.Moment{Op: "spill", Nth: 2}}}}
+	items := l.Items([]*view.Model{m})
+	if len(items) != 2 || items[0].Note != 0 || items[0].At != time.Second || items[0].Slots[0] != 5 || items[1].At != 2*time.Second || items[1].Slots[0] != 7 {
+		t.Errorf("%+v", items)
+	}
+}
+
 func TestLessonsAreListed(t *testing.T) {
 	files, err := filepath.Glob("data/*.json")
 	if err != nil || len(files) != len(lesson.Names()) {

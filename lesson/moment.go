@@ -121,7 +121,7 @@ func (w *Moment) answers(m *view.Model, answers []int32, bar int32) []int32 {
 }
 
 // each calls yield with the events that match all fields except After and Nth, until yield returns
-// false. Events come in the order of their rows in the model. bar is -1 if the event has none.
+// false. Events come in the order of their times. bar is -1 if the event has none.
 func (w *Moment) each(m *view.Model, yield func(seq uint64, at time.Duration, bar int32) bool) {
 	switch w.Op {
 	case "start":
@@ -137,8 +137,11 @@ func (w *Moment) each(m *view.Model, yield func(seq uint64, at time.Duration, ba
 			}
 		}
 	case "spill":
-		for i := range m.Spills {
-			if s := &m.Spills[i]; w.agrees(m, s.Bar) && !yield(s.Seq, s.From, s.Bar) {
+		// The rows are in the order of the ends.
+		spills := slices.Clone(m.Spills)
+		slices.SortStableFunc(spills, func(a, b view.Spill) int { return cmp.Compare(a.From, b.From) })
+		for i := range spills {
+			if s := &spills[i]; w.agrees(m, s.Bar) && !yield(s.Seq, s.From, s.Bar) {
 				return
 			}
 		}

@@ -9,7 +9,8 @@
 // A Sampler measures what the process and the cores of the machine do in a real run (cores.go).
 //
 // Memory: a Report is plain data. It keeps neither the Ledger nor anything of a run.
-// Neighbours: engine and sim make reports, cmd/mrlocal shows them.
+// Neighbours: slots/setup has the settings of a run; engine and sim make reports, cmd/mrlocal
+// shows them.
 package report
 
 import (
@@ -25,6 +26,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/setup"
 )
 
 // Report is the outcome of a run. Its JSON is the report file. Fields whose names end in S
@@ -377,6 +379,18 @@ func config(c *slots.Config) Config {
 		}
 	}
 	return r
+}
+
+// Set adds the settings that a driver knows and its Ledger does not. s has its defaults.
+func (c *Config) Set(s *setup.Config) {
+	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = s.Trackers, s.MapSlots, s.ReduceSlots, s.MaxSlots
+	// A factor of 1 has no effect, and is left out.
+	if s.RemotePenalty != slots.One {
+		c.RemotePenalty = Share(s.RemotePenalty)
+	}
+	for _, slow := range s.Slow {
+		c.Slow = append(c.Slow, SlowTracker{Tracker: slow.Tracker, Factor: Share(slow.Factor)})
+	}
 }
 
 // profile returns the demand that the policy assumes for a job, or nil if the policy does not

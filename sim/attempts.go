@@ -3,20 +3,9 @@ package sim
 import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
+	"mrlocal/sim/work"
 	"mrlocal/slots"
 	"mrlocal/trace"
-)
-
-// stage says how far the attempt on a slot is. An attempt goes through the stages in this order
-// and never back. A map begins with working.
-type stage uint8
-
-const (
-	idle    stage = iota // no attempt
-	copying              // a reduce waits for map outputs, or copies them
-	held                 // a reduce has copied everything, and may not go on yet
-	working              // a map, or a reduce that has left its copy phase
-	over                 // the attempt has ended, and its tracker has not reported the end yet
 )
 
 // simAttempt is the attempt on a slot. There is one simAttempt for each slot, used again for
@@ -24,8 +13,7 @@ const (
 type simAttempt struct {
 	cost.Task
 	id       slots.AttemptID
-	stage    stage
-	killed   bool
+	state    attemptState
 	advanced bool // the policy allows it to leave its copy phase
 
 	next, before slots.SlotID // in the job's list of copying reduces
@@ -70,9 +58,9 @@ func (d *driver) unlink(l *list, id slots.SlotID) {
 // hot: once an attempt.
 func (d *driver) start(s *slots.Start) {
 	r := &d.slots[s.Slot]
-	invariant.Check(r.stage == idle, "sim: slot %d has %v and gets %v", s.Slot, r.id, s.Attempt)
+	invariant.Check(r.state == attemptGone, "sim: slot %d has %v and gets %v", s.Slot, r.id, s.Attempt)
 	i := d.fileJob[s.Attempt.Job]
-	r.id, r.killed, r.advanced = s.Attempt, false, false
+	r.id, r.state, r.advanced = s.Attempt, attemptStarted, false
 	r.Job, r.Kind, r.Gen, r.Started, r.CPU, r.CopyTime = i, s.Attempt.Kind, r.Gen+1, d.now, 0, 0
 	d.where[s.Attempt] = s.Slot
 	d.live++
@@ -80,12 +68,12 @@ func (d *driver) start(s *slots.Start) {
 	if r.Kind == slots.Map {
 		d.times(r)
 		if j.placed && s.Locality < slots.LevelTracker {
-			r.Took = cost.Scaled(int64(r.Took), int64(d.o.RemotePenalty), int64(slots.One))
+			r.Took = work.Scaled(int64(r.Took), int64(d.o.RemotePenalty), int64(slots.One))
 		}
 		d.work(r)
 		return
 	}
-	r.stage = copying
+	invariant.Move(&r.state, attemptCopying)
 	d.append(&j.copying, s.Slot)
 	d.model.Set(d.now, &r.Task, cost.Copying)
 	if !j.flow.Complete() {
@@ -106,13 +94,13 @@ func (d *driver) times(r *simAttempt) {
 	r.Base = max(0, times.At(d.o.Seed, int(r.Job)+d.o.first, r.Kind == slots.Reduce, int(r.id.Task)))
 	r.Took = r.Base
 	if speed := d.trackers[r.Tracker].speed; speed != slots.One {
-		r.Took = cost.Scaled(int64(r.Base), int64(slots.One), int64(speed))
+		r.Took = work.Scaled(int64(r.Base), int64(slots.One), int64(speed))
 	}
 }
 
 // work begins the work of a map, or of a reduce that has left its copy phase.
 func (d *driver) work(r *simAttempt) {
-	r.stage = working
+	invariant.Move(&r.state, attemptWorking)
 	d.model.Set(d.now, &r.Task, cost.Working)
 }
 
@@ -134,7 +122,7 @@ func (d *driver) copied(id slots.SlotID) {
 	r := &d.slots[id]
 	d.unlink(&d.jobs[r.Job].copying, id)
 	d.model.Set(d.now, &r.Task, cost.Held)
-	r.stage = held
+	invariant.Move(&r.state, attemptHeld)
 	if !d.holds || r.advanced {
 		d.leaveCopy(r)
 		return
@@ -151,7 +139,7 @@ func (d *driver) advance(a slots.AttemptID) {
 	}
 	r := &d.slots[id]
 	r.advanced = true
-	if r.stage == held {
+	if r.state == attemptHeld {
 		d.leaveCopy(r)
 	}
 }
@@ -163,14 +151,14 @@ func (d *driver) leaveCopy(r *simAttempt) {
 }
 
 // End implements cost.Host. The cost model calls it when the work of an attempt is done.
-func (d *driver) End(id slots.SlotID) { d.end(id) }
+func (d *driver) End(id slots.SlotID) { d.end(id, attemptEnded) }
 
-// end ends an attempt, however it ended. With heartbeats the Ledger gets the end at the next
-// heartbeat of the tracker.
-func (d *driver) end(id slots.SlotID) {
+// end ends an attempt, which has ended by itself or is killed. With heartbeats the Ledger gets the
+// end at the next heartbeat of the tracker.
+func (d *driver) end(id slots.SlotID, as attemptState) {
 	r := &d.slots[id]
 	d.model.Set(d.now, &r.Task, cost.Idle)
-	r.stage = over
+	invariant.Move(&r.state, as)
 	if d.o.Heartbeat > 0 {
 		d.reportLater(id, slots.PhaseNone)
 		return
@@ -181,30 +169,29 @@ func (d *driver) end(id slots.SlotID) {
 // kill stops an attempt, unless it has ended already or its tracker is lost.
 func (d *driver) kill(a slots.AttemptID) {
 	id, ok := d.where[a]
-	if !ok || d.slots[id].stage == over {
+	if !ok || d.slots[id].state >= attemptEnded {
 		return
 	}
 	r := &d.slots[id]
-	if r.stage == copying {
+	if r.state == attemptCopying {
 		d.unlink(&d.jobs[r.Job].copying, id)
 	}
 	r.Gen++ // makes its queued events stale
-	r.killed = true
-	d.end(id)
+	d.end(id, attemptKilled)
 }
 
 // forget takes an attempt off its slot without a fact for the Ledger.
 func (d *driver) forget(id slots.SlotID) {
 	r := &d.slots[id]
-	if r.stage == copying {
+	if r.state == attemptCopying {
 		d.unlink(&d.jobs[r.Job].copying, id)
 	}
-	if r.stage != over {
+	if r.state < attemptEnded {
 		d.model.Set(d.now, &r.Task, cost.Idle)
 	}
 	delete(d.where, r.id)
 	r.Gen++
-	r.stage = idle
+	invariant.Move(&r.state, attemptGone)
 	d.live--
 }
 
@@ -214,32 +201,26 @@ func (d *driver) forget(id slots.SlotID) {
 // hot: once an attempt.
 func (d *driver) reportEnd(id slots.SlotID) {
 	r := &d.slots[id]
-	a, i := r.id, r.Job
+	a, i, killed := r.id, r.Job, r.state == attemptKilled
 	// Before Finish, because the slot must be free when the Ledger grants it again.
 	d.forget(id)
-	if !r.killed {
+	outcome := slots.Outcome{Killed: true}
+	if !killed {
 		d.bounds.progress()
+		outcome = d.outcome(r, i)
 	}
-	d.ledger.Finish(d.now, a, d.outcome(r, i))
-	j := &d.jobs[i]
-	if done, total := d.ledger.JobTasks(a.Job, slots.Map); a.Kind == slots.Map && done == total {
-		d.accounts.MapsDone(d.now)
-	}
-	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.Complete() {
-		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.There {
-			// The Ledger has committed the output.
-			j.flow.Add(d.now, a.Task, r.Tracker)
-			d.finishCopies(j)
+	d.ledger.Finish(d.now, a, outcome)
+	if a.Kind == slots.Map {
+		done, total := d.ledger.JobTasks(a.Job, slots.Map)
+		if d.model.MapEnded(d.now, &r.Task, a.Task, done, total) {
+			d.finishCopies(&d.jobs[i])
 		}
 	}
 	d.afterFact(i)
 }
 
-// finishCopies lets all reduces that copy finish, if the last map output of a job is available.
+// finishCopies lets all reduces of a job that copy finish. The last map output is available.
 func (d *driver) finishCopies(j *simJob) {
-	if !j.flow.Complete() {
-		return
-	}
 	for id := j.copying.first; id != none; {
 		next := d.slots[id].next // finishCopy may take id out
 		d.finishCopy(id)
@@ -247,12 +228,9 @@ func (d *driver) finishCopies(j *simJob) {
 	}
 }
 
-// outcome returns how an attempt of job i ended, and the bytes that it moved. It counts the
-// output of a map.
+// outcome returns how an attempt of job i ended by itself, and the bytes that it moved. It counts
+// the output of a map.
 func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
-	if r.killed {
-		return slots.Outcome{Killed: true}
-	}
 	j := &d.jobs[i]
 	if j.faulty && r.id.N < d.failing[taskKey{i, int32(r.id.Task), r.Kind}] {
 		return slots.Outcome{}
@@ -265,7 +243,7 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 		o.OutBytes = d.file.Jobs[i].MapOutputBytes
 		return o
 	}
-	f := j.flow
+	f := *j.flow
 	f.MapBytes = d.file.Jobs[i].MapOutputBytes // without a network the flow has none
 	o.InBytes = f.Bytes(f.Maps)
 	o.CopyBytes, o.CopyTime = o.InBytes, r.CopyTime
@@ -319,14 +297,14 @@ func (d *driver) probe() {
 // rest two thirds (Hadoop 1.0.3, ReduceTask).
 func (d *driver) reportProgress(id slots.SlotID) {
 	r := &d.slots[id]
-	if r.stage == idle || r.stage == over {
+	if r.state >= attemptEnded {
 		return
 	}
 	done := float64(0)
 	switch {
-	case r.stage == copying:
+	case r.state == attemptCopying:
 		done = d.model.Done(d.now, &r.Task, true) / 3
-	case r.stage == held:
+	case r.state == attemptHeld:
 		done = 1. / 3
 	case r.Kind == slots.Map:
 		done = d.model.Done(d.now, &r.Task, false)

@@ -24,11 +24,11 @@ func TestAKindOfTaskWithoutASlotIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := setup.Config{MapSlots: 1, MaxSlots: 2}.WithDefaults(1, 0)
-	typed := Options{Config: whole, Policy: fifo.New()}
+	typed := Options{Config: whole, Policy: fifo.New()}.withDefaults()
 	if err := check(f, &typed); !errs.IsUsage(err) || !strings.Contains(err.Error(), "w.yaml:1:8: job J: has reduce tasks, and there is no reduce slot that could run them under fifo") {
 		t.Errorf("typed: %v", err)
 	}
-	lent := Options{Config: whole, Policy: &lender{}}
+	lent := Options{Config: whole, Policy: &lender{}}.withDefaults()
 	if err := check(f, &lent); err != nil {
 		t.Errorf("lent: %v", err)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
+	"mrlocal/sim/events"
+	"mrlocal/sim/work"
 	"mrlocal/slots"
 	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
@@ -21,18 +23,17 @@ type driver struct {
 	claimed *claim.Claim
 	ledger  *slots.Ledger
 	stream  *trace.Stream // nil: nothing is recorded
-	queue   cost.Queue
+	queue   events.Queue
 	now     time.Duration // virtual time
 
 	slots    []simAttempt                     // by slot id
 	where    map[slots.AttemptID]slots.SlotID // of running attempts; never iterated
 	trackers []tracker                        // by id
-	model    costModel
-	accounts accounts                                    // of the same model
-	on       [cost.EventKinds]func(id int32, gen uint32) // handlers of queued events
-	holds    bool                                        // a reduce leaves its copy phase only when the policy orders it
-	byPhase  bool                                        // the policy is a slots.PhaseGate, which decides by phases
-	jobs     []simJob                                    // by index in the file
+	model    model
+	on       events.Handlers // handlers of queued events
+	holds    bool            // a reduce leaves its copy phase only when the policy orders it
+	byPhase  bool            // the policy is a slots.PhaseGate, which decides by phases
+	jobs     []simJob        // by index in the file
 	release  *setup.Release
 	fileJob  []int32           // by JobID: index in the file
 	failing  map[taskKey]int32 // number of first attempts that a fault makes fail
@@ -57,13 +58,13 @@ type driver struct {
 // simJob is the state of a job of the file.
 type simJob struct {
 	spec    slots.JobSpec
+	state   jobState
+	id      slots.JobID // once it is in the Ledger
+	blame   int32       // index of the job because of which it was dropped
 	written int64       // number of maps that have written their output
-	id      slots.JobID // -1: not submitted
-	blame   int32       // index of the job because of which it is never submitted; -1: none
-	ended   bool        // it has ended, or is never submitted
 	faulty  bool        // a fault makes attempts of some task fail
 	placed  bool        // its maps' input has a place
-	flow    cost.Flow   // its map outputs on their way
+	flow    *cost.Flow  // its map outputs on their way; the model's
 	copying list        // its reduces that copy
 }
 
@@ -92,18 +93,18 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 		}
 		t := &d.trackers[s.Tracker]
 		t.slots = append(t.slots, s.ID)
-		d.slots[i].Slot, d.slots[i].Tracker = s.ID, s.Tracker
+		d.slots[i].Slot, d.slots[i].Tracker, d.slots[i].state = s.ID, s.Tracker, attemptGone
 	}
 	// Beats begin with the first job, so no tracker has one in the queue yet.
 	d.quiet = len(d.trackers)
 	for _, s := range o.Slow {
 		d.trackers[s.Tracker].speed = s.Factor
 	}
+	d.model = d.newModel(&c)
 	for i := range f.Jobs {
 		d.jobs[i] = d.newJob(i, &jobs[i], &c)
 	}
 	d.release = setup.NewRelease(len(jobs), func(i int) *setup.Submission { return &jobs[i] })
-	d.setModel(c.Capacities)
 	d.setHandlers()
 	return d
 }
@@ -112,13 +113,9 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 // reduces are known.
 func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	w := &d.file.Jobs[i]
-	j := simJob{spec: s.Spec(), id: -1, blame: -1, copying: list{none, none}}
+	j := simJob{spec: s.Spec(), flow: d.model.Flow(int32(i)), copying: list{none, none}}
 	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
-	j.flow = cost.Flow{Maps: j.spec.Maps, Reduces: int64(j.spec.Reduces)}
-	if d.o.network() {
-		j.flow.MapBytes, j.flow.PerSecond = w.MapOutputBytes, d.file.Cluster.CopyRate()
-	}
 	return j
 }
 
@@ -126,7 +123,7 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 // fail go into d.failing.
 func (d *driver) plan() {
 	for i := range d.jobs {
-		d.queue.Push(d.file.Jobs[i].Submit, cost.SubmitJob, int32(i), 0)
+		d.queue.Push(d.file.Jobs[i].Submit, events.SubmitJob, int32(i), 0)
 	}
 	for i, x := range d.o.Faults {
 		if x.Tracker < 0 && !x.Lost {
@@ -140,7 +137,7 @@ func (d *driver) plan() {
 			continue
 		}
 		d.faultsLeft++
-		d.queue.Push(x.At, cost.InjectFault, int32(i), 0)
+		d.queue.Push(x.At, events.InjectFault, int32(i), 0)
 	}
 }
 
@@ -151,6 +148,7 @@ func (d *driver) submitDue() {
 	for i, at, ok := d.release.Next(); ok && at <= d.now; i, at, ok = d.release.Next() {
 		d.release.Take()
 		j := &d.jobs[i]
+		invariant.Move(&j.state, jobRunning)
 		j.id = d.ledger.Submit(d.now, j.spec)
 		d.fileJob = append(d.fileJob, int32(i))
 		d.active++
@@ -179,16 +177,17 @@ func (d *driver) afterFact(i int32) {
 // that wait for it, which are never submitted.
 func (d *driver) noteEnd(i int32) {
 	j := &d.jobs[i]
-	if j.ended || d.ledger.JobState(j.id) == slots.Running {
+	if j.state != jobRunning || d.ledger.JobState(j.id) == slots.Running {
 		return
 	}
-	j.ended = true
+	invariant.Move(&j.state, jobEnded)
 	j.flow.Release() // no reduce copies any more
 	d.active--
 	d.left--
 	for _, drop := range d.release.Ended(d.now, int(i), d.ledger.JobState(j.id) == slots.Succeeded) {
 		j := &d.jobs[drop.Job]
-		j.ended, j.blame = true, int32(drop.Because)
+		invariant.Move(&j.state, jobDropped)
+		j.blame = int32(drop.Because)
 		d.left--
 		d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
 	}
@@ -197,7 +196,7 @@ func (d *driver) noteEnd(i int32) {
 // blamed returns in words why a job is not submitted.
 func (d *driver) blamed(j *simJob) string {
 	b, did := &d.jobs[j.blame], "failed"
-	if b.blame >= 0 {
+	if b.state == jobDropped {
 		did = "does not start either"
 	}
 	return fmt.Sprintf("job %s, which it waits for, %s", b.spec.Name, did)
@@ -213,7 +212,7 @@ func (d *driver) inject(x *setup.Fault) {
 		return
 	}
 	j := &d.jobs[x.Job]
-	if j.id < 0 || j.ended {
+	if j.state != jobRunning {
 		return
 	}
 	d.ledger.LostOutput(d.now, j.id, slots.TaskID(x.Task))
@@ -235,13 +234,13 @@ func (d *driver) lose(t slots.TrackerID) {
 	d.trackersLost++
 	tr.pending = nil // these updates are lost with the tracker
 	for _, id := range tr.slots {
-		if d.slots[id].stage != idle {
+		if d.slots[id].state != attemptGone {
 			d.forget(id) // LostTracker below ends all attempts in the Ledger at once
 		}
 	}
 	d.ledger.LostTracker(d.now, t)
 	for _, i := range d.fileJob {
-		if j := &d.jobs[i]; !j.ended && j.spec.Reduces > 0 {
+		if j := &d.jobs[i]; j.state == jobRunning && j.spec.Reduces > 0 {
 			d.dropped(j, func(a *cost.Available) bool { return a.Tracker == t })
 		}
 	}
@@ -334,14 +333,14 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 	d.quiet--
 	// Tracker i of n has its heartbeats at i·T/n + k·T.
 	every := d.o.Heartbeat
-	at := cost.Scaled(int64(every), int64(id), int64(len(d.trackers)))
+	at := work.Scaled(int64(every), int64(id), int64(len(d.trackers)))
 	if d.now > at {
 		at += (d.now - at + every - 1) / every * every
 	}
 	if after && at == d.now {
 		at += every
 	}
-	d.queue.Push(at, cost.Beat, int32(id), 0)
+	d.queue.Push(at, events.Beat, int32(id), 0)
 }
 
 // startBeats starts the heartbeats of the trackers that have none, if there is a job.

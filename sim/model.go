@@ -6,16 +6,27 @@ import (
 
 	"mrlocal/report"
 	"mrlocal/sim/cost"
+	"mrlocal/sim/events"
+	"mrlocal/sim/shared"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 )
 
-// costModel computes how long attempts copy and work.
-type costModel interface {
+// model is a cost model. It computes how long attempts copy and work, and has the map outputs of
+// the jobs on their way.
+type model interface {
+	// Flow returns the flow of a job, by its index in the file. The driver drops lost outputs
+	// from it and releases it.
+	Flow(job int32) *cost.Flow
+
 	// Set sets the activity of an attempt from now on. The model queues an event for the
 	// time at which the activity is over. CopyRest may be over at once; then Set queues no
 	// event and returns true.
 	Set(now time.Duration, t *cost.Task, to cost.Activity) (over bool)
+
+	// MapEnded adds the output of a map attempt that has ended, if the Ledger has committed it.
+	// The Ledger has done outputs of the job now, of total. MapEnded returns true if this makes
+	// the last one available.
+	MapEnded(now time.Duration, t *cost.Task, task slots.TaskID, done, total int32) (complete bool)
 
 	// Lose calls drop, which removes lost outputs from the flow of a job. all yields the
 	// reduces that copy from the flow.
@@ -24,60 +35,57 @@ type costModel interface {
 	// Done returns the share of its copy, if copying is true, or else of its work that an
 	// attempt has done, from 0 to 1.
 	Done(now time.Duration, t *cost.Task, copying bool) float64
+
+	// Describe adds figures of the cluster and of the jobs to r. It is called once, at the end
+	// of the run. maps returns, for a job of the report, its index in the file and the number
+	// of its maps that have written their output.
+	Describe(now time.Duration, r *report.Report, maps func(id slots.JobID) (job int32, maps int64))
 }
 
-// accounts are the figures that a cost model keeps of trackers and jobs. A model without such
-// figures leaves reports and counters as they are.
-type accounts interface {
-	// MapsDone is called when the last map of a job has ended.
-	MapsDone(now time.Duration)
-
-	// Count adds the spills of a job of the file to c. maps is the number of maps that have
-	// written their output.
-	Count(job int32, maps int64, c *report.Counters)
-
-	// Describe adds figures of the cluster to r. It is called once, at the end of the run.
-	Describe(now time.Duration, r *report.Report)
+// level is a cost level.
+type level struct {
+	name    string
+	network bool // copying over the network takes time
+	machine bool // times are those of a real machine, whose slots share cores
+	model   func(c cost.Config) model
 }
 
-// setModel makes the cost model of the run, and sets the handlers of its own events. own has the
-// trackers that do not have the whole of each resource.
-func (d *driver) setModel(own demand.Capacities) {
-	c := cost.Config{Queue: &d.queue, Host: d, Flow: func(job int32) *cost.Flow { return &d.jobs[job].flow }}
-	alone := &cost.Alone{Config: c}
-	d.model, d.accounts = alone, alone
-	task := func(id slots.SlotID) *cost.Task { return &d.slots[id].Task }
-	switch d.o.Cost {
-	case costMeasured:
-		measured := cost.NewMeasured(c, d.file, d.ledger.Config().Slots)
-		d.on[cost.Look] = func(_ int32, gen uint32) { measured.Look(d.now, gen) }
-		d.model = measured
-	case costL2:
-		shared := cost.NewShared(c, d.file, own, len(d.trackers), task)
-		d.on[cost.Look] = func(id int32, gen uint32) { shared.Look(d.now, id, gen) }
-		d.on[cost.EndPeriod] = func(id int32, gen uint32) { shared.EndPeriod(d.now, id, gen) }
-		d.on[cost.EndSpill] = func(id int32, gen uint32) { shared.EndSpill(d.now, id, gen) }
-		d.model, d.accounts = shared, shared
+// levels returns the cost levels; the first one is the default.
+func levels() []level {
+	alone := func(c cost.Config) model { return cost.NewAlone(c) }
+	return []level{
+		{name: "l0", model: alone},
+		{name: "l1", model: alone, network: true},
+		{name: "l2", model: func(c cost.Config) model { return shared.New(c) }, network: true},
+		{name: "measured", model: func(c cost.Config) model { return cost.NewMeasured(c) }, machine: true},
 	}
 }
 
-// setHandlers sets the handlers of all kinds of events but those of setModel.
+// newModel makes the cost model of the run. It sets the handlers of the model's own events.
+func (d *driver) newModel(c *slots.Config) model {
+	return d.o.level.model(cost.Config{
+		Queue: &d.queue, Handlers: &d.on, Host: d, File: d.file, Slots: c.Slots, Capacities: c.Capacities,
+		BytesPerSecond: d.o.ShuffleBytesPerSecond, Note: d.o.Note,
+	})
+}
+
+// setHandlers sets the handlers of all kinds of events but those of the model.
 func (d *driver) setHandlers() {
-	d.on[cost.SubmitJob] = func(int32, uint32) { d.submitDue() }
-	d.on[cost.EndAttempt] = func(id int32, gen uint32) {
+	d.on[events.SubmitJob] = func(time.Duration, int32, uint32) { d.submitDue() }
+	d.on[events.EndAttempt] = func(_ time.Duration, id int32, gen uint32) {
 		if d.slots[id].Gen == gen {
-			d.end(slots.SlotID(id))
+			d.End(slots.SlotID(id))
 		}
 	}
-	d.on[cost.EndCopy] = func(id int32, gen uint32) {
-		if r := &d.slots[id]; r.Gen == gen && r.stage == copying {
+	d.on[events.EndCopy] = func(_ time.Duration, id int32, gen uint32) {
+		if r := &d.slots[id]; r.Gen == gen && r.state == attemptCopying {
 			d.copied(slots.SlotID(id))
 		}
 	}
-	d.on[cost.InjectFault] = func(id int32, _ uint32) { d.inject(&d.o.Faults[id]) }
-	d.on[cost.Beat] = func(id int32, _ uint32) { d.beats = append(d.beats, slots.TrackerID(id)) }
+	d.on[events.InjectFault] = func(_ time.Duration, id int32, _ uint32) { d.inject(&d.o.Faults[id]) }
+	d.on[events.Beat] = func(_ time.Duration, id int32, _ uint32) { d.beats = append(d.beats, slots.TrackerID(id)) }
 	// A wake-up is stale if the policy has asked for an earlier one since.
-	d.on[cost.WakePolicy] = func(int32, uint32) {
+	d.on[events.WakePolicy] = func(time.Duration, int32, uint32) {
 		d.woken = d.woken || d.wakeAt == d.now
 		if d.woken {
 			d.wakeAt = -1

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/sim/cost"
+	"mrlocal/sim/shared"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -49,15 +49,18 @@ type Options struct {
 	// long again.
 	Alone bool
 
-	first      int   // number of the file's first job, for drawn times (runAlone)
-	mostEvents int64 // see bounds; 0: by the size of the run
+	level      *level // of Cost; nil: Cost is unknown
+	first      int    // the number of the file's first job, for drawn times (runAlone)
+	mostEvents int64  // see bounds; 0: by the size of the run
 }
 
 // withDefaults returns o with defaults for Cost, Policy and Note. runAll sets those of the
 // cluster later, because the file goes before them.
 func (o Options) withDefaults() Options {
-	if o.Cost == "" {
-		o.Cost = costL0
+	all := levels()
+	o.Cost = cmp.Or(o.Cost, all[0].name)
+	if i := slices.IndexFunc(all, func(l level) bool { return l.name == o.Cost }); i >= 0 {
+		o.level = &all[i]
 	}
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -71,15 +74,6 @@ const (
 	defaultReduceSlots = 1
 )
 
-// The names of cost levels, as options and reports have them.
-const (
-	costL0 = "l0"
-	costL1 = "l1"
-	costL2 = "l2"
-
-	costMeasured = "measured"
-)
-
 // leastHeartbeat bounds the number of heartbeats per second of virtual time.
 const leastHeartbeat = time.Millisecond
 
@@ -87,7 +81,7 @@ const leastHeartbeat = time.Millisecond
 // errs.BadOptions.
 func (o *Options) validate() error {
 	switch {
-	case !slices.Contains([]string{costL0, costL1, costL2, costMeasured}, o.Cost):
+	case o.level == nil:
 		return errs.Optionf("Options.Cost", "%s: unknown; there are l0, l1, l2 and measured", o.Cost)
 	case o.BufferGrowth != "" && o.BufferGrowth != "on" && o.BufferGrowth != "off":
 		return errs.Optionf("Options.BufferGrowth", "%s: unknown; on or off", o.BufferGrowth)
@@ -128,20 +122,17 @@ func check(f *workload.File, o *Options) error {
 				return f.Errorf(j.Pos, "job "+j.Name, "has %s tasks, and there is no %s slot that could run them under %s", kind, kind, o.Policy.Traits().Name)
 			}
 		}
-		if o.network() && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {
+		if o.level.network && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {
 			return f.Errorf(j.Pos, "job "+j.Name, "has map_output, and the cluster no net bandwidth to copy it over under cost %s; give cluster: {net: 125MB}", o.Cost)
 		}
 	}
 	return nil
 }
 
-// network reports whether copying over the network takes time.
-func (o *Options) network() bool { return o.Cost == costL1 || o.Cost == costL2 }
-
 // predicted returns f with measured times for its jobs under the cost measured, and f itself
 // under other costs. It fails if there are no measured times.
 func (o *Options) predicted(f *workload.File) (*workload.File, error) {
-	if o.Cost != costMeasured {
+	if !o.level.machine {
 		return f, nil
 	}
 	m, sizes := cmp.Or(o.Measured, f.Measured), o.Sizes
@@ -179,8 +170,8 @@ func checkBuffers(f *workload.File) error {
 		return f.Errorf(workload.Pos{Line: 1, Column: 1}, "kvbuffer", "grows by the memory of a map, which is not given; write cluster: {kvbuffer: {memory: 512MiB}}")
 	}
 	for i := range f.Jobs {
-		if n := cost.FillingOf(f, i).Spills; n > cost.MostSpills {
-			return f.Errorf(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "a map spills %d times; at most %d", n, cost.MostSpills)
+		if n := shared.FillingOf(f, i).Spills; n > shared.MostSpills {
+			return f.Errorf(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "a map spills %d times; at most %d", n, shared.MostSpills)
 		}
 	}
 	return nil

@@ -41,6 +41,8 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"a negative delay", parse(t, two, oneJob), sim.Options{Config: setup.Config{LocalityDelay: -1}}, "must be from 0 to"},
 		{"a slow tracker that flags took away", parse(t, two, "slow: [{tracker: 1, factor: 0.5}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Slow: there is no tracker 1; they count from 0 to 0"},
 		{"a lost tracker that flags took away", parse(t, two, "faults: [{at: 1s, tracker: 1, lost: true}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Faults: there is no tracker 1 to lose; they count from 0 to 0"},
+		{"fewer slots than home slots", parse(t, two, oneJob), sim.Options{Config: setup.Config{MaxSlots: 1}}, "Options.MaxSlots: 1: must be at least "},
+		{"a negative number of slots", parse(t, two, oneJob), sim.Options{Config: setup.Config{MaxSlots: -5}}, "Options.MaxSlots: -5: must be at least "},
 		{"a real job", real, sim.Options{}, "job J: no maps: a simulated job gives the number of its tasks"},
 		{"a job without times", timeless, sim.Options{}, "job J: no map_time"},
 		{"no jobs", &workload.File{Name: "empty.yaml"}, sim.Options{}, "empty.yaml: has no jobs"},

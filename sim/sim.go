@@ -1,14 +1,14 @@
 // Package sim runs a workload file in virtual time, on a cluster of any size. It uses the same
 // slots.Ledger, policies, events and report as a real run.
 //
-// Run takes queued events from one queue, ordered by time and sequence (sim/cost):
+// Run takes queued events from one queue, ordered by time and sequence (sim/events):
 // submissions, ends of attempts, completed copies, faults, heartbeats. It gives the
 // Ledger all facts of one instant, then asks the Ledger, and obeys its orders at that
 // instant. Run draws nothing at random: durations are a hash of seed, job and task
 // (workload.Times). So the same seed gives the same bytes of events.
 //
-// A cost model computes how long attempts copy and work (sim/cost). These rules hold under
-// every model:
+// A cost model computes how long attempts copy and work (sim/cost, sim/shared). These rules hold
+// under every model:
 //
 //   - A tracker's speed divides the times of maps and reduces, not of copies.
 //   - The remote penalty multiplies the times of maps that are not on a tracker with their
@@ -34,7 +34,7 @@
 // says what it waits for (bounds).
 //
 // Memory: 24 bytes for each event in the queue, about 200 for each slot, 500 for each
-// job, and that of the cost model (sim/cost). Run does not change the workload.File.
+// job, and that of the cost model. Run does not change the workload.File.
 //
 // Neighbours: workload reads the file, slots/setup has the configuration and says
 // which job is submitted next, report is the result; engine is the other driver.
@@ -49,7 +49,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/report"
-	"mrlocal/sim/cost"
+	"mrlocal/sim/events"
 	"mrlocal/slots"
 	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
@@ -88,6 +88,9 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	}
 	config, jobs := f.Lower(o.Config)
 	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
+	if o.ShuffleBytesPerSecond = 0; o.level.network {
+		o.ShuffleBytesPerSecond = f.Cluster.CopyRate()
+	}
 	if err := check(f, &o); err != nil {
 		return nil, err
 	}
@@ -97,9 +100,6 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	}
 	for _, w := range o.Warnings() {
 		o.Note(w)
-	}
-	if o.Cost == costL2 && f.Cluster.Cores == 0 && f.Cluster.DiskBytes == 0 {
-		o.Note("cost l2: the cluster says nothing of cores and disk, so there is enough for every task; give cluster: {cores: 4, disk: 100MB}")
 	}
 	d := newDriver(f, jobs, &o, l, claimed)
 	var stream *trace.Stream
@@ -138,14 +138,10 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 func newLedger(f *workload.File, o *Options, claimed *claim.Claim) (*slots.Ledger, error) {
 	// The cost measured depends on which slots share a core.
 	var core func(tracker, i int) int32
-	if o.Cost == costMeasured && !o.NoPin {
+	if o.level.machine && !o.NoPin {
 		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
 	}
-	c := o.Ledger(o.Policy, core)
-	if o.network() {
-		c.CopyBandwidth = f.Cluster.CopyRate()
-	}
-	l, err := slots.New(c, o.Policy)
+	l, err := slots.New(o.Ledger(o.Policy, core), o.Policy)
 	if panicked, _ := claimed.Err(); panicked != nil {
 		return nil, panicked
 	}
@@ -156,24 +152,20 @@ func newLedger(f *workload.File, o *Options, claimed *claim.Claim) (*slots.Ledge
 // model. Jobs that were never submitted come last, with times of -1.
 func (d *driver) report() *report.Report {
 	r := report.FromLedger("sim", d.ledger)
-	r.Config.HeartbeatS, r.Config.Cost, r.Config.MaxSlots = d.o.Heartbeat.Seconds(), d.o.Cost, d.o.MaxSlots
-	if d.o.RemotePenalty != slots.One {
-		r.Config.RemotePenalty = report.Share(d.o.RemotePenalty)
-	}
-	for _, s := range d.o.Slow {
-		r.Config.Slow = append(r.Config.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
-	}
-	d.accounts.Describe(d.ledger.Now(), r)
+	r.Config.Set(&d.o.Config)
+	r.Config.HeartbeatS, r.Config.Cost = d.o.Heartbeat.Seconds(), d.o.Cost
+	d.model.Describe(d.ledger.Now(), r, func(id slots.JobID) (job int32, maps int64) {
+		return d.fileJob[id], d.jobs[d.fileJob[id]].written
+	})
 	for id, i := range d.fileJob {
 		id := slots.JobID(id)
 		r.Describe(id, &d.jobs[i].spec)
-		d.accounts.Count(i, d.jobs[i].written, &r.Jobs[id].Counters)
 		if a, failed := d.ledger.FailedBy(id); failed {
 			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
 		}
 	}
 	for i := range d.jobs {
-		if j := &d.jobs[i]; j.blame >= 0 {
+		if j := &d.jobs[i]; j.state == jobDropped {
 			r.Jobs = append(r.Jobs, report.JobReport{
 				State: slots.Killed.String(), Maps: int(j.spec.Maps), Reduces: int(j.spec.Reduces),
 				SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1, Error: d.blamed(j),
@@ -208,7 +200,7 @@ func (d *driver) run(ctx context.Context) error {
 		}
 		for ; ok && at == d.now; at, ok = d.queue.Next() {
 			e := d.queue.Pop()
-			d.on[e.Kind()](e.ID, e.Gen)
+			d.on[e.Kind()](d.now, e.ID, e.Gen)
 			if err := d.bounds.count(d.now, d.queue.Len()); err != nil {
 				return d.endless(err)
 			}
@@ -304,7 +296,7 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	// Only the earliest wake-up is kept. The Ledger reports later ones again at that time.
 	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
 		d.wakeAt = max(o.Wake, d.now)
-		d.queue.Push(d.wakeAt, cost.WakePolicy, 0, 0)
+		d.queue.Push(d.wakeAt, events.WakePolicy, 0, 0)
 	}
 	return len(o.Kills) > 0 || d.byPhase && len(o.Starts)+len(o.Advances) > 0
 }
@@ -337,7 +329,7 @@ func (d *driver) endless(bound error) error {
 // running job.
 func (d *driver) waitsFor() string {
 	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
-		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running
+		return j.state == jobRunning && d.ledger.JobState(j.id) == slots.Running
 	})
 	if id < 0 {
 		return fmt.Sprintf(" with %d jobs to come", d.left)

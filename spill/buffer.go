@@ -154,7 +154,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	b := &Buffer{o: o, lease: o.Lease, seed: newSeed(o.Seed), mayGrow: o.Growth, counted: pollEmits}
+	b := &Buffer{o: o, lease: o.Lease, seed: newSeed(o.Seed), mayGrow: !o.NoGrowth, counted: pollEmits}
 	// A table of sums holds each sum in its slot. Other accumulators lie outside of the slots.
 	switch o.Folder.(type) {
 	case nil:

@@ -113,7 +113,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		o, done := k.options(int64(10+r.IntN(16)) * membudget.ChunkBytes)
 		o.Parts, o.Seed = parts, r.Uint64()
 		o.StartBytes = []int64{0, 4 << 10, 256 << 10}[r.IntN(3)]
-		o.Growth = r.IntN(2) == 0
+		o.NoGrowth = r.IntN(2) == 1
 		o.Folder = jobs.Folder(concat{})
 		if sum {
 			o.Folder = jobs.Sum{}

@@ -15,7 +15,7 @@ func TestTablesGrowByBothRules(t *testing.T) {
 	grown := func(proportion bool) (s Stats, capacity, used int64) {
 		k := newKit(t, 256<<20)
 		o, done := k.options(8 << 20)
-		o.StartBytes, o.Growth, o.Folder, o.TablesInProportion = 64<<10, true, jobs.Sum{}, proportion
+		o.StartBytes, o.NoGrowth, o.Folder, o.TablesInProportion = 64<<10, false, jobs.Sum{}, proportion
 		o.AfmBytes = func() int64 { return 1 << 40 }
 		b, err := NewBuffer(o)
 		if err != nil {

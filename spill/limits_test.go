@@ -30,7 +30,7 @@ func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKit(t, 64<<20)
 			o, done := k.options(8 << 20)
-			o.StartBytes, o.Growth, o.AfmBytes = 100*unit, true, func() int64 { return c.afm }
+			o.StartBytes, o.NoGrowth, o.AfmBytes = 100*unit, false, func() int64 { return c.afm }
 			b, err := NewBuffer(o)
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +64,7 @@ func TestAfterTheFirstRefusalTheBufferOnlySpills(t *testing.T) {
 	k := newKit(t, 64<<20)
 	o, done := k.options(8 << 20)
 	asked := 0
-	o.StartBytes, o.Growth, o.AfmBytes = 64<<10, true, func() int64 { asked++; return 0 }
+	o.StartBytes, o.NoGrowth, o.AfmBytes = 64<<10, false, func() int64 { asked++; return 0 }
 	b, err := NewBuffer(o)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
 		k := newKit(t, 256<<20)
 		k.noDisk = true
 		o, done := k.options(8 << 20)
-		o.StartBytes, o.Growth = 1<<20, growth
+		o.StartBytes, o.NoGrowth = 1<<20, !growth
 		b, err := NewBuffer(o)
 		if err != nil {
 			t.Fatal(err)

@@ -231,6 +231,19 @@ func (b *Buffer) keepCombined(l *load) error {
 	return nil
 }
 
+// KVBuffer holds the settings of all kvbuffers of a run. The capacity of a kvbuffer bounds the
+// bytes of its chunks of records and entries.
+type KVBuffer struct {
+	SpillPercent    float64    // the buffer spills when it has collected this share of the capacity; 0: 0.80
+	NoGrowth        bool       // else the rule of Dynamic Split may enlarge the capacity
+	GrowthThreshold float64    // of that rule: the share of the free memory that a buffer may grow to; 0: 0.8
+	Codec           runs.Codec // of segments
+
+	// TablesInProportion applies pfs : tfs = abs : x also to buffers that combine by hash
+	// [Split11, "buffer terms"]. By default such a buffer doubles.
+	TablesInProportion bool
+}
+
 // Options are the options of the kvbuffer of one map attempt. Parts and Lease are required.
 // Every other field may be zero.
 type Options struct {
@@ -266,16 +279,8 @@ type Options struct {
 	// copies no load.
 	lateLeastBytes int64
 
-	// The capacity bounds the bytes of the chunks of records and entries. The buffer spills
-	// when it has collected SpillPercent of it.
-	StartBytes      int64   // capacity at the start; 0: what the lease grants
-	SpillPercent    float64 // share of the capacity, above 0 and up to 1; other values: 0.80
-	Growth          bool    // the rule of Dynamic Split may enlarge the capacity
-	GrowthThreshold float64 // threshold of that rule; 0: 0.8
-
-	// TablesInProportion applies pfs : tfs = abs : x also to buffers that combine by hash
-	// [Split11, "buffer terms"]. By default such a buffer doubles.
-	TablesInProportion bool
+	StartBytes int64 // capacity at the start; 0: what the lease grants
+	KVBuffer
 
 	// Lease gives all memory. It must grant at least LeastBytes. The caller closes it. AfmBytes
 	// returns the free memory for each map, in bytes: (bound - leased) / running maps. The
@@ -283,8 +288,7 @@ type Options struct {
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
-	OnDisk     bool // nothing stays in memory, so that runs.MapOutput.Store can keep the whole output
-	Codec      runs.Codec
+	OnDisk     bool                           // nothing stays in memory, so that runs.MapOutput.Store can keep the whole output
 	CreateTemp func() (*disk.TempFile, error) // called at the first spill; nil: a spill fails
 
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine of the

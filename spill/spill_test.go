@@ -84,7 +84,7 @@ func (k *kit) lease(bytes int64) *membudget.Lease {
 // options returns options with a lease of floorBytes. done closes the lease.
 func (k *kit) options(floorBytes int64) (o Options, done func()) {
 	l := k.lease(floorBytes)
-	return Options{Parts: 1, Lease: l, CreateTemp: k.createTemp, Notify: func(e runs.Event) { k.events = append(k.events, e) }}, l.Close
+	return Options{Parts: 1, KVBuffer: KVBuffer{NoGrowth: true}, Lease: l, CreateTemp: k.createTemp, Notify: func(e runs.Event) { k.events = append(k.events, e) }}, l.Close
 }
 
 // mergeLease returns the lease of a reduce. The budget may evict outs for it.
@@ -243,7 +243,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 		o, done := k.options(int64(8+r.IntN(16)) * membudget.ChunkBytes)
 		o.Parts, o.Cuts = parts, cuts
 		o.StartBytes = []int64{0, 1 << 10, 64 << 10, 1 << 20}[r.IntN(4)]
-		o.Growth = r.IntN(2) == 0
+		o.NoGrowth = r.IntN(2) == 1
 		o.Codec = runs.Codec(r.IntN(4))
 		if r.IntN(2) == 0 { // no memory beyond the floor, so each index chunk is a slice
 			o.SortLate, o.lateLeastBytes = true, 1+int64(r.IntN(2))<<20

@@ -25,6 +25,7 @@ type collector struct {
 	attempts       map[taskKey]int8       // the number of running attempts of each running task
 	rules          map[string]int32       // indexes into Model.Rules
 	pools          map[string]int32       // indexes into Model.Pools
+	users          map[string]int32       // limits on running jobs; 0: no limit
 	changes        []change               // a table like those of the Model, for Curves only
 }
 
@@ -84,7 +85,7 @@ const (
 // New returns a model without events. The caller calls Open first, and then Add or Record.
 func New(o Options) *Model {
 	m := &Model{Rules: []string{""}}
-	m.collector = collector{mostRows: cmp.Or(o.MostRows, defaultMostRows), attempts: map[taskKey]int8{}, rules: map[string]int32{}, pools: map[string]int32{}}
+	m.collector = collector{mostRows: cmp.Or(o.MostRows, defaultMostRows), attempts: map[taskKey]int8{}, rules: map[string]int32{}, pools: map[string]int32{}, users: map[string]int32{}}
 	return m
 }
 
@@ -126,8 +127,11 @@ func (m *Model) Open(h *trace.Header) error {
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		m.Pools[m.pool(p.Name)] = DrawnPool{
-			Name: p.Name, WeightPPM: int64(cmp.Or(p.Weight, slots.One)), MinMaps: p.MinMaps, MinReduces: p.MinReduces, mostMaps: p.MaxMaps, mostReduces: p.MaxReduces,
+			Name: p.Name, WeightPPM: int64(cmp.Or(p.Weight, slots.One)), MinMaps: p.MinMaps, MinReduces: p.MinReduces, mostMaps: p.MaxMaps, mostReduces: p.MaxReduces, mostJobs: p.MaxRunning,
 		}
+	}
+	for i := range c.Users {
+		m.users[c.Users[i].Name] = c.Users[i].MaxRunning
 	}
 	for i, s := range h.Slots {
 		if s.ID != int32(i) {

@@ -35,8 +35,7 @@ const (
 
 // Curves returns the curves from one time to another in the given number of steps, at most 4096.
 // The last step may end after to. Curves passes over all rows once. A job that waits for a limit
-// on running jobs has no demand until it is admitted. But a job that still waits at the end of
-// the model counts as if it had never waited.
+// on running jobs has no demand until it is admitted.
 func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 	steps = min(max(1, steps), mostCurveSteps)
 	// Rounded up, so that the steps reach at least to the end.
@@ -89,6 +88,7 @@ type sweep struct {
 	pools []sweepPool
 	lent  [trace.Kinds]average // lent slots by home kind
 	slots [trace.Kinds]int32   // open slots by home kind
+	users map[string]int32     // running jobs by user
 }
 
 // sweepJob is the state of a job at a moment, with counts of tasks by kind.
@@ -104,10 +104,11 @@ type sweepJob struct {
 	ended     bool
 }
 
-// sweepPool has running attempts and pending tasks of a pool by kind.
+// sweepPool has running attempts and pending tasks of a pool by kind, and its running jobs.
 type sweepPool struct {
 	use     [trace.Kinds]average
 	pending [trace.Kinds]int32
+	jobs    int32 // running jobs
 }
 
 // average integrates a number of slots over time, step by step. A number that holds for a part of
@@ -121,7 +122,7 @@ type average struct {
 // newSweep returns a sweep before the first row. Its averages add directly to the lists of the
 // curves.
 func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
-	s := &sweep{m: m, out: &Curves{From: from, Step: step, Steps: steps}, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools))}
+	s := &sweep{m: m, out: &Curves{From: from, Step: step, Steps: steps}, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools)), users: map[string]int32{}}
 	// All pools beyond the last curve add to the list of that curve.
 	curves := min(len(m.Pools), mostCurves)
 	for i := range curves {
@@ -236,6 +237,7 @@ func (s *sweep) start(b *Bar) {
 		l := &s.lent[b.Kind.Other()]
 		l.set(s.out, b.From, l.now+1)
 	}
+	s.admit(b.Job) // the event of its admission may be lost
 	// A copy makes no further running task: its task counts since the first attempt.
 	if b.only {
 		s.jobs[b.Job].tasks[b.Kind]++
@@ -272,9 +274,10 @@ func (s *sweep) change(c *change) {
 	case changeReady:
 		// The first one is the submission.
 		if !j.submitted {
-			// The model is complete by now. So Admit is set if the job waits here and is
-			// admitted later.
-			j.submitted, j.waits = true, s.m.Jobs[c.id].Admit >= 0
+			j.submitted, j.waits = true, true
+			if !s.full(c.id) {
+				s.admit(c.id)
+			}
 			j.ready[trace.Reduce] = s.m.Jobs[c.id].Reduces
 		}
 		j.ready[trace.Map] = c.n
@@ -283,11 +286,37 @@ func (s *sweep) change(c *change) {
 	case changeGate:
 		j.gate = c.n > 0
 	case changeAdmit:
-		j.waits = false
+		s.admit(c.id)
 	case changeEnd:
+		if !j.waits && !j.ended {
+			s.countJob(c.id, -1)
+		}
 		j.ended = true
 	}
 	s.count(c.id)
+}
+
+// full reports whether a limit on running jobs, of the job's pool or user, lets the job wait. The
+// Ledger decides by the same counts. A submission has no event that says so.
+func (s *sweep) full(job int32) bool {
+	j := &s.m.Jobs[job]
+	pool, user := s.m.Pools[j.Pool].mostJobs, s.m.users[j.User]
+	return pool > 0 && s.pools[j.Pool].jobs >= pool || user > 0 && s.users[j.User] >= user
+}
+
+// admit ends the wait of a job for a limit on running jobs.
+func (s *sweep) admit(job int32) {
+	if s.jobs[job].waits {
+		s.jobs[job].waits = false
+		s.countJob(job, 1)
+	}
+}
+
+// countJob adds n to the running jobs of the pool and of the user of a job.
+func (s *sweep) countJob(job, n int32) {
+	j := &s.m.Jobs[job]
+	s.pools[j.Pool].jobs += n
+	s.users[j.User] += n
 }
 
 // curves ends the sweep. It turns the sums, which are in slot-nanoseconds, into averages.

@@ -81,6 +81,7 @@ type DrawnPool struct {
 	WeightPPM             int64 // weight in parts per million
 	MinMaps, MinReduces   int32 // min shares, in slots
 	mostMaps, mostReduces int32 // limits on running tasks; 0: no limit
+	mostJobs              int32 // limit on running jobs; 0: no limit
 }
 
 // JobState is the state of a job. Its numbers are those of trace.OpJobEnd.

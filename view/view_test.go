@@ -248,6 +248,38 @@ jobs:
 	}
 }
 
+// A job that waits for a limit on running jobs has no demand, also if the model ends before the job
+// is admitted.
+func TestAWaitingJobHasNoDemand(t *testing.T) {
+	for _, limit := range []string{"users: [{name: ann, max_running_jobs: 1}]\npools: [{name: lab}]", "users: [{name: ann}]\npools: [{name: lab, max_running_jobs: 1}]"} {
+		s := viewtest.Simulate(t, viewtest.Parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\n"+limit+`
+jobs:
+  - {name: a, pool: lab, user: ann, maps: 4, map_time: 10s, reduce_time: 10s}
+  - {name: b, pool: lab, user: ann, submit: 1s, maps: 6, map_time: 10s, reduce_time: 10s}
+  - {name: c, pool: lab, user: ann, submit: 2s, maps: 8, map_time: 10s, reduce_time: 10s}
+`), "fair", "l0")
+		whole := s.Model.Curves(0, s.Model.Last, 40)
+		for cut := range len(s.Events) {
+			if s.Events[cut] != '\n' {
+				continue
+			}
+			m, _ := view.Load(bytes.NewReader(s.Events[:cut+1]), view.Options{}) // the end of the file is missing
+			if m == nil || len(m.Pools) == 0 {
+				continue
+			}
+			got := m.Curves(0, s.Model.Last, 40).Pools[0].Demand[trace.Map]
+			for i, want := range whole.Pools[0].Demand[trace.Map][:m.Last/whole.Step] {
+				if got[i] != want {
+					t.Fatalf("%s: at %v the demand is %v slots, and %v in a model that ends at %v", limit, whole.Step*time.Duration(i), want, got[i], m.Last)
+				}
+			}
+		}
+		if first := whole.Pools[0].Demand[trace.Map][2]; first != 4 {
+			t.Errorf("%s: the demand is %v slots, want 4, of the first job alone", limit, first)
+		}
+	}
+}
+
 // TestShuffle checks that everything is copied at the end, and nothing before the reduces start.
 func TestShuffle(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -354,6 +357,42 @@ func TestEachLoanHasItsReason(t *testing.T) {
 	ask(t, s.URL()+"api/idle?run=0&slot=1&at=75000000000", &idle)
 	if idle.Text == "" {
 		t.Error("no answer to why a slot is idle")
+	}
+}
+
+// The page has each column of each table that the server sends. Its list of columns is in model.js.
+func TestThePageHasTheColumnsOfTheServer(t *testing.T) {
+	text, err := os.ReadFile("assets/model.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "const columns = {\n")
+	list, _, _ = strings.Cut(list, "};")
+	page := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^  (\w+): \[(.*)\],$`).FindAllStringSubmatch(list, -1) {
+		page[m[1]] = strings.Split(strings.ReplaceAll(m[2], "'", ""), ", ")
+		slices.Sort(page[m[1]])
+	}
+	s := serve(t)
+	var tables map[string]json.RawMessage
+	ask(t, s.URL()+"api/model?run=0", &tables)
+	delete(page, "statuses") // few runs have them
+	seen := 0
+	for name, raw := range tables {
+		var table map[string]json.RawMessage
+		if page[name] == nil && json.Unmarshal(raw, &table) != nil {
+			continue // no table
+		}
+		if err := json.Unmarshal(raw, &table); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if names := slices.Sorted(maps.Keys(table)); !slices.Equal(names, page[name]) {
+			t.Errorf("%s: the server sends %q, the page reads %q", name, names, page[name])
+		}
+		seen++
+	}
+	if seen != len(page) || seen < 9 {
+		t.Errorf("the server sends %d tables, the page reads %d", seen, len(page))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +33,8 @@ func TestABatchGivesItsLedgerWhatASimulationGivesItsOwn(t *testing.T) {
 		if err := os.WriteFile(path, []byte(w.text), 0o666); err != nil {
 			rt.Fatal(err)
 		}
-		simulated, simulatedTimes := ledgerInput(rt, dir, append([]string{"sim", path}, w.flags...))
-		real, realTimes := ledgerInput(rt, dir, append([]string{"batch", path, "--pin", "none", "--progress", "none", "--memory", "512MiB"}, w.flags...))
+		simulated, simulatedTimes := ledgerInput(rt, dir, slices.Concat([]string{"sim", path}, w.simFlags, w.flags))
+		real, realTimes := ledgerInput(rt, dir, slices.Concat([]string{"batch", path, "--pin", "none", "--progress", "none", "--memory", "512MiB"}, w.batchFlags, w.flags))
 		w.checkRelease(rt, "simulated", simulatedTimes)
 		w.checkRelease(rt, "real", realTimes)
 		if d := cmp.Diff(simulated, real); d != "" {
@@ -87,7 +88,7 @@ func ledgerInput(t *rapid.T, dir string, args []string) (got ledgerGets, at time
 	var r report.Report
 	readJSON(t, rep, &r)
 	got = ledgerGets{Report: r.Config, Jobs: map[string]submittedJob{}}
-	got.Report.DataPlane, got.Report.TaskTimeoutS, got.Report.Cost = nil, 0, "" // one driver's own
+	got.Report.DataPlane, got.Report.TaskTimeoutS, got.Report.Cost, got.Report.ShuffleBytesPerSecond = nil, 0, "", 0 // one driver's own
 
 	text, err := os.ReadFile(events)
 	if err != nil {
@@ -154,9 +155,13 @@ func readJSON(t *rapid.T, path string, into any) {
 
 // randomWorkload returns a random valid workload file, and random flags for it.
 type randomWorkload struct {
-	text   string
-	flags  []string
-	jobs   int
+	text  string
+	flags []string
+	jobs  int
+
+	// A simulation takes the bandwidth of the file's network, and a batch that of a flag.
+	simFlags, batchFlags []string
+
 	submit map[string]time.Duration // by job
 	after  map[string]string        // by job: one that it waits for
 }
@@ -213,7 +218,12 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 	cluster.must("map_slots", mapSlots)
 	cluster.must("reduce_slots", reduceSlots)
 	cluster.may("slot_weights", of("{map: 1, reduce: 3}", "{map: 5, reduce: 2}"))
-	cluster.may("net", of("10MB"))
+	cluster.may("net", func() any {
+		if rapid.Bool().Draw(t, "copies take time") {
+			w.simFlags, w.batchFlags = []string{"--cost", of("l1", "l2")().(string)}, []string{"--shuffle-bw", "10MB"}
+		}
+		return "10MB"
+	})
 	cluster.may("cores", n(1, 4))
 	w.text = fmt.Sprintf("cluster: %v\ndefaults: {slowstart: %v, map_time: 1ms, reduce_time: 0s}\n", cluster, of("0", "0.05", "1")())
 	locality := &yamlMap{t: t}

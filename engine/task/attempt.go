@@ -48,17 +48,12 @@ type Env struct {
 	DecoderBytes    func() int64 // bytes that decoders of streams hold until their streams end; nil: none
 	AfmBytes        func() int64 // free memory that a running map may count on: spill.Options.AfmBytes
 
-	// Options of kvbuffers and merges: engine.Options describes them.
-	SpillPercent       float64
-	NoGrowth           bool
-	TablesInProportion bool
-	GrowthThreshold    float64
-	MergeFactor        int
-	Codec              runs.Codec
-	HashSeed           uint64 // of the tables of kvbuffers
-	CreateTemp         func(kind string) func() (*disk.TempFile, error)
-	Pool               *ThreadPool
-	Stderr             io.Writer // stacks of failed user code
+	spill.KVBuffer
+	MergeFactor int    // engine.Options describes it
+	HashSeed    uint64 // of the tables of kvbuffers
+	CreateTemp  func(kind string) func() (*disk.TempFile, error)
+	Pool        *ThreadPool
+	Stderr      io.Writer // stacks of failed user code
 
 	// LendsCores lets a merge sort on the cores of slots that are idle.
 	LendsCores bool

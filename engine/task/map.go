@@ -109,8 +109,8 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 	o := spill.Options{
 		Parts: j.Parts, Cuts: j.Cuts, Partition: j.Spec.Partition, AppendKey: j.Spec.AppendKey,
 		SortLate:   e.Fits,
-		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-overheadBytes)), SpillPercent: e.SpillPercent, Growth: !e.NoGrowth, GrowthThreshold: e.GrowthThreshold, TablesInProportion: e.TablesInProportion,
-		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
+		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-overheadBytes)), KVBuffer: e.KVBuffer,
+		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, CreateTemp: e.CreateTemp("map"),
 		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
 	}
 	if j.Spec.NewCombiner != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 )
 
@@ -227,7 +228,8 @@ func TestCitationsAreInDocsPapers(t *testing.T) {
 }
 
 // TestDocsPapersNameWhatExists: functions, tests and files that docs/papers and
-// docs/policies.md name are there, and so is a section on each policy.
+// docs/policies.md name are there, and so are a section on each policy and
+// a row on each of its rules.
 func TestDocsPapersNameWhatExists(t *testing.T) {
 	texts := tracked(t)
 	declared := declarations(t, texts)
@@ -271,6 +273,71 @@ func TestDocsPapersNameWhatExists(t *testing.T) {
 		if !section.Match(texts["docs/policies.md"]) {
 			t.Errorf("docs/policies.md has no section on %s", p.Name)
 		}
+		for rule := range p.New(policy.DefaultOptions()).Traits().Rules {
+			if !bytes.Contains(texts["docs/policies.md"], []byte("\n| `"+rule+"` |")) {
+				t.Errorf("docs/policies.md has no row on the rule %s of %s", rule, p.Name)
+			}
+		}
+	}
+}
+
+// TestRowsOfPapersAreWhole checks the tables of docs/papers that compare a paper with our code.
+// They have all six columns, and no cell is empty. Each row names at least one function, and a
+// test or a script; the names exist. Where there is no figure, the cell has a dash.
+func TestRowsOfPapersAreWhole(t *testing.T) {
+	texts := tracked(t)
+	declared := declarations(t, texts)
+	head := regexp.MustCompile(`^\| place \| (the paper|Hadoop) \| ours \| function \| test \| figure \|$`)
+	code := regexp.MustCompile("`([^`]+)`")
+	script := regexp.MustCompile(`[\w-]+(?:/[\w-]+)*/[\w-]+\.txt|testdata/[\w-]+`)
+	rows := 0
+	for page, text := range texts {
+		if !strings.HasPrefix(page, "docs/papers/") || page == "docs/papers/README.md" || page == "docs/papers/rows.md" {
+			continue
+		}
+		whole, tables := false, 0
+		for i, line := range strings.Split(string(text), "\n") {
+			cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
+			switch {
+			case !strings.HasPrefix(line, "|"):
+				whole = false
+				continue
+			case strings.Contains(line, " | ours | function |"), strings.Contains(line, " | test |"), strings.HasSuffix(line, " | figure |"):
+				if whole = head.MatchString(line); !whole {
+					t.Errorf("%s:%d: the columns are place, the paper, ours, function, test, figure", page, i+1)
+				}
+				tables++
+				continue
+			case !whole || strings.HasPrefix(line, "| ---"):
+				continue
+			}
+			rows++
+			if len(cells) != 6 {
+				t.Errorf("%s:%d: %d cells, want 6", page, i+1, len(cells))
+				continue
+			}
+			for _, c := range cells {
+				if strings.TrimSpace(c) == "" {
+					t.Errorf("%s:%d: a cell is empty", page, i+1)
+				}
+			}
+			for column, names := range map[string][][]string{"function": code.FindAllStringSubmatch(cells[3], -1), "test": code.FindAllStringSubmatch(cells[4], -1)} {
+				for _, m := range names {
+					if !declared[m[1]] {
+						t.Errorf("%s:%d: there is no %s %s", page, i+1, column, m[1])
+					}
+				}
+				if len(names) == 0 && (column == "function" || !script.MatchString(cells[4])) {
+					t.Errorf("%s:%d: no %s", page, i+1, column)
+				}
+			}
+		}
+		if tables == 0 {
+			t.Errorf("%s: no table of functions, tests and figures", page)
+		}
+	}
+	if rows < 200 {
+		t.Errorf("docs/papers have %d rows only", rows)
 	}
 }
 
@@ -396,7 +463,7 @@ func TestFiguresOfDocsPapersAreExperiments(t *testing.T) {
 				figure = false
 			case last == "figure":
 				figure = true
-			case figure && strings.Trim(last, "- ") != "" && strings.HasSuffix(line, "| "+last+" |"):
+			case figure && last != "—" && strings.Trim(last, "- ") != "" && strings.HasSuffix(line, "| "+last+" |"):
 				for e := range strings.SplitSeq(last, ", ") {
 					if !experiments[e] {
 						t.Errorf("%s:%s: no experiment %s in bench/workloads", page, strconv.Itoa(i+1), e)

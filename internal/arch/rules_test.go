@@ -37,6 +37,7 @@ func within() map[string][]string {
 		"hdfs/hdfstest":    {"hdfs"},
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // what tasks need and weigh, where inputs are; where attempts failed; what slot time went to: three nouns of their own beside a Ledger that fills its budget
+		"report":           {"slots/setup"},                                    // the settings that it shows
 		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
 		"slots/replay":     {"slots", "slots/demand"},                          // a second Ledger
 		"input":            {"input/codec"},                                    // how files are compressed
@@ -44,7 +45,7 @@ func within() map[string][]string {
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
 		"engine/task":      {"engine/source"}, // attempts read sources
-		"sim":              {"sim/*"},         // the driver, its cost models and its event queue
+		"sim/...":          {"sim/..."},       // the driver, its cost models and its event queue; Go itself forbids circles
 		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
 		"spill/runs":       {"spill/record", "spill/rule"},
 		"output":           {"output/*"}, // where text waits, and how it is compressed

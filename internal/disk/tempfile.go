@@ -34,11 +34,11 @@ type TempFile struct {
 // stays is the index of a directory whose files do not move.
 const stays = -1
 
-// LimitError is the error of a write with which the temporary files of a run would exceed the
+// limitError is the error of a write with which the temporary files of a run would exceed the
 // bound.
-type LimitError struct{ MaxBytes int64 }
+type limitError struct{ MaxBytes int64 }
 
-func (e *LimitError) Error() string {
+func (e *limitError) Error() string {
 	return fmt.Sprintf("temporary files would take more than the %d bytes of Options.MaxTempBytes", e.MaxBytes)
 }
 
@@ -58,7 +58,7 @@ func (t *TempFile) Name() string {
 	return t.mu.name
 }
 
-// Write appends p to the file. It fails with a *LimitError if the files would exceed the bound of
+// Write appends p to the file. It fails with a *limitError if the files would exceed the bound of
 // the TempRoot. If the directory is full, Write moves the file to another one and goes on there.
 func (t *TempFile) Write(p []byte) (n int, err error) {
 	t.mu.Lock()
@@ -182,12 +182,12 @@ func (t *TempFile) Remove() error {
 	return err
 }
 
-// take counts bytes against the bound. It fails with a *LimitError.
+// take counts bytes against the bound. It fails with a *limitError.
 func (r *TempRoot) take(bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.maxBytes > 0 && r.mu.used+bytes > r.maxBytes {
-		return &LimitError{MaxBytes: r.maxBytes}
+		return &limitError{MaxBytes: r.maxBytes}
 	}
 	r.mu.used += bytes
 	return nil

@@ -34,7 +34,7 @@ func TestTheBoundHoldsForAllFilesTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var limit *LimitError
+	var limit *limitError
 	if _, err := a.Write([]byte("x")); !errors.As(err, &limit) || limit.MaxBytes != 1000 {
 		t.Errorf("byte 1001: %v", err)
 	}

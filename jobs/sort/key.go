@@ -142,8 +142,8 @@ func Compile(o Options) (*Order, error) {
 	return ord, nil
 }
 
-// NeedsKey reports whether the sort key of a line differs from the line itself.
-func (o *Order) NeedsKey() bool { return len(o.fields) > 0 || o.reverse }
+// needsKey reports whether the sort key of a line differs from the line itself.
+func (o *Order) needsKey() bool { return len(o.fields) > 0 || o.reverse }
 
 // parseSeparator returns the byte of -t, or -1 if there is none.
 func parseSeparator(s string) (int, error) {

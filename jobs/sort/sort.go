@@ -87,7 +87,7 @@ func New(o Options) (jobs.Chain, error) {
 	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique, order: order} }
 	// If the line is the key, the reducer writes keys. Otherwise the line is the value.
 	identity := jobs.Identity{Out: jobs.KeyColumn, Unique: o.Unique}
-	if order.NeedsKey() {
+	if order.needsKey() {
 		job.AppendKey = order.AppendKey
 		identity.Out = jobs.ValueColumn
 	}

@@ -411,7 +411,7 @@ func TestCompareIsTheOrderOfKeys(t *testing.T) {
 		line := rapid.StringOf(rapid.SampledFrom([]rune("aAbBzZ{`@[12-. \x00\t\u00e9")))
 		a, b := []byte(line.Draw(t, "a")), []byte(line.Draw(t, "b"))
 		want := bytes.Compare(order.AppendKey(nil, a), order.AppendKey(nil, b))
-		if !order.NeedsKey() {
+		if !order.needsKey() {
 			want = bytes.Compare(a, b)
 		}
 		memory := []byte("before")

@@ -1,9 +1,42 @@
 package cost
 
 import (
-	"mrlocal/slots"
 	"time"
+
+	"mrlocal/sim/work"
+	"mrlocal/slots"
 )
+
+// Flows are the shuffles of all jobs of a file, in its order.
+type Flows []Flow
+
+// NewFlows returns the flows of a run before it starts.
+func NewFlows(c *Config) Flows {
+	all := make(Flows, len(c.File.Jobs))
+	for i := range all {
+		j := &c.File.Jobs[i]
+		all[i] = Flow{Maps: int32(j.Maps), Reduces: int64(j.Reduces)}
+		if c.BytesPerSecond > 0 {
+			all[i].MapBytes, all[i].PerSecond = j.MapOutputBytes, c.BytesPerSecond
+		}
+	}
+	return all
+}
+
+// Flow returns the flow of a job, by its index in the file. It belongs to f.
+func (f Flows) Flow(job int32) *Flow { return &f[job] }
+
+// MapEnded adds the output of a map attempt that has ended. done is the number of outputs that the
+// Ledger has: one more than are available if it has committed this one. MapEnded returns true if
+// the last output of the job has become available.
+func (f Flows) MapEnded(now time.Duration, t *Task, task slots.TaskID, done, _ int32) (complete bool) {
+	flow := &f[t.Job]
+	if flow.Reduces == 0 || done <= flow.There {
+		return false
+	}
+	flow.Add(now, task, t.Tracker)
+	return flow.Complete()
+}
 
 // Flow is the shuffle of one job as if each reduce had the network for itself. It answers
 // when a reduce has copied all map outputs. Outputs become available one after the other.
@@ -31,8 +64,9 @@ type Flow struct {
 	Reduces   int64 // the number of reduces of the job
 	PerSecond int64 // B: the bandwidth of the tracker where a reduce runs, in bytes per second
 
-	latest  time.Duration // of t_e - D_before_e/B; of the first output it is t_e, so 0 means none
-	byPlace []Available   // the available outputs in order; empty if MapBytes is 0
+	latest time.Duration // of t_e - D_before_e/B; of the first output it is t_e, so 0 means none
+
+	Outputs []Available // the available outputs in order; empty if MapBytes is 0
 }
 
 // Available is a map output that reduces can copy.
@@ -47,7 +81,7 @@ func (f *Flow) Copying(n int32) time.Duration {
 	if f.MapBytes == 0 || n == 0 {
 		return 0
 	}
-	return Scaled(f.Bytes(n), int64(time.Second), f.PerSecond)
+	return work.Scaled(f.Bytes(n), int64(time.Second), f.PerSecond)
 }
 
 // Bytes returns the bytes of n outputs that are for one reduce, if they are divided evenly.
@@ -55,7 +89,7 @@ func (f *Flow) Bytes(n int32) int64 {
 	if f.Reduces == 0 {
 		return 0
 	}
-	return int64(Scaled(int64(n), f.MapBytes, f.Reduces))
+	return int64(work.Scaled(int64(n), f.MapBytes, f.Reduces))
 }
 
 // Add adds an output that became available.
@@ -63,7 +97,7 @@ func (f *Flow) Add(at time.Duration, task slots.TaskID, t slots.TrackerID) {
 	f.latest = max(f.latest, at-f.Copying(f.There))
 	f.There++
 	if f.MapBytes > 0 {
-		f.byPlace = append(f.byPlace, Available{at, task, t})
+		f.Outputs = append(f.Outputs, Available{at, task, t})
 	}
 }
 
@@ -74,8 +108,8 @@ func (f *Flow) Drop(left int32, lost func(a *Available) bool) {
 		f.There = left
 		return
 	}
-	kept := f.byPlace
-	f.byPlace, f.There, f.latest = f.byPlace[:0], 0, 0
+	kept := f.Outputs
+	f.Outputs, f.There, f.latest = f.Outputs[:0], 0, 0
 	for i := range kept {
 		if a := kept[i]; !lost(&a) {
 			f.Add(a.At, a.Task, a.Tracker)
@@ -84,7 +118,7 @@ func (f *Flow) Drop(left int32, lost func(a *Available) bool) {
 }
 
 // Release frees the memory of a job that has ended.
-func (f *Flow) Release() { f.byPlace = nil }
+func (f *Flow) Release() { f.Outputs = nil }
 
 // Complete reports whether every output is available.
 func (f *Flow) Complete() bool { return f.There == f.Maps }
@@ -96,7 +130,7 @@ func (f *Flow) Copied(s time.Duration) time.Duration {
 	if f.Maps == 0 {
 		return s
 	}
-	return max(Later(s, all), Later(f.latest, all))
+	return max(work.Later(s, all), work.Later(f.latest, all))
 }
 
 // Reached returns how much of the available outputs a reduce that started at s has copied by
@@ -104,5 +138,5 @@ func (f *Flow) Copied(s time.Duration) time.Duration {
 // Copying(There).
 func (f *Flow) Reached(s, now time.Duration) time.Duration {
 	all := f.Copying(f.There)
-	return max(0, all-max(0, Later(max(s, f.latest), all)-now))
+	return max(0, all-max(0, work.Later(max(s, f.latest), all)-now))
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/sim/events"
+	"mrlocal/sim/work"
 	"mrlocal/slots"
-	"mrlocal/workload"
 )
 
 // Measured is the cost of a real machine, as mrlocal profile has measured it. The slots of the
@@ -24,18 +25,25 @@ type Measured struct {
 	Alone
 	jobs   [][2]demanded // by job of the file and kind
 	cores  []core
-	coreOf []int         // by slot: index in cores
+	places []place       // by slot
 	at     time.Duration // the time until which runTo has run
 	atWork int           // number of attempts at work
 	warmUp time.Duration // additional time of the first attempt on a slot
-	used   []bool        // by slot: an attempt has worked there
-	look   wait
+	look   events.Pending
+}
+
+// place is the place of a slot on the machine.
+type place struct {
+	core    int    // index in cores
+	used    bool   // an attempt has worked there
+	working bool   // the attempt there has begun its work
+	turn    uint64 // its place in Queue.Insert, for the end of that work
 }
 
 // demanded is the demand of the attempts of a job and kind.
 type demanded struct {
-	cpu       uint64 // share of a core that an attempt uses alone, in ppm
-	slowdowns []rate // slowdowns[k-1] is the speed while k attempts are at work; the last holds for more
+	cpu       uint64      // share of a core that an attempt uses alone, in ppm
+	slowdowns []work.Rate // slowdowns[k-1] is the speed while k attempts are at work; the last holds for more
 }
 
 // core is one core with the attempts at work on it, in ascending order of their demand. Slots
@@ -48,14 +56,16 @@ type core struct {
 // sharer is an attempt at work.
 type sharer struct {
 	task *Task
-	left work // to do
-	rate rate // its speed from Measured.at on
+	left work.Amount // to do
+	rate work.Rate   // its speed from Measured.at on
 }
 
 // NewMeasured returns the model for the jobs of a file, on the slots of all trackers. If a slot
-// is bound to no core, all slots share all cores. It does not keep f or all.
-func NewMeasured(c Config, f *workload.File, all []slots.Slot) *Measured {
-	m := &Measured{Alone: Alone{c}, jobs: make([][2]demanded, len(f.Jobs)), warmUp: f.Cluster.WarmUp, used: make([]bool, len(all)), coreOf: make([]int, len(all))}
+// is bound to no core, all slots share all cores.
+func NewMeasured(c Config) *Measured {
+	f := c.File
+	m := &Measured{Alone: *NewAlone(c), jobs: make([][2]demanded, len(f.Jobs)), warmUp: f.Cluster.WarmUp, places: make([]place, len(c.Slots))}
+	c.Handlers[events.Look] = m.onLook
 	for i := range f.Jobs {
 		for kind, use := range f.Jobs[i].Uses {
 			d := &m.jobs[i][kind]
@@ -63,20 +73,22 @@ func NewMeasured(c Config, f *workload.File, all []slots.Slot) *Measured {
 				d.cpu = uint64(ppm.One) // it is not known
 			}
 			for _, s := range use.Slowdown {
-				d.slowdowns = append(d.slowdowns, fraction(uint64(ppm.One), uint64(s)))
+				d.slowdowns = append(d.slowdowns, work.Fraction(uint64(ppm.One), uint64(s)))
 			}
 		}
 	}
-	for i, s := range all {
+	for i, s := range c.Slots {
 		if s.Core < 0 {
 			m.cores = []core{{capacity: uint64(ppm.One) * uint64(max(1, f.Cluster.Cores))}}
-			clear(m.coreOf)
+			for i := range m.places {
+				m.places[i].core = 0
+			}
 			return m
 		}
 		for len(m.cores) <= int(s.Core) {
 			m.cores = append(m.cores, core{capacity: uint64(ppm.One)})
 		}
-		m.coreOf[i] = int(s.Core)
+		m.places[i].core = int(s.Core)
 	}
 	return m
 }
@@ -88,34 +100,34 @@ func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		if t.Kind == slots.Reduce {
 			m.Host.Phase(t.Slot, slots.PhaseReduce)
 		}
-		if !m.used[t.Slot] {
-			m.used[t.Slot] = true
-			t.Took = Later(t.Took, m.warmUp)
+		place := &m.places[t.Slot]
+		if !place.used {
+			place.used = true
+			t.Took = work.Later(t.Took, m.warmUp)
 		}
-		t.turn = m.Queue.Turn()
+		place.turn, place.working = m.Queue.Turn(), true
 		t.CPU = t.Took
 		m.runTo(now)
-		c := &m.cores[m.coreOf[t.Slot]]
+		c := &m.cores[m.places[t.Slot].core]
 		cpu := m.demanded(t).cpu
 		i := slices.IndexFunc(c.tasks, func(o sharer) bool { return m.demanded(o.task).cpu > cpu })
 		if i < 0 {
 			i = len(c.tasks)
 		}
-		c.tasks = slices.Insert(c.tasks, i, sharer{task: t, left: alone(t.Took)})
+		c.tasks = slices.Insert(c.tasks, i, sharer{task: t, left: work.Alone(t.Took)})
 		m.atWork++
-		t.doing = onCPU
 		m.schedule()
 	case Idle:
-		if t.doing == onCPU {
+		if m.places[t.Slot].working {
 			m.runTo(now)
-			c := &m.cores[m.coreOf[t.Slot]]
+			c := &m.cores[m.places[t.Slot].core]
 			if i := c.find(t); i >= 0 {
 				c.tasks = slices.Delete(c.tasks, i, i+1)
 				m.atWork--
 			}
 			m.schedule()
 		}
-		t.doing = nothing
+		m.places[t.Slot].working = false
 	default:
 		return m.Alone.Set(now, t, to)
 	}
@@ -140,7 +152,7 @@ func (m *Measured) runTo(now time.Duration) {
 	for i := range m.cores {
 		for n := range m.cores[i].tasks {
 			s := &m.cores[i].tasks[n]
-			s.left = s.left.minus(s.rate.during(took))
+			s.left = s.left.Minus(s.rate.During(took))
 		}
 	}
 }
@@ -157,44 +169,38 @@ func (m *Measured) schedule() {
 		for n := range c.tasks {
 			s, others := &c.tasks[n], uint64(len(c.tasks)-n)
 			d := m.demanded(s.task)
-			s.rate = fraction(rest, d.cpu*others)
+			s.rate = work.Fraction(rest, d.cpu*others)
 			rest -= min(rest/others, d.cpu)
 			if k := min(m.atWork, len(d.slowdowns)); k > 0 {
-				s.rate = s.rate.of(d.slowdowns[k-1])
+				s.rate = s.rate.Of(d.slowdowns[k-1])
 			}
-			at = min(at, Later(m.at, s.left.lasts(s.rate)))
+			at = min(at, work.Later(m.at, s.left.Lasts(s.rate)))
 		}
 	}
-	if m.look.on && (m.atWork == 0 || m.look.at != at) {
-		m.look.on = false
-		m.look.gen++
-		m.Queue.Coming--
+	if m.look.On && (m.atWork == 0 || m.look.At != at) {
+		m.look.Drop(m.Queue)
 	}
-	if m.atWork > 0 && !m.look.on {
-		m.look.at, m.look.on = at, true
-		m.Queue.Coming++
-		m.Queue.Insert(at, 0, Look, 0, m.look.gen)
+	if m.atWork > 0 && !m.look.On {
+		m.look.Push(m.Queue, at, 0)
 	}
 }
 
-// Look handles a Look event. Attempts whose work is done get an EndAttempt event for now, in the
+// onLook handles a Look event. Attempts whose work is done get an EndAttempt event for now, in the
 // order in which they began.
-func (m *Measured) Look(now time.Duration, gen uint32) {
-	if m.look.gen != gen {
+func (m *Measured) onLook(now time.Duration, _ int32, gen uint32) {
+	if m.look.Gen != gen {
 		return
 	}
-	m.look.on = false
-	m.look.gen++
-	m.Queue.Coming--
+	m.look.Drop(m.Queue)
 	m.runTo(now)
 	for i := range m.cores {
 		c := &m.cores[i]
 		before := len(c.tasks)
 		c.tasks = slices.DeleteFunc(c.tasks, func(s sharer) bool {
-			if s.left.lasts(whole) > 0 {
+			if s.left.Lasts(work.Whole) > 0 {
 				return false
 			}
-			m.Queue.Insert(now, s.task.turn, EndAttempt, int32(s.task.Slot), s.task.Gen)
+			m.Queue.Insert(now, m.places[s.task.Slot].turn, events.EndAttempt, int32(s.task.Slot), s.task.Gen)
 			return true
 		})
 		m.atWork -= before - len(c.tasks)
@@ -208,9 +214,9 @@ func (m *Measured) Done(now time.Duration, t *Task, copying bool) float64 {
 		return m.Alone.Done(now, t, true)
 	}
 	m.runTo(now)
-	c := &m.cores[m.coreOf[t.Slot]]
+	c := &m.cores[m.places[t.Slot].core]
 	if i := c.find(t); i >= 0 {
-		return doneWorking(t.Took, c.tasks[i].left.floor())
+		return DoneWorking(t.Took, c.tasks[i].left.Floor())
 	}
 	return 1
 }

@@ -50,6 +50,10 @@ type Config struct {
 	Replicas      int // trackers that hold the input of each map, placed at random by Seed; 0: input has no place
 	GroupTrackers int // trackers of a group (Hadoop's rack); 0: there are no groups
 
+	// ShuffleBytesPerSecond is what the reduces of a tracker can copy together; 0: unbounded.
+	// A simulation takes it from the network of its file.
+	ShuffleBytesPerSecond int64
+
 	Pools      []slots.Pool      // a job whose pool is not listed gets a pool of weight 1
 	Users      []slots.User      // a user who is not listed has no limit
 	Capacities demand.Capacities // of trackers that do not have the whole of each resource
@@ -106,6 +110,7 @@ func (c Config) Or(o Config) Config {
 	c.Attempts = cmp.Or(c.Attempts, o.Attempts)
 	c.LocalityDelay = cmp.Or(c.LocalityDelay, o.LocalityDelay)
 	c.RemotePenalty = cmp.Or(c.RemotePenalty, o.RemotePenalty)
+	c.ShuffleBytesPerSecond = cmp.Or(c.ShuffleBytesPerSecond, o.ShuffleBytesPerSecond)
 	c.Seed = cmp.Or(c.Seed, o.Seed)
 	c.Replicas = cmp.Or(c.Replicas, o.Replicas)
 	c.GroupTrackers = cmp.Or(c.GroupTrackers, o.GroupTrackers)
@@ -150,7 +155,7 @@ func (c *Config) Check(jobs int) error {
 		value, least, most int
 	}{
 		{"Trackers", c.Trackers, 1, MostCount}, {"MapSlots", c.MapSlots, 0, MostCount}, {"ReduceSlots", c.ReduceSlots, 0, MostCount},
-		{"MaxSlots", c.MaxSlots, 0, math.MaxInt}, // below MostSlots
+		{"MaxSlots", c.MaxSlots, c.MapSlots + c.ReduceSlots, math.MaxInt}, // below MostSlots
 		{"Attempts", c.Attempts, 1, MostCount},
 		{"Replicas", c.Replicas, 0, MostCount}, {"GroupTrackers", c.GroupTrackers, 0, MostCount},
 	} {
@@ -158,8 +163,11 @@ func (c *Config) Check(jobs int) error {
 			return err
 		}
 	}
-	if each := max(c.MaxSlots, c.MapSlots+c.ReduceSlots); each > MostSlots/c.Trackers {
-		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, each, MostSlots)
+	if err := Within("ShuffleBytesPerSecond", c.ShuffleBytesPerSecond, 0, math.MaxInt64); err != nil {
+		return err
+	}
+	if c.MaxSlots > MostSlots/c.Trackers {
+		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, c.MaxSlots, MostSlots)
 	}
 	if c.LocalityDelay < 0 || c.LocalityDelay > mostDelay {
 		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", c.LocalityDelay, mostDelay)
@@ -236,7 +244,7 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 	layout := slots.Layout{Trackers: c.Trackers, MapSlots: c.MapSlots, ReduceSlots: c.ReduceSlots, MaxSlots: c.MapSlots + c.ReduceSlots + c.Extra(p), Core: core}
 	l := slots.Config{
 		Slots: layout.Slots(), Slowstart: *c.Slowstart, MaxAttempts: c.Attempts, Replicas: int32(c.Replicas), GroupTrackers: int32(c.GroupTrackers),
-		LocalityDelay: c.LocalityDelay, Seed: c.Seed, Pools: c.Pools, Users: c.Users,
+		CopyBandwidth: c.ShuffleBytesPerSecond, LocalityDelay: c.LocalityDelay, Seed: c.Seed, Pools: c.Pools, Users: c.Users,
 	}
 	for _, has := range c.Capacities {
 		if int(has.Tracker) < c.Trackers {

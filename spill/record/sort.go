@@ -429,7 +429,7 @@ func (s *Sorter) common(a []Entry, next int) int {
 	first := s.Arena.Key(a[0].Ref)[next:]
 	n := len(first)
 	for i := 1; i < len(a) && n > 0; i++ {
-		n = CommonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
+		n = commonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
 	}
 	return n
 }
@@ -447,8 +447,8 @@ func sortByAddress(a []Entry) {
 	}
 }
 
-// CommonBytes returns the length of the common prefix of a and b.
-func CommonBytes(a, b []byte) int {
+// commonBytes returns the length of the common prefix of a and b.
+func commonBytes(a, b []byte) int {
 	n := min(len(a), len(b))
 	a, b = a[:n], b[:n]
 	i := 0

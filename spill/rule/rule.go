@@ -3,10 +3,10 @@
 // merge takes, and when a reduce merges the segments that it has copied.
 //
 // The engine applies the rules to real data (spill, spill/runs), and the simulator to the sizes
-// in a workload file (sim/cost). So each rule has one implementation. The package has no state
+// in a workload file (sim/shared). So each rule has one implementation. The package has no state
 // and owns no memory.
 //
-// Neighbours: spill and spill/runs hold the data; sim/cost says how long it takes.
+// Neighbours: spill and spill/runs hold the data; sim/shared says how long it takes.
 package rule
 
 import "cmp"
@@ -132,22 +132,22 @@ func (c ReduceMerges) withDefaults() ReduceMerges {
 	return c
 }
 
-// ToMemory reports whether a segment is copied to memory. Otherwise it goes straight to disk.
-func (c ReduceMerges) ToMemory(segmentBytes int64) bool {
+// toMemory reports whether a segment is copied to memory. Otherwise it goes straight to disk.
+func (c ReduceMerges) toMemory(segmentBytes int64) bool {
 	return c.MemoryBytes == 0 || float64(segmentBytes) < segmentPercent*float64(c.MemoryBytes)
 }
 
-// MergesMemory reports whether a reduce merges the segments in memory to a file now. segments
+// mergesMemory reports whether a reduce merges the segments in memory to a file now. segments
 // is their number, and usedBytes the memory that they take.
-func (c ReduceMerges) MergesMemory(segments int, usedBytes int64) bool {
+func (c ReduceMerges) mergesMemory(segments int, usedBytes int64) bool {
 	c = c.withDefaults()
 	full := c.MemoryBytes > 0 && segments >= 2 && float64(usedBytes) >= c.MergePercent*float64(c.MemoryBytes)
 	return full || segments >= c.Segments
 }
 
-// MergesDisk reports whether a reduce merges files now: the lightest Factor of them into one.
+// mergesDisk reports whether a reduce merges files now: the lightest Factor of them into one.
 // files is their number. At 2*Factor-1 files, one merge leaves Factor files for the last pass.
-func (c ReduceMerges) MergesDisk(files int) bool {
+func (c ReduceMerges) mergesDisk(files int) bool {
 	c = c.withDefaults()
 	return files >= 2*c.Factor-1
 }
@@ -169,7 +169,7 @@ func (c ReduceMerges) Merge(segments int, segmentBytes int64) (m Merged) {
 	write := func(bytes int64) {
 		files = append(files, bytes)
 		m.WrittenBytes += bytes
-		if c.MergesDisk(len(files)) {
+		if c.mergesDisk(len(files)) {
 			before := m.ReadBytes
 			files, m.ReadBytes = pass(files, c.Factor, m.ReadBytes)
 			m.WrittenBytes += m.ReadBytes - before
@@ -177,11 +177,11 @@ func (c ReduceMerges) Merge(segments int, segmentBytes int64) (m Merged) {
 		}
 	}
 	for range segments {
-		if !c.ToMemory(segmentBytes) {
+		if !c.toMemory(segmentBytes) {
 			write(segmentBytes)
 			continue
 		}
-		if held++; c.MergesMemory(held, int64(held)*segmentBytes) {
+		if held++; c.mergesMemory(held, int64(held)*segmentBytes) {
 			write(int64(held) * segmentBytes)
 			m.InMemory++
 			held = 0

@@ -345,7 +345,7 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 	x, width := p.x(b.From), max(1, p.x(p.m.Until(b))-p.x(b.From))
 	hue := p.hue(b)
 	y++
-	fmt.Fprintf(p.w, `<g class="%s"><title>%s</title>`, class, Escape(Describe(p.m, b, l)))
+	fmt.Fprintf(p.w, `<g class="%s"><title>%s</title>`, class, Escape(describe(p.m, b, l)))
 	gone := b.How == view.Killed || b.How == view.LostWithTracker
 	if gone {
 		p.rect("hollow", x, y, width)
@@ -385,9 +385,9 @@ func (p *picture) notch(x, y, width float64) {
 	fmt.Fprintf(p.w, `<path class="notch" d="M%s %sL%s %sL%s %sZ"/>`, num(x+0.5), num(y-0.5), num(x-deep), num(y+p.bar/2), num(x+0.5), num(y+p.bar+0.5))
 }
 
-// Describe describes a bar in one line: its task, slot and times, its rule, and how it ended. l is the
+// describe describes a bar in one line: its task, slot and times, its rule, and how it ended. l is the
 // lane of the bar's slot.
-func Describe(m *view.Model, b *view.Bar, l view.Lane) string {
+func describe(m *view.Model, b *view.Bar, l view.Lane) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, Seconds(b.From), Seconds(m.Until(b)))
 	if b.Lent {

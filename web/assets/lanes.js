@@ -2,7 +2,7 @@
 // as a strip, on which the reader chooses a window of time.
 
 import { fit, LEAST_NAMED, ticks } from './draw.js';
-import { firstAfter, letter, MAP, span } from './model.js';
+import { firstAfter, MAP, span } from './model.js';
 
 export const GUTTER = 84; // the width of the labels, in CSS pixels
 const AXIS = 20, LEAST_ROW = 7, MOST_ROW = 40, GAP = 4;
@@ -167,7 +167,7 @@ export class Lanes {
       if (run.bars.lent[bar]) this.lent++;
       const to = Math.min(run.until(bar), now), x0 = this.x(from), x1 = this.x(to);
       const group = run.hueOf(run.bars.job[bar], hue);
-      if (x1 - x0 < LEAST_NAMED && h >= LEAST_NAMED) letters.add(Math.max(x0, GUTTER), x1, group, run.bars.lent[bar]);
+      if (x1 - x0 < LEAST_NAMED && h >= LEAST_NAMED) letters.add(Math.max(x0, GUTTER), x1, run.letterOf(bar, group), group);
       if (x1 - x0 < 2) {
         density.add(x0, x1, group, run.bars.lent[bar]);
         continue;
@@ -177,7 +177,7 @@ export class Lanes {
     }
     density.flush();
     for (const r of letters.runs) {
-      paint.label(ctx, { x: r.from, y: top, w: r.to - r.from, h, letter: r.lent ? letter(r.group).toLowerCase() : letter(r.group), segments: [], over: true }, paint.hue(r.group));
+      paint.label(ctx, { x: r.from, y: top, w: r.to - r.from, h, letter: r.letter, segments: [], over: true }, paint.hue(r.group));
     }
     ctx.restore();
   }
@@ -198,7 +198,7 @@ export class Lanes {
     x1 = cut(x1);
     return {
       x: x0, y, w: Math.max(1, x1 - x0), h, hue: group, segments, spills,
-      letter: b.lent[bar] ? letter(group).toLowerCase() : letter(group),
+      letter: run.letterOf(bar, group),
       task: (b.kind[bar] === MAP ? 'm' : 'r') + b.task[bar],
       lent: b.lent[bar] ? (b.kind[bar] === MAP ? 'up' : 'down') : '',
       copy: b.speculative[bar], killed: how === 'killed' || how === 'lost', failed: how === 'failed',
@@ -372,11 +372,11 @@ export function table(caption, head, rows) {
 class Letters {
   constructor() { this.runs = []; }
 
-  add(from, to, group, lent) {
+  add(from, to, letter, group) {
     const r = this.runs.at(-1);
-    if (r && r.group === group && r.lent === lent && from - r.to < 3) r.to = to;
-    else if (r && r.to - r.from < LEAST_NAMED) Object.assign(r, { from, to, group, lent }); // no room for a letter there
-    else this.runs.push({ from, to, group, lent });
+    if (r && r.group === group && r.letter === letter && from - r.to < 3) r.to = to;
+    else if (r && r.to - r.from < LEAST_NAMED) Object.assign(r, { from, to, letter, group }); // no room for a letter there
+    else this.runs.push({ from, to, letter, group });
   }
 }
 

@@ -306,7 +306,7 @@ class Page {
       if (shape) this.paint.bar(ctx, shape);
       return element('span', {}, canvas, text);
     });
-    const badge = element('span', { textContent: 'badges: M map slot, R reduce slot, X extra slot; lower-case letter: lent' });
+    const badge = element('span', { textContent: 'badges: M map slot, R reduce slot, X extra slot; lower-case letter: lent, or of changed home kind' });
     byID('legend').replaceChildren(...items, badge);
   }
 

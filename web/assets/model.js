@@ -2,7 +2,7 @@
 // only the new rows, and apply appends them. Times are in nanoseconds from the start of the run.
 
 const columns = {
-  bars: ['seq', 'slot', 'job', 'kind', 'task', 'n', 'from', 'lent', 'speculative', 'rule'],
+  bars: ['seq', 'slot', 'job', 'kind', 'task', 'n', 'from', 'lent', 'moved', 'speculative', 'rule'],
   ends: ['seq', 'bar', 'at', 'how', 'in_bytes', 'out_bytes', 'copy_bytes', 'cpu'],
   phase_starts: ['seq', 'bar', 'at', 'phase'],
   decisions: ['seq', 'at', 'op', 'job', 'slot', 'bar', 'rule'],
@@ -166,6 +166,9 @@ export class Run {
 
   /** hueOf returns the number that decides hue and letter of a job: that of its pool or its own. */
   hueOf(job, by) { return by === 'pool' ? this.jobs[job].pool : job; }
+
+  /** letterOf returns the letter of a bar: in lower case if its slot is lent or has changed its home kind. */
+  letterOf(bar, group) { return this.bars.lent[bar] || this.bars.moved[bar] ? letter(group).toLowerCase() : letter(group); }
 
   jobName(job) { return this.jobs[job]?.name || 'job ' + job; }
 

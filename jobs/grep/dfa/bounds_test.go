@@ -48,7 +48,7 @@ func TestNoCacheIsTooSmall(t *testing.T) {
 			rt.Skip(err)
 		}
 		text := drawText(rt)
-		for _, most := range []int{0, 4 << 10, CacheBytes} {
+		for _, most := range []int{0, 4 << 10, cacheBytes} {
 			compare(rt, matcherOf(t, pattern, b, most, 0), o, fmt.Sprintf("%q, %d bytes", pattern, most), text)
 		}
 	})
@@ -66,7 +66,7 @@ func letters(size int) []byte {
 
 func TestStatesStayInTheirBound(t *testing.T) {
 	text := letters(200 << 10)
-	for _, most := range []int{64 << 10, CacheBytes} {
+	for _, most := range []int{64 << 10, cacheBytes} {
 		m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, most, 0)
 		if _, ok := m.CountLines(text); !ok {
 			t.Error("gave up")
@@ -96,7 +96,7 @@ func TestAutomataAreCharged(t *testing.T) {
 			return true
 		}
 	}
-	m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, CacheBytes, 0)
+	m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, cacheBytes, 0)
 	m.Account(upTo(300 << 10))
 	m.CountLines(text)
 	m.Find(line, 0)
@@ -152,7 +152,7 @@ func TestLongLines(t *testing.T) {
 					want++
 				}
 			}
-			m := matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
+			m := matcherOf(t, pattern, Anywhere, cacheBytes, leastFilled)
 			if got, ok := m.CountLines([]byte(text)); !ok || got != want {
 				t.Errorf("%q in %d bytes: %d, want %d", pattern, len(text), got, want)
 			}
@@ -176,7 +176,7 @@ func TestTimeIsLinear(t *testing.T) {
 		`\p{L}+\d`:               strings.Repeat("汉字", 1<<17),
 		strings.Join(words, "|"): strings.Repeat("0123456789 ", 1<<14),
 	} {
-		m := matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
+		m := matcherOf(t, pattern, Anywhere, cacheBytes, leastFilled)
 		if matches, ok := m.Match([]byte(text)); !ok || matches != regexp.MustCompile(pattern).MatchString(text[len(text)-2000:]) {
 			t.Errorf("%.20q: %v, %v", pattern, matches, ok)
 		}
@@ -194,7 +194,7 @@ func TestLoopsAroundAssertions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, matcherOf(t, pattern, b, CacheBytes, leastFilled), o, pattern, []byte("a\naa\nab\na b\n ba a\n\xff\n\xe2\x84a\xff\xff"))
+				compare(t, matcherOf(t, pattern, b, cacheBytes, leastFilled), o, pattern, []byte("a\naa\nab\na b\n ba a\n\xff\n\xe2\x84a\xff\xff"))
 			}
 		}
 	}

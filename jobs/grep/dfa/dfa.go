@@ -26,8 +26,8 @@
 // search for the next match walks one piece. If a match can begin with only a few bytes, the search
 // jumps from one of these bytes to the next.
 //
-// Memory: a Matcher belongs to one mapper. Each automaton that it has used holds about CacheBytes.
-// The automaton for lines holds up to ManyLinesBytes if the pattern has many instructions. Account
+// Memory: a Matcher belongs to one mapper. Each automaton that it has used holds about cacheBytes.
+// The automaton for lines holds up to manyLinesBytes if the pattern has many instructions. Account
 // charges these bytes.
 //
 // A full cache is cleared. An automaton gives up for good if the text between two clearings had
@@ -44,8 +44,8 @@ import (
 	"regexp/syntax"
 )
 
-// CacheBytes is about the memory of one automaton.
-const CacheBytes = 1 << 20
+// cacheBytes is about the memory of one automaton.
+const cacheBytes = 1 << 20
 
 // Border says which surroundings a match must have.
 type Border uint8
@@ -91,9 +91,9 @@ type Matcher struct {
 
 // NewMatcher returns a Matcher. It builds its automata when they are needed.
 func (p *Program) NewMatcher() *Matcher {
-	m := &Matcher{program: p, cacheBytes: CacheBytes, linesBytes: CacheBytes, leastFilled: leastFilled}
+	m := &Matcher{program: p, cacheBytes: cacheBytes, linesBytes: cacheBytes, leastFilled: leastFilled}
 	if len(p.forward.insts) > manyInsts {
-		m.linesBytes, m.leastFilled = ManyLinesBytes, leastFilledByMany
+		m.linesBytes, m.leastFilled = manyLinesBytes, leastFilledByMany
 	}
 	return m
 }
@@ -134,9 +134,9 @@ const (
 	leastFilledByMany = 1
 )
 
-// ManyLinesBytes is the memory of the automaton for lines if a pattern has many instructions.
+// manyLinesBytes is the memory of the automaton for lines if a pattern has many instructions.
 // It is enough for the states of several thousand words.
-const ManyLinesBytes = 4 << 20
+const manyLinesBytes = 4 << 20
 
 // leastFilled is the number of bytes of text that each state must have served, on average, for
 // a full cache to be cleared and filled again.

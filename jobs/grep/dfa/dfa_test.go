@@ -142,7 +142,7 @@ func FuzzEqualsRegexp(f *testing.F) {
 		if err != nil {
 			return
 		}
-		compare(t, matcherOf(t, pattern, border, CacheBytes, leastFilled), o, pattern, text)
+		compare(t, matcherOf(t, pattern, border, cacheBytes, leastFilled), o, pattern, text)
 		compare(t, matcherOf(t, pattern, border, 0, 0), o, pattern+", cleared", text)
 	})
 }

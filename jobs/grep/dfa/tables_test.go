@@ -80,7 +80,7 @@ func TestTablesOfRE2(t *testing.T) {
 						continue // \C, which Go does not have
 					}
 					left = texts
-					whole, anywhere = matcherOf(t, pattern, WholeLine, CacheBytes, leastFilled), matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
+					whole, anywhere = matcherOf(t, pattern, WholeLine, cacheBytes, leastFilled), matcherOf(t, pattern, Anywhere, cacheBytes, leastFilled)
 				case (c == '-' || '0' <= c && c <= '9') && len(left) > 0:
 					text := left[0]
 					left = left[1:]
@@ -139,10 +139,10 @@ func TestTablesOfFowler(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					compare(t, matcherOf(t, pattern, b, CacheBytes, leastFilled), o, pattern, []byte(text))
+					compare(t, matcherOf(t, pattern, b, cacheBytes, leastFilled), o, pattern, []byte(text))
 				}
 				wants := strings.HasPrefix(fields[3], "(")
-				if matches, _ := matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled).Match([]byte(text)); matches != wants && !strings.Contains(text, "\n") {
+				if matches, _ := matcherOf(t, pattern, Anywhere, cacheBytes, leastFilled).Match([]byte(text)); matches != wants && !strings.Contains(text, "\n") {
 					t.Errorf("%q in %q: %v, want %v", pattern, text, matches, wants)
 				}
 			}

@@ -140,13 +140,18 @@ const (
 // Traits implements slots.Policy. With lazy start the gate of reduces is open, and
 // [OMO21, Alg. 1] decides; else they start at the run's slowstart.
 func (s *scheduler) Traits() slots.Traits {
-	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: map[slots.Rule]string{
-		ruleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
-		ruleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
-		ruleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
+	rules := map[slots.Rule]string{
 		yarn.RuleFewest: yarn.FewestWords,
 		ruleDeficit:     "its job is the one that is owed most: fair share of the containers less those it has, over time",
-	}}
+	}
+	if s.lazy {
+		rules[ruleLazyStart] = "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers"
+		rules[ruleConsecutive] = "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)"
+	}
+	if s.batch {
+		rules[ruleBatchFinish] = "its job gains most from having its last maps done in one wave (Algorithm 2)"
+	}
+	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
 }
 
 // Reset implements slots.Policy.

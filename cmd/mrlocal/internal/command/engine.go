@@ -53,9 +53,10 @@ func BandwidthFlags() []argv.Spec {
 	}
 }
 
-// ReadBandwidths reads BandwidthFlags into o. A rate of 0 bytes a second is no limit.
+// ReadBandwidths reads BandwidthFlags but --shuffle-bw, which is in Scheduling, into o. A rate of
+// 0 bytes a second is no limit.
 func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
-	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
+	o.DiskBytesPerSecond = r.Rate("disk-bw")
 	o.Copiers.Parallel, o.Copiers.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
 }
 

@@ -124,6 +124,8 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 			RemotePenalty: penalty(&r.Reader),
 			Slow:          slow(&r.Reader),
 			Seed:          r.Seed(),
+
+			ShuffleBytesPerSecond: r.Rate("shuffle-bw"), // only real runs have this flag
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package cost
+package shared
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/sim/cost"
 	"mrlocal/slots"
 )
 
@@ -19,7 +20,7 @@ type wire struct {
 
 type wireReader struct {
 	slot         slots.SlotID
-	f            *Flow
+	f            *cost.Flow
 	started      time.Duration
 	done, waited *big.Rat
 	whole        time.Duration // when it had copied everything; negative: it has not
@@ -28,7 +29,7 @@ type wireReader struct {
 // there is what a reader can copy at r.
 func (r *wireReader) there(at *big.Rat) *big.Rat {
 	n := int32(0)
-	for n < int32(len(r.f.byPlace)) && rat(int64(r.f.byPlace[n].At)).Cmp(at) <= 0 {
+	for n < int32(len(r.f.Outputs)) && rat(int64(r.f.Outputs[n].At)).Cmp(at) <= 0 {
 		n++
 	}
 	return rat(int64(r.f.Copying(n)))
@@ -42,8 +43,8 @@ func (w *wire) runTo(now time.Duration) {
 			if r.there(w.at).Cmp(r.done) > 0 {
 				active++
 			}
-			for i := range r.f.byPlace {
-				if at := rat(int64(r.f.byPlace[i].At)); at.Cmp(w.at) > 0 && at.Cmp(until) < 0 {
+			for i := range r.f.Outputs {
+				if at := rat(int64(r.f.Outputs[i].At)); at.Cmp(w.at) > 0 && at.Cmp(until) < 0 {
 					until = at
 				}
 			}
@@ -83,9 +84,9 @@ func (w *wire) runTo(now time.Duration) {
 func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
-		flows := make([]Flow, draw("jobs", 1, 3))
+		flows := make([]cost.Flow, draw("jobs", 1, 3))
 		for i := range flows {
-			flows[i] = Flow{Maps: int32(draw("maps", 1, 6)), Reduces: 1, MapBytes: int64(draw("bytes", 1, 40)), PerSecond: int64(time.Second) / 10}
+			flows[i] = cost.Flow{Maps: int32(draw("maps", 1, 6)), Reduces: 1, MapBytes: int64(draw("bytes", 1, 40)), PerSecond: int64(time.Second) / 10}
 		}
 		x := linkTest{rt: rt, wire: wire{at: rat(0)}, reported: map[slots.SlotID]time.Duration{}}
 		for id := range slots.SlotID(draw("steps", 1, 60)) {
@@ -104,7 +105,7 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 			case len(x.wire.readers) > 0 && draw("leaves", 0, 1) == 0:
 				x.leave(x.wire.readers[draw("who", 0, len(x.wire.readers)-1)], flows)
 			case f.There > 0 && !f.Complete():
-				x.lose(int32(i), f, f.byPlace[draw("gone", 0, int(f.There)-1)].Task)
+				x.lose(int32(i), f, f.Outputs[draw("gone", 0, int(f.There)-1)].Task)
 			}
 		}
 		for i := range flows {
@@ -157,7 +158,7 @@ func (x *linkTest) until(t time.Duration) {
 	}
 }
 
-func (x *linkTest) leave(r *wireReader, flows []Flow) {
+func (x *linkTest) leave(r *wireReader, flows []cost.Flow) {
 	i := int32(0)
 	for &flows[i] != r.f {
 		i++
@@ -185,10 +186,10 @@ func (x *linkTest) leave(r *wireReader, flows []Flow) {
 
 // lose loses an output. A reduce that copied it, or outputs after it, keeps at most as much as it
 // could have copied of the others.
-func (x *linkTest) lose(i int32, f *Flow, task slots.TaskID) {
+func (x *linkTest) lose(i int32, f *cost.Flow, task slots.TaskID) {
 	started := map[slots.SlotID]time.Duration{}
 	x.runTo()
-	f.Drop(f.There-1, func(a *Available) bool { return a.Task == task })
+	f.Drop(f.There-1, func(a *cost.Available) bool { return a.Task == task })
 	for _, r := range x.wire.readers {
 		started[r.slot] = r.started
 		if r.f != f {

@@ -1,11 +1,12 @@
-package cost
+package shared
 
 import (
 	"cmp"
 	"time"
 
 	"mrlocal/internal/ppm"
-	"mrlocal/slots"
+	"mrlocal/sim/cost"
+	"mrlocal/sim/work"
 	"mrlocal/spill/rule"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -67,9 +68,9 @@ func (f *Filling) merge(output int64, factor int) {
 	}
 	runs := make([]int64, 0, f.Spills+1)
 	for range f.Spills {
-		runs = append(runs, int64(Scaled(f.LoadBytes, output, f.EmitsBytes)))
+		runs = append(runs, int64(work.Scaled(f.LoadBytes, output, f.EmitsBytes)))
 	}
-	runs = append(runs, int64(Scaled(f.LastBytes, output, f.EmitsBytes)))
+	runs = append(runs, int64(work.Scaled(f.LastBytes, output, f.EmitsBytes)))
 	_, read := rule.Passes(runs, factor)
 	f.MergeBytes = 2*read + 2*output
 }
@@ -113,7 +114,7 @@ type collecting struct {
 
 // prepareSpills sets the times of a map that spills. Before the call, t.io is the time of writing
 // the output once. Afterwards it is the time of the I/O period at the end.
-func (m *Shared) prepareSpills(t *Task, f *Filling) {
+func (m *Shared) prepareSpills(t *attempt, f *Filling) {
 	t.fill = collecting{}
 	// A kvbuffer that grows has no events, because the simulator does not queue its steps.
 	if f.EmitsBytes > 0 && f.Expansions == 0 {
@@ -123,21 +124,21 @@ func (m *Shared) prepareSpills(t *Task, f *Filling) {
 		return
 	}
 	once := t.io
-	part := func(of time.Duration, bytes int64) time.Duration { return Scaled(int64(of), bytes, f.EmitsBytes) }
+	part := func(of time.Duration, bytes int64) time.Duration { return work.Scaled(int64(of), bytes, f.EmitsBytes) }
 	t.fill = collecting{
 		on: true, spills: int32(f.Spills), place: -1,
 		load: part(t.cpu, f.LoadBytes), most: part(t.cpu, min(f.RoomBytes, f.LoadBytes)), write: part(once, f.LoadBytes),
 	}
 	t.fill.left = t.fill.load
-	t.io = Later(part(once, f.LastBytes), Scaled(int64(once), f.MergeBytes, m.file.Jobs[t.Job].MapOutputBytes))
-	t.alone = Later(Later(t.cpu, t.io), Scaled(int64(t.fill.write), int64(f.Spills), 1))
+	t.io = work.Later(part(once, f.LastBytes), work.Scaled(int64(once), f.MergeBytes, m.File.Jobs[t.Job].MapOutputBytes))
+	t.alone = work.Later(work.Later(t.cpu, t.io), work.Scaled(int64(t.fill.write), int64(f.Spills), 1))
 	t.place = -1
 }
 
 // collect lets a map compute until its next spill begins, its kvbuffer is full, or its
 // input is at an end. A kvbuffer collects while one load of it is spilled. A second spill
 // waits for the first, as in package spill.
-func (m *Shared) collect(now time.Duration, t *Task) {
+func (m *Shared) collect(now time.Duration, t *attempt) {
 	c, n := &t.fill, &m.nodes[t.Tracker]
 	for {
 		if c.left == 0 && c.spills > 0 && !c.spilling {
@@ -171,16 +172,16 @@ func (m *Shared) collect(now time.Duration, t *Task) {
 	}
 }
 
-// EndSpill handles an EndSpill event: a spill of a map is written. If the map waits for the spill,
-// it goes on.
-func (m *Shared) EndSpill(now time.Duration, id int32, gen uint32) {
-	t := m.task(slots.SlotID(id))
+// onEndSpill handles an EndSpill event: a spill of a map is written. If the map waits for the
+// spill, it goes on.
+func (m *Shared) onEndSpill(now time.Duration, id int32, gen uint32) {
+	t := &m.attempts[id]
 	if t.Gen != gen {
 		return
 	}
 	t.fill.spilling = false
 	f := &m.needs[t.Job].filling
-	m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(Scaled(f.LoadBytes, m.file.Jobs[t.Job].MapOutputBytes, f.EmitsBytes)), 0)
+	m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(work.Scaled(f.LoadBytes, m.File.Jobs[t.Job].MapOutputBytes, f.EmitsBytes)), 0)
 	if t.fill.waits {
 		t.fill.waits = false
 		m.nextPeriod(now, t)
@@ -189,7 +190,7 @@ func (m *Shared) EndSpill(now time.Duration, id int32, gen uint32) {
 
 // mergedOf returns the bytes that the merges of a reduce move, by the thresholds of the file. It
 // returns the zero value if the file gives no memory for the shuffle.
-func mergedOf(s *workload.Shuffle, f *Flow) rule.Merged {
+func mergedOf(s *workload.Shuffle, f *cost.Flow) rule.Merged {
 	bytes := f.Bytes(1)
 	if s.MemoryBytes == 0 || bytes == 0 {
 		return rule.Merged{}

@@ -1,10 +1,12 @@
-package cost
+package shared
 
 import (
 	"math"
 	"math/bits"
 	"slices"
 	"time"
+
+	"mrlocal/sim/work"
 )
 
 // pool is a resource of one tracker, its CPU or its disk, shared by the tasks that need
@@ -23,7 +25,7 @@ import (
 // A pool pushes no events. Time must not run backwards.
 type pool struct {
 	capacity uint64        // in the unit of caps; 0: there is always enough
-	speed    rate          // of the resource as a whole (node.pressure)
+	speed    work.Rate     // of the resource as a whole (node.pressure)
 	at       time.Duration // the time until which runTo has run
 	sharers  int           // number of tasks
 	wanted   uint64        // sum of the caps of all tasks, each at most capacity
@@ -33,14 +35,14 @@ type pool struct {
 // class holds the tasks of one cap.
 type class struct {
 	cap    uint64
-	rate   rate
-	served work     // work that each task was served since the class has tasks
-	ends   []ending // a 4-ary min-heap
+	rate   work.Rate
+	served work.Amount // work that each task was served since the class has tasks
+	ends   []ending    // a 4-ary min-heap
 }
 
 // ending is the end of a task's work, in the virtual time of its class.
 type ending struct {
-	when  work
+	when  work.Amount
 	id    int32
 	place *int32 // its index in the heap, for leave; it belongs to the task
 }
@@ -67,7 +69,7 @@ func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32
 		cap = 1
 	}
 	c := p.class(cap)
-	c.push(ending{c.served.plus(alone(takes)), id, place})
+	c.push(ending{c.served.Plus(work.Alone(takes)), id, place})
 	p.count(cap, 1)
 	p.setRates()
 }
@@ -95,7 +97,7 @@ func (p *pool) due(now time.Duration, each func(id int32)) {
 	before := p.sharers
 	for i := 0; i < len(p.classes); i++ {
 		c := &p.classes[i]
-		for len(c.ends) > 0 && c.ends[0].when.minus(c.served).lasts(whole) == 0 {
+		for len(c.ends) > 0 && c.ends[0].when.Minus(c.served).Lasts(work.Whole) == 0 {
 			e := c.ends[0]
 			c.remove(0)
 			*e.place = -1
@@ -123,13 +125,13 @@ func (p *pool) next() time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for i := range p.classes {
 		c := &p.classes[i]
-		least = min(least, c.ends[0].when.minus(c.served).lasts(c.rate))
+		least = min(least, c.ends[0].when.Minus(c.served).Lasts(c.rate))
 	}
-	return Later(p.at, least)
+	return work.Later(p.at, least)
 }
 
 // setSpeed sets the speed of the resource as a whole, from now on.
-func (p *pool) setSpeed(now time.Duration, speed rate) {
+func (p *pool) setSpeed(now time.Duration, speed work.Rate) {
 	p.runTo(now)
 	p.speed = speed
 	p.setRates()
@@ -144,7 +146,7 @@ func (p *pool) runTo(now time.Duration) {
 	}
 	for i := range p.classes {
 		c := &p.classes[i]
-		c.served = c.served.plus(c.rate.during(took))
+		c.served = c.served.Plus(c.rate.During(took))
 	}
 }
 
@@ -161,7 +163,7 @@ func (p *pool) setRates() {
 			left -= uint64(len(c.ends))
 			continue
 		}
-		c.rate = fraction(rest, c.cap*left).of(p.speed)
+		c.rate = work.Fraction(rest, c.cap*left).Of(p.speed)
 	}
 }
 
@@ -173,7 +175,7 @@ func (p *pool) perSecond() (used float64) {
 	}
 	for i := range p.classes {
 		c := &p.classes[i]
-		used += float64(c.cap) * float64(c.rate) / float64(whole) * float64(len(c.ends))
+		used += float64(c.cap) * float64(c.rate) / float64(work.Whole) * float64(len(c.ends))
 	}
 	return used
 }
@@ -228,7 +230,7 @@ func (c *class) remove(i int) {
 		return
 	}
 	// The last end fills the gap. It may belong above or below it.
-	if i > 0 && last.when.less(c.ends[(i-1)/4].when) {
+	if i > 0 && last.when.Less(c.ends[(i-1)/4].when) {
 		c.up(i, last)
 		return
 	}
@@ -245,7 +247,7 @@ func (c *class) put(i int, e ending) {
 func (c *class) up(i int, e ending) {
 	for i > 0 {
 		above := (i - 1) / 4
-		if !e.when.less(c.ends[above].when) {
+		if !e.when.Less(c.ends[above].when) {
 			break
 		}
 		c.put(i, c.ends[above])
@@ -262,11 +264,11 @@ func (c *class) down(i int, e ending) {
 			break
 		}
 		for k := low + 1; k < min(4*i+5, len(c.ends)); k++ {
-			if c.ends[k].when.less(c.ends[low].when) {
+			if c.ends[k].when.Less(c.ends[low].when) {
 				low = k
 			}
 		}
-		if !c.ends[low].when.less(e.when) {
+		if !c.ends[low].when.Less(e.when) {
 			break
 		}
 		c.put(i, c.ends[low])
@@ -283,5 +285,5 @@ func (p *pool) left(now time.Duration, cap uint64, place int32) time.Duration {
 	}
 	i, _ := p.find(cap)
 	c := &p.classes[i]
-	return c.ends[place].when.minus(c.served).floor()
+	return c.ends[place].when.Minus(c.served).Floor()
 }

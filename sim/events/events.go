@@ -1,34 +1,43 @@
-package cost
+// Package events is the event queue of the simulator, and the kinds of its events.
+//
+// The queue owns its events, and reads no clock.
+//
+// Neighbours: sim is the driver, which takes events out of the queue. The driver and its cost
+// models (sim/cost, sim/shared) push events.
+package events
 
 import "time"
 
-// EventKind says what a queued event is about, and what its id means.
-type EventKind uint8
+// Kind says what a queued event is about, and what its id means.
+type Kind uint8
 
 const (
-	SubmitJob   EventKind = iota // a job's submit time has come; id: the job's index in the file
-	EndAttempt                   // an attempt has come to its end; id: a slot
-	EndCopy                      // a reduce has copied all its input; id: a slot
-	EndPeriod                    // an attempt has come to the end of a period; id: a slot
-	EndSpill                     // a map has written a spill; id: a slot
-	InjectFault                  // id: a fault's index in the configuration
-	Beat                         // id: a tracker
-	WakePolicy                   // the policy asked for a visit
-	Look                         // a task may have ended its work on a resource; id: the resource, as the model numbers it
-	EventKinds                   // the number of kinds
+	SubmitJob   Kind = iota // a job's submit time has come; id: the job's index in the file
+	EndAttempt              // an attempt has come to its end; id: a slot
+	EndCopy                 // a reduce has copied all its input; id: a slot
+	EndPeriod               // an attempt has come to the end of a period; id: a slot
+	EndSpill                // a map has written a spill; id: a slot
+	InjectFault             // id: a fault's index in the configuration
+	Beat                    // id: a tracker
+	WakePolicy              // the policy asked for a visit
+	Look                    // a task may have ended its work on a resource; id: the resource, as the model numbers it
+	Kinds                   // the number of kinds
 )
+
+// Handlers are the functions that handle events, by kind.
+type Handlers [Kinds]func(now time.Duration, id int32, gen uint32)
 
 // Event is a future change of the simulated state. An event for a slot is stale, and
 // ignored, once the slot's generation differs from Gen.
 type Event struct {
 	At  time.Duration // when the change takes place, from the start of the run
-	key uint64        // sequence·EventKinds + kind
+	key uint64        // sequence·Kinds + kind
 	Gen uint32        // the generation of the slot when the event was pushed; 0 for events of no slot
-	ID  int32         // see EventKind
+	ID  int32         // see Kind
 }
 
 // Kind returns what the event is about.
-func (e *Event) Kind() EventKind { return EventKind(e.key % uint64(EventKinds)) }
+func (e *Event) Kind() Kind { return Kind(e.key % uint64(Kinds)) }
 
 // before reports whether e comes before o. The key orders events for the same time.
 func (e *Event) before(o *Event) bool {
@@ -61,7 +70,7 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 func (q *Queue) Len() int { return len(q.heap) }
 
 // Push adds an event behind all events for the same time.
-func (q *Queue) Push(at time.Duration, k EventKind, id int32, gen uint32) {
+func (q *Queue) Push(at time.Duration, k Kind, id int32, gen uint32) {
 	q.Insert(at, q.Turn(), k, id, gen)
 }
 
@@ -74,11 +83,11 @@ func (q *Queue) Turn() uint64 {
 // Insert adds an event at place turn among the events for the same time. Place 0 is before all
 // others. Equal places are ordered by kind.
 // hot: once an attempt, or twice.
-func (q *Queue) Insert(at time.Duration, turn uint64, k EventKind, id int32, gen uint32) {
+func (q *Queue) Insert(at time.Duration, turn uint64, k Kind, id int32, gen uint32) {
 	if k <= InjectFault {
 		q.Coming++
 	}
-	e := Event{At: at, key: turn*uint64(EventKinds) + uint64(k), Gen: gen, ID: id}
+	e := Event{At: at, key: turn*uint64(Kinds) + uint64(k), Gen: gen, ID: id}
 	q.heap = append(q.heap, e)
 	s := q.heap
 	i := len(s) - 1
@@ -126,4 +135,26 @@ func (q *Queue) Pop() Event {
 	}
 	s[i] = last
 	return first
+}
+
+// Pending is a Look that a model has in the queue, one for each resource. The event is stale
+// once Gen has gone on.
+type Pending struct {
+	At  time.Duration
+	Gen uint32
+	On  bool
+}
+
+// Push adds the Look to the queue, before all other events for its time.
+func (p *Pending) Push(q *Queue, at time.Duration, id int32) {
+	p.At, p.On = at, true
+	q.Coming++
+	q.Insert(at, 0, Look, id, p.Gen)
+}
+
+// Drop makes the Look stale: it is not needed, or has come.
+func (p *Pending) Drop(q *Queue) {
+	p.On = false
+	p.Gen++
+	q.Coming--
 }

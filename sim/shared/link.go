@@ -1,10 +1,12 @@
-package cost
+package shared
 
 import (
 	"math"
 	"slices"
 	"time"
 
+	"mrlocal/sim/cost"
+	"mrlocal/sim/work"
 	"mrlocal/slots"
 )
 
@@ -31,10 +33,10 @@ import (
 // A bound on copying limits the part of the link that one reduce gets (share). The work of a
 // reduce is then measured in the time that copying takes at that bound.
 type link struct {
-	share   uint64 // part of the link that a reduce may use, in units of 1/shareUnit; 0: all of it
-	moved   work   // by all reduces, in the time that it takes alone
-	at      work   // the time until which runTo has run, to fractions of a nanosecond
-	served  work
+	share   uint64      // part of the link that a reduce may use, in units of 1/shareUnit; 0: all of it
+	moved   work.Amount // by all reduces, in the time that it takes alone
+	at      work.Amount // the time until which runTo has run, to fractions of a nanosecond
+	served  work.Amount
 	copying uint64         // number of reduces that have something to copy
 	jobs    []copyingJob   // the spare capacity behind them has copiers to reuse
 	done    []slots.SlotID // reduces that have copied everything; Shared.endCopying empties it
@@ -43,65 +45,60 @@ type link struct {
 // copyingJob holds the reduces of one job that copy on one tracker.
 type copyingJob struct {
 	job      int32 // index in the file
-	flow     *Flow
-	seen     int32 // number of outputs of flow.byPlace that there includes
-	there    work  // the work of copying the available outputs
-	together int   // number of the first copiers that have copied equally much
-	waits    bool  // the group together has copied everything that is available
-	from     work  // of the group together, while it copies
-	waited   work  // the total time in which the group together had nothing to copy
+	flow     *cost.Flow
+	seen     int32       // number of outputs of flow.Outputs that there includes
+	there    work.Amount // the work of copying the available outputs
+	together int         // number of the first copiers that have copied equally much
+	waits    bool        // the group together has copied everything that is available
+	from     work.Amount // of the group together, while it copies
+	waited   work.Amount // the total time in which the group together had nothing to copy
 	copiers  []copier
 }
 
 // copier is one reduce.
 type copier struct {
 	slot   slots.SlotID
-	from   work // as long as it is behind the group
-	joined work // copyingJob.waited when it joined the group
-	waited work // its waiting before the last loss of outputs
+	from   work.Amount // as long as it is behind the group
+	joined work.Amount // copyingJob.waited when it joined the group
+	waited work.Amount // its waiting before the last loss of outputs
 }
 
 // shareUnit is the number of parts into which a bound on copying divides the link.
 const shareUnit = 1 << 10
 
 // takes returns how long the link takes to serve work w to each of n reduces.
-func (l *link) takes(w work, n uint64) work {
+func (l *link) takes(w work.Amount, n uint64) work.Amount {
 	switch k := n * l.share; {
 	case l.share == 0:
-		return w.times(n)
+		return w.Times(n)
 	case k <= shareUnit:
 		return w
 	default:
-		return w.times(k).among(shareUnit)
+		return w.Times(k).Among(shareUnit)
 	}
 }
 
 // gives returns the work that each reduce that copies is served in the time took. It is the
 // inverse of takes.
-func (l *link) gives(took work) work {
+func (l *link) gives(took work.Amount) work.Amount {
 	switch k := l.copying * l.share; {
 	case l.share == 0:
-		return took.among(l.copying)
+		return took.Among(l.copying)
 	case k <= shareUnit:
 		return took
 	default:
-		return took.times(shareUnit).among(k)
+		return took.Times(shareUnit).Among(k)
 	}
 }
 
 // serve adds the work each to what each reduce that copies was served.
-func (l *link) serve(each work) {
-	l.served = l.served.plus(each)
-	l.moved = l.moved.plus(each.times(l.copying))
-}
-
-// movedNanoseconds returns the work of all reduces together, in nanoseconds of copying alone.
-func (l *link) movedNanoseconds() float64 {
-	return float64(float64(l.moved.hi)*2) + float64(l.moved.lo)/(1<<63)
+func (l *link) serve(each work.Amount) {
+	l.served = l.served.Plus(each)
+	l.moved = l.moved.Plus(each.Times(l.copying))
 }
 
 // join lets the reduce on slot id copy from now on.
-func (l *link) join(now time.Duration, job int32, f *Flow, id slots.SlotID) {
+func (l *link) join(now time.Duration, job int32, f *cost.Flow, id slots.SlotID) {
 	l.runTo(now)
 	i := l.find(job)
 	if i < 0 {
@@ -137,17 +134,17 @@ func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time
 		l.jobs[i], l.jobs[n] = l.jobs[n], l.jobs[i] // its memory serves the next job
 		l.jobs = l.jobs[:n]
 	}
-	return w.floor()
+	return w.Floor()
 }
 
 // waitedBy returns for how long reduce k has waited for outputs. Reduces below together wait at
 // the same time and share one count. Each takes from it what was counted before it joined.
-func (j *copyingJob) waitedBy(k int) work {
+func (j *copyingJob) waitedBy(k int) work.Amount {
 	c := &j.copiers[k]
 	if k >= j.together {
 		return c.waited
 	}
-	return c.waited.plus(j.waited).minus(c.joined)
+	return c.waited.Plus(j.waited).Minus(c.joined)
 }
 
 // complete reports whether all outputs of a job are available and the reduce has copied them.
@@ -170,9 +167,9 @@ func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time
 	all := j.flow.Copying(j.flow.There)
 	for k := range j.copiers {
 		c := &j.copiers[k]
-		had := l.served.minus(c.from)
+		had := l.served.Minus(c.from)
 		if k < j.together {
-			if had = l.served.minus(j.from); j.waits {
+			if had = l.served.Minus(j.from); j.waits {
 				had = j.there
 			}
 			if j.waits {
@@ -180,16 +177,16 @@ func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time
 			}
 			c.waited = j.waitedBy(k)
 		}
-		c.from = l.served.minus(least(had, alone(j.flow.Reached(started(c.slot), now))))
+		c.from = l.served.Minus(least(had, work.Alone(j.flow.Reached(started(c.slot), now))))
 	}
 	j.together, j.waits = 0, false
-	j.seen, j.there = j.flow.There, alone(all)
+	j.seen, j.there = j.flow.There, work.Alone(all)
 	l.catchUp(j)
 }
 
 // least returns the smaller of a and b.
-func least(a, b work) work {
-	if b.less(a) {
+func least(a, b work.Amount) work.Amount {
+	if b.Less(a) {
 		return b
 	}
 	return a
@@ -208,13 +205,13 @@ func (j *copyingJob) whole() bool { return j.seen == j.flow.Maps && j.flow.Compl
 // hot: goes through all outputs, for each tracker that has reduces of the job.
 func (l *link) runTo(now time.Duration) {
 	// Each step ends at now, at the next output, or when the first reduces have caught up.
-	end := alone(now)
-	for l.at.less(end) {
+	end := work.Alone(now)
+	for l.at.Less(end) {
 		until := end
 		for i := range l.jobs {
 			j := &l.jobs[i]
-			if l.take(j); j.seen < int32(len(j.flow.byPlace)) {
-				until = least(until, alone(j.flow.byPlace[j.seen].At))
+			if l.take(j); j.seen < int32(len(j.flow.Outputs)) {
+				until = least(until, work.Alone(j.flow.Outputs[j.seen].At))
 			}
 		}
 		if l.copying == 0 {
@@ -222,9 +219,9 @@ func (l *link) runTo(now time.Duration) {
 			continue
 		}
 		next := l.first()
-		ends := l.at.plus(l.takes(next, l.copying))
-		if until.plus(crumb()).less(ends) {
-			part := l.gives(until.minus(l.at))
+		ends := l.at.Plus(l.takes(next, l.copying))
+		if until.Plus(work.Crumb()).Less(ends) {
+			part := l.gives(until.Minus(l.at))
 			l.pass(until)
 			l.serve(part)
 			continue
@@ -241,12 +238,12 @@ func (l *link) runTo(now time.Duration) {
 }
 
 // pass sets l.at to t, and counts the time for the reduces that wait.
-func (l *link) pass(t work) {
-	took := t.minus(l.at)
+func (l *link) pass(t work.Amount) {
+	took := t.Minus(l.at)
 	l.at = t
 	for i := range l.jobs {
 		if j := &l.jobs[i]; j.waits {
-			j.waited = j.waited.plus(took)
+			j.waited = j.waited.Plus(took)
 		}
 	}
 }
@@ -255,17 +252,17 @@ func (l *link) pass(t work) {
 // it copies again.
 func (l *link) take(j *copyingJob) {
 	seen := j.seen
-	for n := int32(len(j.flow.byPlace)); seen < n && !l.at.less(alone(j.flow.byPlace[seen].At)); {
+	for n := int32(len(j.flow.Outputs)); seen < n && !l.at.Less(work.Alone(j.flow.Outputs[seen].At)); {
 		seen++
 	}
 	if seen == j.seen {
 		return
 	}
 	j.seen = seen
-	there := alone(j.flow.Copying(seen))
-	if j.waits && j.there.less(there) {
+	there := work.Alone(j.flow.Copying(seen))
+	if j.waits && j.there.Less(there) {
 		j.waits = false
-		j.from = l.served.minus(j.there)
+		j.from = l.served.Minus(j.there)
 		l.copying += uint64(j.together)
 	}
 	j.there = there
@@ -274,20 +271,20 @@ func (l *link) take(j *copyingJob) {
 // front returns how much each reduce must be served until the first reduces of a job that copy
 // have caught up. These are the group, or the first reduce behind a group that waits. copies is
 // false if no reduce of the job copies.
-func (l *link) front(j *copyingJob) (left work, copies bool) {
+func (l *link) front(j *copyingJob) (left work.Amount, copies bool) {
 	from := j.from
 	if j.together == 0 || j.waits {
 		if j.together == len(j.copiers) {
-			return work{}, false
+			return work.Amount{}, false
 		}
 		from = j.copiers[j.together].from
 	}
-	return from.plus(j.there).minus(l.served), true
+	return from.Plus(j.there).Minus(l.served), true
 }
 
 // first returns the least front of all jobs, or mostWork if no reduce copies.
-func (l *link) first() work {
-	next := mostWork()
+func (l *link) first() work.Amount {
+	next := work.Most()
 	for i := range l.jobs {
 		if left, copies := l.front(&l.jobs[i]); copies {
 			next = least(next, left)
@@ -301,7 +298,7 @@ func (l *link) first() work {
 func (l *link) catchUp(j *copyingJob) {
 	for {
 		left, copies := l.front(j)
-		if !copies || crumb().less(left) {
+		if !copies || work.Crumb().Less(left) {
 			return
 		}
 		first, n := 0, j.together // those that stop copying
@@ -324,7 +321,7 @@ func (l *link) catchUp(j *copyingJob) {
 // jobs whose outputs are all available. It is never too late. It is exact if until then no
 // reduce comes, goes, or gets more to copy.
 func (l *link) next() time.Duration {
-	next, any := mostWork(), false
+	next, any := work.Most(), false
 	for i := range l.jobs {
 		if j := &l.jobs[i]; j.whole() {
 			if left, copies := l.front(j); copies {
@@ -336,7 +333,7 @@ func (l *link) next() time.Duration {
 		return math.MaxInt64
 	}
 	// all is the work of all reduces until then: a reduce with less left takes only that.
-	var all work
+	var all work.Amount
 	for i := range l.jobs {
 		j := &l.jobs[i]
 		if left, copies := l.front(j); copies {
@@ -344,15 +341,15 @@ func (l *link) next() time.Duration {
 			if j.waits {
 				n -= j.together
 			}
-			all = all.plus(least(left, next).times(uint64(n)))
+			all = all.Plus(least(left, next).Times(uint64(n)))
 		}
 	}
 	if l.share > 0 { // few reduces do not use the whole link, and each takes at least as long as alone
-		if all = all.times(l.share).among(shareUnit); all.less(next) {
+		if all = all.Times(l.share).Among(shareUnit); all.Less(next) {
 			all = next
 		}
 	}
-	return l.at.plus(all).ceil()
+	return l.at.Plus(all).Ceil()
 }
 
 // copied returns the work of a reduce so far, in the time that it takes alone. runTo must have
@@ -363,11 +360,11 @@ func (l *link) copied(job int32, id slots.SlotID) time.Duration {
 		switch c := &j.copiers[k]; {
 		case c.slot != id:
 		case k >= j.together:
-			return l.served.minus(c.from).floor()
+			return l.served.Minus(c.from).Floor()
 		case j.waits:
-			return j.there.floor()
+			return j.there.Floor()
 		default:
-			return l.served.minus(j.from).floor()
+			return l.served.Minus(j.from).Floor()
 		}
 	}
 	return 0

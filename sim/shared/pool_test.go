@@ -1,4 +1,4 @@
-package cost
+package shared
 
 import (
 	"math"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/sim/work"
 )
 
 // fluid is a slow, exact model of a pool: it computes every task by itself, in fractions, and the
@@ -31,9 +33,9 @@ func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 func crumbs() *big.Rat { return big.NewRat(1, 1<<12) }
 
 // exactly is w as a fraction of nanoseconds.
-func exactly(w work) *big.Rat {
-	n := new(big.Int).Lsh(new(big.Int).SetUint64(w.hi), 64)
-	n.Or(n, new(big.Int).SetUint64(w.lo))
+func exactly(w work.Amount) *big.Rat {
+	n := new(big.Int).Lsh(new(big.Int).SetUint64(w.Hi), 64)
+	n.Or(n, new(big.Int).SetUint64(w.Lo))
 	return new(big.Rat).SetFrac(n, new(big.Int).Lsh(big.NewInt(1), 63))
 }
 
@@ -93,7 +95,7 @@ func (f *fluid) next() time.Duration {
 func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		capacity := rapid.Int64Range(0, 30).Draw(rt, "capacity")
-		p := pool{capacity: uint64(capacity), speed: whole}
+		p := pool{capacity: uint64(capacity), speed: work.Whole}
 		f := fluid{capacity: capacity, speed: rat(1)}
 		caps := rapid.SliceOfN(rapid.Int64Range(1, 12), 1, 4).Draw(rt, "caps")
 		var now time.Duration
@@ -107,8 +109,8 @@ func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
 				f.tasks = slices.Delete(f.tasks, i, i+1)
 			case op == 1:
 				half := rapid.Bool().Draw(rt, "half speed")
-				if p.speed, f.speed = whole, rat(1); half {
-					p.speed, f.speed = whole/2, big.NewRat(1, 2)
+				if p.speed, f.speed = work.Whole, rat(1); half {
+					p.speed, f.speed = work.Whole/2, big.NewRat(1, 2)
 				}
 				p.setSpeed(now, p.speed)
 			case op < 6 || len(f.tasks) == 0:
@@ -148,7 +150,7 @@ func conserves(rt *rapid.T, p *pool, f *fluid) {
 	got, want := new(big.Rat), new(big.Rat)
 	for i := range p.classes {
 		c := &p.classes[i]
-		r := exactly(work{0, uint64(c.rate)})
+		r := exactly(work.Amount{Lo: uint64(c.rate)})
 		got.Add(got, r.Mul(r, rat(int64(c.cap)*int64(len(c.ends)))))
 	}
 	for _, t := range f.tasks {
@@ -173,7 +175,7 @@ func conserves(rt *rapid.T, p *pool, f *fluid) {
 func TestALongQueueDoesNotDrift(t *testing.T) {
 	const tasks, core = 100_000, 1_000_000
 	caps := []uint64{core, core * 3 / 4, core * 3 / 5}
-	p := pool{capacity: core, speed: whole}
+	p := pool{capacity: core, speed: work.Whole}
 	places := make([]int32, tasks)
 	var now time.Duration
 	todo := new(big.Rat) // core-nanoseconds
@@ -191,7 +193,7 @@ func TestALongQueueDoesNotDrift(t *testing.T) {
 	}
 	for _, c := range p.classes {
 		for _, e := range c.ends {
-			left := exactly(e.when.minus(c.served))
+			left := exactly(e.when.Minus(c.served))
 			todo.Sub(todo, left.Mul(left, big.NewRat(int64(c.cap), core)))
 		}
 	}
@@ -204,7 +206,7 @@ func TestALongQueueDoesNotDrift(t *testing.T) {
 
 // TestSharersComeAndGoWithoutAllocations, in the steady state.
 func TestSharersComeAndGoWithoutAllocations(t *testing.T) {
-	p := pool{capacity: 4_000_000, speed: whole}
+	p := pool{capacity: 4_000_000, speed: work.Whole}
 	places := make([]int32, 16)
 	var now time.Duration
 	if n := testing.AllocsPerRun(100, func() {
@@ -225,7 +227,7 @@ func TestSharersComeAndGoWithoutAllocations(t *testing.T) {
 func BenchmarkPool(b *testing.B) {
 	for name, sharers := range map[string]int{"sharers=10": 10, "sharers=1000": 1000, "sharers=100000": 100_000} {
 		b.Run(name, func(b *testing.B) {
-			p := pool{capacity: 4_000_000, speed: whole}
+			p := pool{capacity: 4_000_000, speed: work.Whole}
 			places := make([]int32, sharers)
 			var now time.Duration
 			for i := range places {
