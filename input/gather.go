@@ -54,6 +54,10 @@ func (g *gather) room() ([]byte, error) {
 	if g.temp != nil {
 		return g.chunks[0].Data[:chunkBytes], nil
 	}
+	// A read may end before its buffer is full, because the writer of a pipe pauses.
+	if used := g.lengthBytes % chunkBytes; used > 0 {
+		return g.chunks[len(g.chunks)-1].Data[used:chunkBytes], nil
+	}
 	o := &g.s.plan.o
 	err := error(nil)
 	// If there can be no temporary file, the record stays in memory beyond GatherBytes.
