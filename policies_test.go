@@ -80,7 +80,7 @@ func TestAPanicOfAPolicyFailsTheRun(t *testing.T) {
 		} {
 			o.Policy = newPolicy()
 			_, err := run()
-			if !errors.Is(err, mrlocal.ErrJobFailed) || !errors.Is(err, errPolicy) || err.Error() != text {
+			if !errors.Is(err, mrlocal.ErrJobFailed) || !errors.Is(err, errPolicy) || !strings.HasSuffix(err.Error(), text) {
 				t.Errorf("%s: %s: %v", name, what, err)
 			}
 			if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -99,6 +99,34 @@ func TestAPanicOfAPolicyFailsTheRun(t *testing.T) {
 		if n := runtime.NumGoroutine(); n > before {
 			t.Errorf("%s: %d goroutines, %d before", name, n, before)
 		}
+	}
+}
+
+// TestAPolicyThatPanicsLateTakesNoResultBack: whatever its call, either the run fails and leaves
+// nothing, or it succeeds with its result.
+func TestAPolicyThatPanicsLateTakesNoResultBack(t *testing.T) {
+	succeeded := 0
+	for _, in := range []string{"Decide", "Observe"} {
+		for at := 1; ; at++ {
+			p := &failing{FIFO: *fifo.New(), in: in, at: at, count: map[string]int{}}
+			dir := t.TempDir()
+			o := mrlocal.Options{Policy: p, MemoryBytes: 64 << 20, JobOptions: input(t, "a b c\n"), Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}
+			o.OutputDir = filepath.Join(dir, "out")
+			_, err := mrlocal.RunChain(t.Context(), counting(t), o)
+			_, missing := os.Stat(filepath.Join(o.OutputDir, "_SUCCESS"))
+			if (err == nil) != (missing == nil) {
+				t.Errorf("%s %d: %v, but the result: %v", in, at, err, missing)
+			}
+			if p.count[in] < at {
+				break // there was no such call
+			}
+			if err == nil {
+				succeeded++
+			}
+		}
+	}
+	if succeeded == 0 {
+		t.Error("no panic came after the result")
 	}
 }
 

@@ -60,8 +60,8 @@ func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	}
 }
 
-// serve runs every chain to its end. It returns nil, the panic of the policy, or what interrupt
-// returns if ctx ends before.
+// serve runs every chain to its end. If ctx ends before, it returns what interrupt
+// returns, else nil.
 func (c *coordinator) serve(ctx context.Context) error {
 	// The ticker serves progress and time-outs. The timer serves known times: submissions, faults,
 	// the policy's wake-up.
@@ -101,8 +101,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 			return c.interrupt(context.Cause(ctx))
 		}
 	}
-	err, _ := c.run.claimed.Err()
-	return err
+	return nil
 }
 
 // policyFailed fails every chain if the policy has panicked, and reports whether it has.

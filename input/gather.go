@@ -39,18 +39,17 @@ func (g *gather) collect() error {
 			n = i + 1
 		}
 		g.lengthBytes += int64(n)
-		if g.temp == nil {
-			continue
-		}
-		if _, err := g.temp.Write(buf[:n]); err != nil {
-			return g.explain(err)
+		if g.temp != nil {
+			if _, err := g.temp.Write(buf[:n]); err != nil {
+				return g.explain(err)
+			}
 		}
 	}
 	return nil
 }
 
 // room returns the buffer for the next part of the record.
-func (g *gather) room() ([]byte, error) {
+func (g *gather) room() (_ []byte, err error) {
 	if g.temp != nil {
 		return g.chunks[0].Data[:chunkBytes], nil
 	}
@@ -59,7 +58,6 @@ func (g *gather) room() ([]byte, error) {
 		return g.chunks[len(g.chunks)-1].Data[used:chunkBytes], nil
 	}
 	o := &g.s.plan.o
-	err := error(nil)
 	// If there can be no temporary file, the record stays in memory beyond GatherBytes.
 	if o.CreateTemp == nil || g.lengthBytes+chunkBytes <= o.GatherBytes {
 		var c *membudget.Chunk

@@ -13,6 +13,8 @@ package disk
 
 import (
 	"errors"
+	"io"
+	"os"
 	"syscall"
 )
 
@@ -37,4 +39,18 @@ const (
 // isFull reports whether err means that a file system or a quota has no room left.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// WritesTo reports whether w is an open regular file, and name names the same file.
+func WritesTo(w io.Writer, name string) bool {
+	f, ok := w.(*os.File)
+	if !ok || name == "" {
+		return false
+	}
+	open, err := f.Stat()
+	if err != nil || !open.Mode().IsRegular() {
+		return false
+	}
+	named, err := os.Stat(name)
+	return err == nil && os.SameFile(open, named)
 }

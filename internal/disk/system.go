@@ -3,7 +3,6 @@
 package disk
 
 import (
-	"io"
 	"io/fs"
 	"os"
 )
@@ -49,17 +48,3 @@ func Remove(name string) error { return os.Remove(name) }
 
 // RemoveAll is os.RemoveAll.
 func RemoveAll(name string) error { return os.RemoveAll(name) }
-
-// WritesTo reports whether w is an open regular file, and name names the same file.
-func WritesTo(w io.Writer, name string) bool {
-	f, ok := w.(*os.File)
-	if !ok || name == "" {
-		return false
-	}
-	open, err := f.Stat()
-	if err != nil || !open.Mode().IsRegular() {
-		return false
-	}
-	named, err := os.Stat(name)
-	return err == nil && os.SameFile(open, named)
-}
