@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mrlocal"
@@ -143,5 +146,34 @@ func TestNoOptionIsTooLargeToBeRefused(t *testing.T) {
 	// A cluster of 10,000 slots is none that is too large.
 	if _, err := sim.Run(t.Context(), f, sim.Options{Config: mrlocal.Config{Trackers: 2500, MapSlots: 3, ReduceSlots: 1}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUserCodeThatEndsItsGoroutineFailsTheRun: as t.Fatal in a mapper does. The first call of a mapper
+// of an ordered job is for the sample.
+func TestUserCodeThatEndsItsGoroutineFailsTheRun(t *testing.T) {
+	for name, at := range map[string]int64{"sample": 1, "map": 5, "reduce": 0} {
+		var calls atomic.Int64
+		job := jobs.Job{Name: "ends", Ordered: true, NewMapper: func() jobs.Mapper {
+			return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+				if n := calls.Add(1); at > 0 && n >= at {
+					runtime.Goexit()
+				}
+				out.Emit(b.Data, nil)
+				return nil
+			})
+		}, NewReducer: func() jobs.Reducer {
+			return jobs.ReducerFunc(func([]byte, *jobs.Values, jobs.Emitter) error { runtime.Goexit(); return nil })
+		}}
+		dir := t.TempDir()
+		o := mrlocal.Options{JobOptions: input(t, strings.Repeat("a b c\n", 1000)), MemoryBytes: 64 << 20, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}
+		o.OutputDir, o.BlockBytes, o.Reducers = filepath.Join(dir, "out"), 1000, 2
+		_, err := mrlocal.Run(t.Context(), job, o)
+		if !errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), "runtime.Goexit") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: left over: %v", name, left)
+		}
 	}
 }

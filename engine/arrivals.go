@@ -78,7 +78,7 @@ func (c *coordinator) openAll(chains []*chain) {
 			break
 		}
 		var j *runningJob
-		err := task.CatchPanic(func() (err error) {
+		err := task.Apart(func() (err error) {
 			j, err = ch.open()
 			return err
 		})

@@ -101,7 +101,7 @@ func (c *coordinator) startMap(a *runningAttempt) {
 func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 	cpu := machine.ThreadCPU()
 	var out *runs.MapOutput
-	err := task.CatchPanic(func() (err error) {
+	task.RunToEnd(func() (err error) {
 		if a.source != nil {
 			if src, err = a.Await(a.source); err != nil {
 				return err
@@ -111,19 +111,21 @@ func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 			out, err = a.Map(src)
 			return err
 		})
+	}, func(err error) {
+		a.usage = a.Usage()
+		spent := machine.ThreadCPU() - cpu
+		c.inbox.Post(func() { c.mapEnded(a, src, out, err, spent) })
 	})
-	a.usage = a.Usage()
-	spent := machine.ThreadCPU() - cpu
-	c.inbox.Post(func() { c.mapEnded(a, src, out, err, spent) })
 }
 
 // runReduceOn runs a reduce attempt on the calling thread, and posts its end.
 func (c *coordinator) runReduceOn(a *runningAttempt) {
 	cpu := machine.ThreadCPU()
-	err := task.CatchPanic(func() error { return a.Profiled(a.Reduce) })
-	a.usage = a.Usage()
-	spent := machine.ThreadCPU() - cpu
-	c.inbox.Post(func() { c.reduceEnded(a, err, spent) })
+	task.RunToEnd(func() error { return a.Profiled(a.Reduce) }, func(err error) {
+		a.usage = a.Usage()
+		spent := machine.ThreadCPU() - cpu
+		c.inbox.Post(func() { c.reduceEnded(a, err, spent) })
+	})
 }
 
 // mapEnded books the end of a map attempt. src is the source that it has read, and cpu the

@@ -202,6 +202,22 @@ func CatchPanic(work func() error) (err error) {
 	return work()
 }
 
+// RunToEnd runs the work of an attempt and calls end with its error. It calls end also if user code
+// ends the goroutine, as t.Fatal of package testing does. Then the thread goes on as a new goroutine.
+func RunToEnd(work func() error, end func(err error)) {
+	err := error(&source.UserError{What: "user code", Cause: errors.New("has ended its goroutine by runtime.Goexit")})
+	defer func() { end(err) }()
+	err = CatchPanic(work)
+}
+
+// Apart is CatchPanic on a goroutine of its own, for which it waits. So user code in work cannot end
+// the goroutine of the caller.
+func Apart(work func() error) error {
+	done := make(chan error, 1)
+	go RunToEnd(work, func(err error) { done <- err })
+	return <-done
+}
+
 // internalError is a defect of mrlocal. Another attempt would fail with it too.
 type internalError struct {
 	fault any

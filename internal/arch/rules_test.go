@@ -149,7 +149,7 @@ func goroutineFiles() []string {
 	return []string{
 		"engine/task/thread.go",
 		"engine/task/pool.go",
-		"engine/arrivals.go",
+		"engine/arrivals.go", "engine/task/attempt.go",
 		"input/tree.go",
 		"internal/disk/tempdir.go",
 		"output/compress/queue.go",
