@@ -149,6 +149,17 @@ func TestNoOptionIsTooLargeToBeRefused(t *testing.T) {
 	}
 }
 
+// TestABatchRefusesPathsThatNoJobWouldUse: a result would not be where the caller expects it.
+func TestABatchRefusesPathsThatNoJobWouldUse(t *testing.T) {
+	job := mapOnly(func(jobs.Block, jobs.Emitter) error { return nil })
+	batch := []mrlocal.BatchJob{{Chain: jobs.Chain{job}, JobOptions: input(t, "a\n")}}
+	for _, o := range []mrlocal.JobOptions{{Inputs: []string{"a"}}, {OutputDir: "out"}, {OutputFile: "out"}} {
+		if report, err := mrlocal.RunBatch(t.Context(), batch, mrlocal.Options{JobOptions: o}); report != nil || !errors.Is(err, mrlocal.ErrBadOptions) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
 // TestUserCodeThatEndsItsGoroutineFailsTheRun: as t.Fatal in a mapper does. The first call of a mapper
 // of an ordered job is for the sample.
 func TestUserCodeThatEndsItsGoroutineFailsTheRun(t *testing.T) {

@@ -14,7 +14,7 @@
 //	case errors.Is(err, mrlocal.ErrInterrupted):
 //		// ctx ended; no partial output is left
 //	case err != nil:
-//		// the job failed; the report says how far it came
+//		// the work failed; a report that is not nil says how far it came
 //	}
 //
 // The packages mrlocal/jobs/wordcount, mrlocal/jobs/sort and
@@ -136,8 +136,8 @@ const (
 // The kinds of errors, for errors.Is.
 const (
 	ErrBadOptions  = errs.BadOptions  // Options or a job are wrong
-	ErrBadInput    = errs.BadInput    // an input is missing or malformed
-	ErrJobFailed   = errs.JobFailed   // the job was started and failed
+	ErrBadInput    = errs.BadInput    // an input is missing, or is known to be unreadable before the start
+	ErrJobFailed   = errs.JobFailed   // the work failed, also by an input that is damaged, or by a policy that panics
 	ErrInterrupted = errs.Interrupted // the context ended before the job did
 )
 
@@ -170,6 +170,9 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 // failed, and the report has the outcome of each. RunBatch reads batch until it returns. In all
 // else it is as RunChain.
 func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
+	if len(o.Inputs) > 0 || o.OutputDir != "" || o.OutputFile != "" {
+		return nil, errs.Optionf("Options.Inputs, Options.OutputDir, Options.OutputFile", "each job of a batch has its own; set them in BatchJob.JobOptions")
+	}
 	if err := choosePolicy(&o); err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ type Kind string
 
 const (
 	BadOptions  Kind = "bad options" // an option or the definition of a job is wrong
-	BadInput    Kind = "bad input"   // an input is missing or malformed
-	JobFailed   Kind = "job failed"  // work was started and did not succeed
+	BadInput    Kind = "bad input"   // an input is missing, or is known to be unreadable before the start
+	JobFailed   Kind = "job failed"  // the work failed; a damaged input is known only while it is read
 	Interrupted Kind = "interrupted" // the context of the run ended first
 )
 
