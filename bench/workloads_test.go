@@ -1,6 +1,9 @@
 package bench_test
 
 import (
+	"fmt"
+	"maps"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -166,5 +169,46 @@ func TestTheFiguresHaveTheTasksOfTheReferences(t *testing.T) {
 	j := f.Jobs[0]
 	if shuffle := int64(j.Maps) * j.MapOutputBytes / int64(j.Reduces) / f.Cluster.NetBytes; shuffle != 20 || j.Maps != 80 || j.Reduces != 4 || f.MapSlots+f.ReduceSlots != 8 {
 		t.Errorf("slowstart: a shuffle of %d s: %+v on %+v", shuffle, j, f.Cluster)
+	}
+}
+
+// TestTheSetsHaveTheJobsOfThePaper checks [OMO21, Table 5]: how many jobs of which sizes a set has,
+// as many of each benchmark, on how many nodes. By [OMO21, Table 4] there is a map for each 256 MB
+// and a reduce for each 10 GB, and what is shuffled grows with the input.
+func TestTheSetsHaveTheJobsOfThePaper(t *testing.T) {
+	const kilo, mega, giga = 1 << 10, 1 << 20, 1 << 30
+	shuffled := map[string]float64{ // bytes of a job of 20 GB
+		"terasort": 20 * giga, "seqcount": 17.5 * giga, "wordcount": 3.9 * giga, "invindex": 3.45 * giga, "histmovies": 22 * kilo, "classification": 6 * mega,
+	}
+	for file, want := range map[string]struct {
+		benchmarks, nodes int
+		jobs              map[int]int // by GB of input
+	}{
+		"omo-a.yaml": {6, 20, map[int]int{20: 6, 10: 6}}, "omo-b.yaml": {2, 20, map[int]int{20: 4, 10: 4}},
+		"omo-c.yaml": {6, 20, map[int]int{20: 12}}, "omo-d.yaml": {6, 20, map[int]int{30: 12}}, "omo-e.yaml": {6, 20, map[int]int{40: 12}},
+		"omo-f.yaml": {6, 20, map[int]int{20: 18}}, "omo-g.yaml": {6, 20, map[int]int{20: 24}}, "omo-h.yaml": {6, 40, map[int]int{20: 12, 10: 12}},
+	} {
+		f := load(t, file)
+		if c := f.Config; c.Trackers != want.nodes || c.MapSlots != 2 || c.ReduceSlots != 2 {
+			t.Errorf("%s: %+v", file, c)
+		}
+		jobs, each := map[int]int{}, map[string]int{}
+		for i := range f.Jobs {
+			j := &f.Jobs[i]
+			benchmark, gigabytes := strings.TrimRight(j.Name, "0123456789"), j.Reduces*10
+			jobs[gigabytes]++
+			each[fmt.Sprintf("%s of %d GB", benchmark, gigabytes)]++
+			if bytes := float64(j.Maps) * float64(j.MapOutputBytes); j.Maps != 4*gigabytes || math.Abs(bytes/(shuffled[benchmark]*float64(gigabytes)/20)-1) > 0.01 {
+				t.Errorf("%s: %s has %d maps, %d reduces and shuffles %.0f bytes", file, j.Name, j.Maps, j.Reduces, bytes)
+			}
+		}
+		if !maps.Equal(jobs, want.jobs) || len(each) != want.benchmarks*len(want.jobs) {
+			t.Errorf("%s: %v jobs by GB, want %v; %v", file, jobs, want.jobs, each)
+		}
+		for of, n := range each {
+			if n*want.benchmarks*len(want.jobs) != len(f.Jobs) {
+				t.Errorf("%s: %d jobs of %s", file, n, of)
+			}
+		}
 	}
 }

@@ -117,7 +117,7 @@ func opened(f *os.File, err error) (*File, error) {
 	return &File{f}, nil
 }
 
-// OpenFile is os.OpenFile.
+// OpenFile is os.OpenFile, and fails if Inject says so.
 func OpenFile(name string, flag int, mode fs.FileMode) (*File, error) {
 	if err := failed(Open, name); err != nil {
 		return nil, err
@@ -125,15 +125,15 @@ func OpenFile(name string, flag int, mode fs.FileMode) (*File, error) {
 	return opened(os.OpenFile(name, flag, mode))
 }
 
-// OpenRead is os.Open.
+// OpenRead is os.Open, by OpenFile.
 func OpenRead(name string) (*File, error) { return OpenFile(name, os.O_RDONLY, 0) }
 
-// Create is os.Create.
+// Create is os.Create, by OpenFile.
 func Create(name string) (*File, error) {
 	return OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// createTemp is os.CreateTemp.
+// createTemp is os.CreateTemp, and fails if Inject says so.
 func createTemp(dir, pattern string) (*File, error) {
 	if err := failed(Open, dir); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func createTemp(dir, pattern string) (*File, error) {
 	return opened(os.CreateTemp(dir, pattern))
 }
 
-// ReadDir is os.ReadDir.
+// ReadDir is os.ReadDir, and fails if Inject says so.
 func ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := failed(Read, name); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func ReadDir(name string) ([]fs.DirEntry, error) {
 	return os.ReadDir(name)
 }
 
-// MakeDir is os.Mkdir.
+// MakeDir is os.Mkdir, and fails if Inject says so.
 func MakeDir(name string, mode fs.FileMode) error {
 	if err := failed(Mkdir, name); err != nil {
 		return err
@@ -157,7 +157,7 @@ func MakeDir(name string, mode fs.FileMode) error {
 	return os.Mkdir(name, mode)
 }
 
-// Move is os.Rename.
+// Move is os.Rename, and fails if Inject says so.
 func Move(from, to string) error {
 	if err := failed(Rename, from); err != nil {
 		return err

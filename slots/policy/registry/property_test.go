@@ -182,6 +182,11 @@ func TestNobodyStarves(t *testing.T) {
 		"fair-deficit": 5 * longest, "fair-containers": 5 * longest, "yarn": 5 * longest, "lazy-start": 5 * longest, "batch-finish": 5 * longest,
 		"omo": 5 * longest, "fresh": 5 * longest, "ras": 5 * longest, "dynsplit": 5 * longest,
 	}
+	inFIFOOrder := []string{"fifo", "pi-fifo"}
+	listed := slices.Sorted(slices.Values(slices.AppendSeq(inFIFOOrder, maps.Keys(soon))))
+	if all := slices.Sorted(slices.Values(registry.Names())); !slices.Equal(listed, all) {
+		t.Fatalf("each policy either promises something or is in FIFO order: listed are %v, there are %v", listed, all)
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(rt, "jobs")
 		c := slots.Config{Slots: policytest.Typed(2, 2*n, 1), Slowstart: slots.One}

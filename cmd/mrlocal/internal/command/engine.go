@@ -63,8 +63,7 @@ func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
 // ReadEngine reads EngineFlags into o. It leaves --progress to Env.Screen, because it is not an option
 // of the engine.
 func ReadEngine(r *argv.Reader, o *mrlocal.Options) {
-	// The options NoPin, NoGrowth and NoDecode are negations, so that their zero value is the
-	// default.
+	// The options NoPin and NoGrowth are negations, so that their zero value is the default.
 	o.NoPin = r.Choice("pin", "core", "none") == "none"
 	// If a flag is missing, its size is 0, and the engine chooses one.
 	o.MemoryBytes = memory(r)
