@@ -114,7 +114,7 @@ type collecting struct {
 
 // prepareSpills sets the times of a map that spills. Before the call, t.io is the time of writing
 // the output once. Afterwards it is the time of the I/O period at the end.
-func (m *Shared) prepareSpills(t *attempt, f *Filling) {
+func (m *Shared) prepareSpills(t *sharingAttempt, f *Filling) {
 	t.fill = collecting{}
 	// A kvbuffer that grows has no events, because the simulator does not queue its steps.
 	if f.EmitsBytes > 0 && f.Expansions == 0 {
@@ -138,7 +138,7 @@ func (m *Shared) prepareSpills(t *attempt, f *Filling) {
 // collect lets a map compute until its next spill begins, its kvbuffer is full, or its
 // input is at an end. A kvbuffer collects while one load of it is spilled. A second spill
 // waits for the first, as in package spill.
-func (m *Shared) collect(now time.Duration, t *attempt) {
+func (m *Shared) collect(now time.Duration, t *sharingAttempt) {
 	c, n := &t.fill, &m.nodes[t.Tracker]
 	for {
 		if c.left == 0 && c.spills > 0 && !c.spilling {

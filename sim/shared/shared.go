@@ -56,14 +56,14 @@ import (
 type Shared struct {
 	cost.Config
 	cost.Flows
-	attempts []attempt        // by slot
+	attempts []sharingAttempt // by slot
 	nodes    []node           // by tracker
 	needs    []needs          // by job of the file
 	mapPhase report.CPUShares // from the start to the latest end of a job's map phase
 }
 
-// attempt is the state of the attempt on a slot.
-type attempt struct {
+// sharingAttempt is the attempt on a slot, which shares the resources of its tracker.
+type sharingAttempt struct {
 	*cost.Task
 	doing   doing
 	place   int32         // index in the pool that it shares; negative: it is in no pool
@@ -113,7 +113,7 @@ func New(c cost.Config) *Shared {
 	if f.Cluster.Cores == 0 && f.Cluster.DiskBytes == 0 {
 		c.Note("cost l2: the cluster says nothing of cores and disk, so there is enough for every task; give cluster: {cores: 4, disk: 100MB}")
 	}
-	m := &Shared{Config: c, Flows: cost.NewFlows(&c), attempts: make([]attempt, len(c.Slots)), nodes: make([]node, trackers), needs: make([]needs, len(f.Jobs))}
+	m := &Shared{Config: c, Flows: cost.NewFlows(&c), attempts: make([]sharingAttempt, len(c.Slots)), nodes: make([]node, trackers), needs: make([]needs, len(f.Jobs))}
 	c.Handlers[events.Look], c.Handlers[events.EndPeriod], c.Handlers[events.EndSpill] = m.onLook, m.onEndPeriod, m.onEndSpill
 	cpu, _ := capacities(uint64(f.Cluster.Cores)*uint64(slots.One), 1)
 	disk, _ := capacities(uint64(f.Cluster.DiskBytes), 1)
@@ -175,14 +175,14 @@ func (m *Shared) Set(now time.Duration, task *cost.Task, to cost.Activity) (over
 }
 
 // wantMemory sets the demand of memory of a task that has none, and adds it to its tracker's.
-func (m *Shared) wantMemory(t *attempt, memory uint64) {
+func (m *Shared) wantMemory(t *sharingAttempt, memory uint64) {
 	t.memory = memory
 	m.nodes[t.Tracker].memory += memory
 }
 
 // work begins the work of an attempt. The share of its I/O period is computed from Base, the time
 // without slowdown, and then applied to Took.
-func (m *Shared) work(now time.Duration, t *attempt) {
+func (m *Shared) work(now time.Duration, t *sharingAttempt) {
 	needs := &m.needs[t.Job]
 	t.turn = m.Queue.Turn()
 	t.io = 0
@@ -225,7 +225,7 @@ func (m *Shared) onEndPeriod(now time.Duration, id int32, gen uint32) {
 
 // nextPeriod begins the next period of an attempt at work. A map computes and then writes. A
 // reduce sorts on the disk and then computes. An attempt without another period ends.
-func (m *Shared) nextPeriod(now time.Duration, t *attempt) {
+func (m *Shared) nextPeriod(now time.Duration, t *sharingAttempt) {
 	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
 	computes, writes := slots.PhaseCompute, slots.PhaseIO
 	if t.Kind == slots.Reduce {
@@ -267,7 +267,7 @@ func (m *Shared) endPeriod(now time.Duration, id slots.SlotID) {
 }
 
 // leaveAll takes an attempt off all resources that it shares.
-func (m *Shared) leaveAll(now time.Duration, t *attempt) {
+func (m *Shared) leaveAll(now time.Duration, t *sharingAttempt) {
 	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
 	switch {
 	case t.doing == copying:
@@ -351,7 +351,7 @@ func (m *Shared) onLook(now time.Duration, id int32, gen uint32) {
 
 // leaveNet takes a reduce off the network, because it has copied everything or has ended. It sets
 // the CopyTime of the reduce.
-func (m *Shared) leaveNet(now time.Duration, t *attempt) {
+func (m *Shared) leaveNet(now time.Duration, t *sharingAttempt) {
 	if m.Flow(t.Job).MapBytes == 0 {
 		return
 	}
