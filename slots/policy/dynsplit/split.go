@@ -38,7 +38,7 @@ import (
 type Split struct {
 	options policy.Options
 
-	jobs    []jobState    // by id
+	jobs    []splitJob    // by id
 	live    []slots.JobID // running jobs, and those that ended since the last allocation
 	wants   []want        // by index in live; scratch of allocate
 	shares  []share       // by index in live; scratch of allocate
@@ -54,8 +54,8 @@ type Split struct {
 	moved []slots.SlotID // slots whose attempt changed phase or ended since the last visit
 }
 
-// jobState is the state of a job that the View does not have.
-type jobState struct {
+// splitJob is the state of a job that the View does not have.
+type splitJob struct {
 	active       bool    // it is admitted and has not ended
 	finished     int32   // number of finished maps of reduceWeight
 	maps         int32   // number of maps of reduceWeight; -1: not computed yet
@@ -211,7 +211,7 @@ func (s *Split) update(v *slots.View) {
 func (s *Split) updateJob(j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
-		s.jobs = append(s.jobs, jobState{maps: -1})
+		s.jobs = append(s.jobs, splitJob{maps: -1})
 	}
 	at := &s.jobs[id]
 	if active := !j.Ended() && j.Runnable(); active != at.active {
@@ -263,7 +263,7 @@ func (s *Split) allocate(v *slots.View) {
 // remainder"]. The reduces of a job whose maps are not all done carry nothing. Their share grows
 // without that, and a reduce that starts because of a remainder would hold its slot until the
 // maps are done.
-func (s *Split) remains(j slots.JobView, at *jobState) {
+func (s *Split) remains(j slots.JobView, at *splitJob) {
 	for k := range slots.Kind(trace.Kinds) {
 		if j.Pending(k) == 0 || k == slots.Reduce && !policy.MapsDone(j) {
 			at.carried[k] = 0

@@ -75,7 +75,7 @@ type scheduler struct {
 	given float64 // F_o as a test sets it; 0: that of the monitor
 
 	monitor monitor
-	jobs    []jobState    // by id
+	jobs    []omoJob      // by id
 	live    []slots.JobID // active jobs, and those that ended since the last refresh
 	active  int           // D: number of active jobs
 	stale   bool          // estimates have changed since all jobs were ranked by them
@@ -92,8 +92,8 @@ type scheduler struct {
 	fair  slots.Ranking[owed]    // jobs with a task to start
 }
 
-// jobState is the state of a job that the View does not have.
-type jobState struct {
+// omoJob is the state of a job that the View does not have.
+type omoJob struct {
 	account  account
 	active   bool  // it is admitted and has not ended
 	asked    int32 // number of the request of its maps in the monitor; only with containers of resources

@@ -112,7 +112,7 @@ func fitting(needs, capacity demand.Vector) int32 {
 }
 
 // takeMap adds count maps of a job to the load of a tracker; a negative count removes some.
-func (r *RAS) takeMap(s *jobState, n *node, count int32) {
+func (r *RAS) takeMap(s *rasJob, n *node, count int32) {
 	n.maps = n.maps.Plus(s.mapping(n).Times(count))
 	r.take(n, s.mapping(n).Times(count), count)
 }
@@ -125,7 +125,7 @@ func (r *RAS) take(n *node, needs demand.Vector, slotsUsed int32) {
 
 // shuffle adds count reduces in shuffle of a job to the load of a tracker; a negative count
 // removes some.
-func (r *RAS) shuffle(s *jobState, n *node, t int, count int32) {
+func (r *RAS) shuffle(s *rasJob, n *node, t int, count int32) {
 	if s.on[t].waiting == 0 {
 		n.shuffle = append(n.shuffle, s)
 	}
@@ -180,7 +180,7 @@ func (r *RAS) placeReducers() {
 // 1, l. 2]. The keys are the number of reduces that are placed there, then the number of those of
 // the job, then the id. So two reduces share a tracker only if they must, and preferably those of
 // two jobs. Both numbers are small, so it is a counting sort. The slice is scratch.
-func (r *RAS) trackersForReducers(s *jobState) []int32 {
+func (r *RAS) trackersForReducers(s *rasJob) []int32 {
 	most := int32(0)
 	for t := range r.nodes {
 		most = max(most, r.nodes[t].reduces)
@@ -205,7 +205,7 @@ func (r *RAS) trackersForReducers(s *jobState) []int32 {
 }
 
 // roomSomewhere reports whether some tracker has room for a reducer of a job.
-func (r *RAS) roomSomewhere(s *jobState) bool {
+func (r *RAS) roomSomewhere(s *rasJob) bool {
 	for t := range r.nodes {
 		if r.roomForReducer(s, t) {
 			return true
@@ -216,7 +216,7 @@ func (r *RAS) roomSomewhere(s *jobState) bool {
 
 // placeReducer places a reduce on tracker t. Its needs are those of a reduce in shuffle, or
 // those of its reduce phase if all maps are done.
-func (r *RAS) placeReducer(s *jobState, t int) {
+func (r *RAS) placeReducer(s *rasJob, t int) {
 	n := &r.nodes[t]
 	took := n.takesShuffle()
 	s.put(slots.Reduce, n, t, 1)
@@ -237,7 +237,7 @@ func (r *RAS) placeReducer(s *jobState, t int) {
 //   - each of them can switch to reduce beside the others [RAS11, "shuffle memory gate"],
 //   - the maps that they wait for have room beside them,
 //   - they leave n.room slots to maps.
-func (r *RAS) roomForReducer(s *jobState, t int) bool {
+func (r *RAS) roomForReducer(s *rasJob, t int) bool {
 	n := &r.nodes[t]
 	if n.lost || s.isBarred(slots.Reduce, t) {
 		return false
@@ -253,7 +253,7 @@ func (r *RAS) roomForReducer(s *jobState, t int) bool {
 	// Reduces switch one at a time, while the others still copy. The worst case is that they copy
 	// from all maps.
 	copying := n.copying.Plus(s.copying(n, s.total))
-	canAll := func(o *jobState) bool {
+	canAll := func(o *rasJob) bool {
 		return copying.Minus(o.copying(n, o.total)).Plus(o.reducing(n)).Fits(n.capacity) && (o.mapsDone || copying.Plus(o.mapping(n)).Fits(n.capacity))
 	}
 	for _, o := range n.shuffle {
@@ -362,7 +362,7 @@ func (r *RAS) removeHighest(n *node, t int) {
 // worst returns the job with the lowest utility that has a map to place, whether there is room
 // for the map or not. The job but does not count. Of equals worst returns the job submitted
 // first; nil: there is none.
-func (r *RAS) worst(but *jobState) (in *jobState) {
+func (r *RAS) worst(but *rasJob) (in *rasJob) {
 	for _, s := range r.jobs {
 		if s != but && s.hasMap() && (in == nil || s.utility < in.utility) {
 			in = s
@@ -382,7 +382,7 @@ func (r *RAS) fill(n *node, t int) {
 
 // putMap places count maps of a job on a tracker, or takes them out if count is negative. It
 // updates the job's utility.
-func (r *RAS) putMap(s *jobState, n *node, t int, count int32) {
+func (r *RAS) putMap(s *rasJob, n *node, t int, count int32) {
 	s.put(slots.Map, n, t, count)
 	r.takeMap(s, n, count)
 	r.recount(s)
@@ -393,11 +393,11 @@ func (r *RAS) putMap(s *jobState, n *node, t int, count int32) {
 }
 
 // rank updates r.needy for one job: a job is in it if it has a map that could be placed.
-func (r *RAS) rank(s *jobState) { r.needy.Keep(int32(s.id), s.hasMap(), s.utility) }
+func (r *RAS) rank(s *rasJob) { r.needy.Keep(int32(s.id), s.hasMap(), s.utility) }
 
 // recount updates s.counted after a change of the job's placed maps. Its reduces in shuffle then
 // need more or less, on all trackers [RAS11, section 3.4].
-func (r *RAS) recount(s *jobState) {
+func (r *RAS) recount(s *rasJob) {
 	was := s.counted
 	if s.count(); min(was, parallelCopies) == min(s.counted, parallelCopies) {
 		return
@@ -411,7 +411,7 @@ func (r *RAS) recount(s *jobState) {
 
 // roomForCopies reports whether one more map of a job may be placed on tracker t. Each placed
 // map raises the needs of the job's reduces in shuffle. Their trackers must have room for that.
-func (r *RAS) roomForCopies(s *jobState, t int) bool {
+func (r *RAS) roomForCopies(s *rasJob, t int) bool {
 	next := max(s.counted, s.total-s.left[slots.Map]+s.allotted[slots.Map]+1)
 	if min(next, parallelCopies) == min(s.counted, parallelCopies) {
 		return true
@@ -431,11 +431,11 @@ func (r *RAS) roomForCopies(s *jobState, t int) bool {
 
 // highest is job_out: of the jobs with a map on tracker t, and at least least maps placed in all,
 // the one with the highest utility. Of equals it is the one submitted last; nil: there is none.
-func (r *RAS) highest(t int, least int32) (out *jobState) {
+func (r *RAS) highest(t int, least int32) (out *rasJob) {
 	for _, s := range r.nodes[t].jobs {
 		if s.maps > 0 && s.allotted[slots.Map] >= least &&
 			(out == nil || s.utility > out.utility || s.utility == out.utility && s.id > out.id) {
-			out = s.jobState
+			out = s.rasJob
 		}
 	}
 	return out
@@ -443,7 +443,7 @@ func (r *RAS) highest(t int, least int32) (out *jobState) {
 
 // neediest is job_in: of the jobs with a map to place for which there is room, the one with the
 // lowest utility. Of equals it is the one submitted first; nil: there is none.
-func (r *RAS) neediest(n *node, t int) (in *jobState) {
+func (r *RAS) neediest(n *node, t int) (in *rasJob) {
 	if n.used >= int32(len(n.slots)) {
 		return nil
 	}
@@ -468,14 +468,14 @@ func (r *RAS) neediest(n *node, t int) (in *jobState) {
 // roomForMap is room_for_new_job_slot for a map: the job has a map that is not placed,
 // and the placement is feasible with it [RAS11, eq. 6], corrected [RAS11, "demand
 // index"].
-func (r *RAS) roomForMap(s *jobState, n *node, t int) bool {
+func (r *RAS) roomForMap(s *rasJob, n *node, t int) bool {
 	return s.hasMap() && !s.isBarred(slots.Map, t) &&
 		n.load.Plus(s.mapping(n)).Fits(n.capacity) && r.roomForCopies(s, t)
 }
 
 // hasMap reports whether the job has a map that is not placed and may be. A running map that was
 // taken out may be placed again. Beyond the running maps, no more are placed than may start.
-func (s *jobState) hasMap() bool {
+func (s *rasJob) hasMap() bool {
 	running := s.left[slots.Map] - s.pending[slots.Map]
 	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map]
 }
@@ -493,7 +493,7 @@ func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
 	n := &r.nodes[slot.Tracker]
 	s := r.byID[slot.Attempt.Job]
 	if s == nil { // the job has ended, and the Ledger kills the attempt
-		s = &jobState{id: slot.Attempt.Job, pending: [2]int32{}}
+		s = &rasJob{id: slot.Attempt.Job, pending: [2]int32{}}
 		s.read(v, r.options.ShuffleMemory)
 	}
 	switch {
@@ -506,7 +506,7 @@ func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
 }
 
 // running returns the sum of the needs of the running attempts of a tracker. It also sets
-// jobState.here, the number of running tasks, for each job in the tracker's list.
+// rasJob.here, the number of running tasks, for each job in the tracker's list.
 func (r *RAS) running(v *slots.View, t int) (sum demand.Vector) {
 	for _, s := range r.nodes[t].jobs {
 		s.here = [trace.Kinds]int32{}

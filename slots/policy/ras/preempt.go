@@ -35,7 +35,7 @@ func (r *RAS) preempt(v *slots.View, d *slots.Decision) {
 
 // preemptable returns the slot of the reduce to kill for a reduce of s that waits on slot waits,
 // or slots.NoSlot. Only first attempts may be killed, so that a task is preempted once.
-func (r *RAS) preemptable(v *slots.View, s *jobState, waits *slots.SlotView) slots.SlotID {
+func (r *RAS) preemptable(v *slots.View, s *rasJob, waits *slots.SlotView) slots.SlotID {
 	n, goal := &r.nodes[waits.Tracker], v.Job(s.id).Deadline()
 	newest := slots.NoSlot
 	if goal == 0 {

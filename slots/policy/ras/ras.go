@@ -50,10 +50,10 @@ type RAS struct {
 	options  policy.Options
 	measures policy.Measures
 
-	jobs      []*jobState // active jobs, by id
-	byID      []*jobState // nil: not active
-	nodes     []node      // by tracker
-	trackerOf []int32     // by slot
+	jobs      []*rasJob // active jobs, by id
+	byID      []*rasJob // nil: not active
+	nodes     []node    // by tracker
+	trackerOf []int32   // by slot
 	changed   []slots.JobID
 	logs      logs
 
@@ -76,7 +76,7 @@ type RAS struct {
 	blocked time.Duration // time since which only they run and nothing can start; negative: something can
 
 	moved bool // this visit has started a task, or let a reduce switch
-	lost  bool // some job has a map to run again (jobState.reopened)
+	lost  bool // some job has a map to run again (rasJob.reopened)
 	tight bool // on this visit a map did not start because its copies have no room on another tracker
 
 	watch func(now time.Duration, job slots.JobID, utility float64) // see Watch; nil: not set
@@ -110,7 +110,7 @@ type node struct {
 	reduces int32         // number of placed reduces
 	room    int32         // number of slots that are kept for maps
 	jobs    []local       // jobs with tasks placed here, in no order; some may have none any more
-	shuffle []*jobState   // jobs with reduces in shuffle here; some may have none any more
+	shuffle []*rasJob     // jobs with reduces in shuffle here; some may have none any more
 
 	idleFree int32  // see RAS.awake
 	ends     uint32 // counts what may give room: a task has ended or advanced, or a job needs less
@@ -337,11 +337,11 @@ func (r *RAS) layOut(v *slots.View) {
 
 // add makes the state of a job that has become active.
 func (r *RAS) add(id slots.JobID) {
-	s := &jobState{id: id, pending: [2]int32{-1, -1}, logs: &r.logs}
+	s := &rasJob{id: id, pending: [2]int32{-1, -1}, logs: &r.logs}
 	s.on = make([]placed, len(r.nodes))
 	r.byID[id] = s
 	// A job that was admitted late may have a smaller id than others.
-	i, _ := slices.BinarySearchFunc(r.jobs, id, func(s *jobState, id slots.JobID) int { return cmp.Compare(s.id, id) })
+	i, _ := slices.BinarySearchFunc(r.jobs, id, func(s *rasJob, id slots.JobID) int { return cmp.Compare(s.id, id) })
 	r.jobs = slices.Insert(r.jobs, i, s)
 }
 
@@ -349,7 +349,7 @@ func (r *RAS) add(id slots.JobID) {
 func (r *RAS) remove(id slots.JobID) {
 	r.look = r.look || r.byID[id].held > 0
 	r.byID[id] = nil
-	r.jobs = slices.DeleteFunc(r.jobs, func(s *jobState) bool { return s.id == id })
+	r.jobs = slices.DeleteFunc(r.jobs, func(s *rasJob) bool { return s.id == id })
 }
 
 // open opens as many job slots on each tracker as tasks are placed there [RAS11, section

@@ -70,7 +70,7 @@ func (r *RAS) refreshHeld(v *slots.View) {
 
 // advances lets the reduce on slot id switch if its tracker has room, and reports whether it
 // did.
-func (r *RAS) advances(v *slots.View, d *slots.Decision, s *jobState, id slots.SlotID) bool {
+func (r *RAS) advances(v *slots.View, d *slots.Decision, s *rasJob, id slots.SlotID) bool {
 	n := &r.nodes[r.trackerOf[id]]
 	if r.denied[id] == n.ends {
 		return false // there was no room, and nothing has given room since
@@ -246,16 +246,16 @@ func (r *RAS) mayLaunch(t int) bool {
 // none. load is the needs of the running tasks. Of the jobs that run fewer tasks there than
 // are placed and have room for one more, it takes the one with the lowest utility by running
 // tasks. Of a job it takes reduces before maps.
-func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *jobState, kind slots.Kind) {
+func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *rasJob, kind slots.Kind) {
 	n := &r.nodes[t]
 	var least utility
 	for _, s := range n.jobs {
-		k, ok := r.startable(v, s.jobState, n, t, load)
+		k, ok := r.startable(v, s.rasJob, n, t, load)
 		if !ok {
 			continue
 		}
 		if u := s.running(v); next == nil || u < least || u == least && s.id < next.id {
-			next, kind, least = s.jobState, k, u
+			next, kind, least = s.rasJob, k, u
 		}
 	}
 	return next, kind
@@ -263,7 +263,7 @@ func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *jobState
 
 // startable returns the kind of task of a job that may be launched on a tracker, and false if
 // none may. Reduces come first. running must have set s.here for the tracker before.
-func (r *RAS) startable(v *slots.View, s *jobState, n *node, t int, load demand.Vector) (slots.Kind, bool) {
+func (r *RAS) startable(v *slots.View, s *rasJob, n *node, t int, load demand.Vector) (slots.Kind, bool) {
 	j := v.Job(s.id)
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
 		if s.here[k] < s.on[t].tasks[k] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
@@ -276,7 +276,7 @@ func (r *RAS) startable(v *slots.View, s *jobState, n *node, t int, load demand.
 
 // copiesFit reports whether a map of a job may start on tracker t. Its start raises the needs of
 // the job's reduces in shuffle, and their trackers must have room for that.
-func (r *RAS) copiesFit(v *slots.View, s *jobState, t int) bool {
+func (r *RAS) copiesFit(v *slots.View, s *rasJob, t int) bool {
 	if s.held == 0 || s.begun >= parallelCopies {
 		return true
 	}
@@ -312,7 +312,7 @@ func (r *RAS) copiesFit(v *slots.View, s *jobState, t int) bool {
 
 // launchNeeds returns the needs of a task that is launched now. A reduce whose maps are all
 // done switches to reduce at once.
-func (r *RAS) launchNeeds(s *jobState, k slots.Kind, n *node) demand.Vector {
+func (r *RAS) launchNeeds(s *rasJob, k slots.Kind, n *node) demand.Vector {
 	switch {
 	case k == slots.Map:
 		return s.mapping(n)
@@ -323,7 +323,7 @@ func (r *RAS) launchNeeds(s *jobState, k slots.Kind, n *node) demand.Vector {
 }
 
 // launched updates counts after a grant that the Ledger applied.
-func (r *RAS) launched(v *slots.View, d *slots.Decision, s *jobState, k slots.Kind) {
+func (r *RAS) launched(v *slots.View, d *slots.Decision, s *rasJob, k slots.Kind) {
 	start := d.Started()
 	r.moved = true
 	r.measures.Start(v.Now(), start.Slot)
@@ -342,7 +342,7 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *jobState, k slots.Ki
 // refused handles a refusal of the Ledger. If the job's tasks failed on this tracker, or its
 // reduce would deadlock here, the job is barred from the tracker and all tasks are placed
 // again soon. Otherwise the job is skipped for the rest of this visit.
-func (r *RAS) refused(s *jobState, k slots.Kind, t int, why slots.Refusal) {
+func (r *RAS) refused(s *rasJob, k slots.Kind, t int, why slots.Refusal) {
 	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted || why == slots.RefusedDeadlock {
 		s.bar(k, t, len(r.nodes))
 		r.urgent = true

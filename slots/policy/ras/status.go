@@ -9,8 +9,8 @@ import (
 	"mrlocal/trace"
 )
 
-// jobState is the state of an active job: its needs, its unfinished tasks, and its placement.
-type jobState struct {
+// rasJob is the state of an active job: its needs, its unfinished tasks, and its placement.
+type rasJob struct {
 	id      slots.JobID
 	profile demand.Profile
 	total   int32 // number of maps; while it is not final, at least parallelCopies
@@ -46,14 +46,14 @@ type placed struct {
 // local is a job in the list of a tracker. maps is a copy of placed.tasks, because highest reads
 // it most often and placed is not in the cache.
 type local struct {
-	*jobState
+	*rasJob
 	maps int32
 }
 
 // read updates the state of the job from the view. It reports whether tasks must be placed
 // again before the cycle ends. That is so if the first task of a kind has become pending or the
 // last one no longer is, and if the maps are done or have to run again.
-func (s *jobState) read(v *slots.View, shuffleMemory bool) (urgent bool) {
+func (s *rasJob) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 	j := v.Job(s.id)
 	s.profile, _ = j.Profile()
 	if shuffleMemory {
@@ -79,7 +79,7 @@ func (s *jobState) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 // estimate is the Job Completion Time Estimator: it sets s_req [RAS11, section 3.2]. average is
 // the time of a map, 0 if unknown. left is the sum of the unfinished parts of the running
 // maps. atFirst is Options.RequiredAtFirst.
-func (s *jobState) estimate(v *slots.View, average time.Duration, left slots.PPM, atFirst string) {
+func (s *rasJob) estimate(v *slots.View, average time.Duration, left slots.PPM, atFirst string) {
 	j := v.Job(s.id)
 	s.work = remainingWork(average, max(s.left[slots.Map]-j.Running(slots.Map), 0), left)
 	unknown := s.left[slots.Map]
@@ -91,20 +91,20 @@ func (s *jobState) estimate(v *slots.View, average time.Duration, left slots.PPM
 
 // setUtility sets the utility of the job by its placed tasks. It is the Job Utility Calculator [RAS11,
 // section 3.2].
-func (s *jobState) setUtility() { s.utility = s.at(s.allotted) }
+func (s *rasJob) setUtility() { s.utility = s.at(s.allotted) }
 
 // at returns the job's utility if allotted tasks are placed.
-func (s *jobState) at(allotted [trace.Kinds]int32) utility {
+func (s *rasJob) at(allotted [trace.Kinds]int32) utility {
 	return jobUtility(s.logs.mapUtility(allotted[slots.Map], s.required, s.left[slots.Map]), s.logs.reduceUtility(allotted[slots.Reduce], s.left[slots.Reduce]))
 }
 
 // withoutMap returns the job's utility if one map fewer were placed.
-func (s *jobState) withoutMap() utility {
+func (s *rasJob) withoutMap() utility {
 	return s.at([trace.Kinds]int32{slots.Map: s.allotted[slots.Map] - 1, slots.Reduce: s.allotted[slots.Reduce]})
 }
 
 // running returns the job's utility by its running tasks instead of its placed ones.
-func (s *jobState) running(v *slots.View) utility {
+func (s *rasJob) running(v *slots.View) utility {
 	j := v.Job(s.id)
 	return s.at([trace.Kinds]int32{slots.Map: j.Running(slots.Map), slots.Reduce: j.Running(slots.Reduce)})
 }
@@ -112,17 +112,17 @@ func (s *jobState) running(v *slots.View) utility {
 // count sets s.counted, the number of maps that the job's reduces copy from: maps that are
 // placed, run or are done. At least one pending map counts as placed, so that there is room
 // for it beside the reduces that wait for it [RAS11, "shuffle bound"].
-func (s *jobState) count() {
+func (s *rasJob) count() {
 	done := s.total - s.left[slots.Map]
 	s.counted = max(done+max(s.allotted[slots.Map], min(s.pending[slots.Map], 1)), s.begun)
 }
 
 // put places count more tasks of kind k on tracker t; a negative count removes some. It does not
 // change the load of the tracker.
-func (s *jobState) put(k slots.Kind, n *node, t int, count int32) {
+func (s *rasJob) put(k slots.Kind, n *node, t int, count int32) {
 	on := &s.on[t]
 	if on.at == 0 {
-		n.jobs = append(n.jobs, local{jobState: s})
+		n.jobs = append(n.jobs, local{rasJob: s})
 		on.at = int32(len(n.jobs))
 	}
 	if on.tasks[k] += count; k == slots.Map {
@@ -132,10 +132,10 @@ func (s *jobState) put(k slots.Kind, n *node, t int, count int32) {
 }
 
 // isBarred reports whether pending tasks of kind k may not start on tracker t.
-func (s *jobState) isBarred(k slots.Kind, t int) bool { return s.barred[k] != nil && s.barred[k][t] }
+func (s *rasJob) isBarred(k slots.Kind, t int) bool { return s.barred[k] != nil && s.barred[k][t] }
 
 // bar keeps pending tasks of kind k off tracker t, until Observe clears it.
-func (s *jobState) bar(k slots.Kind, t, trackers int) {
+func (s *rasJob) bar(k slots.Kind, t, trackers int) {
 	if s.barred[k] == nil {
 		s.barred[k] = make([]bool, trackers)
 	}
@@ -145,15 +145,15 @@ func (s *jobState) bar(k slots.Kind, t, trackers int) {
 // copying returns the needs of a reduce of the job in shuffle, if it copies from maps maps. This
 // and the next two methods cap needs at the capacity of the tracker. Otherwise a task that
 // needs more than a tracker has could never start.
-func (s *jobState) copying(n *node, maps int32) demand.Vector {
+func (s *rasJob) copying(n *node, maps int32) demand.Vector {
 	return shuffleDemand(&s.profile, maps, parallelCopies).AtMost(n.capacity)
 }
 
 // reducing returns the needs of a reduce of the job after its shuffle.
-func (s *jobState) reducing(n *node) demand.Vector { return s.profile.Reduce.AtMost(n.capacity) }
+func (s *rasJob) reducing(n *node) demand.Vector { return s.profile.Reduce.AtMost(n.capacity) }
 
 // mapping returns the needs of a map of the job.
-func (s *jobState) mapping(n *node) demand.Vector { return s.profile.Map.AtMost(n.capacity) }
+func (s *rasJob) mapping(n *node) demand.Vector { return s.profile.Map.AtMost(n.capacity) }
 
 // average returns how long maps take on average: 0 if none has finished, else at least 1 ns. It
 // belongs to the Job Status Updater [RAS11, section 3.2].

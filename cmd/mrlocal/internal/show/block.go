@@ -36,7 +36,7 @@ type block struct {
 	width, most  int         // the largest number of columns of a line, and of lines
 	column, line int         // where the next character goes, from 0
 	scratch      [24]byte    // for numbers
-	jobs         []*jobState // that the drawing shows
+	jobs         []*shownJob // that the drawing shows
 }
 
 // draw draws m for a terminal of so many columns and rows. The result is valid until the next call. All
@@ -90,7 +90,7 @@ func (b *block) choose(m *model, bars int) (running int) {
 }
 
 // bars returns the number of bars of the job: one for each kind that has tasks.
-func (j *jobState) bars() (n int) {
+func (j *shownJob) bars() (n int) {
 	for k := range j.kinds {
 		if j.kinds[k].total > 0 {
 			n++
@@ -130,7 +130,7 @@ func (b *block) title(m *model, now time.Duration, running int) {
 
 // bar draws the line of one kind of tasks of a job: the share of done tasks as a bar and in
 // percent, the bytes, their rate, and the remaining time. Only a wide terminal gets the bytes.
-func (b *block) bar(j *jobState, k trace.Kind, now time.Duration) {
+func (b *block) bar(j *shownJob, k trace.Kind, now time.Duration) {
 	// names is the number of columns for the name, and figures that for the figures after the bar.
 	names, kind, figures := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s")
 	if b.wide() {

@@ -108,7 +108,7 @@ func (m *model) state(now time.Duration) *stateLine {
 }
 
 // facts returns the figures of the tasks of kind k.
-func (j *jobState) facts(k trace.Kind, now time.Duration) phaseFacts {
+func (j *shownJob) facts(k trace.Kind, now time.Duration) phaseFacts {
 	t := &j.kinds[k]
 	return phaseFacts{Total: t.total, Running: len(t.running), Done: t.done, Share: t.share(),
 		Bytes: int64(t.doneBytes(k)), BytesPerSecond: float64(int64(j.bytesPerSecond(k, now))), RemainingS: inSeconds(j.remaining(k, now))}

@@ -21,7 +21,7 @@ import (
 // run. The goroutine of the follower owns it.
 type model struct {
 	policy string
-	jobs   []*jobState // in order of submission
+	jobs   []*shownJob // in order of submission
 	slots  []slotState // by slot
 	now    time.Duration
 
@@ -30,8 +30,8 @@ type model struct {
 	several bool // several jobs were in the run at the same time, so it is a batch and not a chain
 }
 
-// jobState is the state of one job.
-type jobState struct {
+// shownJob is the state of one job.
+type shownJob struct {
 	id     int32
 	name   string
 	kinds  [trace.Kinds]tasks // the maps and the reduces
@@ -116,7 +116,7 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 
 // submit adds a job. texts begins with its name. If the job before has not ended, the run is a batch.
 func (m *model) submit(e *trace.Event, texts []string) {
-	j := &jobState{id: e.Job, name: "job", sealed: e.Has(trace.Sealed)}
+	j := &shownJob{id: e.Job, name: "job", sealed: e.Has(trace.Sealed)}
 	if len(texts) > 0 {
 		j.name = texts[0]
 	}
@@ -130,7 +130,7 @@ func (m *model) submit(e *trace.Event, texts []string) {
 }
 
 // task changes the state of job j by an event of one of its tasks, or of the whole job.
-func (m *model) task(j *jobState, e *trace.Event) {
+func (m *model) task(j *shownJob, e *trace.Event) {
 	// The mask keeps the index in range even for a wrong event.
 	t, a := &j.kinds[e.Kind&1], shownAttempt{e.Task, e.N}
 	switch e.Op {
@@ -173,7 +173,7 @@ func (m *model) task(j *jobState, e *trace.Event) {
 
 // job returns the job with that id, or nil. The id is the index in m.jobs unless the lossy reader
 // has lost a submission.
-func (m *model) job(id int32) *jobState {
+func (m *model) job(id int32) *shownJob {
 	if id >= 0 && int(id) < len(m.jobs) && m.jobs[id].id == id {
 		return m.jobs[id]
 	}
@@ -257,7 +257,7 @@ func (m *model) strip(now time.Duration) string {
 }
 
 // current returns the job that was submitted last, or nil.
-func (m *model) current() *jobState {
+func (m *model) current() *shownJob {
 	if len(m.jobs) == 0 {
 		return nil
 	}
@@ -266,12 +266,12 @@ func (m *model) current() *jobState {
 
 // runs reports whether a task of the job has started and the job has not ended. The displays leave
 // out jobs that wait for their first slot.
-func (j *jobState) runs() bool {
+func (j *shownJob) runs() bool {
 	return !j.ended && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started())
 }
 
 // all returns the number of ended jobs, and a job whose tasks are the sums of those of all jobs.
-func (m *model) all() (ended int, sum jobState) {
+func (m *model) all() (ended int, sum shownJob) {
 	for k := range sum.kinds {
 		sum.kinds[k].running = map[shownAttempt]int64{}
 	}
@@ -341,7 +341,7 @@ func (t *tasks) doneBytes(k trace.Kind) float64 {
 
 // bytesPerSecond returns the mean rate at which tasks of the kind have read or copied so far, or 0
 // if it is not known yet.
-func (j *jobState) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
+func (j *shownJob) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
 	t := &j.kinds[k]
 	// After the last task, the rate is that of the whole phase, so it does not change any more.
 	switch {
@@ -359,7 +359,7 @@ func (j *jobState) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
 
 // remaining estimates the time that the tasks of the kind still need. It assumes that they go on at
 // the speed so far. It returns 0 if there is too little to go by.
-func (j *jobState) remaining(k trace.Kind, now time.Duration) time.Duration {
+func (j *shownJob) remaining(k trace.Kind, now time.Duration) time.Duration {
 	t := &j.kinds[k]
 	share := t.share()
 	// Below 2 % the speed is too uncertain. While the number of maps may grow, the share of done

@@ -51,7 +51,7 @@ func (m *model) batchLine(now time.Duration) string {
 
 // phase returns the share and the counts of the tasks of one kind of a job. A plus sign means that
 // there may be more maps.
-func (m *model) phase(j *jobState, k trace.Kind) string {
+func (m *model) phase(j *shownJob, k trace.Kind) string {
 	t := &j.kinds[k]
 	more := ""
 	if k == trace.Map && !j.sealed {
