@@ -273,7 +273,7 @@ func (n *node) takesShuffle() bool { return n.reduces+1+max(n.room, 1) <= int32(
 // Alg. 1, l. 9-25].
 func (r *RAS) placeMappers() {
 	r.ranked, r.least = true, demand.Vector{CPU: math.MaxInt64, IO: math.MaxInt64, Memory: math.MaxInt64}
-	r.needy = slots.Ranking[utility]{Less: func(a, b *utility) bool { return *a < *b }}
+	r.byUtility = slots.Ranking[utility]{Less: func(a, b *utility) bool { return *a < *b }}
 	for _, s := range r.jobs {
 		if r.rank(s); s.left[slots.Map] > 0 {
 			r.least = r.least.AtMost(s.profile.Map)
@@ -338,7 +338,7 @@ func (r *RAS) lowest() (least utility, jobs int) {
 // utility of all.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
-		least, ok := r.needy.First()
+		least, ok := r.byUtility.First()
 		if !ok {
 			return // no job has a map to place
 		}
@@ -347,7 +347,7 @@ func (r *RAS) removeHighest(n *node, t int) {
 			return // the comparison below would put the map back
 		}
 		r.putMap(out, n, t, -1)
-		in := r.neediest(n, t)
+		in := r.lowestWithRoom(n, t)
 		if r.options.TakeMapsFor == "any" {
 			in = r.worst(out)
 		}
@@ -374,7 +374,7 @@ func (r *RAS) worst(but *rasJob) (in *rasJob) {
 // fill places maps on a tracker until it has no room for another one [RAS11, eq. 5]. Each map is
 // one of the job with the lowest utility [RAS11, Alg. 1, l. 20-23].
 func (r *RAS) fill(n *node, t int) {
-	for in := r.neediest(n, t); in != nil; in = r.neediest(n, t) {
+	for in := r.lowestWithRoom(n, t); in != nil; in = r.lowestWithRoom(n, t) {
 		r.putMap(in, n, t, 1)
 		r.awake.Put(slots.TrackerID(t), true)
 	}
@@ -392,8 +392,8 @@ func (r *RAS) putMap(s *rasJob, n *node, t int, count int32) {
 	}
 }
 
-// rank updates r.needy for one job: a job is in it if it has a map that could be placed.
-func (r *RAS) rank(s *rasJob) { r.needy.Keep(int32(s.id), s.hasMap(), s.utility) }
+// rank updates r.byUtility for one job: a job is in it if it has a map that could be placed.
+func (r *RAS) rank(s *rasJob) { r.byUtility.Keep(int32(s.id), s.hasMap(), s.utility) }
 
 // recount updates s.counted after a change of the job's placed maps. Its reduces in shuffle then
 // need more or less, on all trackers [RAS11, section 3.4].
@@ -441,9 +441,9 @@ func (r *RAS) highest(t int, least int32) (out *rasJob) {
 	return out
 }
 
-// neediest is job_in: of the jobs with a map to place for which there is room, the one with the
-// lowest utility. Of equals it is the one submitted first; nil: there is none.
-func (r *RAS) neediest(n *node, t int) (in *rasJob) {
+// lowestWithRoom is job_in: of the jobs with a map to place for which there is room, the one with
+// the lowest utility. Of equals it is the one submitted first; nil: there is none.
+func (r *RAS) lowestWithRoom(n *node, t int) (in *rasJob) {
 	if n.used >= int32(len(n.slots)) {
 		return nil
 	}
@@ -452,7 +452,7 @@ func (r *RAS) neediest(n *node, t int) (in *rasJob) {
 		return nil
 	}
 	// The first job of the ranking is the answer if it has room, which it mostly has.
-	if id, ok := r.needy.First(); !ok {
+	if id, ok := r.byUtility.First(); !ok {
 		return nil
 	} else if s := r.byID[id]; r.roomForMap(s, n, t) {
 		return s

@@ -58,13 +58,13 @@ type RAS struct {
 	logs      logs
 
 	// Scratch of a placement.
-	left   []slots.PPM            // by job: the unfinished parts of its running maps, in maps
-	order  []int32                // trackers in the order in which they get reducers
-	counts []int32                // of the counting sort that makes order
-	free   int                    // number of trackers with a slot for one more reduce in shuffle
-	ranked bool                   // needy is kept up to date: maps are being placed
-	needy  slots.Ranking[utility] // jobs with a map that could be placed, by utility
-	least  demand.Vector          // of each resource the least that one of their maps needs
+	left      []slots.PPM            // by job: the unfinished parts of its running maps, in maps
+	order     []int32                // trackers in the order in which they get reducers
+	counts    []int32                // of the counting sort that makes order
+	free      int                    // number of trackers with a slot for one more reduce in shuffle
+	ranked    bool                   // byUtility is kept up to date: maps are being placed
+	byUtility slots.Ranking[utility] // jobs with a map that could be placed, by utility
+	least     demand.Vector          // of each resource the least that one of their maps needs
 
 	// Reduces in shuffle that run.
 	held    []held        // in the order of their starts
