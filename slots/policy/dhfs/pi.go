@@ -8,9 +8,9 @@ package dhfs
 //	      demand = pending tasks + used slots, load factor = demand / capacity.
 //	   3  Case 1: both load factors are at most 1. Nothing is borrowed.
 //	   6  Case 2: both load factors are at least 1. Nothing is borrowed.
-//	   9  Case 3: maps leave slots unused and reduces have too few. How many map slots
-//	  10  are lent already? How many more may reduces borrow: at most the percentage
-//	  11  of the map slots less these, and at most what reduces lack.
+//	   9  Case 3: maps leave slots unused and reduces have too few.
+//	  10  Count the map slots that are lent already. Reduces may borrow more, up to the
+//	  11  percentage of the map slots less that count, and up to the slots that they lack.
 //	  12  Update the load factor of the map slots by that.
 //	  14  Case 4 is the mirror of case 3: maps borrow reduce slots (lines 14 to 17).
 //	  18  By the updated load factors, compute how many map slots and reduce slots are
@@ -62,7 +62,7 @@ func (p Phase) lacks() int32 { return p.SlotsDemand() - p.Capacity }
 type Scenario uint8
 
 const (
-	Enough        Scenario = iota // case 1, NONE: both phases have enough slots
+	Enough        Scenario = iota // case 1, ENOUGH: both phases have enough slots
 	Saturated                     // case 2, SATURATED: both phases have too few
 	ReduceBorrows                 // case 3, REDUCE_BORROWS: reduces borrow map slots
 	MapBorrows                    // case 4, MAP_BORROWS: maps borrow reduce slots
