@@ -268,7 +268,7 @@ func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed 
 	}
 	l.Verdict = Outside
 	switch {
-	// Without a band a number is never inside. If the smallest number is at an end of the sweep, there
+	// A number that has no band is never inside. If the smallest number is at an end of the sweep, there
 	// may be a smaller one beyond it.
 	case bandless(f), atEnd:
 	// The paper rounds its figure, so ours may differ by half a unit of the last digit. A range is

@@ -28,9 +28,9 @@ var (
 // longest takes a hundredth of it.
 const soakRunTime = time.Minute
 
-// TestSoak: of each seed a random workload with faults, crowded or with pools and limits, under
-// a cost level and a heartbeat, under every policy: it ends, with every job done or failed, and
-// two runs give the same bytes.
+// TestSoak makes a random workload with faults from each seed. The workload is crowded, or has pools
+// and limits. The seed also gives a cost level and a heartbeat. Under every policy each run ends,
+// with every job done or failed, and two runs give the same bytes.
 func TestSoak(t *testing.T) {
 	var longest, longestSeed time.Duration
 	slow, slowSeed, runs := "", uint64(0), 0

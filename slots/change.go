@@ -52,9 +52,9 @@ func (l *Ledger) checked() {
 	invariant.Check(err == nil, "%v", err)
 }
 
-// refresh updates everything that depends on a job's tasks: whether the job is complete,
-// its gate, its visible demand, whether its reduces are waiting reduces, and the counts
-// that the meter has of its pool.
+// refresh updates everything that depends on a job's tasks. It ends a complete job. It
+// updates the gate and the visible demand of the job, and the counts that the meter has of
+// its pool. It also decides whether the job's reduces are waiting reduces.
 func (l *Ledger) refresh(j *ledgerJob) {
 	if j.state == Running && j.complete() {
 		l.endJob(j, Succeeded)
@@ -219,8 +219,9 @@ func (l *Ledger) addPool(c Pool) *ledgerPool {
 // or on any slot if it lends.
 func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.traits.Lends || s.Extra || s.Home == Map }
 
-// retally updates what depends on the capacity and the running tasks of a tracker: its tally
-// and its room for reduces, the totals of both, and the sets of trackers with free slots.
+// retally updates what depends on the capacity and the running tasks of a tracker. These are
+// its tally, its room for reduces, and the totals of both. The sets of trackers with free
+// slots depend on them, too.
 func (l *Ledger) retally(t *tracker) {
 	before, keeps := t.tally, t.reduceRoom
 	t.tally, t.reduceRoom = l.traits.Weights.TallyOf(t.cap, t.running), l.reduceRoom(t.cap)

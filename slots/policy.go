@@ -81,8 +81,8 @@ type Opener interface {
 
 // Selective is a policy that can say, without a visit, on which trackers it may grant
 // something in the state v. NextVisit returns the first of them from t on, or -1 if there
-// is none. A policy that only knows that it would grant nothing on any tracker returns -1
-// then, and else t. AssignAll skips the other trackers.
+// is none. AssignAll skips the other trackers. Some policies know only whether they would
+// grant anything on some tracker. They return t if so, and -1 if not.
 type Selective interface {
 	NextVisit(v *View, t TrackerID) TrackerID
 }

@@ -19,10 +19,15 @@
 //	tools        sort, grep, count: the commands that work as GNU tools do
 //	workloads    batch, sim, sweep, validate, profile WORKLOAD, workload
 //
-// Results go to standard output, everything else to standard error. The exit codes are: 0 done; 1
-// nothing matched (run grep), or a difference was found (replay, compare, sim --compare, lint); 2 wrong
-// usage or input; 3 the job failed; 128 plus the number of the signal after a signal. Tools have the
-// exit codes of GNU tools, and streaming those of Hadoop.
+// Results go to standard output, everything else to standard error. The exit codes are:
+//
+//	0      done
+//	1      nothing matched (run grep), or a difference was found (replay, compare, sim --compare, lint)
+//	2      wrong usage or input
+//	3      the job failed
+//	128+n  ended by signal n
+//
+// Tools have the exit codes of GNU tools, and streaming those of Hadoop.
 package main
 
 import (

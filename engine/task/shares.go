@@ -10,9 +10,9 @@ const (
 	// reservedFDs is the number of file descriptors for the standard streams, the runtime,
 	// the events file, outputs and their directories.
 	reservedFDs = 16
-	// fdsOfAttempt is the number of descriptors that an attempt needs at least: two for its
-	// input or for two files of a merge, one for the file that it spills to, one for its
-	// part, and a spare one.
+	// fdsOfAttempt is the least number of file descriptors that an attempt needs. Two are for
+	// its input or for two files of a merge. One each is for the file that it spills to and for
+	// its part. One is spare.
 	fdsOfAttempt = 5
 )
 

@@ -1,6 +1,6 @@
-// Package paths finds the places to which names of files lead, and names that
-// collide: a result that overwrites an input, a file inside an output, or two jobs
-// that write to one place.
+// Package paths finds the places to which names of files lead. It also finds names
+// that collide. Names collide if a result overwrites an input, if a file lies inside
+// an output, or if two jobs write to one place.
 //
 // It compares names in two ways. Files that exist are compared by os.SameFile, so
 // that links and other spellings of a name do not matter. Files that do not exist

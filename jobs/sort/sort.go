@@ -13,8 +13,8 @@
 // own (appendNumber, appendHuman, appendGeneral, appendMonth, appendVersion, appendRandom). A
 // component comes from a part of the line, from a column of CSV or from a value of JSON.
 //
-// Two details differ between releases of GNU sort, or are not reliable there: the order of names
-// such as .a under -V, in which release 9.1 differs from the others, and the order of several NaNs.
+// Two details are not the same in all releases of GNU sort. Release 9.1 has another order of names
+// such as .a under -V than the other releases. The order of several NaNs is not reliable in any.
 //
 // Memory: a mapper keeps the spans of one block, eight bytes for each line, and reuses them.
 //

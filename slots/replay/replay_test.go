@@ -57,9 +57,13 @@ func names() []string {
 }
 
 // record drives a workload and returns its event file. The workload has everything that is
-// recorded: a failure, a lost output and a drop; jobs with an unknown number of maps, with
-// a deadline, with and without places for their input, and beyond the limit of a user; and
-// waits for local slots.
+// recorded:
+//
+//   - a failure, a lost output and a drop,
+//   - waits for local slots,
+//   - a job with an unknown number of maps, and one with a deadline,
+//   - jobs with and without places for their input,
+//   - a job beyond the limit of a user.
 func record(t testing.TB, name string) []byte {
 	t.Helper()
 	c := slots.Config{

@@ -34,21 +34,21 @@ func TestUtilityOfReduces(t *testing.T) {
 // corners"].
 func TestCornersOfUtility(t *testing.T) {
 	for name, c := range map[string]struct{ got, want utility }{
-		"no map placed: −∞":                                {new(logs).mapUtility(0, 20, 35), none},
-		"one is required, none is placed":                  {new(logs).mapUtility(0, 1, 35), none},
-		"one is required, one is placed":                   {new(logs).mapUtility(1, 1, 35), 0},
-		"all are required, all are placed":                 {new(logs).mapUtility(35, 35, 35), one},
-		"more are required than pend":                      {new(logs).mapUtility(34, 90, 35), new(logs).mapUtility(34, 35, 35)},
-		"the one that pends is placed":                     {new(logs).mapUtility(1, 1, 1), one},
-		"no map is left":                                   {new(logs).mapUtility(0, 1, 0), one},
-		"more are placed than pend":                        {new(logs).mapUtility(40, 20, 35), one},
-		"no reduce placed: −1, not −∞":                     {new(logs).reduceUtility(0, 10), -one},
-		"the one that pends is not placed":                 {new(logs).reduceUtility(0, 1), -one},
-		"the one reduce is placed":                         {new(logs).reduceUtility(1, 1), 0},
-		"no reduces":                                       {new(logs).reduceUtility(0, 0), 0},
-		"one reduce of ten is no worse than none (≥ −1)":   {new(logs).reduceUtility(1, 10), -one},
-		"capped at 1":                                      {jobUtility(one, one), one},
-		"what lacks in reduces is taken off the maps' joy": {jobUtility(one, new(logs).reduceUtility(1, 10)), 0},
+		"no map placed: −∞":                              {new(logs).mapUtility(0, 20, 35), none},
+		"one is required, none is placed":                {new(logs).mapUtility(0, 1, 35), none},
+		"one is required, one is placed":                 {new(logs).mapUtility(1, 1, 35), 0},
+		"all are required, all are placed":               {new(logs).mapUtility(35, 35, 35), one},
+		"more are required than pend":                    {new(logs).mapUtility(34, 90, 35), new(logs).mapUtility(34, 35, 35)},
+		"the one that pends is placed":                   {new(logs).mapUtility(1, 1, 1), one},
+		"no map is left":                                 {new(logs).mapUtility(0, 1, 0), one},
+		"more are placed than pend":                      {new(logs).mapUtility(40, 20, 35), one},
+		"no reduce placed: −1, not −∞":                   {new(logs).reduceUtility(0, 10), -one},
+		"the one that pends is not placed":               {new(logs).reduceUtility(0, 1), -one},
+		"the one reduce is placed":                       {new(logs).reduceUtility(1, 1), 0},
+		"no reduces":                                     {new(logs).reduceUtility(0, 0), 0},
+		"one reduce of ten is no worse than none (≥ −1)": {new(logs).reduceUtility(1, 10), -one},
+		"capped at 1":                                    {jobUtility(one, one), one},
+		"missing reduces lower the utility of the maps":  {jobUtility(one, new(logs).reduceUtility(1, 10)), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %v, want %v", name, c.got.float(), c.want.float())

@@ -131,7 +131,7 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 }
 
 // Complete takes the slot weights from the file if no flag sets them. It returns an options error if
-// --slow names a tracker that does not exist. Only with the file is the number of trackers known.
+// --slow names a tracker that does not exist. The number of trackers may come from the file.
 func (s *Scheduling) Complete(f *workload.File) error {
 	if !s.PolicyOptions.SlotWeights.Bound() {
 		s.PolicyOptions.SlotWeights = f.SlotWeights()

@@ -145,7 +145,8 @@ func (c *Comparison) Compare() (*Validation, error) {
 }
 
 // speedChange returns the factor, at least 1, by which the speed of the machine changed between two
-// probes, in either direction. Of one core and all cores it is the larger factor.
+// probes, in either direction. It compares the factor of one core with that of all cores, and returns
+// the larger one.
 func speedChange(before, after workload.Probe) float64 {
 	alone, all := after.Slower(before)
 	return max(alone, 1/alone, all, 1/all)

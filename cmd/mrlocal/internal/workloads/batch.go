@@ -275,7 +275,7 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 }
 
 // reported adds to the report the counters and the status that commands of streaming jobs have
-// written. Of a chain it changes only the first job, because only this one has the name of the
+// written. In a chain it changes only the first job, because only this one has the name of the
 // file. A nil report stays nil.
 func (b *batch) reported(done *report.Report) {
 	if done == nil {
