@@ -138,7 +138,7 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 		c.start(s)
 	}
 	// Kills and Advances come after Starts, because they may name an attempt that has just been
-	// started: the deadlock guard may kill it, and a reduce may leave its copy phase at once.
+	// started. The deadlock guard may kill it, and a reduce may leave its copy phase at once.
 	for _, id := range o.Kills {
 		if a := c.running[id]; a != nil {
 			a.Kill()

@@ -190,8 +190,8 @@ func (j *runningJob) withinFile(t, i int) bool {
 	return a.Pieces[len(a.Pieces)-1].File == b.Pieces[0].File
 }
 
-// splitOf returns the split that map t reads, and the plan of that split; nil: the map reads a
-// piece of a stream or a part, or its plan cannot be made anew.
+// splitOf returns the split that map t reads, and the plan of that split. It returns nil if the
+// map reads a piece of a stream or a part, or if its plan cannot be made anew.
 func (j *runningJob) splitOf(t int) (*input.Plan, *input.Split) {
 	switch s := j.maps[t].source.(type) {
 	case source.File:

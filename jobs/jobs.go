@@ -33,8 +33,8 @@
 // method, and is found with a type assertion.
 //
 // Neighbours: the packages below this one are jobs (wordcount, count, sort, grep,
-// sleep); package jobs/jobtest runs any job in memory, as a reference for
-// tests; package mrlocal runs a job on files.
+// sleep). Package jobs/jobtest runs any job in memory, as a reference for
+// tests. Package mrlocal runs a job on files.
 package jobs
 
 import (

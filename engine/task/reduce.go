@@ -15,7 +15,7 @@ import (
 
 // third is a third of an attempt's progress, in parts per million. A reduce has one third
 // for the copy, one for the sort and one for the reduce (Hadoop 1.0.3, ReduceTask). A map
-// has two thirds for its input and one for its last sort and spill (Hadoop 2, MapTask): a
+// has two thirds for its input and one for its last sort and spill (Hadoop 2, MapTask). A
 // map that has read its input may still have most of its time ahead.
 const third = 1_000_000 / 3
 

@@ -16,7 +16,7 @@ var errShuffleClosed = errors.New("shuffle: closed")
 // Shuffle passes the map outputs of one job to its reduces, as the maps commit.
 //
 // Within one machine a shuffle moves references, not bytes. The copy phase exists all
-// the same, because slot policies take it into account: a reduce attempt is in its copy
+// the same, because slot policies take it into account. A reduce attempt is in its copy
 // phase (Fetch.Copy) until it has the output of every map. It gets each output once, in
 // the order in which the maps committed.
 //
@@ -65,8 +65,8 @@ func (s *Shuffle) notify() {
 }
 
 // Commit takes the output of a map task over. It releases an output that the job does not
-// need: the second one of a map task, or one that comes when all parts have committed or the
-// shuffle is closed.
+// need. That is the second output of a map task. It is also any output that comes when all
+// parts have committed or the shuffle is closed.
 func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,9 +110,9 @@ func TextName(path string) bool {
 
 // detect returns the codec of compressed data by its first bytes; None: it is not compressed.
 //
-// A head that ends inside the magic of a codec counts too: the decoder then reports data that
-// is cut short, while reading it as text would give a wrong result. The numbers are the least
-// bytes of a magic that count. With fewer, short text files would count as compressed.
+// A head that ends inside the magic of a codec counts too. The decoder then reports data that
+// is cut short. Reading it as text would give a wrong result. The numbers are the least bytes
+// of a magic that count. With fewer, short text files would count as compressed.
 func detect(head []byte) Codec {
 	switch {
 	case starts(head, gzipMagic, 2):

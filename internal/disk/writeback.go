@@ -17,7 +17,7 @@ const (
 // disk, and as long as without it on a tmpfs.
 //
 // A memory control group counts the pages of files. Within such a group, Writeback also bounds the
-// pages of the file that wait for the disk: it waits for the window before the last one, and drops
+// pages of the file that wait for the disk. It waits for the window before the last one, and drops
 // the pages of that window. Elsewhere that would only take time.
 //
 // Writeback makes nothing durable: only a sync does. The zero value is that of a new file.

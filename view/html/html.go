@@ -167,8 +167,8 @@ func readable(cell string) (number string, ok bool) {
 	return short, true
 }
 
-// against returns a drawing of one figure as SVG: the band as a box, the paper's figure as a line in
-// the middle, our figure as a dot, and its confidence interval as a whisker. The axis is the ratio to
+// against returns a drawing of one figure as SVG. The band is a box, and the paper's figure a line in
+// the middle. Our figure is a dot, and its confidence interval a whisker. The axis is the ratio to
 // the paper's figure, from 0 to 2. names are the headings of row. The result is empty for a figure
 // that is no number.
 func against(names, row []string) string {

@@ -60,8 +60,8 @@ cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}
 jobs: [{name: crowd, maps: 5000, reduces: 20, map_time: {uniform: [1s, 2s]}, reduce_time: 9s}]
 `
 
-// Runs returns the runs. Together they need every sign of a picture: loans, copies, kills,
-// failures, lost trackers, slots that change their home kind, reduces that are held back, and bars
+// Runs returns the runs. Together they need every sign of a picture: loans, copies, kills, failures
+// and lost trackers. Some slots change their home kind, and some reduces are held back. Some bars are
 // narrower than a pixel.
 func Runs() []Run {
 	return []Run{

@@ -46,9 +46,9 @@ type lines struct {
 const streams = 4
 
 // shape describes the bytes of an incomplete rune, if all runes that they may become are of one
-// class: how many bytes there are, how many the rune has, and the class.
+// class.
 type shape struct {
-	have, width uint8
+	have, width uint8 // how many bytes there are, and how many the rune has
 	class       uint16
 }
 

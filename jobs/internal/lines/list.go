@@ -1,6 +1,10 @@
-// Package lines reads and writes the lines that several jobs have in common: records of CSV
-// (csv.go), points (points.go, draw.go), ratings of movies (ratings.go), keys with their counts
-// (counts.go), and lists that grow with the data (list.go).
+// Package lines reads and writes the lines that several jobs have in common:
+//
+//   - records of CSV (csv.go),
+//   - points (points.go, draw.go),
+//   - ratings of movies (ratings.go),
+//   - keys with their counts (counts.go),
+//   - lists that grow with the data (list.go).
 //
 // Memory: results are parts of the line or belong to the caller. A Growing line belongs to one
 // reducer, which reuses it for each group. An attempt that counts has a heap of at most 65,536

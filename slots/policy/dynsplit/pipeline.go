@@ -44,8 +44,8 @@ func (s *Split) openAdditional(v *slots.View, d *slots.Decision, t slots.Tracker
 	}
 }
 
-// room returns how many more tasks a tracker may run, so that it runs at most as many as it has
-// normal and additional slots [Split11, dynamic slot request of map task]. It counts tasks,
+// room returns how many more tasks a tracker may run. A tracker runs at most as many as it has
+// normal and additional slots [Split11, dynamic slot request of map task]. room counts tasks,
 // whichever slots they are on. So when the map in its I/O period ends, the additional map
 // counts as one on a normal slot.
 func (s *Split) room(v *slots.View, t slots.TrackerID) int32 {

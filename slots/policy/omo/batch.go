@@ -43,8 +43,8 @@ func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 }
 
 // benefit returns t_fair - t_batch of a job, in seconds [OMO21, eq. 4-5]. It is 0 if
-// the job is no candidate: its reduce stage has not begun [OMO21, "batch candidates"],
-// its maps need more than one wave [OMO21, "one wave"], or no map of it has finished.
+// the job is no candidate. A candidate has begun its reduce stage [OMO21, "batch
+// candidates"], needs one wave for its maps [OMO21, "one wave"], and has finished a map.
 func (s *scheduler) benefit(j slots.JobView) float64 {
 	if s.requireReduceStarted && !s.jobs[j.ID()].begun {
 		return 0

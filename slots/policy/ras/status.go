@@ -51,8 +51,8 @@ type local struct {
 }
 
 // read updates the state of the job from the view. It reports whether tasks must be placed
-// again before the cycle ends. That is so if the first task of a kind has become pending or the
-// last one no longer is, and if the maps are done or have to run again.
+// again before the cycle ends. That is so if the first task of a kind has become pending, or if
+// the last one no longer is. It is also so if the maps are done or have to run again.
 func (s *rasJob) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 	j := v.Job(s.id)
 	s.profile, _ = j.Profile()

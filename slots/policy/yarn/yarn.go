@@ -143,8 +143,8 @@ func rampUp(r request) int32 {
 	return int32(limit) - r.reduces
 }
 
-// preempt kills reduces of the jobs of y.hungry, whose reduces have all the containers of the
-// job while maps are pending, as long as no container is idle (Hadoop 2.6,
+// preempt kills reduces of the jobs of y.hungry, as long as no container is idle. The reduces of
+// such a job have all its containers while maps are pending (Hadoop 2.6,
 // RMContainerAllocator.preemptReducesIfNeeded).
 func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
 	for {

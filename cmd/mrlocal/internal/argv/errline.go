@@ -78,9 +78,9 @@ func shorten(text string, most int) string {
 	return head + "…" + tail
 }
 
-// InFlags replaces the names of option fields in a text by the flags that set them, as Options.BlockBytes by
-// --block-size, and those of a Submission by the keys of workload files. Libraries name fields in their
-// errors. A field without a flag loses only "Options.".
+// InFlags replaces the names of option fields in a text by the flags that set them, such as
+// Options.BlockBytes by --block-size. It replaces the fields of a Submission by the keys of workload
+// files. Libraries name fields in their errors. A field without a flag loses only "Options.".
 func InFlags(text string) string {
 	if !strings.Contains(text, "Options.") && !strings.Contains(text, "Submission.") {
 		return text // compiling the expression takes time, and most texts need none

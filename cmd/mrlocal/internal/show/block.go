@@ -27,9 +27,9 @@ type look struct {
 	ascii   bool // its characters are not UTF-8
 }
 
-// block draws a model in 6 to 12 lines: a title, a bar for each phase of the running jobs, a cell
-// for each slot, the resources that the process uses, and a legend. It reuses its memory, so that a
-// drawing of the same jobs allocates nothing.
+// block draws a model in 6 to 12 lines. They have a title, a bar for each phase of the running jobs,
+// and a cell for each slot. The resources that the process uses and a legend follow. A block reuses
+// its memory, so that a drawing of the same jobs allocates nothing.
 type block struct {
 	look
 	out          []byte      // the drawing so far
@@ -128,8 +128,8 @@ func (b *block) title(m *model, now time.Duration, running int) {
 	b.end()
 }
 
-// bar draws the line of one kind of tasks of a job: the share of done tasks as a bar and in
-// percent, the bytes, their rate, and the remaining time. Only a wide terminal gets the bytes.
+// bar draws the line of one kind of tasks of a job. It shows the share of done tasks as a bar and in
+// percent. The bytes, their rate and the remaining time follow. Only a wide terminal gets the bytes.
 func (b *block) bar(j *shownJob, k trace.Kind, now time.Duration) {
 	// names is the number of columns for the name, and figures that for the figures after the bar.
 	names, kind, figures := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s")

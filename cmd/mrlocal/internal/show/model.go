@@ -1,5 +1,5 @@
-// Package show shows the progress of a run on standard error: as a live block on a terminal, as a line
-// every few seconds elsewhere, or as JSON objects for programs. A table comes at the end.
+// Package show shows the progress of a run on standard error. On a terminal it is a live block, and
+// elsewhere a line every few seconds. Programs can get JSON objects. A table comes at the end.
 //
 // A Screen belongs to one run. Its follower reads the events of the run with a lossy reader, so that a
 // slow terminal does not slow the run down. The follower applies the events to a model, the state of

@@ -1,5 +1,6 @@
-// Package workloads has the commands of workload files: batch, sim, sweep, validate and profile run
-// such a file, and workload makes one, at random or from a trace of another system.
+// Package workloads has the commands of workload files. The commands batch, sim, sweep, validate and
+// profile run such a file. The command workload makes one, at random or from a trace of another
+// system.
 //
 // A batch is a file that runs for real, and a simulation one that runs in virtual time. Both take
 // the same flags of scheduling. readBatch and readSimulation read the flags, and then load the
