@@ -68,7 +68,9 @@ func TestAPanicOfAPolicyFailsTheRun(t *testing.T) {
 		for what, run := range map[string]func() (*mrlocal.Report, error){
 			"Run": func() (*mrlocal.Report, error) { return mrlocal.RunChain(t.Context(), counting(t), o) },
 			"RunBatch": func() (*mrlocal.Report, error) {
-				return mrlocal.RunBatch(t.Context(), []mrlocal.BatchJob{{Chain: counting(t), JobOptions: o.JobOptions}}, o)
+				shared := o
+				shared.JobOptions = mrlocal.JobOptions{}
+				return mrlocal.RunBatch(t.Context(), []mrlocal.BatchJob{{Chain: counting(t), JobOptions: o.JobOptions}}, shared)
 			},
 			"sim.Run": func() (*mrlocal.Report, error) {
 				f, err := workload.Parse("w.yaml", []byte("cluster: {trackers: 2}\njobs: [{name: J, maps: 20, reduces: 2, map_time: 1s, reduce_time: 1s}]"))

@@ -45,7 +45,7 @@ func TestAFIFOIsReadWhenNamedAndSkippedInADirectory(t *testing.T) {
 // TestALongLineOfAPipeThatPauses: a pause of the writer inside a line changes no byte, whether the
 // line is gathered in memory or in a temporary file.
 func TestALongLineOfAPipeThatPauses(t *testing.T) {
-	text := sampleText(1 << 20)
+	text := bytes.Clone(sampleText(1 << 20))
 	for i := range text[:len(text)-10] {
 		if text[i] == '\n' {
 			text[i] = ' '
