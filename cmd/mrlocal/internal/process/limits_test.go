@@ -36,7 +36,7 @@ func TestARunHasTheLimitsOfItsOptions(t *testing.T) {
 			return err
 		},
 		"RunBatch": func() error {
-			one.Stdin = strings.NewReader("a\n")
+			o.JobOptions, one.Stdin = mrlocal.JobOptions{}, strings.NewReader("a\n")
 			_, err := RunBatch(context.Background(), []mrlocal.BatchJob{{Chain: jobs.Chain{look}, JobOptions: one}}, o)
 			return err
 		},
