@@ -106,7 +106,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 
 // policyFailed fails every chain if the policy has panicked, and reports whether it has.
 func (c *coordinator) policyFailed() bool {
-	err, stack := c.run.claimed.Err()
+	stack, err := c.run.claimed.Err()
 	if err == nil {
 		return false
 	}

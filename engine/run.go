@@ -329,7 +329,7 @@ func (r *run) startSlots() error {
 		}
 	}
 	ledger, err := slots.New(config, r.o.Policy)
-	if panicked, _ := r.claimed.Err(); panicked != nil {
+	if _, panicked := r.claimed.Err(); panicked != nil {
 		return panicked
 	}
 	if err != nil {

@@ -142,7 +142,7 @@ func newLedger(f *workload.File, o *Options, claimed *claim.Claim) (*slots.Ledge
 		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
 	}
 	l, err := slots.New(o.Ledger(o.Policy, core), o.Policy)
-	if panicked, _ := claimed.Err(); panicked != nil {
+	if _, panicked := claimed.Err(); panicked != nil {
 		return nil, panicked
 	}
 	return l, err
@@ -211,7 +211,7 @@ func (d *driver) run(ctx context.Context) error {
 		if err := d.ask(); err != nil {
 			return err
 		}
-		if err, _ := d.claimed.Err(); err != nil {
+		if _, err := d.claimed.Err(); err != nil {
 			return err
 		}
 		if d.idle > mostIdleSteps && d.now-d.idleSince > d.mostIdle {

@@ -78,7 +78,7 @@ func (c *Claim) Release() {
 
 // Err returns the first panic of the policy as an error of kind errs.JobFailed; nil: it has not
 // panicked. stack is the stack of the panic.
-func (c *Claim) Err() (err error, stack []byte) { return c.guarded.err, c.guarded.stack }
+func (c *Claim) Err() (stack []byte, err error) { return c.guarded.stack, c.guarded.err }
 
 // take takes the address of a policy, and then the policies in its fields. It returns false if one
 // of them serves another run.
