@@ -185,8 +185,8 @@ func (m *Measured) schedule() {
 	}
 }
 
-// onLook handles a Look event. Attempts whose work is done get an EndAttempt event for now, in the
-// order in which they began.
+// onLook handles a Look event. Attempts whose work is done get an EndAttempt event at the present
+// time, in the order in which they began.
 func (m *Measured) onLook(now time.Duration, _ int32, gen uint32) {
 	if m.look.Gen != gen {
 		return

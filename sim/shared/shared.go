@@ -316,9 +316,9 @@ func (m *Shared) lookAt(t slots.TrackerID, resource int, at time.Duration, busy 
 	}
 }
 
-// onLook handles a Look event. Each attempt whose period is over gets an EndPeriod event for now,
-// after all Looks of this instant. The events are in the order in which the attempts began
-// their work, whatever the order of resources and trackers.
+// onLook handles a Look event. Each attempt whose period is over gets an EndPeriod event at the
+// present time, after all Looks of this instant. The events are in the order in which the attempts
+// began their work, whatever the order of resources and trackers.
 func (m *Shared) onLook(now time.Duration, id int32, gen uint32) {
 	t := slots.TrackerID(id / resources)
 	n := &m.nodes[t]
