@@ -147,7 +147,7 @@ if [ -n "$cluster" ]; then
 	"$dir/cluster/bin/hadoop" fs -test -e "$root/text-$size" 2>/dev/null || "$dir/cluster/bin/hadoop" fs -put "$text" "$root/text-$size" 2>/dev/null
 fi
 [ "$runs" = 1 ] && how="One run each" || how="Medians of $runs runs in turn"
-echo "$how, 2 cores, Hadoop $(cat "$HADOOP_HOME/version"), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), text of $size. Ratio: the peer's time by ours."
+echo "$how, 2 cores, Hadoop $(cat "$HADOOP_HOME/version"), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), text of $size. Ratio: the peer's time divided by ours."
 echo
 echo "| row | work | peer | its time | mrlocal | ratio |${cluster:+ on the cluster | mrlocal from its HDFS |}"
 echo "| --- | --- | --- | ---: | ---: | ---: |${cluster:+ ---: | ---: |}"
