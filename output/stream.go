@@ -147,7 +147,7 @@ type device struct {
 const readerPoll = 10 * time.Millisecond
 
 // start implements place. It opens a device. It does not open a FIFO, because that waits for a
-// reader, and neither the start nor the end of a run may wait.
+// reader. A run must not wait for one at its start or at its end.
 func (d *device) start() error {
 	if d.fifo {
 		return nil

@@ -58,7 +58,7 @@ type Buffer struct {
 	o     Options
 	lease *membudget.Lease
 
-	// Where the next record goes. All are empty after an error, so that every
+	// The place of the next record. These fields are empty after an error, so that every
 	// record then takes the slow path (makeRoom).
 	data     []byte         // the chunk being filled
 	off      int            // next free byte of data
@@ -254,7 +254,7 @@ func (b *Buffer) Emit(key, value []byte) {
 	}
 	need := len(key) + len(value) + record.MaxHeaderBytes
 	// One test covers a full index chunk, a full data chunk, the spill mark, and a sticky
-	// error, which leaves no room in any of them.
+	// error. After an error there is no room in any of them.
 	if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
 		if !b.makeRoom(need) {
 			b.emitAlone(key, value)
