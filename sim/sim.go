@@ -59,7 +59,7 @@ import (
 
 // Run runs the jobs of f in virtual time until all have ended. If errs.IsUsage is true for
 // the error, nothing was started. With any other error Run also returns the report up to that
-// point. Then ctx has ended, events could not be written, or the run could not go on; in the
+// point. Then ctx has ended, events could not be written, or the run could not go on. In the
 // last case the error says what the run waits for.
 func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	r, err := runAll(ctx, f, o)

@@ -140,9 +140,9 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	l.endFact(j)
 }
 
-// Demand reports what one task of a job needs: a map (PhaseCompute), a reduce in its copy
-// phase (PhaseCopy), or a reduce that sorts or reduces (PhaseReduce). Submit calls it for
-// a job with a profile.
+// Demand reports what one task of a job needs. PhaseCompute is for a map, PhaseCopy for a
+// reduce in its copy phase, and PhaseReduce for a reduce that sorts or reduces. Submit
+// calls it for a job with a profile.
 func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
 	l.advance(now)
 	e := jobEvent(trace.OpDemand, id)

@@ -48,7 +48,7 @@ func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copi
 
 // bandwidth is a line, such as a disk or a network. The bytes of all attempts of a tracker go
 // through it one after the other. Reads go before writes, as in a system that writes pages back
-// in the background: writes go through while nothing is read, or while an attempt waits for them.
+// in the background. Writes go through while nothing is read, or while an attempt waits for them.
 type bandwidth struct {
 	bytesPerSecond int64
 	mu             struct {

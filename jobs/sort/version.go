@@ -103,9 +103,9 @@ func appendVersionPart(dst, text []byte) []byte {
 	}
 }
 
-// versionCode returns the code of a byte that is not a digit: first the tilde, then letters,
-// then all others in the order of their bytes. Codes have no gaps, so the largest one fits in a
-// byte.
+// versionCode returns the code of a byte that is not a digit. Codes put the tilde first, then
+// letters, then all others in the order of their bytes. Codes have no gaps, so the largest one
+// fits in a byte.
 func versionCode(c byte) byte {
 	switch {
 	case c == '~':

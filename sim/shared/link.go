@@ -16,9 +16,9 @@ import (
 // copy.
 //
 // The progress of a reduce does not matter until all outputs are available. So runTo is
-// called only when the state is needed: when a reduce comes or goes, or when the last output
-// of its job becomes available. It then goes through the new outputs, once for all reduces of
-// the job.
+// called only when the state is needed. This is when a reduce comes or goes, or when the last
+// output of its job becomes available. runTo then goes through the new outputs, once for all
+// reduces of the job.
 //
 // The reduces of a job are in the order in which they came, which is also the order of how
 // much they have copied. A reduce that has copied everything that is available waits for the

@@ -27,9 +27,9 @@
 //
 // The number of events of L2 is proportional to the number of changes in the sets of tasks
 // that share a resource. A resource has one virtual time for each cap, and a Look event at
-// the time of its next end, so a change costs O(log n). A network goes through the outputs of
-// a job once for all reduces of that job on the tracker, and only when its state is needed.
-// Work is counted in 128 bits, so that time times rate is exact (sim/work).
+// the time of its next end. So a change costs O(log n). A network goes through the outputs of
+// a job once for all its reduces on the tracker, and only when its state is needed. Work is
+// counted in 128 bits, so that time times rate is exact (sim/work).
 //
 // Memory: 16 bytes for each available output, about 120 for each slot and 700 for each
 // tracker. The package is pure.

@@ -1,9 +1,9 @@
 // Package meter adds up how the time of slots was used, and how evenly pools got it.
 //
-// The Ledger of a run reports each change to a Meter: an attempt starts, enters a phase or
-// ends, the counts of a pool change, time passes. So real and simulated runs have the same
-// figures. The sum of Totals.Phases is Totals.Busy. Totals.Wasted is the part of Totals.Busy
-// that contributed to no result.
+// The Ledger of a run reports each change to a Meter. An attempt starts, enters a phase or
+// ends, the counts of a pool change, or time passes. So real and simulated runs have the
+// same figures. The sum of Totals.Phases is Totals.Busy. Totals.Wasted is the part of
+// Totals.Busy that contributed to no result.
 //
 // A Meter keeps a few words for each pool; the callers keep a MeteredAttempt for each slot and a
 // Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).

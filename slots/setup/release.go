@@ -90,7 +90,7 @@ func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []D
 	return dropped
 }
 
-// Cycle returns the indexes of jobs that wait for each other in a circle: each waits for the
+// Cycle returns the indexes of jobs that wait for each other in a circle. Each waits for the
 // next one, and the last one waits for the first. It returns nil if there is no circle. n and
 // job are as for NewRelease.
 func Cycle(n int, job func(i int) *Submission) (circle []int) {

@@ -156,8 +156,9 @@ func (o *MapOutput) Register(b *membudget.Budget) {
 }
 
 // Evict writes the run in memory to the temporary file. It returns the number of bytes that
-// this frees: at once, or when the last merge that reads the run has changed over to the disk.
-// It returns 0 if there is nothing to evict. If writing fails, the run stays in memory.
+// this frees. They are free at once, or when the last merge that reads the run has changed
+// over to the disk. It returns 0 if there is nothing to evict. If writing fails, the run stays
+// in memory.
 func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

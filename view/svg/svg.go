@@ -16,8 +16,8 @@
 // Every sign has a shape besides its colour, so that a black-and-white print shows the same. The
 // series of a chart differ by marker and dashes, too.
 //
-// The same model gives the same bytes. Bars narrower than a pixel are drawn together, so that
-// the size of a picture depends on its pixels and not on the length of the run.
+// The same model gives the same bytes. Bars narrower than a pixel are drawn together. So the
+// size of a picture depends on its pixels, and not on the length of the run.
 //
 // Neighbours: view has the model; view/html puts the picture into a report.
 package svg

@@ -60,7 +60,7 @@ func (p *PD) Next(v *slots.View, d *slots.Decision) bool {
 	return p.fromPools(v, d) || p.nonLocalMap(v, d)
 }
 
-// fromPools is lines 6 to 27: it starts a task of the first pool that has one for cases 1 to
+// fromPools is lines 6 to 27. It starts a task of the first pool that has one for cases 1 to
 // 4, and reports whether one started. Two rankings by the same key replace the scan of pools:
 // one of the pools with maps and one of the pools with reduces. The first pool of the paper is
 // the first of both.

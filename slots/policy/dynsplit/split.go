@@ -33,8 +33,8 @@ import (
 // Split is the policy dynsplit.
 //
 // Shares depend on all jobs. They are computed again when an eighth of the jobs have
-// changed, so that the cost of a decision does not grow with the number of jobs. Until
-// then a job that changes is ranked by its old share.
+// changed. So the cost of a decision does not grow with the number of jobs. Until then a
+// job that changes is ranked by its old share.
 type Split struct {
 	options policy.Options
 

@@ -80,9 +80,9 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	})
 }
 
-// Profile runs the job with 1 to Options.MapSlots map slots, once each, and returns the profile of the
-// job in the fastest run, in the form of a workload file. In the fastest run, tasks use the scarce
-// resource well and do not yet slow each other down.
+// Profile runs the job with 1 to Options.MapSlots map slots, once each. It returns the profile of
+// the job in the fastest run, in the form of a workload file. In the fastest run, tasks use the
+// scarce resource well and do not yet slow each other down.
 func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	most := j.Options.MapSlots
 	if most == 0 {

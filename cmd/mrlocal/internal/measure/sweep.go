@@ -393,8 +393,9 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	return c
 }
 
-// series returns the name of the series of a row: the policy, if there are several, and the values
-// of all dimensions except that of the x axis. In a sweep over one dimension it is the policy.
+// series returns the name of the series of a row. The name has the values of all dimensions but
+// the x axis, and, if there are several policies, the policy. In a sweep over one dimension it is
+// the policy.
 func (p *Plan) series(r *SweepRow) string {
 	var parts []string
 	if len(p.policies) > 1 || len(p.dimensions) == 1 {

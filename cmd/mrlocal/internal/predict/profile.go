@@ -23,8 +23,8 @@ type Profiler struct {
 	File   *workload.File
 	Work   []mrlocal.BatchJob // the jobs of the file in its order; each must throw its result away
 	Engine mrlocal.Options    // options of all runs; the slots, the trackers and the policy are replaced
-	// Rounds is how often each run is made; less than 1 means once. A round makes each run once, so
-	// that a slow moment of the machine affects one run of each kind and not all runs of one kind.
+	// Rounds is how often each run is made; less than 1 means once. A round makes each run once. So
+	// a slow moment of the machine affects one run of each kind, and not all runs of one kind.
 	Rounds int
 	Note   func(string) // gets a line for each run; not nil
 }

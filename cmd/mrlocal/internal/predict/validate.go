@@ -66,8 +66,8 @@ type Comparison struct {
 	Note      func(string)          // gets a line for each run that is repeated
 }
 
-// If the speed of the machine changes by more than the factor mostDrift during a real run, the run
-// cannot test the simulator, and is made again. After mostTries tries it counts all the same.
+// A real run cannot test the simulator if the speed of the machine changes meanwhile by more than
+// the factor mostDrift. It is then made again. After mostTries tries it counts all the same.
 const (
 	mostDrift = 1.25
 	mostTries = 3
@@ -81,8 +81,8 @@ func (c *Comparison) Compare() (*Validation, error) {
 	// all and unscaled are by policy. unscaled has the simulated runs without scaling.
 	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
 	first := c.Measured.Probe
-	// alone and whole have, for each turn, the mean time of the probe divided by that of the
-	// profile: on one core, and on all cores.
+	// alone and whole have, for each turn, the mean time of the probe divided by its time in
+	// the profile. alone is on one core, whole on all cores.
 	var alone, whole []float64
 	repeated, drifted := 0, 0
 	before := c.Probe()
@@ -173,8 +173,8 @@ type Validation struct {
 	Drifted  int     `json:"drifted"`  // runs that count although the speed changed too much in each try
 }
 
-// Slower is the time of the speed probe divided by that in the profile: the mean over all turns,
-// and the least and the greatest of a turn.
+// Slower is the time of the speed probe divided by its time in the profile. It has the mean over
+// all turns, and the least and the greatest of a turn.
 type Slower struct {
 	Mean  float64 `json:"mean"`
 	Least float64 `json:"least"`
@@ -347,8 +347,8 @@ func (v *Validation) MedianErrors() (makespan, job float64) {
 	return median(makespans), median(jobs)
 }
 
-// Text returns the comparison for people: a table, then the medians of the errors, the order of the
-// policies, and how the speed of the machine changed.
+// Text returns the comparison for people. A table comes first, then the medians of the errors, the
+// order of the policies, and the changes of the speed of the machine.
 func (v *Validation) Text() []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
