@@ -266,8 +266,8 @@ func (r *Result) section(b *bytes.Buffer) {
 	}
 }
 
-// figures writes the table of figures. Below it come the claims with the numbers of their figures, and
-// the reasons, each after the number of its figure.
+// figures writes the table of figures. Below the table it lists the claims, each with the numbers
+// of its figures, and then the reasons, each with the number of its figure.
 func (r *Result) figures(b *bytes.Buffer) {
 	b.WriteString("\n| # | figure | paper | ours | 95 % | band | verdict | direction | fitted | withdrawn |\n|" + strings.Repeat(" --- |", 10) + "\n")
 	var claims, reasons []string

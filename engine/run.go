@@ -241,7 +241,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 }
 
 // divide computes how a bound of limitBytes is divided. It changes nothing, so that larger bounds
-// can be tried. Of env only Fits and the fields of task.Env.DivideMemory are set. pieces is nil if
+// can be tried. Only Fits and the fields of task.Env.DivideMemory are set in env. pieces is nil if
 // no input is a stream.
 func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env task.Env, pieces *source.Pieces) {
 	total, slotCount := limitBytes, r.o.allSlots()

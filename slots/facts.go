@@ -259,8 +259,8 @@ func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	l.measured()
 }
 
-// measured ends a fact about phases or progress. Only a policy that is an Observer can decide
-// otherwise after such a fact, so only then the next AssignAll asks the policy.
+// measured ends a fact about phases or progress. Such a fact can change the decisions of an
+// Observer only. So the next AssignAll asks the policy only if it is one.
 func (l *Ledger) measured() {
 	if l.observer != nil {
 		l.observe()

@@ -68,7 +68,7 @@ type Buffer struct {
 	room     int64          // bytes until the spill mark; may be negative after Take
 	counted  int            // records until the kill flag is polled again
 
-	// Of hash-combining.
+	// Fields of hash-combining.
 	sums      sums
 	deltaRoom [8]byte // the value of a sum that is inserted
 	touched   byte    // keeps the compiler from removing the reads that warm the cache
@@ -185,7 +185,8 @@ func NewBuffer(o Options) (*Buffer, error) {
 	return b, nil
 }
 
-// setCapacity sets the capacity. What the load has collected counts against the new spill mark.
+// setCapacity sets the capacity. The bytes that the load has collected count against the new
+// spill mark.
 func (b *Buffer) setCapacity(bytes int64) {
 	// No field counts the collected bytes. They are the difference of the mark and room.
 	used := b.markBytes - b.room

@@ -228,8 +228,8 @@ func (a *SlotAttempt) awaitDisk() {
 }
 
 // readSpills waits as long as the disk takes to read the reduce's part of all spills of the
-// maps. Of each output it counts the bytes that the map has spilled, times the part's share of
-// the output.
+// maps. For each output it counts the bytes that the map has spilled, times the part's share
+// of the output.
 func (a *SlotAttempt) readSpills(outputs []*runs.MapOutput) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return

@@ -146,8 +146,8 @@ func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions 
 	return o
 }
 
-// reduce runs the reducer over the merge, and writes and commits the part. Of three loops it takes
-// the cheapest that the job allows: without a reducer, by records, or by groups.
+// reduce runs the reducer over the merge, and writes and commits the part. There are three loops:
+// without a reducer, by records, and by groups. It takes the cheapest one that the job allows.
 func (a *SlotAttempt) reduce(m *runs.Merge) error {
 	reducer := a.Job.Spec.NewReducer() // first, because it may panic
 	return a.writePart(func(text *textOut) error {

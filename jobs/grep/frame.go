@@ -71,7 +71,7 @@ func appendHeader(dst []byte, kind uint8, number int64, length int) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(length))
 }
 
-// close ends the open frame, if there is one. Only then its length is known, so close writes
+// close ends the open frame, if there is one. The length is known by then, so close writes
 // the header.
 func (f *frames) close() {
 	if f.open < 0 {

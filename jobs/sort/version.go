@@ -30,9 +30,10 @@ const (
 // equal, the whole texts are compared.
 //
 // A part, a name or suffixes, consists of runs: a run of bytes that are not digits, then a run
-// of digits, and so on. A run of bytes becomes one code for each byte. Then come versionEnd and
-// the number: the count of its digits without zeros at its start, and these digits. The end of
-// a part counts as the number zero, so that a and a0 are equal. Another versionEnd follows it.
+// of digits, and so on. A run of bytes becomes one code for each byte. versionEnd and the
+// number follow. The number has the count of its digits without zeros at its start, and these
+// digits. The end of a part counts as the number zero, so that a and a0 are equal. Another
+// versionEnd follows it.
 //
 // Texts that differ only in zeros before numbers get the same key.
 func appendVersion(dst, text []byte) []byte {

@@ -99,7 +99,7 @@ func newExplainer(w io.Writer, o Options) *explainer {
 func (t *explainer) run(r io.Reader) error {
 	diff, err := replay.Run(r, t.o.Policy, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
-	// The writer or the mode has failed. What was printed before is not flushed then.
+	// The writer or the mode has failed. The buffered text is not flushed then.
 	case t.err != nil:
 		return t.err
 	case err != nil && !(t.o.Open && errors.Is(err, trace.ErrCut)):

@@ -36,8 +36,8 @@ func (t Totals) Utilisation() float64 {
 }
 
 // Wasted is wasted slot time. The whole time of an attempt that contributed to no result counts
-// in exactly one of Failed, Copies and Killed. Of a committed reduce, the time in which it
-// waited for maps counts in Waiting.
+// in exactly one of Failed, Copies and Killed. The time in which a committed reduce waited for
+// maps counts in Waiting.
 type Wasted struct {
 	Failed  time.Duration // attempts that failed
 	Copies  time.Duration // attempts of a task that another attempt committed, and copies that were killed
@@ -53,8 +53,8 @@ type Meter struct {
 	Totals
 	pools []*MeteredPool
 
-	// Of the pools with demand now: their number, and the sums of x and of x², where x is
-	// running attempts divided by weight.
+	// wanting is the number of pools with demand now. sum and squares are the sums of x and
+	// of x² over these pools, where x is running attempts divided by weight.
 	wanting      int
 	sum, squares float64
 	shared       time.Duration // time in which two pools or more had demand, and one had a slot

@@ -5,7 +5,7 @@
 //
 // Release decides which job is submitted next, by Submit times and by After.
 //
-// The package is pure. What it returns belongs to the caller.
+// The package is pure. Its results belong to the caller.
 //
 // Neighbours: slots takes what Config.Ledger and Submission.Spec return; workload is
 // the file; engine and sim are the drivers.

@@ -63,7 +63,8 @@ type MemoryRun struct {
 // Any goroutine may call the methods. They wait while an eviction writes the run, because Evict
 // holds mu.
 type MapOutput struct {
-	// By partition. Complete before the output is shared; never changed afterwards.
+	// stats is by partition. It is complete before the output is shared, and never changes
+	// afterwards.
 	stats      []record.PartStat
 	codec      Codec
 	createTemp func() (*disk.TempFile, error)

@@ -165,7 +165,8 @@ func shown(m *view.Model) (rows []view.Lane) {
 	return rows
 }
 
-// several reports whether the lanes are of several trackers. Only then trackers have headings.
+// several reports whether the lanes are of several trackers. If they are, each tracker has a
+// heading.
 func several(lanes []view.Lane) bool {
 	return len(lanes) > 0 && lanes[0].Tracker != lanes[len(lanes)-1].Tracker
 }

@@ -55,8 +55,8 @@ type script struct {
 	options policy.Options
 	work    []ScriptJob
 	names   []string // of work
-	// By name: the index in work. A case must list its jobs in the order of submission, so
-	// that this is the id.
+	// jobs has, by name, the index in work. A case must list its jobs in the order of
+	// submission, so that the index is the id.
 	jobs   map[string]slots.JobID
 	faults []ScriptFault
 	speeds []slots.PPM // by tracker

@@ -69,7 +69,7 @@ func (l *logs) reduceUtility(placed, pending int32) utility {
 }
 
 // jobUtility returns the utility of a job [RAS11, eq. 1], at most 1. Without a map it is −∞,
-// whatever the reduces.
+// for any utility of the reduces.
 func jobUtility(maps, reduces utility) utility {
 	if maps == none {
 		return none

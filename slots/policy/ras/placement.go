@@ -475,7 +475,8 @@ func (r *RAS) roomForMap(s *rasJob, n *node, t int) bool {
 }
 
 // hasMap reports whether the job has a map that is not placed and may be. A running map that was
-// taken out may be placed again. Beyond the running maps, no more are placed than may start.
+// taken out may be placed again. In addition to the running maps, only maps that may start are
+// placed.
 func (s *rasJob) hasMap() bool {
 	running := s.left[slots.Map] - s.pending[slots.Map]
 	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map]

@@ -155,7 +155,8 @@ func (p *Plan) complete() error {
 		if len(reduces.values) > 0 {
 			return errs.Optionf("--total-slots", "cannot be combined with --reduce-slots; the reduce slots are the rest of the total")
 		}
-		// Without --map-slots, each division of the total is tried that leaves both kinds a slot.
+		// Without --map-slots, the sweep tries each division of the total that leaves both kinds
+		// a slot.
 		if len(maps.values) == 0 {
 			for v := int64(1); v < p.total; v++ {
 				maps.values = append(maps.values, v)

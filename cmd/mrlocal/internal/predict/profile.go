@@ -112,8 +112,9 @@ type planned struct {
 }
 
 // plan returns the runs of job i in a round. The first has the blocks and reduces of the file.
-// Then, with one slot of each kind, come blocks of half, twice and four times the size, and half
-// and twice the reduces. Last come more slots, with the blocks and reduces of the file.
+// The next ones have one slot of each kind, with blocks of half, twice and four times the size,
+// and half and twice the reduces. The last ones have more slots, with the blocks and reduces of
+// the file.
 func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	job := p.Work[i]
 	job.Submission = setup.Submission{Name: p.File.Jobs[i].Name, Weight: slots.One}
