@@ -35,7 +35,7 @@ import (
 )
 
 // help is the help text of mrlocal demo below its usage.
-const help = `Without a NAME: makes wiki/ unless it exists, then runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes only wiki/.
+const help = `Without a NAME: makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots. It draws both runs and compares them. It writes only wiki/.
 
 With the NAME of a lesson: runs its workload under two policies, explains the important events when they happen, and checks what the lesson claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes only temporary files.`
 
