@@ -97,6 +97,7 @@ func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	var runs []*report.Report
 	for n := range most {
 		o.MapSlots = n + 1
+		j.Note(fmt.Sprintf("profile: run %d of %d: %s", n+1, most, count(n+1, "map slot")))
 		r, err := j.run(ctx, o, n == 0)
 		if err != nil {
 			return nil, err

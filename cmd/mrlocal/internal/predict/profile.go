@@ -63,14 +63,16 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	before, probes := probe(), probesOf{}
 	runs := make([][]*Run, len(p.File.Jobs))
 	plans := make([][]planned, len(p.File.Jobs))
-	for n := range max(1, p.Rounds) {
+	rounds := max(1, p.Rounds)
+	for n := range rounds {
 		for i := range p.File.Jobs {
 			if n == 0 {
 				if plans[i], err = p.plan(ctx, i); err != nil {
 					return "", err
 				}
 			}
-			for _, one := range plans[i] {
+			for k, one := range plans[i] {
+				p.note(fmt.Sprintf("round %d of %d, run %d of %d", n+1, rounds, k+1, len(plans[i])), one)
 				run, err := p.run(ctx, one)
 				if err != nil {
 					return "", err
@@ -121,6 +123,7 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	// This run is not measured. It brings the input into the page cache. It also shows which blocks and
 	// reduces the engine chooses if the file does not set them.
 	var input int64
+	p.note("a run that is not measured", planned{job, 1})
 	done, err := p.batch(ctx, planned{job, 1}, nil)
 	if err != nil {
 		return nil, err
@@ -176,6 +179,10 @@ func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrloca
 	if record != nil {
 		o.Watch = func(s *trace.Stream) { s.Attach(record) }
 	}
-	p.Note(fmt.Sprintf("profile: %s with blocks of %d bytes; reduces: %d; slots of each kind: %d", one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
 	return process.RunBatch(ctx, []mrlocal.BatchJob{one.job}, o)
+}
+
+// note notes that a run begins. which says which one it is.
+func (p *Profiler) note(which string, one planned) {
+	p.Note(fmt.Sprintf("profile: %s: %s with blocks of %d bytes; reduces: %d; slots of each kind: %d", which, one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
 }
