@@ -211,8 +211,8 @@ func (f *Deficit) update(v *slots.View) {
 	f.at, f.newJob, f.changes = v.Now(), false, 0
 }
 
-// accrue adds (fair share - running tasks) · time up to now to what a job has accrued. The next
-// update adds that to the deficit.
+// accrue adds (fair share - running tasks) · time up to now to the accrued time of a job. The
+// next update adds the accrued time to the deficit.
 func (f *Deficit) accrue(v *slots.View, j slots.JobView) {
 	a := &f.accounts[j.ID()]
 	since := (v.Now() - a.since).Seconds()
