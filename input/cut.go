@@ -268,7 +268,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
 
 // readAtLeast reads into buf until least bytes are there. It fails if the file ends earlier than
-// planned. In /sys sizes mean nothing: there it takes over the true size instead.
+// planned. In /sys sizes mean nothing, so it takes over the true size there.
 func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	n, err := c.h.readAtLeast(buf, at, least)
 	if n >= least {

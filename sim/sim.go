@@ -26,8 +26,8 @@
 // and every T from there, as in Hadoop. At a heartbeat the tracker reports which attempts have
 // ended or changed phase since the last one, in that order. Then the driver calls Assign for
 // the tracker. A kill stops an attempt at once, and its tracker reports the end at its next
-// heartbeat. Submissions, faults and wake-ups of the policy take effect at their own time, and
-// so does the availability of map outputs that were reported. A wake-up is a visit of all
+// heartbeat. Submissions, faults and wake-ups of the policy take effect at their own time.
+// Reported map outputs become available at their own time too. A wake-up is a visit of all
 // trackers. Without jobs there are no heartbeats.
 //
 // A run that makes no progress, or whose queue grows without end, ends with an error that

@@ -16,7 +16,8 @@
 //     also those of outputs that are there already. Copying needs no CPU and no disk.
 //   - With a kvbuffer (Filling), a map spills while it computes, and waits if its kvbuffer
 //     is full. Writing its output once is part of its time. The time for further bytes of
-//     spills and merges is added, and so is that of merges of a reduce (rule.ReduceMerges).
+//     spills and merges is added. The time for merges of a reduce is added too
+//     (rule.ReduceMerges).
 //   - If tasks demand more memory than a tracker has (mem of the profile, by phase),
 //     computing and I/O overlap less. If the cluster has overcommit, too much demand of any
 //     resource reduces speed (node.pressure).

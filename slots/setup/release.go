@@ -63,7 +63,7 @@ func (r *Release) Take() {
 
 // Ended records that a job that Take removed has ended at the time now. If the job
 // succeeded, each job that waited only for it becomes due. Otherwise each job that waits for
-// it is dropped, and so are the jobs that wait for dropped ones. Ended returns the dropped
+// it is dropped, and then the jobs that wait for dropped ones. Ended returns the dropped
 // jobs. A job comes after the one in its Because.
 func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []Dropped) {
 	r.jobs[job].over = true

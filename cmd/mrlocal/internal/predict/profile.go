@@ -86,7 +86,7 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 			}
 		}
 	}
-	// The times of tasks in the file are medians, and so are those of the probe.
+	// The times of tasks in the file are medians. The times of the probe are medians too.
 	m.Probe = probes.middle()
 	for i, all := range runs {
 		for _, run := range all {
