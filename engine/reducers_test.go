@@ -21,8 +21,8 @@ import (
 )
 
 // TestReducersAreAMultipleOfTheReduceSlots: Hadoop's guideline of 0.95 or 1.75 times the
-// reduce capacity, rounded down and at least 1. What a job of a batch says goes before
-// what the run says.
+// reduce capacity, rounded down and at least 1. The options of a job of a batch go before
+// those of the run.
 func TestReducersAreAMultipleOfTheReduceSlots(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in")
 	if err := os.WriteFile(in, []byte("a b c\n"), 0o600); err != nil {

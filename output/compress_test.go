@@ -62,8 +62,8 @@ func lineText(i, bytes int) []byte {
 	return text[:bytes]
 }
 
-// The bytes of a compressed result in order depend only on its text. Failed attempts do not
-// change them, nor does the number of blocks that are compressed at a time.
+// The bytes of a compressed result in order depend only on its text. Neither failed
+// attempts nor the number of blocks that are compressed at a time change them.
 func TestCompressedBytesDependOnTheTextAlone(t *testing.T) {
 	large, small := newKit(t, 64<<20), newKit(t, 1<<20)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -121,9 +121,9 @@ func TestLostTrackersEndDeterministically(t *testing.T) {
 	}
 }
 
-// TestAJobBehindOneThatFailsDoesNotStart, and neither does a job behind that one. A
-// job behind a job that succeeds starts when that job has ended and its own submit
-// time has come.
+// TestAJobBehindOneThatFailsDoesNotStart: a job behind that one does not start either. A
+// job behind a job that succeeds starts when that job has ended and its own submit time has
+// come.
 func TestAJobBehindOneThatFailsDoesNotStart(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 4, reduce_slots: 1}", "faults: [{task: bad/m/0, fail: 4}]", "defaults: {map_time: 10s}", "jobs:",
 		"  - {name: third, maps: 1, after: [second]}",

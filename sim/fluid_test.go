@@ -384,7 +384,8 @@ func fluidly(t tester, f *workload.File, o sim.Options) (r *report.Report, event
 	return r, log.Events
 }
 
-// reaper starts everything, and kills once, from a time on, what is in a phase.
+// reaper starts all tasks. After a given time it kills, once, the attempts in a given
+// phase.
 type reaper struct {
 	fifo.FIFO
 	at     time.Duration

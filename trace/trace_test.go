@@ -501,7 +501,8 @@ func TestGantt(t *testing.T) {
 }
 
 // TestALongLine: a header may be longer than other lines, because it grows with the
-// cluster. A long line that is not a header is an error, and so is a long line behind it.
+// cluster. A long line that is not a header is an error. A long line behind the header is
+// an error too.
 func TestALongLine(t *testing.T) {
 	long := strings.Repeat("x", 65<<20)
 	header := fmt.Sprintf(`{"schema":%d,"kind":"mrlocal-events","policy":"fifo","config":"%s","slots":[]}`, schema, long)

@@ -247,7 +247,7 @@ func TestAnInputThatChangedUnderItsOldTimeIsRefused(t *testing.T) {
 	}
 }
 
-// If an output is missing, its sync fails, and so does the next Commit.
+// If an output is missing, its sync fails, and the next Commit fails too.
 func TestAnOutputIsSyncedWhenItsTimeHasCome(t *testing.T) {
 	for _, c := range []struct {
 		name string

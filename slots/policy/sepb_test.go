@@ -71,10 +71,10 @@ func before(less, more bool, a, b int64) int {
 	return cmp.Compare(a, b)
 }
 
-// TestMoreJobsCheckedNeverLetMoreCopiesStart: whatever runs, a greater percentage finds no
-// fewer pending tasks, so it allows no copy that a smaller one forbids. What is found
-// is what the first of all running jobs have pending, those included that have nothing
-// to start [DynamicMR14, "sepb"].
+// TestMoreJobsCheckedNeverLetMoreCopiesStart: a greater percentage finds at least as many
+// pending tasks, so it allows no copy that a smaller one forbids. It counts the pending
+// tasks of the first of all running jobs, also of jobs that have nothing to start
+// [DynamicMR14, "sepb"].
 func TestMoreJobsCheckedNeverLetMoreCopiesStart(t *testing.T) {
 	levels := 0
 	rapid.Check(t, func(rt *rapid.T) {
