@@ -384,8 +384,7 @@ func fluidly(t tester, f *workload.File, o sim.Options) (r *report.Report, event
 	return r, log.Events
 }
 
-// reaper starts all tasks. After a given time it kills, once, the attempts in a given
-// phase.
+// reaper starts all tasks. After a given time it kills one attempt in a given phase.
 type reaper struct {
 	fifo.FIFO
 	at     time.Duration
