@@ -137,7 +137,7 @@ func members(t testing.TB, data []byte, bytesEach int) (stored []byte) {
 // With little memory nothing is decoded ahead, and a record that needs the memory of
 // helpers gets it.
 func TestDecodingAheadNeverTakesMemoryFromRecords(t *testing.T) {
-	record, bounds := 150<<20, []int64{24, 48, 64, 192, 256}
+	record, bounds := 64<<20, []int64{80, 112}
 	if testing.Short() {
 		record, bounds = 5<<20, []int64{24, 64, 256}
 	}
@@ -152,9 +152,6 @@ func TestDecodingAheadNeverTakesMemoryFromRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, memoryMiB := range bounds {
-		if int64(record)>>20*5/4 > memoryMiB {
-			continue
-		}
 		for _, maps := range []int{1, 2} {
 			timer := time.AfterFunc(100*time.Second, func() { panic("the run hangs") })
 			got, _ := must(t, chain, engine.Options{
