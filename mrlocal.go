@@ -192,8 +192,8 @@ func choosePolicy(o *Options) (err error) {
 // about equal ranges. A key that equals a cut belongs to the range behind the cut. The caller owns
 // the keys. Cuts fails if the inputs cannot be read, or the mapper fails on the sample.
 //
-// Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. Of o
-// it reads Inputs, Stdin, All, NoDecode and HDFS. Inputs must be files, not streams.
+// Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. It
+// reads only Inputs, Stdin, All, NoDecode and HDFS of o. Inputs must be files, not streams.
 func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
 	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
 	if err != nil {

@@ -166,7 +166,7 @@ func row(b *bytes.Buffer, cells ...string) {
 const head = `# Reproduction
 
 The papers' experiments in the simulator: the paper's figure, ours, and a verdict. ` + "`mrlocal reproduce --write`" + `
-writes this file, its charts and [figures.json](reproduction/figures.json); a test holds them together.
+writes this file, its charts and [figures.json](reproduction/figures.json). A test checks that they agree.
 ` + "`mrlocal reproduce --format csv`" + ` gives the same figures for programs, ` + "`--format json`" + ` and
 ` + "`--format markdown`" + ` do, too.
 
@@ -184,23 +184,25 @@ here come from a model of a cluster, so that most makespans are compared as rati
 The [glossary](glossary.md) has the terms. A file may state a narrower band than the usual one; a wider one is an
 error. A least value at an end of its sweep is never inside.
 
-The direction says whether ours is on the paper's side of no change: a gain is a gain of another size. It is no verdict.
+The direction says whether ours is on the paper's side of no change. For example, both are gains, but of different
+sizes. The direction is no verdict.
 
-Fitted says that a constant was chosen by this figure. Such a figure shows that the model can give it, and no more;
-the others judge the constant. The list below a paper's table has all such constants. The summaries count fitted figures
-that come out apart. Some constants were chosen after runs that showed other figures, too: the experiments say so below.
+Fitted says that a constant was chosen by this figure. Such a figure only shows that the model can produce it. The
+other figures test the constant. The list below a paper's table has all such constants. The summaries count fitted
+figures separately. Some constants were chosen after runs that also showed other figures. The experiments say so below.
 
 A reason names the cause, and what comes out if one thing is changed and nothing else: "Isolated: with cluster.disk=30MB
-it is 10.9 % (10.5 to 11.3), inside (20 seeds)". It is isolated if one change brings the figure into its band or to the
-other side of it, or makes the comparison true; otherwise the changes are listed under "Each alone". In parentheses is
-the 95 % interval. Where it reaches out of the band, ours is inside "by its mean alone". The changes stand in the files,
-under isolate, and these commands make them again: no number of a reason is written by hand.
+it is 10.9 % (10.5 to 11.3), inside (20 seeds)". The cause is isolated if one change makes the comparison true. For a
+figure with a band, the change brings it into the band or to the other side. Otherwise the changes are listed under
+"Each alone". The 95 % interval is in parentheses. If it reaches out of the band, ours is inside "by its mean alone".
+The changes are in the files, under isolate, and these commands make them again. So no number of a reason is written by
+hand.
 
-A reading is a number of which the paper has no figure: what two readings of its text differ by, or what the model
-does. It has no band and no verdict, and stands in a table of its own.
+A reading is a number that the paper does not have: the difference of two readings of its text, or a property of the
+model. It has no band and no verdict, and stands in a table of its own.
 
-Withdrawn names what was set or worded after a run. It no longer counts: what stands was stated before the run, or
-there is no band, and then the figure is never inside.
+Withdrawn names a band, a limit or a wording that was set after a run. It no longer counts. The one that counts was
+stated before the run. If there is none, the figure has no band and is never inside.
 
 Where times or places are drawn at random, each experiment has 20 seeds. Ours is the mean, with its 95 % interval by
 Student's t. A comparison holds if the interval of the difference does, paired by seed. With one seed all is
@@ -216,8 +218,8 @@ Keys such as [DHFS13] and names in quotes are those of [docs/papers](papers/READ
 const details = `
 ## Experiments
 
-The list below a table has the claims, by the names that docs/papers gives them, each with the numbers of its figures;
-then the reasons, each after the number of its figure.
+The list below a table has the claims first, by the names that docs/papers gives them. Each has the numbers of its
+figures. Then it has the reasons, each after the number of its figure.
 `
 
 // references turns the papers' keys into links.
@@ -266,8 +268,8 @@ func (r *Result) section(b *bytes.Buffer) {
 	}
 }
 
-// figures writes the table of figures. Below it come the claims with the numbers of their figures, and
-// the reasons, each after the number of its figure.
+// figures writes the table of figures. Below the table it lists the claims, each with the numbers
+// of its figures, and then the reasons, each with the number of its figure.
 func (r *Result) figures(b *bytes.Buffer) {
 	b.WriteString("\n| # | figure | paper | ours | 95 % | band | verdict | direction | fitted | withdrawn |\n|" + strings.Repeat(" --- |", 10) + "\n")
 	var claims, reasons []string

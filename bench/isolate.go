@@ -14,8 +14,8 @@ import (
 // It sets Line.Isolated, and appends it to the reason of an open line. most is as in Run. Isolate
 // fails as Run does.
 //
-// The cause of an open line is isolated if one change makes the comparison true, or brings the figure
-// into its band or to the other side of it.
+// The cause of an open line is isolated if one change makes the comparison true. For a figure with
+// a band, the change brings it into the band or to the other side.
 func (r *Result) Isolate(ctx context.Context, most int) error {
 	seeds := max(r.Seeds, 1)
 	if most > 0 {

@@ -101,8 +101,8 @@ func (m *measures) running(pool string, kind trace.Kind, at time.Duration) (n in
 	return n
 }
 
-// lastWindow is the length of a job's last batch of maps: its maps end within this time before the
-// end of the last map [OMO21, section V-C].
+// lastWindow is the length of a job's last batch of maps [OMO21, section V-C]. Its maps end within
+// this time before the end of the last map.
 const lastWindow = 10 * time.Second
 
 // lastBatches returns the size of each job's last batch of maps, in the order of job numbers. It leaves

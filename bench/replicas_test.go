@@ -343,8 +343,8 @@ func (m *mostOnTracker) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// TestContainersOfResourcesForReal has a node with 8 cores and 64 GB. In the engine as in the simulator
-// the node runs four tasks of 2 cores and 8 GB, or two of 24 GB [OMO21, section IV-A].
+// TestContainersOfResourcesForReal has a node with 8 cores and 64 GB. The node runs four tasks of 2
+// cores and 8 GB, or two of 24 GB [OMO21, section IV-A]. Engine and simulator must agree.
 func TestContainersOfResourcesForReal(t *testing.T) {
 	for job, want := range map[string]int{"ask8gb-1": 4, "ask24gb-1": 2} {
 		f := only(t, "omo-yarn.yaml", job)

@@ -8,9 +8,10 @@
 #   -dir     directory for data and outputs that are too large for /dev/shm; $TMPDIR or /tmp
 #
 # Runs each job on the same text on one core and on two. It appends lines "job, cores, MiB, seconds"
-# to FILE: the median of 5 runs, of 3 from 512 MiB on, or one run from 4 GiB on. Then it prints all
-# lines of FILE as a table. If FILE has several lines for a job, cores and size, the last one counts.
-# docs/scaling.tsv is such a file; `go test ./bench -run Scaling -rewrite` draws it.
+# to FILE. The seconds are the median of 5 runs, of 3 from 512 MiB on, or one run from 4 GiB on.
+# Then it prints all lines of FILE as a table. If FILE has several lines for a job, cores and size,
+# the last one counts. docs/scaling.tsv is such a file; `go test ./bench -run Scaling -rewrite`
+# draws it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh

@@ -44,8 +44,8 @@ func (l *Line) band() string {
 	return string(l.Low + " to " + l.High)
 }
 
-// judgement returns the verdict with the band, with the direction of an open line, and with notes
-// that the figure is fitted or something was withdrawn.
+// judgement returns the verdict, with the band and the direction of an open line. It also says if
+// the figure is fitted or something was withdrawn.
 func (l *Line) judgement() string {
 	said := l.Verdict.String()
 	if l.Low != "" && l.Verdict != Exact {

@@ -29,8 +29,8 @@ type splitJob struct {
 	between float64 // time of submission, in the paper's minutes
 }
 
-// macro returns the ten jobs of [Split11, Table 7]: two of 25 GB, three of 10 GB and five of
-// 2.5 GB, a minute apart, as in bench/workloads/dsplit-macro.yaml.
+// macro returns the ten jobs of [Split11, Table 7], as in bench/workloads/dsplit-macro.yaml.
+// Two have 25 GB, three have 10 GB and five have 2.5 GB. They come a minute apart.
 func macro() (all []splitJob) {
 	for i, j := range []splitJob{
 		{"big-cpu", "cpu", 1, 0}, {"big-io", "io", 1, 0},
@@ -208,10 +208,10 @@ func BenchmarkTypes(b *testing.B) {
 
 // BenchmarkSplit runs the micro- and the macrobenchmark of [Split11, evaluation] for real,
 // scaled down: -size is the input of a big job, 25 GB in the paper. A first run of all jobs
-// at once says how long a minute is. It reports I and r_ave, and of Tables 2 and 8 the shares
-// of the cores from /proc/stat, of the whole machine; raw and split run in turn. A disk that is
-// throttled makes attempts sleep, which is idle time there, and no I/O wait. With -judge it
-// fails unless the split finishes earlier.
+// at once says how long a minute is. It reports I and r_ave. It also reports the shares of the
+// cores in Tables 2 and 8, from /proc/stat, for the whole machine. raw and split run in turn. A
+// disk that is throttled makes attempts sleep, which is idle time there, and no I/O wait. With
+// -judge it fails unless the split finishes earlier.
 func BenchmarkSplit(b *testing.B) {
 	for name, all := range map[string][]splitJob{"micro": micro(), "macro": macro()} {
 		b.Run("benchmark="+name, func(b *testing.B) {

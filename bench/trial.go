@@ -254,7 +254,7 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 }
 
 // selected returns the file with only the jobs of the run. It fails if the trial names an unknown
-// job, or if a job has after, because it could wait for a job that does not run.
+// job. It also fails if a job has after: such a job could wait for one that does not run.
 func (t *trial) selected() (*workload.File, error) {
 	f := t.file
 	if t.jobs == nil && t.without == nil {

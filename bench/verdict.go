@@ -136,8 +136,8 @@ func (l *Line) explain(seeds int) {
 }
 
 // check fails if the band of a figure breaks a rule. A band must not be wider than the range that the
-// paper prints, or than 25 % of its number on each side. A comparison has no band, and neither has a
-// figure whose band is withdrawn.
+// paper prints, or than 25 % of its number on each side. A comparison has no band. A figure whose
+// band is withdrawn has none either.
 func check(f *workload.Figure) error {
 	paper, err := parseQuantity(f.Paper)
 	compares := strings.ContainsAny(f.Ours, "<>=")
@@ -272,7 +272,7 @@ func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed 
 	// may be a smaller one beyond it.
 	case bandless(f), atEnd:
 	// The paper rounds its figure, so ours may differ by half a unit of the last digit. A range is
-	// never exact, and neither is a number that comes only from the workload file.
+	// never exact. A number that comes only from the workload file is not exact either.
 	case computed && paper.least == paper.most && math.Abs(ours.Mean-paper.least) <= paper.half()+1e-9:
 		l.Verdict = Exact
 	case least-1e-9 <= ours.Mean && ours.Mean <= most+1e-9:

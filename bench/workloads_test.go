@@ -173,8 +173,8 @@ func TestTheFiguresHaveTheTasksOfTheReferences(t *testing.T) {
 }
 
 // TestTheSetsHaveTheJobsOfThePaper checks [OMO21, Table 5]: how many jobs of which sizes a set has,
-// as many of each benchmark, on how many nodes. By [OMO21, Table 4] there is a map for each 256 MB
-// and a reduce for each 10 GB, and what is shuffled grows with the input.
+// as many of each benchmark, on how many nodes. There is a map for each 256 MB and a reduce for
+// each 10 GB [OMO21, Table 4]. The shuffled bytes grow with the input.
 func TestTheSetsHaveTheJobsOfThePaper(t *testing.T) {
 	const kilo, mega, giga = 1 << 10, 1 << 20, 1 << 30
 	shuffled := map[string]float64{ // bytes of a job of 20 GB

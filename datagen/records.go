@@ -10,8 +10,8 @@ const (
 	idBytes     = 10
 )
 
-// teraGen makes the rows of TeraGen in Hadoop 0.20: a key of 10 printable bytes, the row's
-// number in 10 bytes, 78 bytes of filler, CR LF.
+// teraGen makes the rows of TeraGen in Hadoop 0.20. A row is a key of 10 printable bytes,
+// its number in 10 bytes, 78 bytes of filler, and CR LF.
 //
 //	.t^#\|v$2\         0AAAAAAAAAABBBBBBBBBB…HHHHHHHH\r\n
 //

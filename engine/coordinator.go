@@ -198,8 +198,8 @@ func (c *coordinator) tick() {
 }
 
 // answerProbe reports the progress of all attempts to the Ledger, if the policy has asked for
-// it and is about to decide. tick does not report it: a report makes the policy decide, and the
-// policy should decide when something has happened, not whenever the engine's clock ticks.
+// it and is about to decide. tick does not report it, because a report makes the policy decide.
+// The policy should decide when something has happened, not whenever the engine's clock ticks.
 func (c *coordinator) answerProbe() {
 	if now := c.run.now(); c.probe >= 0 && now >= c.probe && c.ledger.Due(now) {
 		c.probe = -1                // each request is answered once

@@ -229,7 +229,7 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 func (o Options) Setup() setup.Config { return o.withDefaults(len(machine.Cores())).Config }
 
 // Check returns the error with which a run of any job would refuse these options; nil: it accepts
-// them. Of JobOptions it checks only Reducers and BlockBytes.
+// them. It checks only Reducers and BlockBytes of JobOptions.
 func (o Options) Check() error {
 	o = o.withDefaults(len(machine.Cores()))
 	return o.validate(math.MaxInt)
@@ -238,7 +238,7 @@ func (o Options) Check() error {
 // ProcessLimits returns values for runtime.GOMAXPROCS and for debug.SetMemoryLimit (bytes). They
 // suit a process that does one run of jobCount jobs and nothing else. With procs, all slots, the
 // coordinator and a feeder can run at once. With memoryBytes, the garbage collector works harder
-// near the bound of memory. The engine itself sets neither.
+// near the bound of memory. The engine itself does not set them.
 func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	const (
 		heapBytes = 64 << 20 // Go heap of a run, outside of its budget
@@ -249,10 +249,10 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	return max(cores, min(o.allSlots(), maxSlotCount)) + 2, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
 }
 
-// Least limits of a process for a run. Below them the Go runtime may end the process in the
-// middle of a run, and no code can catch that. The runtime reserves about 1.3 GiB of address
-// space for itself, and more with more threads. Below that the process may end before
-// CheckProcess is called (docs/performance.md).
+// Least limits of a process for a run. Below these limits the Go runtime may end the process
+// in the middle of a run, and no code can catch that. The runtime reserves about 1.3 GiB of
+// address space for itself, and more with more threads. With less address space the process
+// may end before CheckProcess is called (docs/performance.md).
 const (
 	leastFDs          = 32
 	leastThreads      = 8 // beside two for each slot

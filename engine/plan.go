@@ -132,8 +132,8 @@ func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	}
 	defer lease.Close()
 	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
-	// A frequent key may have several parts if the result does not show where a part ends: it is
-	// one file or stream, and reduces do not read groups.
+	// A frequent key may have several parts if the result does not show where a part ends. Then
+	// the result is one file or stream, and reduces do not read groups.
 	if !asked && j.chain.job.OutputDir == "" {
 		if _, ok := j.PassesThrough(); ok {
 			j.Spread = len(j.maps)

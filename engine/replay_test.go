@@ -17,8 +17,8 @@ import (
 	"mrlocal/trace"
 )
 
-// recordedBatch returns the event file of a real run: jobs of two pools on two
-// trackers, which wait for local slots if the policy has them wait.
+// recordedBatch returns the event file of a real run. It has jobs of two pools on two
+// trackers. They wait for local slots if the policy makes jobs wait.
 func recordedBatch(t *testing.T, sched string) []byte {
 	t.Helper()
 	const delay = 2 * time.Millisecond

@@ -96,7 +96,7 @@ type run struct {
 // cause of ctx.
 //
 // RunChain changes no setting of the process (see Options.ProcessLimits). Several runs may take
-// place at once. They share neither memory nor file descriptors: each uses up to its own
+// place at once. They share neither memory nor file descriptors. Each uses up to its own
 // MemoryBytes, and divides all descriptors that the process may open among its slots.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
 	work := []BatchJob{{Chain: chain, JobOptions: o.JobOptions}}
@@ -216,8 +216,8 @@ func (r *run) tempDirs() []string {
 
 // divideMemory divides the bound of memory among its uses, and sets most of r.env. The floors of
 // all slots and the pieces of streams fit into the bound at the same time, so no attempt waits for
-// ever. When memory is short, the budget refuses or evicts all other uses: the growth of kvbuffers,
-// map outputs, and parts between the jobs of a chain.
+// ever. When memory is short, the budget refuses or evicts all other uses. These are the growth of
+// kvbuffers, map outputs, and parts between the jobs of a chain.
 //
 // inputBytes is the size of all inputs, and streamJobs the number of jobs that read streams. If map
 // outputs are likely to fit in memory, room is left for them. Otherwise most of the memory goes to
@@ -241,7 +241,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 }
 
 // divide computes how a bound of limitBytes is divided. It changes nothing, so that larger bounds
-// can be tried. Of env only Fits and the fields of task.Env.DivideMemory are set. pieces is nil if
+// can be tried. Only Fits and the fields of task.Env.DivideMemory are set in env. pieces is nil if
 // no input is a stream.
 func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env task.Env, pieces *source.Pieces) {
 	total, slotCount := limitBytes, r.o.allSlots()
@@ -257,9 +257,10 @@ func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env task.Env
 	return env, pieces
 }
 
-// aheadBytes returns how many bytes decoding ahead may take: enough for a helper on each core that
-// has a slot, but at most a quarter of the bound. It returns 0 if that is too little for two
-// helpers. It also returns 0 if several jobs read streams: those keep the cores busy by themselves.
+// aheadBytes returns how many bytes decoding ahead may take. They are enough for a helper on each
+// core that has a slot, but at most a quarter of the bound. It returns 0 if a quarter is too little
+// for two helpers. It also returns 0 if several jobs read streams: those keep the cores busy by
+// themselves.
 func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 	cores := min(len(r.cores), r.o.allSlots())
 	if streamJobs > 1 || cores < 2 || r.streamed == nil {

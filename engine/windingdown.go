@@ -86,7 +86,7 @@ func (c *coordinator) abandon(a *runningAttempt) {
 	if !c.onLostTracker(a) {
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: j.state >= jobEnded})
 	}
-	// The thread does not give back its lease. If what is left cannot hold one floor, no attempt
+	// The thread does not give back its lease. If the rest cannot hold one floor, no attempt
 	// could start, and the run would wait for ever.
 	c.hungBytes += c.run.env.FloorBytes
 	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && c.state < runInterrupted {

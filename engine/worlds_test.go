@@ -117,10 +117,10 @@ const (
 	roughPenalty = 3 * slots.One
 )
 
-// One workload gives the same events under both drivers and every policy: submissions,
-// progress, starts on the same slots by the same rules, ends, lendings, gates and
-// admissions, all at the same times. Policies that learn from measured times learn the
-// same: the clock of the real run is virtual too.
+// One workload gives the same events at the same times under both drivers, for every
+// policy. These are submissions, progress, starts, ends, lendings, gates and admissions.
+// Starts are on the same slots by the same rules. Policies that learn from measured times
+// learn the same: the clock of the real run is virtual too.
 func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 	used := map[string]map[slots.Rule]bool{} // by policy, the rules by which anything started
 	for _, w := range []struct {

@@ -90,8 +90,8 @@ func IsUsage(err error) bool {
 	return errors.As(err, &e) && (e.Kind == BadOptions || e.Kind == BadInput)
 }
 
-// Typed returns the error of a run under ctx with a kind: its own one if it has one, Interrupted if
-// it says that ctx has ended, and otherwise JobFailed.
+// Typed returns the error of a run under ctx with a kind. An error with a kind keeps it. An error
+// which says that ctx has ended gets Interrupted, any other error JobFailed.
 func Typed(ctx context.Context, err error) error {
 	if _, is := err.(*Error); is || err == nil || IsUsage(err) {
 		return err

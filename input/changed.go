@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// ErrChanged is the cause of errors about an input that is not what it was when
-// the run began: it was replaced, truncated or written to.
+// ErrChanged is the cause of errors about an input that has changed since the run began: it
+// was replaced, truncated or written to.
 var ErrChanged = errors.New("changed while it was being read")
 
 // unchanged returns an error that wraps ErrChanged if h is not the planned file any more. If the

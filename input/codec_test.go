@@ -298,8 +298,8 @@ func TestArchivesInDirectoriesAreBinary(t *testing.T) {
 	}
 }
 
-// However many files there are, an archive is refused before any work, unless it is
-// found in a directory under a name of text: then it is refused when it is read.
+// An archive is refused before any work, for any number of files. An archive in a directory
+// under a name of text is refused when it is read.
 func TestArchivesAreRefusedBeforeWorkWhateverTheNumberOfFiles(t *testing.T) {
 	for _, files := range []int{1, 1100} {
 		dir := t.TempDir()

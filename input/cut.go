@@ -263,12 +263,12 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	return b, true, nil
 }
 
-// readAt fills buf from offset at. Only for a file of /sys it may return fewer bytes without an
-// error.
+// readAt fills buf from offset at. It returns fewer bytes without an error only for a file of
+// /sys.
 func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
 
 // readAtLeast reads into buf until least bytes are there. It fails if the file ends earlier than
-// planned. In /sys sizes mean nothing: there it takes over the true size instead.
+// planned. In /sys sizes mean nothing, so it takes over the true size there.
 func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	n, err := c.h.readAtLeast(buf, at, least)
 	if n >= least {

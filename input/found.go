@@ -146,9 +146,9 @@ func (b *batch) add(path string) error {
 }
 
 // Missed reports whether the run goes on without the rest of a file whose reading has failed with
-// err. It does so only in a plan of Found, and only if the file cannot be read, has changed since
-// it was planned, or is damaged. Missed has called Search.Missing then, once for each file. Other
-// errors, such as one about memory, end the run.
+// err. It goes on only in a plan of Found. The file must be damaged, not readable, or changed
+// since it was planned. Missed has called Search.Missing then, once for each file. Other errors,
+// such as one about memory, end the run.
 func (p *Plan) Missed(file int32, err error) bool {
 	if p.missing == nil {
 		return false

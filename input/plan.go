@@ -43,9 +43,9 @@
 // unless the borrower took it over. A record longer than a chunk gets a chunk of
 // its own size. A reader holds no other memory of the caller between two calls.
 //
-// Neighbours: package jobs defines Block; internal/membudget has chunks and
-// loans; package engine opens the readers; package output asks a Plan whether an
-// output would overwrite an input.
+// Neighbours: package jobs defines Block, and internal/membudget has chunks and loans.
+// Package engine opens the readers. Package output asks a Plan whether an output would
+// overwrite an input.
 package input
 
 import (
@@ -282,9 +282,9 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 // BlockBytes returns the bytes of a split: those of Options, or the length that NewPlan chose.
 func (p *Plan) BlockBytes() int64 { return p.block }
 
-// AheadBytes returns the most bytes for which decoding ahead asks a Sparer, with so many
-// goroutines but at least two, and for one stream at a time. It returns 0 if no stream can be
-// decoded ahead.
+// AheadBytes returns the most bytes for which decoding ahead asks a Sparer. It assumes one
+// stream at a time, and so many goroutines, but at least two. It returns 0 if no stream can
+// be decoded ahead.
 func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 	for _, i := range p.Streams {
 		bytes = max(bytes, p.Files[i].Codec.AheadBytes(goroutines))

@@ -12,8 +12,8 @@ import (
 // them. It reads no streams. A block has about bytesEach bytes, at most a chunk. It is borrowed
 // until fn returns. The same plan gives the same blocks.
 //
-// A place in the middle of a record longer than a chunk gives no block. Of a compressed file only
-// the start is read. Sample fails with the first error of reading or of fn.
+// A place in the middle of a record longer than a chunk gives no block. Sample reads only the
+// start of a compressed file. Sample fails with the first error of reading or of fn.
 func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) error) error {
 	var total int64
 	for i := range p.Splits {

@@ -16,9 +16,8 @@ import (
 // sequential is the source of a file that can only be read from its start:
 // a compressed file, a stream, a file of /proc.
 //
-// A chunk may end within a record. The beginning of that record is copied to carry
-// before the block is passed on, because the borrower may take the chunk over
-// and free it.
+// A chunk may end within a record. The beginning of that record is copied to carry before
+// the block is passed on. The borrower of the block may take the chunk over and free it.
 type sequential struct {
 	plan    *Plan
 	file    int32
@@ -185,8 +184,8 @@ func (s *sequential) next(h *hold) (block, error) {
 	return s.cut(block{data: data[:records:records]})
 }
 
-// cut finishes a block of whole records. It sets the offset of the block, checks whether the block
-// is the last one of the file, and cuts off records that start at to or later.
+// cut finishes a block of whole records. It sets the offset of the block, and checks whether the
+// block is the last one of the file. It cuts off records that start at to or later.
 func (s *sequential) cut(b block) (block, error) {
 	if !b.last && len(s.carry) == 0 && s.pipe == nil {
 		// Only a read of another byte shows whether the file ends here. A pipe that is watched

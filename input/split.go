@@ -197,10 +197,10 @@ func (p *Plan) check(f *File) error {
 	return nil
 }
 
-// readsHead reports whether the plan reads the first bytes of a file, so that a file that cannot
-// be decoded is refused before any work starts. Opening a small file costs half as much as
-// counting its words. So a small file of a directory or glob whose name is one of text is
-// recognised when a map reads it.
+// readsHead reports whether the plan reads the first bytes of a file. Then a file that cannot be
+// decoded is refused before any work starts. Opening a small file costs half as much as counting
+// its words. So a small file of a directory or glob whose name is one of text is recognised when
+// a map reads it.
 func (p *Plan) readsHead(f *File) bool {
 	switch {
 	case p.o.NoDecode || f.Bytes == 0:

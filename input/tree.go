@@ -300,7 +300,7 @@ func (t *tree) names(f *folder, s *scratch) error {
 func (t *tree) stat(f *folder, entries []entry) {
 	for i := range entries {
 		e := &entries[i]
-		// Of a directory only the identity is needed, and list takes that.
+		// Only the identity of a directory is needed, and list takes that.
 		if e.mode.IsDir() {
 			continue
 		}

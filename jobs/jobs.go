@@ -84,7 +84,7 @@ type Emitter interface {
 // Each element of records is one record of b without its delimiter, in ascending order; the
 // slice is borrowed. If Job.AppendKey is set, it makes the key from the record, and the record
 // is the value. Otherwise the record is the key, and the value is empty. From the call on, the
-// kvbuffer owns the memory of the block: the mapper may pass a block at most once and must not
+// kvbuffer owns the memory of the block. The mapper may pass a block at most once and must not
 // write to it.
 type Taker interface {
 	Take(b Block, records []Span)

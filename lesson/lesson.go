@@ -56,7 +56,7 @@ type Lesson struct {
 type Run struct {
 	Name         string   `json:"name"` // "": the name of the policy
 	Policy       string   `json:"policy"`
-	ControlCycle Duration `json:"control_cycle"` // for ras; 0: the default
+	ControlCycle Duration `json:"control_cycle"` // of the policy ras; 0: the default
 	MaxSlots     int      `json:"max_slots"`     // most slots of a tracker; 0: the default
 	NoGrowth     bool     `json:"no_growth"`     // kvbuffers keep their size
 }

@@ -325,7 +325,7 @@ func openFile(spec Spec) (place, error) {
 // a close, and only then report that there is no room. f itself stays open, and so it stays
 // locked.
 func flush(f *disk.File) error {
-	// Without a duplicate, the later close reports the error.
+	// If there is no duplicate, the later close reports the error.
 	twin, err := disk.Duplicate(f)
 	if err != nil {
 		return nil // too few descriptors, or not supported

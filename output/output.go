@@ -408,8 +408,8 @@ func (t *Target) finish() error {
 	t.mu.Lock()
 	st, total := t.mu.state, t.mu.total
 	o, r := t.mu.ordered, t.mu.regions
-	// Without any part, a Releaser may still write its end, and a compressed empty text is not
-	// empty.
+	// If there is no part, a Releaser may still write its end. The compressed form of an empty
+	// text also has bytes.
 	if st == started && o == nil && (t.mu.parts.Releaser != nil || t.compresses() && total == 0 && !t.byTask()) {
 		var err error
 		if o, err = t.inOrder(); err != nil {

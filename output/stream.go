@@ -65,8 +65,8 @@ func (s *stdout) start() error {
 func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w}, nil }
 
 // regions implements regioned. It makes the file longer and moves the offset of the descriptor
-// behind the parts. A process that shares the descriptor then writes behind the result; so do
-// our own notes under 2>&1.
+// behind the parts. A process that shares the descriptor then writes behind the result. Our
+// own notes under 2>&1 do too.
 func (s *stdout) regions(bytes []int64) (*regions, error) {
 	f, _ := s.regular()
 	if f == nil {
@@ -147,7 +147,7 @@ type device struct {
 const readerPoll = 10 * time.Millisecond
 
 // start implements place. It opens a device. It does not open a FIFO, because that waits for a
-// reader, and neither the start nor the end of a run may wait.
+// reader. A run must not wait for one at its start or at its end.
 func (d *device) start() error {
 	if d.fifo {
 		return nil

@@ -12,9 +12,9 @@ import (
 const sampleEvery = time.Second
 
 // Sampler measures what a real run uses: CPU time, memory and temporary files of the process. It
-// also measures how the cores of the machine spend the time, whichever programs they run: user,
-// sys, iowait and idle, as in the tables of [Split11, evaluation]. The coordinator of a run
-// owns it, and no other goroutine uses it. NewSampler makes it.
+// also measures how the cores of the machine spend the time, whichever programs they run. The
+// parts are user, sys, iowait and idle, as in the tables of [Split11, evaluation]. The
+// coordinator of a run owns it, and no other goroutine uses it. NewSampler makes it.
 type Sampler struct {
 	processBefore time.Duration // CPU time of the process at the start
 

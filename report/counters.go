@@ -40,7 +40,7 @@ type Counters struct {
 	KilledReduces        int64 `json:"KILLED_REDUCES"`
 
 	// Slot time of all attempts that have ended, and its part on slots of the other home
-	// kind: of reduces on map slots, and of maps on reduce slots.
+	// kind. A borrowed map slot runs a reduce, and a borrowed reduce slot a map.
 	SlotsMillisMaps          int64 `json:"SLOTS_MILLIS_MAPS"`
 	SlotsMillisReduces       int64 `json:"SLOTS_MILLIS_REDUCES"`
 	BorrowedMapSlotMillis    int64 `json:"BORROWED_MAP_SLOT_MILLIS"`

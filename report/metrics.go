@@ -94,8 +94,8 @@ func (r *Report) figures() map[string]float64 {
 	return all
 }
 
-// SetAlone sets AloneSeconds of j, the first job of a chain, to the time of the chain in alone, a
-// run of the chain by itself. It does nothing if the chain did not succeed there.
+// SetAlone sets AloneSeconds of j, the first job of a chain. The value is the time of the chain
+// in alone, a run of the chain by itself. It does nothing if the chain did not succeed there.
 func (j *JobReport) SetAlone(alone *Report) {
 	for first, last := range alone.chains() {
 		if first.Name == j.Name && last.State == slots.Succeeded.String() {

@@ -190,9 +190,9 @@ type TaskStatus struct {
 	Status string `json:"status"`
 }
 
-// Usage sums up what the committed attempts of a job used in one phase: compute and io of maps;
-// copy, held, sort and reduce of reduces. CPU time is that of their threads and of the
-// helpers. Bytes are those of input, copies, spills and output.
+// Usage sums up what the committed attempts of a job used in one phase. Maps have the phases
+// compute and io, reduces have copy, held, sort and reduce. CPU time is that of their threads
+// and of the helpers. Bytes are those of input, copies, spills and output.
 type Usage struct {
 	Phase        string  `json:"phase"`
 	Attempts     int64   `json:"attempts"`
@@ -213,9 +213,9 @@ func (u *Usage) Add(o *Usage) {
 	u.PeakBytes = max(u.PeakBytes, o.PeakBytes)
 }
 
-// JobProfile is the demand of a task of a job that the policy assumes, in shares of a tracker. It
-// has the demand of a map, of a reduce in its copy phase (I/O for each map), and of a reduce
-// that sorts or reduces.
+// JobProfile is the demand of a task of a job that the policy assumes, in shares of a tracker.
+// Map is the demand of a map, and Shuffle that of a reduce in its copy phase (I/O for each map).
+// Reduce is that of a reduce that sorts or reduces.
 type JobProfile struct {
 	Assumed bool   `json:"assumed,omitempty"` // the job has no profile, so this is the default
 	Map     Demand `json:"map"`

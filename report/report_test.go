@@ -119,8 +119,8 @@ func TestTheTableHasARowForEachPolicy(t *testing.T) {
 	}
 }
 
-// The counters of attempts are summed over jobs, with those of the data plane, in the order
-// of the report file; those that are 0 are left out.
+// The counters of attempts and of the data plane are summed over jobs, in the order of the
+// report file. Those that are 0 are left out.
 func TestCountersAreSummedOverJobs(t *testing.T) {
 	r := &report.Report{Jobs: []report.JobReport{
 		{Counters: report.Counters{MapInputRecords: 5, LaunchedMaps: 2, SlotsMillisMaps: 1500, BorrowedReduceSlotMillis: 20}},

@@ -279,9 +279,9 @@ func (d *driver) reportPhase(id slots.SlotID, p slots.Phase) {
 // (slots.Orders.Probe), as policies do that start copies. With heartbeats each tracker then
 // reports progress at every heartbeat.
 
-// probe reports the progress of all attempts at heartbeat 0, if the time of a Probe has come and
-// the Ledger is about to ask the policy. An instant with only stale events leads to no
-// decision, so it must not answer the Probe.
+// probe reports the progress of all attempts, but only at heartbeat 0. The time of a Probe must
+// have come, and the Ledger must be about to ask the policy. An instant with only stale events
+// leads to no decision, so it must not answer the Probe.
 func (d *driver) probe() {
 	if d.probeAt < 0 || d.now < d.probeAt || d.o.Heartbeat > 0 || !d.ledger.Due(d.now) {
 		return

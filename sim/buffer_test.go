@@ -175,8 +175,8 @@ func TestManySpillsAreRefused(t *testing.T) {
 }
 
 // TestAMapAloneSpillsAsTheRecurrenceSays: spill i begins when the collector has reached the
-// mark again and spill i-1 is written; while it is written the collector fills the room that
-// is left, and then waits. The last load and the merge follow both.
+// mark again and spill i-1 is written. During the spill the collector fills the room that is
+// left, and then waits. The last load and the merge follow at the end.
 func TestAMapAloneSpillsAsTheRecurrenceSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		start, percent := rapid.Int64Range(2, 60).Draw(rt, "start MB"), rapid.IntRange(5, 100).Draw(rt, "percent")

@@ -67,8 +67,8 @@ func TestDynamicMRIsNoWorseThanEachOfItsParts(t *testing.T) {
 }
 
 // TestCopiesGoWhereTheirInputIs: with PreScheduling a tracker copies a slow map whose input it
-// has before one that ends later, so that more copies are at their input. Slots are full until
-// the last maps, so that PreScheduling changes nothing else [DynamicMR14, "slot prescheduling"].
+// has before one that ends later. So more copies are at their input. Slots are full until the
+// last maps, so that PreScheduling changes nothing else [DynamicMR14, "slot prescheduling"].
 func TestCopiesGoWhereTheirInputIs(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 10, map_slots: 5, reduce_slots: 1}", "locality: {replicas: 2}", "slow: [{tracker: 8, factor: 0.2}, {tracker: 9, factor: 0.2}]",
 		"jobs:", "  - {name: J, maps: 240, map_time: {uniform: [18s, 22s]}}")
@@ -92,10 +92,10 @@ func TestCopiesGoWhereTheirInputIs(t *testing.T) {
 	}
 }
 
-// TestPreSchedulingIsLocalAndFair: under a light load and heartbeats of 3 s,
-// PreScheduling runs more maps at their input than fair does, at the same fairness
-// over pools. Delay scheduling [Delay10] runs still more there, and is less fair
-// [DynamicMR14, "locality and fairness"].
+// TestPreSchedulingIsLocalAndFair has a light load and heartbeats of 3 s. PreScheduling
+// runs more maps at their input than fair does, at the same fairness over pools. Delay
+// scheduling [Delay10] runs still more there, and is less fair [DynamicMR14, "locality and
+// fairness"].
 func TestPreSchedulingIsLocalAndFair(t *testing.T) {
 	lines := []string{
 		"cluster: {trackers: 20, map_slots: 8, reduce_slots: 2}", "locality: {replicas: 2}",

@@ -298,10 +298,10 @@ func (c *cluster) until(end float64) {
 }
 
 // agrees runs the literal cluster with a run's starts and kills, and compares its
-// ends and changes of phase with the run's, to the microsecond. Where overcommitment
-// costs speed, a nanosecond by which an end is late makes other ends late by more,
-// and these others by still more: there only the first 100 s are compared, and not
-// as closely. The file has no faults and no input with a place.
+// ends and changes of phase with the run's, to the microsecond. Where overcommitment costs
+// speed, an end that is a nanosecond late makes other ends later still. There it compares
+// only the first 100 s, and not as closely. The file has no faults and no input with a
+// place.
 func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, events []trace.Event) {
 	t.Helper()
 	c := cluster{file: f, seed: seed, outputs: map[int]int{}, done: map[[2]int]bool{}, reported: map[string]float64{}}
@@ -349,9 +349,9 @@ func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, 
 	}
 }
 
-// TestARunIsTheFluidThatItStandsFor: random clusters and jobs, slow trackers and
-// killed tasks, under every policy without a gate; all periods begin and end when the literal
-// cluster has them.
+// TestARunIsTheFluidThatItStandsFor draws clusters and jobs, slow trackers and killed tasks.
+// Under every policy without a gate, all periods begin and end at the times of the literal
+// cluster.
 func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := parse(rt, drawWorkload(rt, false)...)
@@ -427,15 +427,16 @@ func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
 	}
 }
 
-// TestWithoutContentionL2IsL1: enough cores and disk for everybody and a
-// network for each reduce; every attempt starts and ends to the nanosecond as it
-// does under L1, and with outputs of no bytes as under L0. Only L2 reports I/O
-// periods, and without heartbeats it asks at their ends too:
+// TestWithoutContentionL2IsL1 has enough cores and disk for all tasks, and a network for
+// each reduce. Every attempt starts and ends as under L1, to the nanosecond. With outputs
+// of no bytes, it does so as under L0. Only L2 reports I/O periods, and without heartbeats
+// it asks at their ends too:
 //
-//   - dynsplit opens its additional map slots in them. It is compared without.
-//   - omo and its parts close a window of releases and bring deficits up to date, late and dynamicmr look at
-//     what runs, and ras places anew, at the first question after that is due. They
-//     are compared where both ask at the same instants, with heartbeats.
+//   - dynsplit opens its additional map slots in them. It is compared without such slots.
+//   - omo and its parts close a window of releases and bring deficits up to date. late and
+//     dynamicmr look at running tasks, and ras places tasks anew. Each does so at the first
+//     question after it is due. They are compared with heartbeats, where both levels ask at the
+//     same instants.
 //   - The others that learn (fresh) do so from facts alone.
 func TestWithoutContentionL2IsL1(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -57,8 +57,8 @@ func (g *gate) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// TestAGateLetsReducesLeaveTheirCopyPhase: maps until 10 s; two reduces copy for 2
-// s each under L1, and for 4 s together under L2; then they wait for the gate.
+// TestAGateLetsReducesLeaveTheirCopyPhase has maps until 10 s. Two reduces then copy for 2
+// s each under L1, and for 4 s together under L2. After that they wait for the gate.
 func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 2, net: 10MB, cores: 8}", "defaults: {slowstart: 0}",
 		"jobs: [{name: J, maps: 2, reduces: 2, map_time: 10s, reduce_time: 5s, map_output: 20MB}]")
@@ -90,15 +90,15 @@ func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 	}
 }
 
-// TestShippedWorkloadsRunUnderL2 with every resource short, under every policy,
-// recorded and replayed; and little CPU and disk is not faster than enough of both,
-// by more than a policy's luck. The network of these runs is never short. Otherwise chance
-// decides how many reduces come together on one tracker and share its network. That
-// changes the makespan by up to a sixth either way (eight terasorts of omo-terasort
-// under batch-finish). Under fair-containers the reduces of a file with a low slowstart
-// take nearly all containers, and chance decides how few are left for maps.
-// Of the large files each runs under every fifth policy, another fifth each, so that
-// all policies meet large ones.
+// TestShippedWorkloadsRunUnderL2 runs the files of bench/workloads with every resource
+// short, under every policy. It records and replays the runs. A run with little CPU and
+// disk must not be faster than one with enough, except by chance. The network of these runs
+// is never short. Otherwise chance decides how many reduces come together on one tracker
+// and share its network. That changes the makespan by up to a sixth either way (eight
+// terasorts of omo-terasort under batch-finish). Under fair-containers the reduces of a
+// file with a low slowstart take nearly all containers, and chance decides how few are left
+// for maps. A large file runs under a fifth of the policies, the next one under another
+// fifth. So all policies meet large files.
 func TestShippedWorkloadsRunUnderL2(t *testing.T) {
 	names, err := filepath.Glob("../bench/workloads/*.yaml")
 	if err != nil || len(names) == 0 {

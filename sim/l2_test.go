@@ -80,10 +80,10 @@ func phases(events []trace.Event) (lines []string) {
 	return lines
 }
 
-// TestPeriodsAreReportedAsTheyBegin: two maps that compute for 6 s and write for 4 s,
-// alone; on one core they compute for 12 s, and then write for 8 s. The reduce starts at
-// the end of the first map. It copies 80 MB at 20 MB a second, sorts them at 10 MB a
-// second, and reduces for the rest of its 10 s.
+// TestPeriodsAreReportedAsTheyBegin has two maps. Alone, each computes for 6 s and writes
+// for 4 s. Together on one core they compute for 12 s, and then write for 8 s. The reduce
+// starts at the end of the first map. It copies 80 MB at 20 MB a second, sorts them at 10
+// MB a second, and reduces for the rest of its 10 s.
 func TestPeriodsAreReportedAsTheyBegin(t *testing.T) {
 	lines := []string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1, cores: 1, disk: 10MB, net: 20MB}", "defaults: {slowstart: 0.5}",
 		"jobs: [{name: J, maps: 2, reduces: 1, map_time: 10s, reduce_time: 10s, map_output: 40MB, disk: 10MB}]"}
@@ -141,8 +141,8 @@ func TestReducesShareTheNetworkOfTheirTracker(t *testing.T) {
 	}
 }
 
-// TestWhatEndsLeavesItsPartToOthers: of two tasks that share something one goes
-// away at some time of its period, and the other has all of it from then on.
+// TestWhatEndsLeavesItsPartToOthers: two tasks share a resource. One goes away at some time
+// of its period, and the other has the whole resource from then on.
 func TestWhatEndsLeavesItsPartToOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines []string

@@ -94,8 +94,8 @@ func (o *Options) validate() error {
 }
 
 // check fails if f cannot be run under o, whose Config has its defaults. For example, a job has
-// tasks of a kind that no slot may run: no home slot is of that kind, and the policy does not
-// lend.
+// tasks of a kind that no slot may run. Then no home slot is of that kind, and the policy does
+// not lend.
 func check(f *workload.File, o *Options) error {
 	if len(f.Jobs) == 0 {
 		return errs.Inputf(f.Name, "has no jobs")

@@ -12,8 +12,8 @@ import (
 // counts are the running maps and reduces of each of two jobs in one step.
 type counts struct{ maps, reduces [2]int }
 
-// perStep counts what runs at the start of each step of 10 s, after all that
-// happens at that instant; steps count from 1, element 0 is empty.
+// perStep counts the running tasks at the start of each step of 10 s, after all events of
+// that instant. Steps count from 1; element 0 is empty.
 func perStep(events []trace.Event) []counts {
 	const step = 10 * time.Second
 	steps := []counts{{}}

@@ -201,9 +201,9 @@ func TestBorrowPercentages(t *testing.T) {
 	}
 }
 
-// TestTheGainOfBorrowing [DHFS13, "figure 6 gain"]: the paper's "about 29 %" is what full borrowing of
-// map slots gains where a reduce takes .1231 of a map's time; full borrowing of
-// both gives 68.7 %.
+// TestTheGainOfBorrowing [DHFS13, "figure 6 gain"]: a reduce takes 0.1231 of a map's time. Then
+// full borrowing of map slots gains the paper's "about 29 %", and full borrowing of both kinds 68.7
+// %.
 func TestTheGainOfBorrowing(t *testing.T) {
 	f := shipped(t, "fig6.yaml")
 	f.Jobs[0].MapTime, f.Jobs[0].ReduceTime = workload.Constant(1000*time.Second), workload.Constant(123100*time.Millisecond)

@@ -26,8 +26,8 @@
 // and every T from there, as in Hadoop. At a heartbeat the tracker reports which attempts have
 // ended or changed phase since the last one, in that order. Then the driver calls Assign for
 // the tracker. A kill stops an attempt at once, and its tracker reports the end at its next
-// heartbeat. Submissions, faults and wake-ups of the policy take effect at their own time, and
-// so does the availability of map outputs that were reported. A wake-up is a visit of all
+// heartbeat. Submissions, faults and wake-ups of the policy take effect at their own time.
+// Reported map outputs become available at their own time too. A wake-up is a visit of all
 // trackers. Without jobs there are no heartbeats.
 //
 // A run that makes no progress, or whose queue grows without end, ends with an error that
@@ -59,7 +59,7 @@ import (
 
 // Run runs the jobs of f in virtual time until all have ended. If errs.IsUsage is true for
 // the error, nothing was started. With any other error Run also returns the report up to that
-// point. Then ctx has ended, events could not be written, or the run could not go on; in the
+// point. Then ctx has ended, events could not be written, or the run could not go on. In the
 // last case the error says what the run waits for.
 func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	r, err := runAll(ctx, f, o)

@@ -38,8 +38,8 @@ func (l *Ledger) endFact(j *ledgerJob) {
 	l.checked()
 }
 
-// checked runs Check in a checked build: after every step of a small run, and now and
-// then in a large one, where it takes long.
+// checked runs Check in a checked build. In a small run it does so after every step. In a
+// large one, where Check takes long, it does so now and then.
 func (l *Ledger) checked() {
 	if !invariant.Enabled {
 		return
@@ -215,8 +215,8 @@ func (l *Ledger) addPool(c Pool) *ledgerPool {
 	return p
 }
 
-// mapCapable reports whether the policy may put a map on s: on a map slot, on an extra slot,
-// or on any slot if it lends.
+// mapCapable reports whether the policy may put a map on s. A policy that lends may use any
+// slot, others only map slots and extra slots.
 func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.traits.Lends || s.Extra || s.Home == Map }
 
 // retally updates what depends on the capacity and the running tasks of a tracker. These are

@@ -77,8 +77,8 @@ type Pool struct {
 	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
 
 	// Preemption timeouts (Hadoop 1.0.3, FairScheduler.tasksToPreempt). The policy may kill
-	// tasks of other pools if this pool has been below its min share for PreemptAfter, or
-	// below half of its fair share for FairPreemptAfter. 0: never.
+	// tasks of other pools if this pool has been below its min share for PreemptAfter.
+	// FairPreemptAfter is the same for half of its fair share. 0: never.
 	PreemptAfter     time.Duration `json:"preempt_after_ns,omitempty"`
 	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
 }

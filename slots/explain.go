@@ -35,8 +35,8 @@ type Beaten struct {
 // not name more.
 const MostBeaten = 8
 
-// Why has the reasons of a grant or a kill: numbers in the terms of the paper, and the
-// candidates that were not chosen, the best ones first.
+// Why has the reasons of a grant or a kill. Numbers are in the terms of the paper. Beaten
+// has the candidates that were not chosen, the best ones first.
 type Why struct {
 	Numbers []Number
 	Beaten  []Beaten

@@ -140,9 +140,9 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	l.endFact(j)
 }
 
-// Demand reports what one task of a job needs: a map (PhaseCompute), a reduce in its copy
-// phase (PhaseCopy), or a reduce that sorts or reduces (PhaseReduce). Submit calls it for
-// a job with a profile.
+// Demand reports what one task of a job needs. PhaseCompute is for a map, PhaseCopy for a
+// reduce in its copy phase, and PhaseReduce for a reduce that sorts or reduces. Submit
+// calls it for a job with a profile.
 func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
 	l.advance(now)
 	e := jobEvent(trace.OpDemand, id)
@@ -259,8 +259,8 @@ func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	l.measured()
 }
 
-// measured ends a fact about phases or progress. Only a policy that is an Observer can decide
-// otherwise after such a fact, so only then the next AssignAll asks the policy.
+// measured ends a fact about phases or progress. Such a fact can change the decisions of an
+// Observer only. So the next AssignAll asks the policy only if it is one.
 func (l *Ledger) measured() {
 	if l.observer != nil {
 		l.observe()

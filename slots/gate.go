@@ -16,9 +16,9 @@ import "mrlocal/trace"
 // A reduce that has started leaves its copy phase when it has the output of all maps. If the
 // policy is a PhaseGate, the policy decides when the reduce leaves it.
 
-// gateOpen reports whether the job's reduces may start: once the number of its maps is
-// final and ceil(slowstart · maps) of them are done (Hadoop 1.0.3,
-// JobInProgress.scheduleReduces). The loss of a map's output may close the gate again.
+// gateOpen reports whether the job's reduces may start (Hadoop 1.0.3,
+// JobInProgress.scheduleReduces). The number of its maps must be final, and ceil(slowstart
+// · maps) of them done. The loss of a map's output may close the gate again.
 func (j *ledgerJob) gateOpen(slowstart PPM) bool {
 	if slowstart == 0 {
 		return true

@@ -124,9 +124,9 @@ func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	return s
 }
 
-// sameHost reports whether an attempt of t runs where s is: on the same tracker, or on
-// the same core if there is only one tracker. A speculative attempt has to run elsewhere
-// (Hadoop 1.0.3, TaskInProgress.hasRunOnMachine).
+// sameHost reports whether an attempt of t runs on the tracker of s. If there is only one
+// tracker, it compares cores. A speculative attempt has to run elsewhere (Hadoop 1.0.3,
+// TaskInProgress.hasRunOnMachine).
 func (l *Ledger) sameHost(t *ledgerTask, s *ledgerSlot) bool {
 	for id := t.head; id != NoSlot; id = l.slots[id].next {
 		o := &l.slots[id]

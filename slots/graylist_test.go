@@ -69,8 +69,8 @@ func TestATrackerThatFourJobsBlacklistedGetsNoMoreTasks(t *testing.T) {
 	}
 }
 
-// Three blacklistings are too few, and so is any number that is not above one and a half
-// times the average; and never is more than half of the cluster graylisted.
+// Three blacklistings are too few. A number that is not above one and a half times the
+// average is too small as well. At most half of the cluster is graylisted.
 func TestTheGraylistSparesTrackersThatAreNotWorseThanOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		jobs     int

@@ -91,8 +91,8 @@ func (l *Ledger) guard() {
 // beforeSort reports whether the reduce on s has only copied so far.
 func (s *ledgerSlot) beforeSort() bool { return s.phase < PhaseSort || s.phase == PhaseHeld }
 
-// stuck reports whether the run cannot go on by itself. Three conditions hold then: every tracker
-// was visited since the last change and got nothing, only waiting reduces run, and the policy has
+// stuck reports whether the run cannot go on by itself. Three conditions hold then. Every tracker
+// was visited since the last change and got nothing. Only waiting reduces run. The policy has
 // asked for no wake-up.
 func (l *Ledger) stuck() bool {
 	return int(l.idleVisits) >= len(l.trackers) && l.wake < 0 && l.total.waiting == l.total.running[Reduce]

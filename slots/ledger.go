@@ -293,7 +293,7 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 }
 
 // nextFree returns the first tracker from t on that can start something on a free slot of
-// one of the lists, or -1 if there is none.
+// one of the lists; -1: there is none.
 func (l *Ledger) nextFree(t TrackerID, lists [slotLists]bool) TrackerID {
 	first := TrackerID(-1)
 	for list, may := range lists {

@@ -139,9 +139,9 @@ func (j *ledgerJob) live() int32 { return j.side[Map].running + j.side[Reduce].r
 // raiseTotal makes n or more tasks known.
 func (s *jobSide) raiseTotal(n int32) { s.total = max(s.total, n) }
 
-// task returns task t. s.tasks grows up to t at the first call, so that a job with a million
-// maps uses no memory for maps that have not started. A task beyond s.tasks is pending, or
-// not ready. The pointer is valid until the next call.
+// task returns task t. s.tasks grows up to t at the first call. So a job with a million maps
+// uses no memory for maps that have not started. A task beyond s.tasks is pending, or not
+// ready. The pointer is valid until the next call.
 func (s *jobSide) task(t TaskID) *ledgerTask {
 	for int(t) >= len(s.tasks) {
 		s.tasks = append(s.tasks, ledgerTask{head: NoSlot, done: -1})

@@ -58,7 +58,7 @@ type Buffer struct {
 	o     Options
 	lease *membudget.Lease
 
-	// Where the next record goes. All are empty after an error, so that every
+	// The place of the next record. These fields are empty after an error, so that every
 	// record then takes the slow path (makeRoom).
 	data     []byte         // the chunk being filled
 	off      int            // next free byte of data
@@ -68,7 +68,7 @@ type Buffer struct {
 	room     int64          // bytes until the spill mark; may be negative after Take
 	counted  int            // records until the kill flag is polled again
 
-	// Of hash-combining.
+	// Fields of hash-combining.
 	sums      sums
 	deltaRoom [8]byte // the value of a sum that is inserted
 	touched   byte    // keeps the compiler from removing the reads that warm the cache
@@ -185,7 +185,8 @@ func NewBuffer(o Options) (*Buffer, error) {
 	return b, nil
 }
 
-// setCapacity sets the capacity. What the load has collected counts against the new spill mark.
+// setCapacity sets the capacity. The bytes that the load has collected count against the new
+// spill mark.
 func (b *Buffer) setCapacity(bytes int64) {
 	// No field counts the collected bytes. They are the difference of the mark and room.
 	used := b.markBytes - b.room
@@ -254,7 +255,7 @@ func (b *Buffer) Emit(key, value []byte) {
 	}
 	need := len(key) + len(value) + record.MaxHeaderBytes
 	// One test covers a full index chunk, a full data chunk, the spill mark, and a sticky
-	// error, which leaves no room in any of them.
+	// error. After an error there is no room in any of them.
 	if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
 		if !b.makeRoom(need) {
 			b.emitAlone(key, value)

@@ -215,8 +215,8 @@ func (b *Buffer) storeSum(key, sum []byte) uint64 {
 	return addr + uint64(size-len(key)-len(sum))
 }
 
-// accSpace returns the bytes that are reserved for an accumulator of n bytes: half as much
-// again and 8 bytes, so that it can grow in place.
+// accSpace returns the bytes that are reserved for an accumulator of n bytes. It adds half
+// as much and 8 bytes, so that the accumulator can grow in place.
 func accSpace(n int) int { return n + n/2 + 8 }
 
 // storeAcc stores an accumulator and returns its address. The layout is: reserved bytes and

@@ -282,8 +282,8 @@ func TestAPartitionOutOfRangeIsAnError(t *testing.T) {
 	}
 }
 
-// A copier asks the budget for what its memory is charged, and no more: pieces and long mappings
-// by the page, others as a whole chunk.
+// A copier asks the budget for no more than its memory is charged. Pieces and long mappings are
+// charged by the page, others as a whole chunk.
 func TestACopyIsRefusedOnlyIfItDoesNotFit(t *testing.T) {
 	const page, chunk = membudget.ChunkBytes / 64, membudget.ChunkBytes
 	for _, c := range []struct{ bytes, charged int64 }{

@@ -21,10 +21,11 @@ const (
 // shrunk copies the records of a sorted load, in order, to memory of exactly their size. It
 // returns nil if a copy does not pay, or if there is no room for it beside the load.
 //
-// The copy pays in two cases. The load takes at least twice the memory of the copy: then a
-// small map has hardly filled its chunks, and thousands of such outputs fit in memory once
-// copied. Or the load is a table: reduces cannot sort entries of slots, and merging costs more
-// than sorting (runs.Merge.sortWhole). Merges also read a copy from front to back.
+// The copy pays in two cases. In the first, the load takes at least twice the memory of the
+// copy. Then a small map has hardly filled its chunks, and thousands of such outputs fit in
+// memory once copied. In the second, the load is a table: reduces cannot sort entries of
+// slots, and merging costs more than sorting (runs.Merge.sortWhole). Merges also read a copy
+// from front to back.
 func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	held, records := 0, 0
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
@@ -168,9 +169,9 @@ func (c *copier) endPart() {
 	}
 }
 
-// take takes contiguous memory of the given number of bytes: a piece of a chunk, a chunk, or a
-// mapping that is longer than a chunk. It grows the lease if necessary, and returns false if
-// the budget refuses that.
+// take takes contiguous memory of the given number of bytes. It is a piece of a chunk, a
+// chunk, or a mapping that is longer than a chunk. It grows the lease if necessary, and
+// returns false if the budget refuses that.
 func (c *copier) take(bytes int) (*membudget.Chunk, bool) {
 	// The lease charges a chunk as a whole, and pieces and mappings by the page.
 	charge := int64(membudget.ChunkBytes)

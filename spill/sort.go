@@ -35,7 +35,7 @@ func (l *load) indexed(i int) []record.Entry {
 }
 
 // sorting turns loads into sorted slices. Its memory is scratch, a chunk that the buffer keeps,
-// and what room adds to the lease. A buffer and its spill use it in turn.
+// and the memory that room adds to the lease. A buffer and its spill use it in turn.
 type sorting struct {
 	parts   int
 	cuts    [][]byte                        // Options.Cuts

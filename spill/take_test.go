@@ -10,8 +10,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// TestABlockOfGiantsIsNotHeld: if all records of a block have segments of their own, the buffer
-// does not keep the block, and has room for the next one.
+// TestABlockOfGiantsIsNotHeld: all records of a block have segments of their own. Then the
+// buffer does not keep the block, and has room for the next one.
 func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 	const bound, giant = 8 << 20, 1_200_000
 	k := newKit(t, bound)

@@ -25,11 +25,11 @@ func attemptName(id taskID, n int) string {
 
 // environment returns the variables of a command, NAME=VALUE, for attempt n of a task
 // (PipeMapRed.addJobConfToEnvironment). They are those of this process, the properties of
-// the job, and those of -cmdenv. Of several values of a name, only the last one is passed on. dir
-// is the working directory, or "". split is nil in reduces.
+// the job, and those of -cmdenv. If a name has several values, only the last one is passed on.
+// dir is the working directory, or "". split is nil in reduces.
 //
-// Properties that the task sets also exist under their old names. Of Hadoop's default
-// properties, some 700, only those that concern tasks are set.
+// Properties that the task sets also exist under their old names. Hadoop has some 700
+// default properties; only those that concern tasks are set.
 func (w *Work) environment(id taskID, n int, dir string, split *records.Split) []string {
 	c := w.properties()
 	task := func(name, value string) {

@@ -27,7 +27,7 @@ func Program(path string) (jobs.Chain, error) {
 		return nil, err
 	}
 	// A program that does not call stream.Main gives these words another meaning. It then prints no
-	// Description, and the error below tells the user what to change.
+	// Description, and the error below says what the user must change.
 	text, err := exec.Command(found, "stream", stream.DescribeWord).Output()
 	var d stream.Description
 	if err == nil {

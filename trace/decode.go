@@ -60,8 +60,9 @@ type Decoder struct {
 	fields fields // of the current line; they point into it, so they are valid until the next line
 }
 
-// NewDecoder reads the header from r. It fails if r is not an event file, has a
-// schema that this program does not know, or if a slot is not at its number. It converts events of schema 2 to schema 3.
+// NewDecoder reads the header from r. It fails if r is not an event file or has a schema that this
+// program does not know. It also fails if a slot is not at its number. It converts events of schema
+// 2 to schema 3.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1}
 	for op := range numOps {

@@ -38,9 +38,9 @@ const (
 
 // Gantt draws one row per slot and one column per cell of time. A cell has the letter of the job,
 // pool or phase that used the slot longest in it. Of two attempts with equal times, the earlier one
-// counts. The letter is in lower case if the kind of the task differs from that of the row: the
-// slot was lent or had changed its home kind. A cell is `.` if the slot was idle longer than any
-// job used it. An attempt that has not ended is drawn up to the last event.
+// counts. The letter is in lower case if the kind of the task differs from that of the row. Then
+// the slot was lent or had changed its home kind. A cell is `.` if the slot was idle longer than
+// any job used it. An attempt that has not ended is drawn up to the last event.
 //
 // Jobs have the letters A to Z in the order of their numbers, then the digits 0 to 9, and then A
 // again. Pools have letters in the order of their first jobs. The lower case of a digit is the sign

@@ -25,7 +25,7 @@ const (
 	// fact are the Ledger's answer.
 	OpAssign
 
-	// What the Ledger decides, and what follows from a fact.
+	// Decisions of the Ledger, and results of a fact.
 	OpStart    // an attempt starts
 	OpLend     // its slot is lent to it
 	OpReturn   // a lent slot is free again
@@ -40,7 +40,7 @@ const (
 	OpMapsDone // the last map of a job is done
 	OpJobEnd   // a job has ended
 
-	// What happens inside a task or a job's setup, reported by a driver.
+	// Steps inside a task or the setup of a job, which a driver reports.
 	OpSpillStart // a map begins to write a spill
 	OpSpillEnd   // the spill is written
 	OpGrow       // a kvbuffer grows

@@ -98,8 +98,8 @@ func (t *Timeline) add(e *Event) {
 	if e.Op == OpStart {
 		t.jobs = max(t.jobs, e.Job+1)
 		t.open[e.Slot] = int32(len(t.spans))
-		// An attempt on a slot that has changed its home kind counts as lent, because the label of
-		// the row has the kind from the header.
+		// An attempt on a slot that has changed its home kind counts as lent. The label of the row
+		// has the kind from the header.
 		t.spans = append(t.spans, span{from: e.At, to: -1, slot: e.Slot, job: e.Job, kind: e.Kind, lent: e.Has(Lent) || t.away[e.Slot]})
 	}
 }

@@ -139,8 +139,8 @@ func (m *Model) ByPool() bool {
 	return len(m.Jobs) > trace.Letters && len(m.Pools) > 1 && len(m.Pools) < len(m.Jobs)
 }
 
-// Group returns the number that decides letter and hue of a job: the number of its pool if byPool
-// is true, else of the job itself.
+// Group returns the number that decides letter and hue of a job. It is the number of its pool if
+// byPool is true, else of the job itself.
 func (m *Model) Group(job int32, byPool bool) int32 {
 	if byPool {
 		return m.Jobs[job].Pool

@@ -76,8 +76,8 @@ func guard(next http.Handler, hosts map[string]bool, token string) http.Handler 
 const tokenCookie = "mrlocal-token"
 
 // admitted reports whether a request has the token in a cookie or in the header Authorization. If
-// not, it writes the answer. If the first page is asked for with the token in its query, the answer
-// sets the cookie and redirects to the page without the query.
+// not, it writes the answer. If a request for the first page has the token in its query, the answer
+// sets the cookie. It then redirects to the page without the query.
 func admitted(w http.ResponseWriter, r *http.Request, token string) bool {
 	same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
 	if given := r.URL.Query().Get("token"); r.Method == http.MethodGet && r.URL.Path == "/" && given != "" && same(given) {

@@ -206,8 +206,8 @@ func at(place *Pos, set setter) setter {
 
 // mapping reads the mapping n in the order of the file. Each key must be one of fields, of
 // which there are at most 64, and may come only once. Mappings that << merges in are read
-// after the keys of n itself. Only those of their keys count that n lacks.
-// what names the mapping in messages.
+// after the keys of n itself. A key that n has already is ignored there. what names the
+// mapping in messages.
 func (d *decoder) mapping(n ast.Node, what string, fields []field) {
 	var done uint64
 	d.entries(n, what, fields, &done, 0)

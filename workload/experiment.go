@@ -6,10 +6,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Experiment is an experiment of a paper with the jobs of the file: simulated runs, and the
-// paper's figures, which are computed anew from these runs. Strings stay as the file has
-// them, with their units. This package checks only which keys there are. Package bench
-// interprets flags, expressions and numbers.
+// Experiment is an experiment of a paper with the jobs of the file. It has simulated runs,
+// and the paper's figures, which are computed anew from these runs. Strings stay as the
+// file has them, with their units. This package checks only which keys there are. Package
+// bench interprets flags, expressions and numbers.
 type Experiment struct {
 	Name, Title, Paper string
 	Assumed            []string // prose: each assumption about a detail that the paper leaves open

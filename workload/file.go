@@ -97,8 +97,8 @@ func (c *Cluster) CopyRate() int64 {
 }
 
 // Overcommit gives, for each resource, the number k of docs/workloads.md. If tasks together
-// want W > 1 times as much of a resource as their tracker has, the resource works at
-// 1/(1 + k(W - 1)) of its speed. With k = 0 the tasks share it at full speed.
+// want W > 1 times the resource of their tracker, the resource works at 1/(1 + k(W - 1)) of
+// its speed. With k = 0 the tasks share it at full speed.
 type Overcommit = demand.Vector
 
 // ListedJob is one job: simulated, real, or both.
@@ -203,9 +203,9 @@ func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 	return errs.Inputf(at, format, args...)
 }
 
-// CheckSimulated returns an error about the first job that cannot be simulated: a real job
-// without numbers of tasks, or a job without a time for its tasks.
-// Parse does not check this, because a real run needs neither.
+// CheckSimulated returns an error about the first job that cannot be simulated. Such a job
+// is a real job without numbers of tasks, or a job without a time for its tasks. Parse does
+// not check this, because a real run needs neither.
 func (f *File) CheckSimulated() error {
 	for i := range f.Jobs {
 		j := &f.Jobs[i]

@@ -46,7 +46,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 	priorities := []string{"very_low", "low", "normal", "high", "very_high"} // in the order of the constants of package slots
 	realJobs := realJobs()
 	return []field{
-		// What both drivers use.
+		// Both drivers use these keys.
 		{"name", at(&s.name, into(&j.Name, d.name))},
 		{"pool", at(&s.pool, into(&j.Pool, d.name))},
 		{"user", at(&s.user, into(&j.User, d.name))},
@@ -64,7 +64,8 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 			j.Priority = slots.Priority(d.choice(v, key, priorities)) + slots.VeryLow
 		}},
 		{"deadline", at(&s.deadline, into(&j.Deadline, d.time))},
-		// What the simulator uses. Times, sizes and shares carry their units in the file.
+		// The simulator uses these keys. Times, sizes and shares carry their units in the
+		// file.
 		{"maps", into(&j.Maps, d.count)},
 		{"reduces", at(&s.reduces, into(&j.Reduces, d.count))},
 		{"map_time", into(&j.MapTime, d.times)},
@@ -80,7 +81,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 				{"map", into(&p.Map, d.demand)}, {"shuffle", into(&p.Shuffle, d.demand)}, {"reduce", into(&p.Reduce, d.demand)},
 			})
 		}},
-		// What a real run uses.
+		// A real run uses these keys.
 		{"job", func(v ast.Node, key string) {
 			if i := d.choice(v, key, realJobs); i >= 0 {
 				j.Job = realJobs[i]

@@ -147,8 +147,8 @@ type PhaseTimes struct {
 // Use is the load that a task puts on the machine.
 type Use struct {
 	CPU ppm.Share // cores that the task uses
-	// Slowdown[n-1] is the slowdown of the task while n tasks run on the machine: its time
-	// divided by its time alone, without the effect of sharing a core.
+	// Slowdown[n-1] is the slowdown of the task while n tasks run on the machine. It is the
+	// time of the task divided by its time alone, without the effect of sharing a core.
 	Slowdown []ppm.Share
 }
 

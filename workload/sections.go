@@ -14,8 +14,8 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// places holds the parts of the text that decoder.check needs and File does not keep:
-// names that are not yet looked up, defaults, and places for messages.
+// places holds the parts of the text that decoder.check needs and File does not keep. These
+// are names that are not yet looked up, defaults, and places for messages.
 type places struct {
 	hasPools bool // the file has the section pools
 	// mapTime and reduceTime come from the section defaults. decoder.check gives them to the

@@ -19,7 +19,18 @@ const (
 )
 
 // genHelp is the help text of mrlocal gen below its usage.
-const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf), corpus (short technical lines, many of them equal), movies (ratings), edges (of a graph), points (around ten centres) or candidates (lists of four items, for self-join). teragen is another name of records. The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
+const genHelp = `KIND is one of these:
+  wiki        articles, a directory of several files
+  lines       random text
+  records     TeraGen's 100-byte rows; also teragen
+  words       words by Zipf's law
+  corpus      short technical lines, many of them equal
+  movies      ratings of movies
+  edges       edges of a graph
+  points      points around ten centres
+  candidates  lists of four items, for self-join
+
+The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
 // genCommand returns mrlocal gen, which makes inputs for examples and benchmarks.
 func genCommand() command.Command {

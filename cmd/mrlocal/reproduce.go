@@ -19,7 +19,7 @@ import (
 )
 
 // reproduceHelp is the help text of mrlocal reproduce below its usage.
-const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml, or - for standard input; then NAMEs are of its experiments.
+const reproduceHelp = `Runs the experiments of the papers in the simulator: all of them, or those with the given names. It compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml, or - for standard input; then NAMEs are of its experiments.
 
 --write writes docs/reproduction.md, its charts and its figures, below the current directory. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, inside, outside or words; docs/reproduction.md explains them.`
 

@@ -174,9 +174,9 @@ func (j *Journal) refuse(format string, args ...any) error {
 // not begun its journal.
 func (j *Journal) Division() *Division { return j.division }
 
-// Temp returns the directories to which map outputs go, for an estimate of their free space:
-// that of the journal, or temp if j is nil. It returns nil if some of the outputs exist already, so
-// that an estimate is not possible.
+// Temp returns the directories to which map outputs go, for an estimate of their free space. It
+// returns those of the journal, or temp if j is nil. It returns nil if some of the outputs exist
+// already, so that an estimate is not possible.
 func (j *Journal) Temp(temp *disk.TempRoot) *disk.TempRoot {
 	switch {
 	case j == nil:

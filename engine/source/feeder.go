@@ -363,8 +363,8 @@ func (f *Feeder) endGiant() {
 }
 
 // Stop ends the feeder with cause. It does not wait for the end, because the feeder may hang in a
-// read that cannot be interrupted, such as that of a FIFO without writer. It may be called from any
-// goroutine.
+// read that cannot be interrupted. An example is the read of a FIFO without writer. It may be
+// called from any goroutine.
 func (f *Feeder) Stop(cause error) {
 	if cause == nil {
 		cause = errors.New("job ended")

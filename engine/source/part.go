@@ -44,7 +44,7 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 
 // partBlocks divides the text of a part into blocks of whole records. A chunk may end within a
 // record. partBlocks copies the beginning of that record to the next chunk before it lends the
-// block: a kvbuffer that takes the chunk over may free it at any time.
+// block. A kvbuffer that takes the chunk over may free it at any time.
 type partBlocks struct {
 	src    Part
 	r      *spool.Reader

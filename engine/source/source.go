@@ -1,7 +1,7 @@
-// Package source has the sources of map tasks: splits of files, decoded pieces of streams, parts
-// of the job before in a chain, or no input. It also samples an input for the cut points of a
-// total order. Guard runs user code so that a panic becomes an error. Trackers finds the trackers
-// that have the blocks of a split.
+// Package source has the sources of map tasks. A source is a split of a file, a decoded piece of
+// a stream, a part of the job before, or no input. It also samples an input for the cut points
+// of a total order. Guard runs user code so that a panic becomes an error. Trackers finds the
+// trackers that have the blocks of a split.
 //
 // Memory: a block of a file or part lies in a chunk of the reading attempt's lease (Memory). A
 // block of a stream lies in the lease of a piece that a Feeder has decoded. A membudget.Loan

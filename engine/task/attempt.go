@@ -333,10 +333,11 @@ func (a *SlotAttempt) read(records, bytes int64) {
 }
 
 // charge counts bytes of memory of user code against the lease (jobs.OwnAttempt.Charge). It
-// reports false if the lease has no room beside what the kvbuffer and the blocks need at least.
+// reports false if the lease has no room beside the least memory of the kvbuffer and of the
+// blocks.
 func (a *SlotAttempt) charge(bytes int64) bool {
-	// The kvbuffer cannot do without its memory. User code can: for instance, it emits what it
-	// has folded.
+	// The kvbuffer cannot do without its memory. User code can. For instance, it emits the
+	// records that it has folded.
 	keep := a.roomBytes + spill.LeastBytes + overheadBytes
 	if short := bytes + keep - a.lease.Available(); short > 0 && !a.lease.Grow(short) {
 		return false
@@ -429,8 +430,8 @@ func (a *SlotAttempt) withBound(err error) error {
 	return err
 }
 
-// mostBytes returns the largest floor that an attempt may wait for: the bound less what the
-// streams of the run may hold until they end.
+// mostBytes returns the largest floor that an attempt may wait for. It is the bound minus
+// the memory that the streams of the run may hold until they end.
 func (a *SlotAttempt) mostBytes() int64 {
 	e := a.Env
 	bytes := e.Budget.Limit() - e.HeldTotalBytes

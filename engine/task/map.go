@@ -48,7 +48,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	err = a.feed(src, mapper, buf, func(b input.LentBlock) error {
 		// The rule of growth needs to know how much of the split made the buffer full.
 		buf.SetProgress(b.ConsumedBytes, total)
-		// Only between Lend and Reclaim may the kvbuffer take the block's chunk over, because the
+		// The kvbuffer may take the block's chunk over between Lend and Reclaim only, while the
 		// mapper passes spans of that block.
 		buf.Lend(b.Loan)
 		err := source.Guard("map", func() error { return mapper.Map(b.Block, buf) })

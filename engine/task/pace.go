@@ -48,7 +48,7 @@ func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copi
 
 // bandwidth is a line, such as a disk or a network. The bytes of all attempts of a tracker go
 // through it one after the other. Reads go before writes, as in a system that writes pages back
-// in the background: writes go through while nothing is read, or while an attempt waits for them.
+// in the background. Writes go through while nothing is read, or while an attempt waits for them.
 type bandwidth struct {
 	bytesPerSecond int64
 	mu             struct {
@@ -228,8 +228,8 @@ func (a *SlotAttempt) awaitDisk() {
 }
 
 // readSpills waits as long as the disk takes to read the reduce's part of all spills of the
-// maps. Of each output it counts the bytes that the map has spilled, times the part's share of
-// the output.
+// maps. For each output it counts the bytes that the map has spilled, times the part's share
+// of the output.
 func (a *SlotAttempt) readSpills(outputs []*runs.MapOutput) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return

@@ -133,8 +133,8 @@ func (f *fetched) post(a *SlotAttempt) {
 // mergeOptions returns the options of the attempt's merge.
 func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
 	e := a.Env
-	// Of its file descriptors the attempt keeps three for the file of a pass, its part and a
-	// spare one, and one for each named output. A merge needs two.
+	// The attempt keeps three file descriptors: for the file of a pass, for its part, and a
+	// spare one. It keeps one more for each named output. A merge needs two.
 	o := runs.MergeOptions{
 		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
 		Codec: e.Codec, FDs: max(2, e.FDsPerTask-3-len(a.Job.Spec.Outputs)), Killed: a.Killed, Notify: a.notifySpill,
@@ -146,8 +146,8 @@ func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions 
 	return o
 }
 
-// reduce runs the reducer over the merge, and writes and commits the part. Of three loops it takes
-// the cheapest that the job allows: without a reducer, by records, or by groups.
+// reduce runs the reducer over the merge, and writes and commits the part. There are three loops:
+// without a reducer, by records, and by groups. It takes the cheapest one that the job allows.
 func (a *SlotAttempt) reduce(m *runs.Merge) error {
 	reducer := a.Job.Spec.NewReducer() // first, because it may panic
 	return a.writePart(func(text *textOut) error {

@@ -20,10 +20,10 @@ var errShuffleClosed = errors.New("shuffle: closed")
 // phase (Fetch.Copy) until it has the output of every map. It gets each output once, in
 // the order in which the maps committed.
 //
-// A Shuffle owns the outputs that were committed to it. It releases an output in two
-// cases: when every part has committed, because until then a reduce may be tried again;
-// or when the output was lost. While an open Fetch holds the output, the release waits.
-// The methods may be called from any goroutine.
+// A Shuffle owns the outputs that were committed to it. It releases all outputs when every
+// part has committed, because until then a reduce may be tried again. It also releases an
+// output that was lost. While an open Fetch holds an output, the release waits. The methods
+// may be called from any goroutine.
 type Shuffle struct {
 	mu struct {
 		sync.Mutex
@@ -135,7 +135,7 @@ func (s *Shuffle) Maps() int {
 	return len(s.mu.outputs)
 }
 
-// Seal makes the number of map tasks final. Only then can a copy phase end.
+// Seal makes the number of map tasks final. No copy phase ends before Seal.
 func (s *Shuffle) Seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,8 +32,8 @@ type Part interface {
 	Abort() // drops the part; it may follow a Commit that failed
 }
 
-// Spools is a Sink that keeps each part for the next job of a chain: in memory if the budget
-// allows it, else in a temporary file.
+// Spools is a Sink that keeps each part for the next job of a chain. A part stays in memory
+// if the budget allows it, else in a temporary file.
 type Spools struct {
 	memory     *membudget.Budget
 	createTemp func() (*disk.TempFile, error)

@@ -25,9 +25,9 @@ func (c Codec) AheadBytes(goroutines int) int64 {
 // mostHelpers bounds the goroutines of one file, whatever memory there is.
 const mostHelpers = 64
 
-// unit is a part of a compressed file that can be decoded without the parts before
-// it: a block of bzip2, or whole members or frames. The reader fills stored and passes the unit to
-// a helper. The helper fills text and ok, and sends done. Then the unit is the reader's again.
+// unit is a part of a compressed file that can be decoded without the parts before it. It is a
+// block of bzip2, or whole members or frames. The reader fills stored and passes the unit to a
+// helper. The helper fills text and ok, and sends done. Then the unit is the reader's again.
 type unit struct {
 	at, end int64 // its range in the file, in bits (bzip2 only)
 	stored  []byte

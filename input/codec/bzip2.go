@@ -330,8 +330,9 @@ func (x *bzip2Reader) bits(at int64, n uint) (uint64, error) {
 	return word >> uint(-end&7) & (1<<n - 1), nil
 }
 
-// bzip2Source gives a decoder one block as a stream of its own: a header, and then the bits of the
-// file from the start of the block on. When the decoder has read the block, the source ends.
+// bzip2Source gives a decoder one block as a stream of its own. The stream is a header, and then
+// the bits of the file from the start of the block on. When the decoder has read the block, the
+// source ends.
 type bzip2Source struct {
 	x     *bzip2Reader
 	head  int   // bytes of the header that were read

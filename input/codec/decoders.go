@@ -261,8 +261,8 @@ func (w *window) free() {
 	*w = window{}
 }
 
-// FileError is the error of a file that cannot be decoded, or not to its end: it is damaged, or has
-// a format that is refused. More memory would not help.
+// FileError is the error of a file that cannot be decoded to its end. The file is damaged, or has a
+// format that is refused. More memory would not help.
 type FileError struct{ error }
 
 // Unwrap returns the reason.
@@ -281,8 +281,8 @@ func (d *Decoders) StoredBytes() int64 { return d.stored.bytes }
 // Ended reports whether the file that was opened last has been read to its end.
 func (d *Decoders) Ended() bool { return d.stored.ended }
 
-// Explain turns an error of a decoder into one for users: a *FileError which says that the data is
-// corrupt or cut short behind so many decoded bytes. It returns errors of the file system, and of a
+// Explain turns an error of a decoder into a *FileError for users. It says that the data is corrupt
+// or cut short behind so many decoded bytes. Explain returns errors of the file system, and of a
 // file that is not decoded, unchanged.
 func (d *Decoders) Explain(err error, at int64) error {
 	var refused *refusedError
@@ -360,8 +360,8 @@ func isGarbage(err error) bool {
 	return false
 }
 
-// bzip2TailBytes is the length of the end of a bzip2 stream, 80 bits that begin at any bit of a
-// byte, with one byte behind it.
+// bzip2TailBytes is the length of the end of a bzip2 stream with one byte behind it. The end
+// has 80 bits, and begins at any bit of a byte.
 const bzip2TailBytes = 12
 
 // endsBehindBzip2 reports whether the last bytes of a file are the end of a stream and one byte

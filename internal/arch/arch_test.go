@@ -1,6 +1,6 @@
-// Package arch has the rules of the project as tests: the imports that a package may
-// have, the length of a function, the files that start goroutines, the calls that only
-// the command may make. Each failure gives the reason of the rule.
+// Package arch has the rules of the project as tests. There are rules on the imports of a
+// package and on the length of a function. Others say which files may start goroutines, and
+// which calls only the command may make. Each failure gives the reason of the rule.
 //
 // The package has only tests, and exports nothing. It parses the sources of the module,
 // which takes less than a second.

@@ -146,8 +146,8 @@ func shortened(text, word string) string {
 	return text[max(0, i-40):min(len(text), i+40)]
 }
 
-// papers are the pages of docs/papers: by key of a paper the file's name, and by
-// name of a decision the key of the page that has it.
+// papers are the pages of docs/papers. files has the name of the file by the key of a
+// paper. names has, by the name of a decision, the key of its page.
 type papers struct{ files, names map[string]string }
 
 var heading = regexp.MustCompile(`(?m)^### "(.*)"$`)
@@ -228,8 +228,7 @@ func TestCitationsAreInDocsPapers(t *testing.T) {
 }
 
 // TestDocsPapersNameWhatExists: functions, tests and files that docs/papers and
-// docs/policies.md name are there, and so are a section on each policy and
-// a row on each of its rules.
+// docs/policies.md name exist. Each policy has a section, and each of its rules has a row.
 func TestDocsPapersNameWhatExists(t *testing.T) {
 	texts := tracked(t)
 	declared := declarations(t, texts)
@@ -428,9 +427,9 @@ func receiverOf(d *ast.FuncDecl) string {
 	return name
 }
 
-// TestFiguresOfDocsPapersAreExperiments: the last column of a table of docs/papers
-// that is called figure names experiments of bench/workloads; and the claims that
-// figures there have as targets are names of docs/papers.
+// TestFiguresOfDocsPapersAreExperiments: a last column called figure in a table of
+// docs/papers names experiments of bench/workloads. The targets of figures there are names
+// of docs/papers.
 func TestFiguresOfDocsPapersAreExperiments(t *testing.T) {
 	texts := tracked(t)
 	p := loadPapers(t, texts)

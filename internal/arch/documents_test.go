@@ -16,8 +16,8 @@ const (
 	mostArchitectureLines = 100
 )
 
-// Rows of tables and code blocks cannot be wrapped, so they may be longer, but not in
-// ARCHITECTURE.md: a row of many columns is not read.
+// Rows of tables and code blocks cannot be wrapped, so they may be longer. ARCHITECTURE.md
+// may have no longer ones, because nobody reads a row of many columns.
 func TestDocumentsHaveShortLines(t *testing.T) {
 	for name, text := range tracked(t) {
 		if !strings.HasSuffix(name, ".md") {
@@ -76,9 +76,9 @@ func TestArchitectureNamesEachPackage(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameFilesThatExist: what a document has in backquotes and looks like a path below
-// a folder of the repository is there; so is each Go file that ARCHITECTURE.md and
-// CONTRIBUTING.md name without its folder. CHANGELOG.md also has what is gone.
+// TestDocumentsNameFilesThatExist: a word in backquotes that looks like a path below a folder of
+// the repository is one. ARCHITECTURE.md and CONTRIBUTING.md may name a Go file without its
+// folder; it exists too. CHANGELOG.md may name files that are gone.
 func TestDocumentsNameFilesThatExist(t *testing.T) {
 	texts := tracked(t)
 	// The reader makes these.

@@ -39,9 +39,9 @@ func TestLibrariesSpeakOfFieldsAndNotOfFlags(t *testing.T) {
 	}
 }
 
-// A library names what is wrong as package errs says at Error: a field of its options without the
-// value, or a thing behind a word that says what it is. So a name of a flag, as control-cycle, or of
-// a key is none.
+// The object of an error of a library is as package errs says at Error. It is a field of the
+// options without the value, or a thing behind a word that says what it is. The name of a flag,
+// such as control-cycle, or of a key is no such object.
 func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
 	field := `(Options|Submission)\.([A-Z]\w*)?(\.[A-Z]\w*)*`
 	object := regexp.MustCompile(`^(` + field + `(, ` + field + `)*|` + strings.Join(thingsWithNames(), "|") + `)?$`)

@@ -36,7 +36,7 @@ func within() map[string][]string {
 		"streaming/...":    {"streaming/..."}, // Go itself forbids circles
 		"hdfs/hdfstest":    {"hdfs"},
 		"slots/policy/...": {"slots/policy/..."},
-		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // what tasks need and weigh, where inputs are; where attempts failed; what slot time went to: three nouns of their own beside a Ledger that fills its budget
+		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // needs and weights of tasks, places of inputs; failures by tracker; slot time: packages of their own, because the Ledger fills its budget
 		"report":           {"slots/setup"},                                    // the settings that it shows
 		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
 		"slots/replay":     {"slots", "slots/demand"},                          // a second Ledger

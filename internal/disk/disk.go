@@ -3,9 +3,9 @@
 // system is one call of package os that the compiler inlines.
 //
 // A build with the tag faults counts the calls by kind (Op) and makes the n-th one fail, once or
-// from then on (Inject). It also calls a watcher for each sync and rename that has succeeded, so
-// that a test can copy the files that a power cut would leave. Tests with that tag run whole jobs in
-// this way.
+// from then on (Inject). It also calls a watcher for each sync and rename that has succeeded. The
+// watcher of a test can copy the files that a power cut would leave. Tests with that tag run whole
+// jobs in this way.
 //
 // The package keeps no memory of the caller. Neighbours: output, spill/runs and input make every
 // call that can fail by this package, except calls for attributes (stat) and locks.

@@ -28,7 +28,7 @@ const (
 // Its name is `mrlocal-<pid>-<random>`, its mode is 0700, and it has a file `lock`. The file
 // stays locked (flock) as long as the process lives. A run that was killed leaves its directory
 // behind, with the lock free. SweepTemp of a later run removes it. KeepTemp makes such a directory
-// for a run that may go on after a kill: it has a file `journal`, and SweepTemp does not remove it.
+// for a run that may go on after a kill. It has a file `journal`, and SweepTemp does not remove it.
 //
 // With several directories, files go to each in proportion to its free space. If one gets full, its
 // files move to the others. A bound limits the bytes of all files together.

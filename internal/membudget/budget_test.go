@@ -297,8 +297,8 @@ func checkResident(t rapid.TB, b *Budget) {
 	}
 }
 
-// A Big and a full huge page, then a piece for which no cut chunk has room: a
-// second huge page would be more than the limit.
+// There are a Big and a full huge page. Then comes a piece for which no cut chunk has room.
+// A second huge page would be more than the limit.
 func TestANewHugePageKeepsToTheLimit(t *testing.T) {
 	b := newBudget(t, 12)
 	l := reserve(t, b, 12)

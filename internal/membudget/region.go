@@ -81,7 +81,7 @@ func (r *region) touch(i int, roomBytes int64) {
 	last := min(group+groupChunks, r.chunks)
 	if r.memory.hugePages() && !r.touched.any(group, last) {
 		// The first group has small pages. A short run, such as a search in small files, needs a
-		// chunk or two, and would wait until the system has cleared a huge page.
+		// chunk or two. It would wait until the system has cleared a huge page.
 		huge := group > 0 && r.residentBytes()+int64(last-group)*ChunkBytes <= roomBytes
 		r.pageSize(group, huge)
 		if huge {
@@ -114,8 +114,8 @@ func (r *region) pageSize(i int, huge bool) {
 
 func (r *region) put(home int32) { r.taken.clear(int(home)) }
 
-// giveBack returns at least bytes of resident, free memory to the system, or all there is:
-// first whole chunks, then free pages of chunks that are cut.
+// giveBack returns at least bytes of resident, free memory to the system, or all there is.
+// It returns whole chunks first, then free pages of chunks that are cut.
 func (r *region) giveBack(bytes int64) {
 	for i := r.chunks - 1; i >= 0 && bytes > 0; i-- {
 		if r.touched.has(i) && !r.taken.has(i) {
@@ -288,9 +288,9 @@ func (k *keeping) take(bytes int64) (data []byte, resident int64) {
 	return m.data, m.resident
 }
 
-// keep takes a mapping over, and returns the mapping that the caller has to unmap: data itself if
-// it is short, or the shortest one if there are too many. The result has nil data if none has to be
-// unmapped.
+// keep takes a mapping over, and returns the mapping that the caller has to unmap. That is data
+// itself if it is short, or the shortest one if there are too many. The result has nil data if none
+// has to be unmapped.
 func (k *keeping) keep(data []byte, resident int64) (rest freed) {
 	m := freed{data, resident}
 	if len(data) < keptLeast {

@@ -22,9 +22,9 @@ type BatchInputs struct {
 	Later    bool       // some job reads the output of another one
 }
 
-// CheckBatch checks the files of all jobs against each other, by their names. It fails if two outputs
-// overlap, if a job reads the output of another one without waiting for that job, or if an output
-// lies inside an input. refused is the index of the job that is wrong.
+// CheckBatch checks the files of all jobs against each other, by their names. It fails if two
+// outputs overlap, or if an output lies inside an input. It also fails if a job reads the output of
+// another one without waiting for it. refused is the index of the job that is wrong.
 func CheckBatch(jobs []JobFiles) (in *BatchInputs, refused int, err error) {
 	b := &batch{
 		jobs: jobs, outputs: map[string]int{}, outputAt: make([]string, len(jobs)), readers: map[string][]reader{}, located: map[string]string{},

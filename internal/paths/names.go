@@ -1,7 +1,7 @@
 package paths
 
-// This file has the names that mrlocal gives to files of results: part files and named outputs,
-// directories of attempts, and hidden names beside a result that is being written. Files of users
+// This file has the names that mrlocal gives to part files, named outputs and directories of
+// attempts. It also has the hidden names beside a result that is being written. Files of users
 // are not likely to have them. Package output makes and removes the files.
 
 import (

@@ -39,11 +39,11 @@ func (e *ParentError) Error() string { return fmt.Sprintf("directory %s: %v", e.
 // Unwrap returns the error of os.
 func (e *ParentError) Unwrap() error { return e.Err }
 
-// Resolve follows the symbolic links of name, as the system does when it makes
-// a file: the file to which the last link leads need not exist. It returns an absolute
-// path without links, and the file there; info is nil if there is none. It fails
-// with a *ParentError if the parent directory does not exist or may not be searched.
-// It fails with the error of os if the file itself cannot be examined.
+// Resolve follows the symbolic links of name, as the system does when it makes a file. The
+// file to which the last link leads need not exist. It returns an absolute path without
+// links, and the file there; info is nil if there is none. It fails with a *ParentError if
+// the parent directory does not exist or may not be searched. It fails with the error of os
+// if the file itself cannot be examined.
 func Resolve(name string) (path string, info fs.FileInfo, err error) {
 	for range maxLinks {
 		if path, err = resolveParent(name); err != nil {

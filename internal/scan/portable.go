@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// This file has the kernels in plain Go. The caller gives them all the data that they read: the
-// places of hits, and the bytes up to the largest offset behind the last place.
+// This file has the kernels in plain Go. The caller gives them all the data that they read.
+// These are the places of hits, and the bytes up to the largest offset behind the last place.
 
 // portableMark is kernelMark in plain Go. It searches for the byte of the first column, and compares
 // the other columns only there.

@@ -8,8 +8,8 @@
 // are found as fast as rare ones. A hit takes no call and no mispredicted branch.
 // One addition finds the lines of 64 places (Ends).
 //
-// Bytes.Edges works in another way: it lists the places at which runs of bytes begin
-// and end, because a caller that splits text into words needs all of them.
+// Bytes.Edges works in another way. It lists the places at which runs of bytes begin and
+// end. A caller that splits text into words needs all of them.
 //
 // The kernels are in assembly for amd64, unless the build tag safe is set. At run time
 // they need AVX2. Their twins in plain Go (portable.go) serve all other builds and

@@ -31,8 +31,8 @@ const (
 	// frameFound says that the file has a selected line or, with -q, that any file has one.
 	frameFound
 	// frameOpen says that the file of this number continues in the next split. The payload is
-	// the number of its lines in this split, 8 bytes, and a byte that is 1 if the file began in
-	// this split.
+	// the number of its lines in this split, 8 bytes, and one byte. The byte is 1 if the file
+	// began in this split.
 	frameOpen
 	// frameBinary says that the file of this number is binary. The payload is its path.
 	frameBinary
@@ -71,7 +71,7 @@ func appendHeader(dst []byte, kind uint8, number int64, length int) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(length))
 }
 
-// close ends the open frame, if there is one. Only then its length is known, so close writes
+// close ends the open frame, if there is one. The length is known by then, so close writes
 // the header.
 func (f *frames) close() {
 	if f.open < 0 {

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Options.JSON writes the JSON lines of ripgrep 13: begin, match, context, end and summary. A mapper
-// does not know the number of a line in its file, nor whether the line is written at all. So it makes
-// the two parts of a message around the number, and the releaser joins them. The payload of such a
-// frameItem is
+// Options.JSON writes the JSON lines of ripgrep 13: begin, match, context, end and summary. A
+// mapper does not know the number of a line in its file, or whether the line is written at all.
+// So it makes the two parts of a message around the number, and the releaser joins them. The
+// payload of such a frameItem is
 //
 //	length of the first part, 8 bytes │ matches in the line, 4 bytes │ first part │ second part
 

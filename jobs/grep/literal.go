@@ -249,8 +249,8 @@ func cheaper(a, b []literal) []literal {
 }
 
 // cost estimates the time of searching for set, in nanoseconds for each byte of text. It is the
-// sum of three costs: searching for the rarest byte of each literal, stopping where that byte
-// occurs, and checking the lines that contain a literal.
+// sum of three costs. These are searching for the rarest byte of each literal, stopping where
+// that byte occurs, and checking the lines that contain a literal.
 func cost(set []literal) float64 {
 	const stream, stop, verify = 0.05, 6, 400
 	sum := verify * chance(set)

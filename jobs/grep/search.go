@@ -11,9 +11,9 @@ import (
 
 // search runs a program on blocks. It belongs to one mapper.
 //
-// If there are literals, it marks one window of the block at a time: hits, newlines and,
-// computed from both, the newlines that end a line with a hit. Such a line is a match, or it is
-// a candidate, about which the lineMatcher decides once.
+// If there are literals, it marks one window of the block at a time: hits and newlines. From
+// both it computes the newlines that end a line with a hit. Such a line is a match, or a
+// candidate, about which the lineMatcher decides once.
 //
 // A window may show that marking saves nothing: it has many candidates, or finding the hits was
 // slow. The lineMatcher then searches the whole window, and some windows behind it.

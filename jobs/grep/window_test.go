@@ -10,8 +10,9 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// patchwork returns a text of several windows that differ: no hit, a hit in each line, one hit
-// far from all others, candidates that do not match, one long line, and empty lines.
+// patchwork returns a text of several windows that differ. A window has no hit, a hit in each
+// line, or one hit far from all others. Or it has candidates that do not match, one long line,
+// or empty lines.
 func patchwork(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var b bytes.Buffer

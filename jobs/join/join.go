@@ -5,8 +5,8 @@
 // of the second input, then in the order of the first input.
 //
 // Block.Input says to which input a line belongs. The key of a record is "key TAB input", and the
-// group is the key, so the lines of the first input come first (secondary sort). A reduce keeps these
-// lines, and reads the lines of the second input one after the other.
+// group is the part before the TAB. So the lines of the first input come first (secondary sort). A
+// reduce keeps these lines, and reads the lines of the second input one after the other.
 //
 // Memory: a reduce keeps the lines of the first input with one key, and charges them to the memory
 // bound of the run. So the first input should be the one with fewer lines for each key. Neighbours:

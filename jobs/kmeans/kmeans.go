@@ -1,6 +1,6 @@
-// Package kmeans is a job that finds the centres of K clusters by Lloyd's iteration (K-Means of
-// PUMA, Purdue's MapReduce benchmarks, which clusters movies; this job clusters points). A line of
-// input is a point: numbers of at most 6 decimals between blanks or commas. The result is
+// Package kmeans is a job that finds the centres of K clusters by Lloyd's iteration. It is K-Means
+// of PUMA, Purdue's MapReduce benchmarks. PUMA clusters movies; this job clusters points. A line
+// of input is a point: numbers of at most 6 decimals between blanks or commas. The result is
 // "cluster TAB centroid", by cluster.
 //
 // It is a chain of three jobs. The first job draws K different points. The second job reads the

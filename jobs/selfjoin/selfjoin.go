@@ -1,8 +1,8 @@
 // Package selfjoin is a job that joins sorted lists of k items to candidates of k+1 items, like the
 // Apriori algorithm of data mining. It is Self-Join of PUMA, Purdue's MapReduce benchmarks. A line
-// of input is "item,item,…". The result has a line for each prefix of k−1 items: the prefix, TAB,
-// and the last items of its lists, "last,last…", in byte order, each once. The prefix and any two of
-// the last items make a candidate.
+// of input is "item,item,…". The result has a line for each prefix of k−1 items. It is the prefix,
+// TAB, and the last items of its lists, "last,last…", in byte order, each once. The prefix and any
+// two of the last items make a candidate.
 //
 // A line is its own key, so a map does not copy it. Its group is the prefix, so the last items of a
 // group come sorted (secondary sort).

@@ -353,9 +353,9 @@ func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa
 // positive numbers, 7F−n for negative ones. If n is 7E or more, the byte is FF (00 if
 // negative), and n follows in eight bytes.
 //
-// Then come the digits, without zeros at the start and the end. Each byte holds two digits,
-// each as 1 to 10. A 0 ends the key. The point needs no mark, because digits are compared only
-// if n is equal. Negative numbers are inverted bit by bit.
+// The digits follow, without zeros at the start and the end. Each byte holds two digits, each
+// as 1 to 10. A 0 ends the key. The point needs no mark, because digits are compared only if n
+// is equal. Negative numbers are inverted bit by bit.
 func appendNumber(dst, text []byte) []byte {
 	text = text[skipBlanks(text, 0):]
 	// Most lines without a number end here.

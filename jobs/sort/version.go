@@ -30,9 +30,10 @@ const (
 // equal, the whole texts are compared.
 //
 // A part, a name or suffixes, consists of runs: a run of bytes that are not digits, then a run
-// of digits, and so on. A run of bytes becomes one code for each byte. Then come versionEnd and
-// the number: the count of its digits without zeros at its start, and these digits. The end of
-// a part counts as the number zero, so that a and a0 are equal. Another versionEnd follows it.
+// of digits, and so on. A run of bytes becomes one code for each byte. versionEnd and the
+// number follow. The number has the count of its digits without zeros at its start, and these
+// digits. The end of a part counts as the number zero, so that a and a0 are equal. Another
+// versionEnd follows it.
 //
 // Texts that differ only in zeros before numbers get the same key.
 func appendVersion(dst, text []byte) []byte {
@@ -103,9 +104,9 @@ func appendVersionPart(dst, text []byte) []byte {
 	}
 }
 
-// versionCode returns the code of a byte that is not a digit: first the tilde, then letters,
-// then all others in the order of their bytes. Codes have no gaps, so the largest one fits in a
-// byte.
+// versionCode returns the code of a byte that is not a digit. Codes put the tilde first, then
+// letters, then all others in the order of their bytes. Codes have no gaps, so the largest one
+// fits in a byte.
 func versionCode(c byte) byte {
 	switch {
 	case c == '~':

@@ -2,8 +2,8 @@
 //
 // jobs.Words finds the words of a block, several hundred at a time. The mapper passes them to the
 // kvbuffer, where jobs.Sum adds the counts. The result is "word TAB count" in byte order of the
-// words. With Top, a second job sorts the counts: the result is then in descending order of counts,
-// and words with equal counts are in byte order.
+// words. With Top, a second job sorts the counts in descending order. Words with equal counts are
+// in byte order.
 //
 // Memory: words are slices of the block and are not copied here. With IgnoreCase, the mapper changes
 // the block in place; a second attempt on the same block changes nothing.

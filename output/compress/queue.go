@@ -52,7 +52,7 @@ type Queue struct {
 	waiting   []*packedBlock // complete blocks that are not written yet, in order
 	encoders  sync.Pool      // of *Writer
 
-	// Where Rewind may return to.
+	// The place to which Rewind may return.
 	markBlock, markOffset int64 // a block, and where it begins in out once it is written
 
 	running sync.WaitGroup

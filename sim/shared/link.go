@@ -16,9 +16,9 @@ import (
 // copy.
 //
 // The progress of a reduce does not matter until all outputs are available. So runTo is
-// called only when the state is needed: when a reduce comes or goes, or when the last output
-// of its job becomes available. It then goes through the new outputs, once for all reduces of
-// the job.
+// called only when the state is needed. This is when a reduce comes or goes, or when the last
+// output of its job becomes available. runTo then goes through the new outputs, once for all
+// reduces of the job.
 //
 // The reduces of a job are in the order in which they came, which is also the order of how
 // much they have copied. A reduce that has copied everything that is available waits for the
@@ -91,7 +91,7 @@ func (l *link) gives(took work.Amount) work.Amount {
 	}
 }
 
-// serve adds the work each to what each reduce that copies was served.
+// serve adds the work each to the served work of each reduce that copies.
 func (l *link) serve(each work.Amount) {
 	l.served = l.served.Plus(each)
 	l.moved = l.moved.Plus(each.Times(l.copying))
@@ -138,7 +138,7 @@ func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time
 }
 
 // waitedBy returns for how long reduce k has waited for outputs. Reduces below together wait at
-// the same time and share one count. Each takes from it what was counted before it joined.
+// the same time and share one count. For each of them, the time before it joined is subtracted.
 func (j *copyingJob) waitedBy(k int) work.Amount {
 	c := &j.copiers[k]
 	if k >= j.together {
@@ -155,9 +155,10 @@ func (l *link) complete(job int32, id slots.SlotID) bool {
 	return j.whole() && j.waits && k < j.together
 }
 
-// cut is called after lost outputs were taken out of the job's flow. It reduces what each reduce
-// has copied to what it could have copied of the other outputs with the link for itself.
-// Afterwards no reduces are together. started returns the time at which a reduce began.
+// cut is called after lost outputs were taken out of the job's flow. A reduce may have copied
+// lost outputs. So cut bounds its copied work by the work that it could have done on the other
+// outputs with the link for itself. Afterwards no reduces are together. started returns the time
+// at which a reduce began.
 func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time.Duration) {
 	i := l.find(job)
 	if i < 0 {

@@ -21,8 +21,8 @@ type needs struct {
 	memory    [3]uint64    // of a map, of a reduce while it copies, of a reduce that sorts or reduces; in ppm of a tracker
 }
 
-// ioPart says how much of a task's time is its I/O period: most, if the task takes so long, or
-// the fraction part/whole of its time.
+// ioPart says how much of a task's time is its I/O period. It is the fraction part/whole of
+// the time, or else most, but at most the whole time.
 type ioPart struct {
 	most        time.Duration
 	part, whole int64 // whole 0: most counts

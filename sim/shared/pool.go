@@ -151,8 +151,8 @@ func (p *pool) runTo(now time.Duration) {
 }
 
 // setRates sets the rates of all classes. In ascending order of caps, a class whose cap is at
-// most an even part of the rest runs at its cap. The first other cap is above the level, and so
-// are all after it.
+// most an even part of the rest runs at its cap. The first other cap and all caps after it are
+// above the level.
 func (p *pool) setRates() {
 	rest, left := p.capacity, uint64(p.sharers)
 	for i := range p.classes {

@@ -16,7 +16,8 @@
 //     also those of outputs that are there already. Copying needs no CPU and no disk.
 //   - With a kvbuffer (Filling), a map spills while it computes, and waits if its kvbuffer
 //     is full. Writing its output once is part of its time. The time for further bytes of
-//     spills and merges is added, and so is that of merges of a reduce (rule.ReduceMerges).
+//     spills and merges is added. The time for merges of a reduce is added too
+//     (rule.ReduceMerges).
 //   - If tasks demand more memory than a tracker has (mem of the profile, by phase),
 //     computing and I/O overlap less. If the cluster has overcommit, too much demand of any
 //     resource reduces speed (node.pressure).
@@ -27,9 +28,9 @@
 //
 // The number of events of L2 is proportional to the number of changes in the sets of tasks
 // that share a resource. A resource has one virtual time for each cap, and a Look event at
-// the time of its next end, so a change costs O(log n). A network goes through the outputs of
-// a job once for all reduces of that job on the tracker, and only when its state is needed.
-// Work is counted in 128 bits, so that time times rate is exact (sim/work).
+// the time of its next end. So a change costs O(log n). A network goes through the outputs of
+// a job once for all its reduces on the tracker, and only when its state is needed. Work is
+// counted in 128 bits, so that time times rate is exact (sim/work).
 //
 // Memory: 16 bytes for each available output, about 120 for each slot and 700 for each
 // tracker. The package is pure.
@@ -360,7 +361,7 @@ func (m *Shared) leaveNet(now time.Duration, t *sharingAttempt) {
 }
 
 // Lose calls drop, which removes lost outputs from a flow. all yields the reduces that copy from
-// it. They keep what they could have copied of the other outputs (link.cut).
+// it. Each keeps the work that it could have done on the other outputs (link.cut).
 func (m *Shared) Lose(now time.Duration, all iter.Seq[*cost.Task], drop func()) {
 	for t := range all {
 		if m.Flow(t.Job).MapBytes > 0 {
@@ -427,8 +428,8 @@ func (m *Shared) Done(now time.Duration, task *cost.Task, copying bool) float64 
 //
 // If the cluster has overcommit, too much demand of a resource also costs some of its speed
 // (efficiency). The CPU loses speed to context switches, and the disk to seeks between
-// streams. Both lose speed to paging if the resource is memory. The demand of a task is what
-// it would use alone, and its memory at all times.
+// streams. Both lose speed to paging if the resource is memory. The demand of a task is its
+// use of the resource when it runs alone. Its memory counts at all times.
 func (n *node) pressure(o *workload.Overcommit) (cpu, disk work.Rate) {
 	cpu = efficiency(n.cpu.wanted, n.cpu.capacity, o.CPU)
 	disk = efficiency(n.disk.wanted, n.disk.capacity, o.IO)
@@ -442,8 +443,8 @@ func (n *node) pressure(o *workload.Overcommit) (cpu, disk work.Rate) {
 	return cpu.Of(both), disk.Of(both)
 }
 
-// efficiency returns the speed of a resource whose demand is W = wanted/there times what there is.
-// It is 1/(1+k(W−1)) for a loss of k, and whole if W is at most 1 or there is always enough.
+// efficiency returns the speed of a resource for a demand of W = wanted/there. It is 1/(1+k(W−1))
+// for a loss of k. It is whole if W is at most 1 or there is always enough.
 func efficiency(wanted, there uint64, loss slots.PPM) work.Rate {
 	if loss == 0 || there == 0 || wanted <= there {
 		return work.Whole

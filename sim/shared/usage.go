@@ -43,7 +43,8 @@ func (m *Shared) use(now time.Duration, n *node) {
 }
 
 // MapEnded is Flows.MapEnded. At the end of a job's last map, it also notes how the cores have
-// spent the time until now, the map phase of the run. A later note replaces the result.
+// spent the time until now. This time is the map phase of the run. A later note replaces the
+// result.
 func (m *Shared) MapEnded(now time.Duration, t *cost.Task, task slots.TaskID, done, total int32) (complete bool) {
 	if done == total {
 		if m.File.Cluster.KernelBytes > 0 {

@@ -1,5 +1,5 @@
 // Package work is the arithmetic of the cost models of the simulator, in which attempts share a
-// resource: amounts of work and rates, in fixed point.
+// resource. It has amounts of work and rates, in fixed point.
 //
 // The package is pure, and its values are plain numbers. Neighbours: sim/cost and sim/shared
 // count with it.

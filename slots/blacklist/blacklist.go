@@ -5,7 +5,7 @@
 // This holds as long as such trackers are less than a quarter of the cluster (Hadoop
 // 1.0.3, JobInProgress.addTrackerTaskFailure). A tracker that several jobs blacklisted is
 // on the graylist (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo). Hadoop 1.0.3 still gives
-// tasks to such a tracker. Hadoop 0.20.2 takes it out of service, and so does the Ledger
+// tasks to such a tracker. Hadoop 0.20.2 takes it out of service, and the Ledger does too
 // [Hadoop, "graylist out of service"].
 //
 // The package is pure; a JobFailures and a Cluster own a few words for each failure. Trackers and

@@ -31,10 +31,10 @@ type Recorded struct {
 // it writes both gantts and the figures of both runs. The gantts have lines of width columns
 // and letters by by. They share one cell width, so that a column is the same time in both.
 //
-// Compare reports whether the runs differ: in a decision about an attempt or a slot, in the
-// time of such a decision, or in a job. A different rule alone is no difference, because
-// every policy has its own rules. Compare fails if a file is cut short, was changed or is no
-// event file. errs.IsUsage is true for these errors.
+// Compare reports whether the runs differ. They may differ in a decision about an attempt or
+// a slot, in its time, or in a job. A different rule alone is no difference, because every
+// policy has its own rules. Compare fails if a file is cut short, was changed or is no event
+// file. errs.IsUsage is true for these errors.
 //
 // Memory: 40 bytes for each decision and 32 for each attempt of both runs, and with
 // trace.ByPhase 16 for each phase.

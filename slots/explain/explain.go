@@ -72,11 +72,11 @@ type Options struct {
 	Policy func(c slots.Config) (slots.Policy, error)
 }
 
-// Sentences reads an event file from r and writes the answer to w. It fails if the file
-// is cut short, was changed or is no event file, or if the run has no such task, slot or
-// job. errs.IsUsage is true for these errors, and false for an error of w. The list of all
-// decisions is written while the file is read, so it covers a file that is cut short up to
-// its end. Other answers are written only if there is no error.
+// Sentences reads an event file from r and writes the answer to w. It fails if the file is
+// cut short, was changed or is no event file. It also fails if the run has no such task,
+// slot or job. errs.IsUsage is true for these errors, and false for an error of w. The list
+// of all decisions is written while the file is read, so it covers a file that is cut short
+// up to its end. Other answers are written only if there is no error.
 func Sentences(w io.Writer, r io.Reader, o Options) error {
 	t := newExplainer(w, o)
 	if err := t.choose(); err != nil {
@@ -99,7 +99,7 @@ func newExplainer(w io.Writer, o Options) *explainer {
 func (t *explainer) run(r io.Reader) error {
 	diff, err := replay.Run(r, t.o.Policy, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
-	// The writer or the mode has failed. What was printed before is not flushed then.
+	// The writer or the mode has failed. The buffered text is not flushed then.
 	case t.err != nil:
 		return t.err
 	case err != nil && !(t.o.Open && errors.Is(err, trace.ErrCut)):
@@ -283,8 +283,8 @@ func (t *explainer) begin(l *slots.Ledger) {
 	}
 }
 
-// print writes text. An error of the writer ends the replay at the next event; print keeps
-// the error in t.err, so that its many callers need not check it.
+// print writes text. It keeps an error of the writer in t.err, so that its many callers
+// need not check it. The error ends the replay at the next event.
 func (t *explainer) print(text string) {
 	if _, err := t.w.WriteString(text); err != nil && t.err == nil {
 		t.err = fmt.Errorf("write sentences: %w", err)

@@ -229,8 +229,8 @@ func (m *idle) reasons(s *stretch) {
 }
 
 // whyIdle says why nothing runs on a free slot after an Assign. If the slot is open and jobs
-// are active, it gives two reasons: one for tasks of the slot's own kind, then one for tasks
-// of the other kind.
+// are active, it gives two reasons. The first is about tasks of the slot's own kind, the
+// second about tasks of the other kind.
 func (m *idle) whyIdle() string {
 	t, s := m.t, m.t.v.Slot(m.slot)
 	switch {

@@ -44,7 +44,8 @@ func (a *about) isAbout(slot int) bool {
 	return (a.topic.decision() || a.topic == change) && int(a.slot) == slot
 }
 
-// add keeps a paragraph. Of a loan it keeps the first sentence up to the slot, and the rule.
+// add keeps a paragraph. If the paragraph is about a loan, it keeps the first sentence up to
+// the slot, and the rule.
 func (m *selection) add(p paragraph) {
 	if m.t.stop {
 		return

@@ -24,7 +24,7 @@ type taskID struct {
 }
 
 // parseTask reads a task such as J01/m/7 or J01/reduce/0. The name of the job may contain
-// slashes. Whether the job and the task exist is not known yet; story.end checks it.
+// slashes. It does not know whether the job and the task exist; story.end checks that.
 func parseTask(text string) (taskID, error) {
 	id := taskID{text: text}
 	parts := strings.Split(text, "/")

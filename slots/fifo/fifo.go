@@ -16,7 +16,7 @@ import (
 // tasks spread evenly. In one heartbeat a tracker gets at most one reduce, and at most one
 // map that is not near its input.
 type FIFO struct {
-	// By kind: the jobs with a pending task of it, in order.
+	// first has, by kind, the jobs with a pending task of that kind, in order.
 	first [2]slots.Ranking[key]
 	// Scratch of update and grantFirst, kept so that a heartbeat allocates nothing.
 	changed []slots.JobID

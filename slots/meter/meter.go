@@ -1,9 +1,9 @@
 // Package meter adds up how the time of slots was used, and how evenly pools got it.
 //
-// The Ledger of a run reports each change to a Meter: an attempt starts, enters a phase or
-// ends, the counts of a pool change, time passes. So real and simulated runs have the same
-// figures. The sum of Totals.Phases is Totals.Busy. Totals.Wasted is the part of Totals.Busy
-// that contributed to no result.
+// The Ledger of a run reports each change to a Meter. An attempt starts, enters a phase or
+// ends, the counts of a pool change, or time passes. So real and simulated runs have the
+// same figures. The sum of Totals.Phases is Totals.Busy. Totals.Wasted is the part of
+// Totals.Busy that contributed to no result.
 //
 // A Meter keeps a few words for each pool; the callers keep a MeteredAttempt for each slot and a
 // Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
@@ -36,8 +36,8 @@ func (t Totals) Utilisation() float64 {
 }
 
 // Wasted is wasted slot time. The whole time of an attempt that contributed to no result counts
-// in exactly one of Failed, Copies and Killed. Of a committed reduce, the time in which it
-// waited for maps counts in Waiting.
+// in exactly one of Failed, Copies and Killed. The time in which a committed reduce waited for
+// maps counts in Waiting.
 type Wasted struct {
 	Failed  time.Duration // attempts that failed
 	Copies  time.Duration // attempts of a task that another attempt committed, and copies that were killed
@@ -53,8 +53,8 @@ type Meter struct {
 	Totals
 	pools []*MeteredPool
 
-	// Of the pools with demand now: their number, and the sums of x and of x², where x is
-	// running attempts divided by weight.
+	// wanting is the number of pools with demand now. sum and squares are the sums of x and
+	// of x² over these pools, where x is running attempts divided by weight.
 	wanting      int
 	sum, squares float64
 	shared       time.Duration // time in which two pools or more had demand, and one had a slot

@@ -18,9 +18,9 @@ import (
 // TaskInProgress.SPECULATIVE_GAP).
 const speculativeGap = slots.One / 5
 
-// averageProgress returns the average progress of a job's tasks of a kind. done is the number
-// of tasks that are done, running the sum of the progress of running tasks in parts per
-// million, all the number of tasks. Tasks that have not started count as 0 (Hadoop 1.0.3,
+// averageProgress returns the average progress of a job's tasks of a kind. all is the number
+// of tasks, and done the number of those that are done. running is the sum of the progress of
+// running tasks, in parts per million. Tasks that have not started count as 0 (Hadoop 1.0.3,
 // avgProgress of JobInProgress.findSpeculativeTask).
 func averageProgress(done int32, running int64, all int32) slots.PPM {
 	if all == 0 {

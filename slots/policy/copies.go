@@ -38,12 +38,11 @@ func (o *Options) SpeculativeWords() string {
 	return "a second attempt of a task that is running already; the first one to finish counts. " + which + "; no task that goes before copies needs the slot (SEPB)"
 }
 
-// NewCopies returns Copies for one Ledger. Of o only CopyAfter and CopyRule count. checked is, by
-// kind, the share of the running jobs whose pending tasks go before copies.
-// If atInput is true, a tracker prefers to copy maps whose input it has, because step 3 of
-// DynamicMR treats pending and speculative maps alike [DynamicMR14, "slot prescheduling"].
-// Otherwise it copies the map that ends last. idle returns how many slots tasks of a kind
-// could have now.
+// NewCopies returns Copies for one Ledger. It uses only CopyAfter and CopyRule of o. checked is,
+// by kind, the share of the running jobs whose pending tasks go before copies. If atInput is
+// true, a tracker prefers to copy maps whose input it has. Step 3 of DynamicMR treats pending and
+// speculative maps alike [DynamicMR14, "slot prescheduling"]. Otherwise it copies the map that
+// ends last. idle returns how many slots tasks of a kind could have now.
 func NewCopies(o *Options, checked [trace.Kinds]slots.PPM, atInput bool, idle func(v *slots.View, k slots.Kind) int32) *Copies {
 	s := newSpeculation(o)
 	s.local = atInput

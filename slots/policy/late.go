@@ -17,9 +17,9 @@ import (
 // measurements of running and finished attempts. Copies starts the copies.
 //
 // Of the slow running tasks, the one that will end last gets a copy [LATE08]. The
-// copy runs on a tracker that is not slow, and only while few copies run. LATE's
-// constants are for tasks of minutes. The constants that are times depend here on the usual
-// time of a job's tasks, so that they suit tasks of less than a second too.
+// copy runs on a tracker that is not slow, and only while few copies run. LATE's constants
+// are for tasks of minutes. Constants that are times depend here on the usual time of a
+// job's tasks, and so suit tasks of less than a second too.
 const (
 	speculativeCap = slots.One / 10 // SpeculativeCap: copies that may run, as a share of the slots
 	slowTask       = slots.One / 4  // SlowTaskThreshold: the percentile of progress rates at which a task is slow

@@ -93,8 +93,8 @@ type Options struct {
 	// dynsplit, per tracker. AdditionalMapSlots is how many extra map slots open while maps
 	// are in their I/O period. ReduceTotal, ReduceShuffle and ReduceCompute bound the reduces
 	// that run, that copy, and that sort or reduce at a time; 0: no bound. EarlyReduces is
-	// the rule that holds back reduces whose maps are not all done: "both", also as "",
-	// "floor", "bound", or "printed", which is neither.
+	// the rule that holds back reduces whose maps are not all done: "floor", "bound", "both"
+	// (also as ""), or "printed", which applies neither.
 	EarlyReduces       string `json:"early_reduces,omitempty"`
 	AdditionalMapSlots int32  `json:"additional_map_slots"`
 	ReduceTotal        int32  `json:"reduce_total"`

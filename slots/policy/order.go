@@ -108,9 +108,9 @@ func NewOrder(s Shape, wait Wait) Order { return Order{shape: s, wait: wait} }
 // Order from then on.
 func (o *Order) Copy(c *Copies) { o.copies = c }
 
-// Begin starts a visit. It brings the waiting times of jobs up to now, ranks the jobs that
-// have changed, and finds the running tasks that are worth a copy. A policy calls Begin first
-// in Decide, and End last.
+// Begin starts a visit. It brings the waiting times of jobs up to now, and ranks the jobs
+// that have changed. It finds the running tasks that are worth a copy. A policy calls Begin
+// first in Decide, and End last.
 func (o *Order) Begin(v *slots.View) {
 	o.wait.beat(v.Now())
 	o.Update(v)
@@ -286,8 +286,8 @@ type Offer struct {
 }
 
 // Numbers returns the numbers that the rule of an offer to a pool depends on. It is called only
-// while explanations are on. It is no field of Offer: a Rule of an Offer escapes to the Ledger,
-// so a function beside it would be allocated for each decision.
+// while explanations are on. It is no field of Offer, because a Rule of an Offer escapes to the
+// Ledger. A function beside it would be allocated for each decision.
 type Numbers func(pool slots.PoolID) []slots.Number
 
 // Grant starts a task of the first job of the first pool for which the Ledger does not refuse
@@ -336,9 +336,10 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 	return false
 }
 
-// GrantLocal is Slot PreScheduling. It starts a map of the first job of the first pool, if a
-// pending map of that job has its input on the visited tracker. If the job has no pending
-// map, GrantLocal starts a copy under the same condition. It reports whether a map started.
+// GrantLocal is Slot PreScheduling. It starts a map of the first job of the first pool. A
+// pending map of that job must have its input on the visited tracker. If the job has no
+// pending map, GrantLocal starts a copy under the same condition. It reports whether a map
+// started.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	pool, ok := o.pools[f.Kind].First()
 	if !ok {

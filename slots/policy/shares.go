@@ -70,9 +70,9 @@ func (p ShareDemand) weight() int64 {
 
 // LevelOf returns the Level of pools that share total slots. Hadoop 1.0.3,
 // SchedulingAlgorithms.computeFairShares, finds r with 25 bisections; here r is exact. The sum
-// of shares is a piecewise linear function of r: the share of a pool starts to grow at
-// min ÷ weight and stops at demand ÷ weight. LevelOf passes these turns in order of r. The
-// result lies in the piece in which the sum reaches its target.
+// of shares is a piecewise linear function of r. The share of a pool starts to grow at min ÷
+// weight and stops at demand ÷ weight. LevelOf passes these turns in order of r. The result
+// lies in the piece in which the sum reaches its target.
 func LevelOf(pools []ShareDemand, total int32) Level {
 	var want, fixed, growing int64 // Σ demand; Σ of constant shares; Σ weights of growing shares
 	type turn struct {

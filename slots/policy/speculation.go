@@ -238,10 +238,10 @@ func (s *speculation) each(k slots.Kind, f func(c *candidate)) {
 	}
 }
 
-// pick returns the task of a job that the visited tracker should copy: of the candidates that
-// run on other trackers, the one with the longest time left. If s.local is set, it is the
-// one whose input is nearest, and of several the one with the longest time left. ok is false
-// if there is none or the visited tracker is slow.
+// pick returns the task of a job that the visited tracker should copy. Of the candidates on
+// other trackers, it is the one with the longest time left. If s.local is set, it is the one
+// whose input is nearest, and of several the one with the longest time left. ok is false if
+// there is none or the visited tracker is slow.
 func (s *speculation) pick(v *slots.View, id slots.JobID, k slots.Kind) (best candidate, ok bool) {
 	t := v.Tracker()
 	if s.slowTracker(v, t) {

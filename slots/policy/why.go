@@ -48,8 +48,8 @@ func (o *Order) standing(v *slots.View, id slots.PoolID, k slots.Kind) []slots.N
 	return append(all, share)
 }
 
-// fairShare returns a pool's share by Level, for explanations. Of the decisions only
-// preemption depends on such shares [DHFS13, "shares for display"].
+// fairShare returns a pool's share by Level, for explanations. Preemption is the only
+// decision that depends on such shares [DHFS13, "shares for display"].
 func (o *Order) fairShare(v *slots.View, id slots.PoolID, k slots.Kind) slots.Number {
 	pools := make([]ShareDemand, v.Pools())
 	capacity := v.Capacity(k)

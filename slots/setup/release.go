@@ -63,7 +63,7 @@ func (r *Release) Take() {
 
 // Ended records that a job that Take removed has ended at the time now. If the job
 // succeeded, each job that waited only for it becomes due. Otherwise each job that waits for
-// it is dropped, and so are the jobs that wait for dropped ones. Ended returns the dropped
+// it is dropped, and then the jobs that wait for dropped ones. Ended returns the dropped
 // jobs. A job comes after the one in its Because.
 func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []Dropped) {
 	r.jobs[job].over = true
@@ -90,7 +90,7 @@ func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []D
 	return dropped
 }
 
-// Cycle returns the indexes of jobs that wait for each other in a circle: each waits for the
+// Cycle returns the indexes of jobs that wait for each other in a circle. Each waits for the
 // next one, and the last one waits for the first. It returns nil if there is no circle. n and
 // job are as for NewRelease.
 func Cycle(n int, job func(i int) *Submission) (circle []int) {

@@ -5,7 +5,7 @@
 //
 // Release decides which job is submitted next, by Submit times and by After.
 //
-// The package is pure. What it returns belongs to the caller.
+// The package is pure. Its results belong to the caller.
 //
 // Neighbours: slots takes what Config.Ledger and Submission.Spec return; workload is
 // the file; engine and sim are the drivers.
@@ -254,8 +254,9 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 	return l
 }
 
-// Warnings returns a line for each setting that is legal but may be a mistake: min shares
-// that exceed the slots together, and more replicas than trackers. c has its defaults.
+// Warnings returns a line for each setting that is legal but may be a mistake. These are
+// min shares that exceed the slots together, and more replicas than trackers. c has its
+// defaults.
 func (c *Config) Warnings() (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)

@@ -93,8 +93,8 @@ type Unsorted struct {
 	parts []bool       // by partition: true as long as it is not sorted
 	cuts  *cuts
 
-	// Only for a run whose single partition is divided by Ranges: where the ranges end, by
-	// slice. cuts then has the cuts between ranges.
+	// ranges is set only for a run whose single partition is divided by Ranges. It says
+	// where the ranges end, by slice. cuts then has the cuts between ranges.
 	ranges [][]int
 }
 

@@ -12,9 +12,9 @@ import (
 //
 // It is a radix sort that begins with the most significant digit. A digit is the highest bits
 // in which prefixes differ. So a common prefix does not put all entries into one bucket. If all
-// 8 bytes of the prefixes are equal, the Sorter skips the bytes that the keys have in common
-// and loads the next 8 bytes. More entries than the scratch holds are first divided in place,
-// by quicksort on the prefix.
+// 8 bytes of the prefixes are equal, the Sorter skips the bytes that the keys have in common.
+// It then loads the next 8 bytes. More entries than the scratch holds are first divided in
+// place, by quicksort on the prefix.
 //
 //	[ entries ] -- more than the scratch --> [ < ][ = ][ > ]   by prefix
 //	    | distribute by the highest bits that differ: into the scratch, and back

@@ -37,8 +37,8 @@ func randomKey(r *rand.Rand, n int) []byte {
 	return p
 }
 
-// The Sorter gives the stable order with a scratch of any length: from so short that all
-// entries are divided in place, to longer than the entries.
+// The Sorter gives the stable order with a scratch of any length. The shortest one makes it
+// divide all entries in place, and the longest one exceeds the entries.
 func TestSortIsStableWithAnyScratch(t *testing.T) {
 	for _, kind := range sortKinds {
 		for seed := range uint64(12) {

@@ -52,8 +52,9 @@ func (g *Growth) NeedsBytes() int64 {
 	return max(x, g.AbsBytes+g.AbsBytes/16, g.LeastBytes)
 }
 
-// MayGrow reports whether a kvbuffer may grow to x bytes: x < afm * threshold, where afm
-// is the memory that is free for it [Split11, dynamic buffer enlargement].
+// MayGrow reports whether a kvbuffer may grow to x bytes [Split11, dynamic buffer
+// enlargement]. The rule is x < afm * threshold, where afm is the memory that is free for
+// it.
 func MayGrow(xBytes, afmBytes int64, threshold float64) bool {
 	return float64(xBytes) < float64(afmBytes)*threshold
 }

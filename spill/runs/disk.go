@@ -359,9 +359,9 @@ func (k *keyPieces) next() ([]byte, error) {
 	return k.room[:n], nil
 }
 
-// skip moves behind the first n records of the partition. Of blocks that it passes over as a
-// whole, it reads only the headers. A merge uses it after an eviction, to pass over the records
-// that it has read from memory.
+// skip moves behind the first n records of the partition. If it passes over a whole block, it
+// reads only the header of the block. A merge uses it after an eviction, to pass over the
+// records that it has read from memory.
 func (d *diskCursor) skip(n int64) error {
 	for n > 0 {
 		if d.at >= d.end {

@@ -63,7 +63,8 @@ type MemoryRun struct {
 // Any goroutine may call the methods. They wait while an eviction writes the run, because Evict
 // holds mu.
 type MapOutput struct {
-	// By partition. Complete before the output is shared; never changed afterwards.
+	// stats is by partition. It is complete before the output is shared, and never changes
+	// afterwards.
 	stats      []record.PartStat
 	codec      Codec
 	createTemp func() (*disk.TempFile, error)
@@ -156,8 +157,9 @@ func (o *MapOutput) Register(b *membudget.Budget) {
 }
 
 // Evict writes the run in memory to the temporary file. It returns the number of bytes that
-// this frees: at once, or when the last merge that reads the run has changed over to the disk.
-// It returns 0 if there is nothing to evict. If writing fails, the run stays in memory.
+// this frees. They are free at once, or when the last merge that reads the run has changed
+// over to the disk. It returns 0 if there is nothing to evict. If writing fails, the run stays
+// in memory.
 func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -62,8 +62,8 @@ type poolKind [trace.Kinds]struct {
 	ended   [view.LostWithTracker + 1]float64 // by view.How
 }
 
-// Metrics writes a model to out in the text format of Prometheus, for the text files of its node
-// exporter and for /metrics of a server. It fails if out does.
+// Metrics writes a model to out in the text format of Prometheus. The text is for files of its
+// node exporter and for /metrics of a server. It fails if out does.
 //
 // Names follow the rules that promtool checks: a prefix, base units, _total for counters. Labels are
 // the pool, the kind of a task, the rule and the phase, and for the first 1000 jobs also the job.
@@ -191,8 +191,8 @@ func (w metricsWriter) jobs(m *view.Model) {
 	})
 }
 
-// data writes the metrics of bytes and CPU time of the attempts that succeeded, of the spills and
-// kvbuffers of all attempts, and of the process.
+// data writes the metrics of bytes and CPU time of the attempts that succeeded. It also writes
+// those of the spills and kvbuffers of all attempts, and of the process.
 func (w metricsWriter) data(m *view.Model) {
 	var in, out, copied, spilled, cpu, growths, refusals float64
 	for i := range m.Ends {

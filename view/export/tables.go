@@ -180,9 +180,9 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 }
 
 // CounterTable writes a row for each pool and step of time. A row begins with averages over the step,
-// in slots: use, fair share and demand. Then come Hadoop's counters of attempts at the end of the
-// step. The sums of the last rows of all pools equal the counters in the report. CounterTable fails
-// if w does.
+// in slots: use, fair share and demand. Hadoop's counters of attempts at the end of the step
+// follow. The sums of the last rows of all pools equal the counters in the report. CounterTable
+// fails if w does.
 func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", append([]string{
 		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",

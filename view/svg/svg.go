@@ -16,8 +16,8 @@
 // Every sign has a shape besides its colour, so that a black-and-white print shows the same. The
 // series of a chart differ by marker and dashes, too.
 //
-// The same model gives the same bytes. Bars narrower than a pixel are drawn together, so that
-// the size of a picture depends on its pixels and not on the length of the run.
+// The same model gives the same bytes. Bars narrower than a pixel are drawn together. So the
+// size of a picture depends on its pixels, and not on the length of the run.
 //
 // Neighbours: view has the model; view/html puts the picture into a report.
 package svg
@@ -165,7 +165,8 @@ func shown(m *view.Model) (rows []view.Lane) {
 	return rows
 }
 
-// several reports whether the lanes are of several trackers. Only then trackers have headings.
+// several reports whether the lanes are of several trackers. If they are, each tracker has a
+// heading.
 func several(lanes []view.Lane) bool {
 	return len(lanes) > 0 && lanes[0].Tracker != lanes[len(lanes)-1].Tracker
 }

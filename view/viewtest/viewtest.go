@@ -1,6 +1,6 @@
 // Package viewtest has simulated runs for the tests of all renderers of package view. With the
-// same runs a test can compare what renderers draw: the number of bars, the number of bars on lent
-// slots, and the time in each phase.
+// same runs a test can compare what renderers draw. It compares the number of bars, how many of
+// them are on lent slots, and the time in each phase.
 //
 // A simulation gives the same bytes each time. The package is for tests only.
 // Neighbours: sim makes the runs, and view the models.

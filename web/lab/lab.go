@@ -113,8 +113,8 @@ const errNoRun = errs.Kind("there is no such run; a draft is dropped after a whi
 
 // Answer answers the question of that name: runs, model, curves, shuffle, why, idle, lesson,
 // policies or examples. q has the parameters of the question. The answer is JSON and belongs to
-// the caller. Answer fails with errs.BadOptions for a wrong parameter, with Gone if there is no
-// such run or question, and with errs.BadInput if the events cannot be read.
+// the caller. Answer fails with errs.BadOptions for a wrong parameter, and with Gone if there
+// is no such run or question. It fails with errs.BadInput if the events cannot be read.
 func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, error) {
 	switch name {
 	case "runs":

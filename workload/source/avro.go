@@ -243,8 +243,8 @@ func (d *avroDecoder) branch(s *avroSchema, depth int) any {
 }
 
 // blocks calls each for every item of an array or a map. Items come in blocks. A block begins with
-// its number of items, and a block of 0 items is the end. After a negative number comes the length
-// of the block in bytes.
+// its number of items, and a block of 0 items is the end. If the number is negative, the length of
+// the block in bytes follows.
 func (d *avroDecoder) blocks(each func()) {
 	for n := d.long(); n != 0 && d.err == nil; n = d.long() {
 		// The length is for readers that skip a block, which this one never does.

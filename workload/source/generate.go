@@ -215,8 +215,9 @@ func (o *Options) class(i int) Class {
 	return all[0]
 }
 
-// alone returns the approximate time of a job that has the cluster to itself: the waves of its maps,
-// and then the waves of its reduces. j is a copy, so the job of the caller gets no tasks.
+// alone returns the approximate time of a job that has the cluster to itself. It counts the waves
+// of its maps, and then the waves of its reduces. j is a copy, so the job of the caller gets no
+// tasks.
 func (o *Options) alone(j TraceJob) time.Duration {
 	j.divide(o.Tasks)
 	c := Cluster{cmp.Or(o.Cluster.Trackers, 10), cmp.Or(o.Cluster.MapSlots, 4), cmp.Or(o.Cluster.ReduceSlots, 2)}

@@ -149,9 +149,9 @@ func (j *TraceJob) divide(t Tasks) {
 	// parts returns a number of tasks: at least 1, even for 0 bytes, and at most what an int
 	// holds on every platform.
 	parts := func(bytes, of int64) int { return int(max(1, min((bytes-1)/of+1, math.MaxInt32))) }
-	// takes returns the time of one of n tasks: its part of the work if the trace has it, else
-	// the startup and its bytes at the rate. Times are whole milliseconds, because people read
-	// workload files.
+	// takes returns the time of one of n tasks. It is its part of the work if the trace has
+	// it, else the startup and its bytes at the rate. Times are whole milliseconds, because
+	// people read workload files.
 	takes := func(work time.Duration, bytes int64, n int) time.Duration {
 		if work > 0 {
 			return max(work/time.Duration(n), time.Millisecond).Round(time.Millisecond)

@@ -36,9 +36,10 @@ func eachLine(name string, r io.Reader, f func(at, line string) error) error {
 
 // SWIM reads a trace of SWIM, the Statistical Workload Injector for MapReduce
 // (github.com/SWIMProjectUCB/SWIM, workloadSuite/README, 1.1). Each line is a job. Its fields are
-// separated by tabs: name, submission in seconds, gap to the job before in seconds, and the bytes
-// of map input, shuffle and reduce output. Some traces have up to three more fields with paths.
-// SWIM checks the gap, but uses neither gap nor paths. name is the file, for messages and notes.
+// separated by tabs. They are name, submission and gap to the job before, in seconds, and the
+// bytes of map input, shuffle and reduce output. Some traces have up to three more fields with
+// paths. SWIM checks the gap, but uses neither gap nor paths. name is the file, for messages and
+// notes.
 //
 // SWIM fails with errs.BadInput if r fails, or if the trace is not valid or has no jobs.
 func SWIM(name string, r io.Reader) (*Set, error) {

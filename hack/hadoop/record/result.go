@@ -144,14 +144,14 @@ func counters(stderr string) string {
 }
 
 // message returns the lines of Hadoop's standard error that say why a job failed. These are lines
-// that hadoop-streaming logs as an error, or prints without the prefix of its log. Of the exception
-// that ended the job they are the first line and the line of the root cause.
+// that hadoop-streaming logs as an error, or prints without the prefix of its log. An exception
+// that ended the job gives two lines: its first line and the line of the root cause.
 func message(stderr string) string {
 	// A line of Hadoop's log: time, level, class, text.
 	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
 	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)
 	// Two texts depend on chance and are replaced. One is the random part in names of attempts. The
-	// other tells whether Hadoop sees a child's exit or its closed pipe first.
+	// other says whether Hadoop sees a child's exit or its closed pipe first.
 	attempt := regexp.MustCompile(`attempt_local\d+_|job_local\d+_`)
 	race := regexp.MustCompile(`subprocess (exited successfully|still running|exited with error code \d+)$`)
 	var lines []string

@@ -131,8 +131,8 @@ func (c *cache) clear(live []uint32) {
 	}
 }
 
-// The flags of a key: two bits for the side before, one bit that says whether matches may begin
-// from here on, and the number of pending bytes.
+// A key begins with flags: two bits for the side before, and flagRestart if matches may begin
+// from here on. The bits from pendingBit on are the number of pending bytes.
 const (
 	flagRestart = 1 << 2
 	pendingBit  = 3
@@ -144,7 +144,6 @@ func (c *cache) write(before side, restart bool, pending []byte, list []uint32) 
 	if restart {
 		flags |= flagRestart
 	}
-	// Varints keep keys short: most programs have few instructions.
 	c.key = append(append(c.key[:0], flags), pending...)
 	// Varints keep keys short, because most programs have few instructions.
 	for _, pc := range list {

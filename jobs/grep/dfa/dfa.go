@@ -138,8 +138,8 @@ const (
 // It is enough for the states of several thousand words.
 const manyLinesBytes = 4 << 20
 
-// leastFilled is the number of bytes of text that each state must have served, on average, for
-// a full cache to be cleared and filled again.
+// leastFilled decides whether a full cache is cleared and filled again. On average, each state
+// must have served so many bytes of text.
 const leastFilled = 20
 
 // None is returned as an offset if there is no match. It is larger than any offset.

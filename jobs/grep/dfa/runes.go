@@ -2,8 +2,8 @@ package dfa
 
 import "unicode/utf8"
 
-// runes is an automaton over runes that finds one end of a match: its end, in a forward search,
-// or its beginning, in a backward search.
+// runes is an automaton over runes that finds one end of a match. A forward search finds the
+// end of the match, and a backward search the beginning.
 type runes struct {
 	*threads
 	cache
@@ -15,7 +15,8 @@ type runes struct {
 }
 
 // A transition is the row of the next state and flags. As an int32 it is negative (special) if
-// there is something to do: a match ends before or behind the rune, or no match can follow.
+// there is something to do. Then a match ends before or behind the rune, or no match can
+// follow.
 const (
 	special = 1 << 31
 	behind  = 1 << 30    // a match ends behind the rune

@@ -185,7 +185,7 @@ func Percentage(o *policy.Options, k slots.Kind) slots.PPM {
 
 // stranded reports whether maps are pending and none runs. Then a map may exceed a tracker's
 // share of the load [DHFS13, "stranded maps"]. For example, a map that failed elsewhere may
-// have only one tracker left, and reduces that wait for the map may use up the share of that
+// have only one tracker left. Reduces that wait for the map may use up the share of that
 // tracker.
 func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running(slots.Map) == 0 }
 
@@ -254,8 +254,8 @@ func (p *PD) End(v *slots.View, d *slots.Decision) {
 	p.Order.End(v, d)
 }
 
-// NextVisit implements slots.Selective. It returns -1 if for no task that may start
-// there is a slot of its own kind on any tracker, and nothing more may be lent.
+// NextVisit implements slots.Selective. It returns -1 if no task that may start finds a
+// slot of its own kind on any tracker, and nothing more may be lent.
 func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {

@@ -20,8 +20,8 @@ package dhfs
 // Pools are sorted by their maps and reduces together [DHFS13, "combined key"]:
 // poolKey in slots/policy/order.go is that key.
 // foundTask, "no pool had a task", is reset for each slot [DHFS13, "found-task
-// reset"]. Only in case 5 a map may start although its job waits for a local slot
-// [DHFS13, "visited for map"].
+// reset"]. A map whose job waits for a local slot may start in case 5 only [DHFS13,
+// "visited for map"].
 
 import (
 	"mrlocal/slots"
@@ -60,7 +60,7 @@ func (p *PD) Next(v *slots.View, d *slots.Decision) bool {
 	return p.fromPools(v, d) || p.nonLocalMap(v, d)
 }
 
-// fromPools is lines 6 to 27: it starts a task of the first pool that has one for cases 1 to
+// fromPools is lines 6 to 27. It starts a task of the first pool that has one for cases 1 to
 // 4, and reports whether one started. Two rankings by the same key replace the scan of pools:
 // one of the pools with maps and one of the pools with reduces. The first pool of the paper is
 // the first of both.
@@ -118,9 +118,9 @@ func idle(v *slots.View, k slots.Kind) bool {
 // mayLend reports whether one more slot of kind k may be lent.
 func (p *PD) mayLend(v *slots.View, k slots.Kind) bool { return p.Counts.Lending(v, k).Left() > 0 }
 
-// assignTask starts a task of kind k of a pool, and reports whether it did. By the paper's counts
-// the slot is one of its own kind (cases 1 and 2) or a borrowed one (cases 3 and 4). If anywhere
-// is true, a map starts even if its job waits for a local slot.
+// assignTask starts a task of kind k of a pool, and reports whether it did. The slot is of its
+// own kind by the paper's counts (cases 1 and 2) or borrowed (cases 3 and 4). If anywhere is
+// true, a map starts even if its job waits for a local slot.
 func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k slots.Kind, anywhere bool) bool {
 	rule, move := borrowRule(k), slots.MoveAlways
 	if idle(v, k) {

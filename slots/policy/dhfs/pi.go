@@ -40,8 +40,8 @@ type Phase struct {
 
 // Lending says how many slots a phase lends to the other one, and how many it may lend.
 //
-// It is a struct of its own for speed: the compiler keeps a struct of up to four fields in
-// registers, and Algorithm 1 runs before each grant.
+// It is a struct of its own for speed, because Algorithm 1 runs before each grant. The
+// compiler keeps a struct of up to four fields in registers.
 type Lending struct {
 	Borrowed int32 // currentBorrowed…Slots: slots of this phase that the other phase uses
 	Most     int32 // floor(cluster…Capacity · percentageOfBorrowed…Slots)
@@ -68,8 +68,8 @@ const (
 	MapBorrows                    // case 4, MAP_BORROWS: maps borrow reduce slots
 )
 
-// Algorithm1 is lines 3 to 17. It returns the case that holds, and how many slots of the other
-// phase the borrowing phase may use besides those that it has borrowed already.
+// Algorithm1 is lines 3 to 17. It returns the case that holds. extra is how many more slots of
+// the other phase the borrowing phase may use than it has borrowed already.
 func Algorithm1(maps, reduces Phase) (s Scenario, extra int32) {
 	m, r := maps.lacks(), reduces.lacks()
 	switch {

@@ -21,8 +21,8 @@ var tableI = [20][3]int32{
 	{256, 40, 20}, {256, 80, 40}, {256, 120, 60}, {256, 160, 40}, {256, 40, 10},
 }
 
-// fixedTimes runs jobs of Table I in [DHFS13, "fixed-time simulation"]: one tracker, all
-// jobs at 0, a pool for each job, maps of 20 s for 64 MB.
+// fixedTimes runs jobs of Table I [DHFS13, "fixed-time simulation"]. There is one tracker,
+// and a pool for each job. All jobs come at 0, and a map of 64 MB takes 20 s.
 func fixedTimes(t testing.TB, name string, o policy.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
 	t.Helper()
 	var w []policytest.ScriptJob
@@ -194,8 +194,8 @@ func TestFig5(t *testing.T) {
 	}
 }
 
-// TestBorrowPercentages is [DHFS13, Fig. 6] in fixed task times: one sort of 320 maps
-// of 160 s and 200 reduces of 20 s; one percentage varies from 0 to 100 in tens.
+// TestBorrowPercentages is [DHFS13, Fig. 6] in fixed task times. One sort has 320 maps of
+// 160 s and 200 reduces of 20 s. One percentage varies from 0 to 100 in tens.
 func TestBorrowPercentages(t *testing.T) {
 	for name, c := range map[string]struct {
 		option func(p slots.PPM) policy.Options

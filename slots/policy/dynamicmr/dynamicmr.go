@@ -208,8 +208,9 @@ func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
 	return preScheduled(v, d, &p.Order, func(pool slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) })
 }
 
-// idle returns how many slots tasks of kind k could have now. These are the idle slots of their
-// own kind and the slots of the other kind that may be lent, but no more than all idle slots.
+// idle returns how many slots tasks of kind k could have now. It adds the idle slots of kind k
+// and the slots of the other kind that may be lent. The result is at most the number of all
+// idle slots.
 func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	own := weigh(v, k, v.Capacity(k)-v.Running(k)) + v.LentBy(other)

@@ -49,7 +49,7 @@ func (c *counts) Lending(v *slots.View, k slots.Kind) dhfs.Lending {
 }
 
 // Phases implements dhfs.PICounts. It counts copies only for the borrowing phase. A possible
-// copy does not keep a slot from being lent, because it may not start on every tracker; the
+// copy does not keep a slot from being lent, because it may not start on every tracker. The
 // slot could be idle while tasks are pending. If both maps and reduces could borrow by these
 // counts, maps do.
 func (c *counts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {

@@ -33,8 +33,8 @@ import (
 // Split is the policy dynsplit.
 //
 // Shares depend on all jobs. They are computed again when an eighth of the jobs have
-// changed, so that the cost of a decision does not grow with the number of jobs. Until
-// then a job that changes is ranked by its old share.
+// changed. So the cost of a decision does not grow with the number of jobs. Until then a
+// job that changes is ranked by its old share.
 type Split struct {
 	options policy.Options
 
@@ -91,8 +91,8 @@ const (
 // although no slot is lent. w_r replaces the slowstart [Split11, "no slowstart"].
 func (s *Split) Traits() slots.Traits {
 	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
-		ruleSplit:      "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)",
-		ruleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others, so one more map than the tracker has slots may run (resource usage pipeline)",
+		ruleSplit:      "of the maps and reduces of all jobs, those farthest below their share; as a job's maps get done, its share goes from maps to reduces (w_m, w_r)",
+		ruleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others; so one more map may run than the tracker has slots (resource usage pipeline)",
 	}}
 }
 

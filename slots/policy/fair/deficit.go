@@ -18,8 +18,8 @@ import (
 // and the min slots of their jobs. A heartbeat starts one task, a map if it can.
 //
 // Deficits are updated every 500 ms, and when a job is submitted. With many jobs an update
-// waits until an eighth of them have changed, so that the cost of a decision does not grow
-// with the number of jobs.
+// waits until an eighth of them have changed. So the cost of a decision does not grow with
+// the number of jobs.
 type Deficit struct {
 	accounts []account                        // by job
 	pools    []poolAccount                    // by pool
@@ -55,7 +55,8 @@ type poolAccount struct {
 
 // owed is the sort key of a job (Hadoop 0.20.2, FairScheduler.DeficitComparator). In Hadoop
 // the order of a hash table breaks ties. Here the job with the fewest running tasks for its
-// weight comes first, and then the job that was submitted earlier, which has the lower id.
+// weight comes first. Of equals, the job that was submitted earlier, with the lower id,
+// comes first.
 type owed struct {
 	needy           bool // it runs less than its min slots
 	deficit         float64
@@ -210,8 +211,8 @@ func (f *Deficit) update(v *slots.View) {
 	f.at, f.newJob, f.changes = v.Now(), false, 0
 }
 
-// accrue adds (fair share - running tasks) · time up to now to what a job has accrued. The next
-// update adds that to the deficit.
+// accrue adds (fair share - running tasks) · time up to now to the accrued time of a job. The
+// next update adds the accrued time to the deficit.
 func (f *Deficit) accrue(v *slots.View, j slots.JobView) {
 	a := &f.accounts[j.ID()]
 	since := (v.Now() - a.since).Seconds()

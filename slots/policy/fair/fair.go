@@ -135,8 +135,9 @@ func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
 	f.preempt.check(v, d, f.Order.Updates)
 }
 
-// assignTasks starts tasks until each kind is rejected: the tracker has no slot for it, has its
-// part of the load, or no job takes one (Hadoop 1.0.3, FairScheduler.assignTasks).
+// assignTasks starts tasks until each kind is rejected (Hadoop 1.0.3,
+// FairScheduler.assignTasks). A kind is rejected if the tracker has no slot for it, has its
+// part of the load, or no job takes one.
 func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 	t := v.Tracker()
 	rejected := [2]bool{}

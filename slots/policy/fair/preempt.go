@@ -10,9 +10,9 @@ import (
 	"mrlocal/trace"
 )
 
-// preemption kills tasks for pools that starve: those that are below their min
-// share for their PreemptAfter, or below half of their fair share for their
-// FairPreemptAfter (Hadoop 1.0.3, FairScheduler.preemptTasksIfNecessary). It is off
+// preemption kills tasks for pools that starve (Hadoop 1.0.3,
+// FairScheduler.preemptTasksIfNecessary). Such a pool is below its min share for its
+// PreemptAfter, or below half of its fair share for its FairPreemptAfter. Preemption is off
 // if no pool has a timeout.
 //
 // If it is on, the end of each visit with changes costs O(pools), and a kill O(slots).
@@ -89,9 +89,9 @@ func (p *preemption) wake(at time.Duration) {
 	}
 }
 
-// tasksToPreempt sets the clocks of a pool. It returns how many tasks the pool lacks to its min
-// share or to its fair share, if it has starved for the timeout (Hadoop 1.0.3,
-// FairScheduler.tasksToPreempt).
+// tasksToPreempt sets the clocks of a pool (Hadoop 1.0.3, FairScheduler.tasksToPreempt). If the
+// pool has starved for the timeout, it returns how many tasks it lacks to its min share or to
+// its fair share.
 func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind, level policy.Level) int32 {
 	for int(id) >= len(p.clocks[k]) {
 		p.clocks[k] = append(p.clocks[k], clock{-1, -1})
@@ -118,8 +118,8 @@ func starvedForFairShare(running int32, demand policy.ShareDemand, level policy.
 	return int64(running) < s.Num/(2*max(s.Den, 1))
 }
 
-// set starts a clock at time now if a pool starves and the clock has not started, and stops it if
-// the pool does not starve.
+// set starts a clock at time now if a pool starves and the clock has not started. It stops the
+// clock if the pool does not starve.
 func set(since *time.Duration, now time.Duration, starves bool) {
 	switch {
 	case !starves:

@@ -77,9 +77,9 @@ func TestShuffleTime(t *testing.T) {
 	}
 }
 
-// TestWindows: maps of 60 s, so windows of 10 s. Four containers release a task each
-// after 10 s; in the second window two are available, and it lasts until four tasks
-// are released; a pause belongs to no window.
+// TestWindows has maps of 60 s, so windows of 10 s. Four containers release a task each
+// after 10 s. In the second window two are available, and it lasts until four tasks are
+// released. A pause belongs to no window.
 func TestWindows(t *testing.T) {
 	const s = time.Second
 	var m monitor

@@ -7,10 +7,10 @@ import (
 
 // lazyStartReduce starts a reduce [OMO21, Alg. 1], and reports whether one started. A job that
 // has begun to launch its reduces launches them all, one after the other [OMO21, Principle 1].
-// If there is none, the reduce stage of another job may begin: of the jobs whose stage should
-// begin now, that of the job with the fewest containers. Principle 1 is broken only if the
-// Ledger refuses a reduce, because the deadlock guard keeps a slot for maps or the reduce
-// failed on this tracker.
+// If there is none, the reduce stage of another job may begin. Of the jobs whose stage should
+// begin now, it takes the job with the fewest containers. Principle 1 is broken only if the
+// Ledger refuses a reduce. It does so if the deadlock guard keeps a slot for maps, or if the
+// reduce failed on this tracker.
 func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 	if !s.lazy {
 		return false
@@ -89,8 +89,8 @@ type overlap struct{ shuffle, mapTime, frequency float64 }
 // aligned returns x*.
 func (g overlap) aligned() float64 { return aligned(g.shuffle, g.mapTime, g.frequency) }
 
-// gapOf is the execution predictor EP for one job: it returns T_s, T_m and F_e [OMO21, section
-// V-A], and false as long as they are not known.
+// gapOf is the execution predictor EP for one job [OMO21, section V-A]. It returns T_s, T_m
+// and F_e, and false as long as they are not known.
 func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
 	observed, level, known := s.estimates(j.ID())
 	m := s.Of(j.ID())

@@ -15,9 +15,9 @@ import (
 //
 // A window lasts T_w, or the least multiple of T_w in which several containers are released.
 // T_w is the paper's 10 s, and for short maps a third of the time of a map [OMO21, "smoothing
-// and window"]. Until the first window has ended, F_o and A_o are those of the time so far, so
-// that there are estimates for a short job, too. Time in which no container is available does
-// not count.
+// and window"]. Until the first window has ended, F_o and A_o are those of the time so far. So
+// there are estimates for a short job, too. Time in which no container is available does not
+// count.
 //
 // A container that is released at the instant at which a window ends is in that
 // window. The zero value has measured nothing.

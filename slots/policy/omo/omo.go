@@ -55,9 +55,9 @@ func with(o policy.Options, s scheduler) *OMO {
 // scheduler is [OMO21, Alg. 3], whole or in part.
 //
 // The estimates F_o, A_o and D are common to all jobs. When they change, each job's
-// rank among the candidates can change. All jobs are ranked again only when an eighth
-// of them have changed, so that the cost of a decision does not grow with the number of
-// jobs. A job that changes is always ranked by the newest estimates.
+// rank among the candidates can change. All jobs are ranked again only when an eighth of
+// them have changed. So the cost of a decision does not grow with the number of jobs. A job
+// that changes is always ranked by the newest estimates.
 type scheduler struct {
 	yarn.Base
 	name string
@@ -217,10 +217,10 @@ func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
 	return s.lazyStartReduce(v, d) || s.batchFinishMap(v, d) || s.fairScheduler(v, d)
 }
 
-// fairScheduler is [OMO21, Alg. 3, l. 9]. It starts a task of the job with the largest deficit,
-// or of the job with the fewest containers for its weight [OMO21, "order by containers"]. If
-// the run's slowstart opens the gate, a job's reduces go before its maps and so start one after
-// the other.
+// fairScheduler is [OMO21, Alg. 3, l. 9]. By Options.ContainerOrder, it starts a task of the
+// job with the largest deficit, or with the fewest containers for its weight [OMO21, "order by
+// containers"]. If the run's slowstart opens the gate, a job's reduces go before its maps and
+// so start one after the other.
 func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	for {
 		id, ok := yarn.First(&s.fair)
@@ -242,9 +242,8 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// available returns the number of available containers in the paper's sense: containers that
-// run maps, and containers that run reduces of jobs whose map stage is complete [OMO21,
-// "available containers"].
+// available returns the number of available containers in the paper's sense [OMO21,
+// "available containers"]. These run maps, or reduces of jobs whose map stage is complete.
 func available(v *slots.View) int32 {
 	return v.Running(slots.Map) + v.Running(slots.Reduce) - v.Waiting()
 }

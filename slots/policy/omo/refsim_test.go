@@ -121,8 +121,8 @@ func TestTheMonitorFindsTheFrequency(t *testing.T) {
 }
 
 // TestABatchThatHasBegunKeepsContainers: with batch-reserve no other job starts a map
-// between two maps of a batch; without it the job that gains most changes meanwhile
-// [OMO21, "batch for each container"].
+// between two maps of a batch. Without it the job that gains most changes meanwhile [OMO21,
+// "batch for each container"].
 func TestABatchThatHasBegunKeepsContainers(t *testing.T) {
 	text := "{cluster: {trackers: 20, map_slots: 2, reduce_slots: 2, net: 36.6MB}, jobs: ["
 	for i := range 8 {

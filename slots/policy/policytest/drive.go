@@ -158,7 +158,7 @@ type event struct {
 
 // at puts an event into the queue. An event without do does not keep the run alive.
 func (d *driver) at(t time.Duration, do func(now time.Duration)) {
-	// Behind all events for the same time.
+	// The place is behind all events for the same time.
 	i := sort.Search(len(d.queue), func(i int) bool { return d.queue[i].at > t })
 	d.queue = slices.Insert(d.queue, i, event{t, do})
 	if do != nil {

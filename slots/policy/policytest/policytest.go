@@ -246,8 +246,8 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	}
 }
 
-// checkTimes checks that the times of phases add up to the busy time, that wasted time is part of
-// it, and that Jain's indexes are between 0 and 1.
+// checkTimes checks that the times of phases add up to the busy time, and that wasted time is
+// part of it. It also checks that Jain's indexes are between 0 and 1.
 func checkTimes(t *rapid.T, s slots.Stats) {
 	sum := time.Duration(0)
 	for _, d := range s.Phases {
@@ -276,7 +276,8 @@ func firstDifference(a, b *trace.Log) int {
 }
 
 // checkIdle checks claims.Idle. It checks nothing while the deadlock guard may keep reduces from
-// idle slots, or while tasks have failed, because they do not return to their tracker.
+// idle slots. It also checks nothing while tasks have failed, because these do not return to
+// their tracker.
 func checkIdle(l *slots.Ledger, claims Claims) error {
 	if claims.Idle == nil || keptBack(l) || failures(l) {
 		return nil

@@ -55,8 +55,8 @@ type script struct {
 	options policy.Options
 	work    []ScriptJob
 	names   []string // of work
-	// By name: the index in work. A case must list its jobs in the order of submission, so
-	// that this is the id.
+	// jobs has, by name, the index in work. A case must list its jobs in the order of
+	// submission, so that the index is the id.
 	jobs   map[string]slots.JobID
 	faults []ScriptFault
 	speeds []slots.PPM // by tracker
@@ -271,8 +271,8 @@ func (s *script) run(p slots.Policy) string {
 	return b.String() + reasons.String()
 }
 
-// explain writes an explanation in lines: the decision, its numbers and the candidates that were
-// not chosen, or the reasons for the end of a visit.
+// explain writes an explanation in lines. It writes a decision with its numbers and the
+// candidates that were not chosen, or the reasons for the end of a visit.
 func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
 	if e.EndOfVisit() {
 		fmt.Fprintf(b, "%v tracker %d:", e.Now, e.Tracker)

@@ -25,8 +25,9 @@ func shown(u utility) string {
 	return fmt.Sprintf("%.2f", math.Round(u.float()*100)/100)
 }
 
-// why returns the reasons of a launch: the terms of the job's utility, its placement, the needs
-// of the task, and the free resources of the tracker. load is the needs of the running tasks.
+// why returns the reasons of a launch. These are the terms of the job's utility, its placement,
+// the needs of the task, and the free resources of the tracker. load is the needs of the
+// running tasks.
 func (r *RAS) why(v *slots.View, s *rasJob, k slots.Kind, load demand.Vector) slots.Why {
 	n, t := &r.nodes[v.Tracker()], v.Tracker()
 	j := v.Job(s.id)

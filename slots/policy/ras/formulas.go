@@ -39,9 +39,9 @@ func Utility(maps, required, pendingMaps, reduces, pendingReduces int32) float64
 }
 
 // mapUtility returns u^M [RAS11, eq. 2]. It grows logarithmically from −∞ to 0 as long as
-// fewer maps are placed than the goal requires, and then linearly to 1, when all are placed.
-// required is limited to the range from 1 to pending. With no map placed the utility is −∞;
-// with all placed it is 1, even if all are required [RAS11, "map utility corners"].
+// fewer maps are placed than the goal requires. Then it grows linearly to 1, when all are
+// placed. required is limited to the range from 1 to pending. With no map placed the utility
+// is −∞; with all placed it is 1, even if all are required [RAS11, "map utility corners"].
 func (l *logs) mapUtility(placed, required, pending int32) utility {
 	required = max(1, min(required, pending))
 	switch {
@@ -69,7 +69,7 @@ func (l *logs) reduceUtility(placed, pending int32) utility {
 }
 
 // jobUtility returns the utility of a job [RAS11, eq. 1], at most 1. Without a map it is −∞,
-// whatever the reduces.
+// for any utility of the reduces.
 func jobUtility(maps, reduces utility) utility {
 	if maps == none {
 		return none
@@ -104,8 +104,8 @@ func remainingWork(average time.Duration, unstarted int32, left slots.PPM) time.
 	return time.Duration(ratio(int64(average), int64(unstarted)*int64(slots.One)+int64(left), int64(slots.One)))
 }
 
-// aboutToComplete reports whether the map phase of a job ends within a control cycle, if placed
-// maps share the remaining work evenly [RAS11, "end of the map phase"].
+// aboutToComplete reports whether the map phase of a job ends within a control cycle [RAS11,
+// "end of the map phase"]. It assumes that placed maps share the remaining work evenly.
 func aboutToComplete(work time.Duration, placed int32, cycle time.Duration) bool {
 	return placed > 0 && work/time.Duration(placed) <= cycle
 }

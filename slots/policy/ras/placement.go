@@ -134,10 +134,11 @@ func (r *RAS) shuffle(s *rasJob, n *node, t int, count int32) {
 	r.take(n, s.copying(n, s.counted).Times(count), count)
 }
 
-// switchReducers reserves room for running reduces in shuffle to switch to reduce, if the map
-// phase of their job is complete or about to be [RAS11, Alg. 1, l. 26-28]. On each tracker it
-// reserves room for as many as fit beside the other reduces. The rest wait until those end.
-// Until they have switched they also count in n.copying, because a map may have to run again.
+// switchReducers reserves room for running reduces to switch from shuffle to reduce [RAS11,
+// Alg. 1, l. 26-28]. The map phase of their job must be complete or about to be. On each
+// tracker it reserves room for as many as fit beside the other reduces. The rest wait until
+// those end. Until they have switched they also count in n.copying, because a map may have to
+// run again.
 func (r *RAS) switchReducers() {
 	for t := range r.nodes {
 		n := &r.nodes[t]
@@ -151,9 +152,9 @@ func (r *RAS) switchReducers() {
 	}
 }
 
-// placeReducers places pending reducers evenly over the trackers: one per tracker in each
-// pass, until there is no room or no reducer is left [RAS11, Alg. 1, l. 1-8], corrected
-// [RAS11, "reducer loop"]. Only other reducers limit their room, because removeMaps removes maps
+// placeReducers places pending reducers evenly over the trackers [RAS11, Alg. 1, l. 1-8],
+// corrected [RAS11, "reducer loop"]. Each pass places one per tracker, until there is no room or
+// no reducer is left. Only other reducers limit their room, because removeMaps removes maps
 // without room later.
 func (r *RAS) placeReducers() {
 	r.free = 0
@@ -269,8 +270,8 @@ func (r *RAS) roomForReducer(s *rasJob, t int) bool {
 func (n *node) takesShuffle() bool { return n.reduces+1+max(n.room, 1) <= int32(len(n.slots)) }
 
 // placeMappers places maps in rounds. In each round it moves slots on every tracker from the jobs
-// with the highest utility to those with the lowest, and then uses the remaining room [RAS11,
-// Alg. 1, l. 9-25].
+// with the highest utility to those with the lowest. Then it uses the remaining room [RAS11, Alg.
+// 1, l. 9-25].
 func (r *RAS) placeMappers() {
 	r.ranked, r.least = true, demand.Vector{CPU: math.MaxInt64, IO: math.MaxInt64, Memory: math.MaxInt64}
 	r.byUtility = slots.Ranking[utility]{Less: func(a, b *utility) bool { return *a < *b }}
@@ -332,10 +333,10 @@ func (r *RAS) lowest() (least utility, jobs int) {
 
 // removeHighest takes maps of the job with the highest utility out of a tracker, one at a time
 // [RAS11, Alg. 1, l. 11-19], corrected [RAS11, "mapper loop"]. It ends when the utility of that
-// job would not stay above that of the job that would get the room, and puts that map back.
-// With take-maps-for any, the utility must stay above the lowest of all other jobs [RAS11,
-// section 3.4]. It never takes a job's only map, because that job would then have the lowest
-// utility of all.
+// job would not stay above that of the job that would get the room. It then puts the last map
+// back. With take-maps-for any, the utility must stay above the lowest of all other jobs
+// [RAS11, section 3.4]. It never takes a job's only map, because that job would then have the
+// lowest utility of all.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
 		least, ok := r.byUtility.First()
@@ -429,8 +430,8 @@ func (r *RAS) roomForCopies(s *rasJob, t int) bool {
 	return true
 }
 
-// highest is job_out: of the jobs with a map on tracker t, and at least least maps placed in all,
-// the one with the highest utility. Of equals it is the one submitted last; nil: there is none.
+// highest is job_out. Of the jobs with a map on tracker t and at least least maps placed in
+// all, it has the highest utility. Of equals it is the one submitted last; nil: there is none.
 func (r *RAS) highest(t int, least int32) (out *rasJob) {
 	for _, s := range r.nodes[t].jobs {
 		if s.maps > 0 && s.allotted[slots.Map] >= least &&
@@ -474,7 +475,8 @@ func (r *RAS) roomForMap(s *rasJob, n *node, t int) bool {
 }
 
 // hasMap reports whether the job has a map that is not placed and may be. A running map that was
-// taken out may be placed again. Beyond the running maps, no more are placed than may start.
+// taken out may be placed again. In addition to the running maps, only maps that may start are
+// placed.
 func (s *rasJob) hasMap() bool {
 	running := s.left[slots.Map] - s.pending[slots.Map]
 	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map]

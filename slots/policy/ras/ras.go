@@ -6,12 +6,12 @@
 // Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011 [RAS11];
 // its page is docs/papers/ras11.md.
 //
-// The Placement Algorithm (placement.go) finds, once in a control cycle, how many maps
-// and reduces of each job belong on each tracker: the matrices P^M and P^R. The Task
-// Scheduler (scheduler.go) starts tasks towards that placement, whenever a slot is
-// free, and never overloads a tracker. The formulas are in formulas.go, the state of a
-// job in status.go. A slot is a job slot: the policy opens it for the tasks that are placed
-// on its tracker, whatever its home kind [RAS11, section 3].
+// The Placement Algorithm (placement.go) runs once in a control cycle. It finds how many
+// maps and reduces of each job belong on each tracker: the matrices P^M and P^R. The Task
+// Scheduler (scheduler.go) starts tasks towards that placement, whenever a slot is free,
+// and never overloads a tracker. The formulas are in formulas.go, the state of a job in
+// status.go. A slot is a job slot [RAS11, section 3]. The policy opens it for the tasks
+// that are placed on its tracker, whatever its home kind.
 //
 // Feasibility [RAS11, eq. 6] means that the running tasks of a tracker need no more than the
 // tracker has. It holds after every launch and every switch of a reduce from shuffle to
@@ -147,7 +147,7 @@ const ruleLowestUtility slots.Rule = "lowest-utility"
 // runs beside the maps [RAS11, section 3.3].
 func (r *RAS) Traits() slots.Traits {
 	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options, Rules: map[slots.Rule]string{
-		ruleLowestUtility: "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility",
+		ruleLowestUtility: "the placement of this control cycle has it on this tracker, and there is room for it; its job has the lowest utility of such jobs",
 	}}
 }
 

@@ -243,9 +243,9 @@ func (r *RAS) mayLaunch(t int) bool {
 }
 
 // nextTask returns the job and the kind of task to launch next on a tracker; nil: there is
-// none. load is the needs of the running tasks. Of the jobs that run fewer tasks there than
-// are placed and have room for one more, it takes the one with the lowest utility by running
-// tasks. Of a job it takes reduces before maps.
+// none. load is the needs of the running tasks. A job is a candidate if it runs fewer tasks
+// there than are placed and has room for one more. nextTask takes the job with the lowest
+// utility by running tasks. Of a job it takes reduces before maps.
 func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *rasJob, kind slots.Kind) {
 	n := &r.nodes[t]
 	var least utility
@@ -340,7 +340,7 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *rasJob, k slots.Kind
 }
 
 // refused handles a refusal of the Ledger. If the job's tasks failed on this tracker, or its
-// reduce would deadlock here, the job is barred from the tracker and all tasks are placed
+// reduce would deadlock here, the job is barred from the tracker. All tasks are then placed
 // again soon. Otherwise the job is skipped for the rest of this visit.
 func (r *RAS) refused(s *rasJob, k slots.Kind, t int, why slots.Refusal) {
 	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted || why == slots.RefusedDeadlock {

@@ -101,8 +101,8 @@ func (w *crowd) standing(l *slots.Ledger, k slots.Kind) (running []int32, wanted
 	return running, wanted
 }
 
-// checkShares: no pool runs a whole task more than its fair share of what runs,
-// and none is below its min share while min shares fit.
+// checkShares checks two rules. No pool exceeds its fair share of the running tasks by a
+// whole task. No pool is below its min share while min shares fit.
 func checkShares(running []int32, wanted []policy.ShareDemand, capacity int32) error {
 	var all, least int32
 	for i := range running {

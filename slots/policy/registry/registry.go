@@ -109,8 +109,8 @@ func Openers() []string {
 	return namesOf(func(p slots.Policy) bool { _, opens := p.(slots.Opener); return opens })
 }
 
-// namesOf returns the names of the policies for which is holds, in the order of All. What a
-// policy is does not change, so is asks values that no run uses.
+// namesOf returns the names of the policies for which is holds, in the order of All. is
+// gets new policies that no run uses.
 func namesOf(is func(slots.Policy) bool) []string {
 	var names []string
 	for _, e := range All() {

@@ -13,7 +13,7 @@ import (
 )
 
 // EngineFlags returns the flags that only real runs have: memory, spills, temporary files, progress.
-// All commands that run jobs take these flags, and so do the tools. ReadEngine reads them.
+// All commands that run jobs take these flags, and the tools do too. ReadEngine reads them.
 func EngineFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("pin", "bind the thread of each slot to a core: `core|none`", "core"),

@@ -26,7 +26,7 @@ import (
 const programWord = "program"
 
 // submitHelp is the help of mrlocal submit.
-const submitHelp = "Hadoop Streaming starts children that do the work. A child is this mrlocal, which the job carries to the cluster, or a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
+const submitHelp = "Hadoop Streaming starts children that do the work. A child is this mrlocal, which the job carries to the cluster. It may also be a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
 
 // submitFlags returns the flags of submit beside those of the job. jobArgs passes all other flags
 // to the children.

@@ -80,9 +80,9 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	})
 }
 
-// Profile runs the job with 1 to Options.MapSlots map slots, once each, and returns the profile of the
-// job in the fastest run, in the form of a workload file. In the fastest run, tasks use the scarce
-// resource well and do not yet slow each other down.
+// Profile runs the job with 1 to Options.MapSlots map slots, once each. It returns the profile of
+// the job in the fastest run, in the form of a workload file. In the fastest run, tasks use the
+// scarce resource well and do not yet slow each other down.
 func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	most := j.Options.MapSlots
 	if most == 0 {
@@ -97,6 +97,7 @@ func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	var runs []*report.Report
 	for n := range most {
 		o.MapSlots = n + 1
+		j.Note(fmt.Sprintf("profile: run %d of %d: %s", n+1, most, count(n+1, "map slot")))
 		r, err := j.run(ctx, o, n == 0)
 		if err != nil {
 			return nil, err

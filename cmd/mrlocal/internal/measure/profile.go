@@ -77,7 +77,7 @@ func (t tracker) demand(phases []report.Usage, names ...string) (d report.Demand
 }
 
 // profileText returns the text that mrlocal profile prints, in the form of a workload file. It begins
-// with comments that have the makespans of all runs. Then comes the profile of each job of the chain,
+// with comments that have the makespans of all runs. The profile of each job of the chain follows,
 // from the fastest run.
 func profileText(runs []*report.Report, cpus int) []byte {
 	var b bytes.Buffer

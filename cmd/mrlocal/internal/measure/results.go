@@ -30,9 +30,10 @@ type Results struct {
 }
 
 // OpenResults opens the file of that path to go on with, or creates it. key is that of Files.Key, and
-// jobs is the number of jobs of each run. It reads the whole runs of the file, cuts off the rest, which
-// an interrupted run has left, and writes the header into an empty file. It fails with an options error
-// if the file is that of another sweep, and then leaves it as it is. The caller closes the result.
+// jobs is the number of jobs of each run. It reads the whole runs of the file, and cuts off the
+// rest, which an interrupted run has left. It writes the header into an empty file. It fails with
+// an options error if the file is that of another sweep, and then leaves it as it is. The caller
+// closes the result.
 func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
 	r := &Results{path: path, key: key, jobs: jobs, had: map[string][]float64{}}
 	text, err := os.ReadFile(path)

@@ -155,7 +155,8 @@ func (p *Plan) complete() error {
 		if len(reduces.values) > 0 {
 			return errs.Optionf("--total-slots", "cannot be combined with --reduce-slots; the reduce slots are the rest of the total")
 		}
-		// Without --map-slots, each division of the total is tried that leaves both kinds a slot.
+		// Without --map-slots, the sweep tries each division of the total that leaves both kinds
+		// a slot.
 		if len(maps.values) == 0 {
 			for v := int64(1); v < p.total; v++ {
 				maps.values = append(maps.values, v)
@@ -393,8 +394,9 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	return c
 }
 
-// series returns the name of the series of a row: the policy, if there are several, and the values
-// of all dimensions except that of the x axis. In a sweep over one dimension it is the policy.
+// series returns the name of the series of a row. The name has the values of all dimensions but
+// the x axis, and, if there are several policies, the policy. In a sweep over one dimension it is
+// the policy.
 func (p *Plan) series(r *SweepRow) string {
 	var parts []string
 	if len(p.policies) > 1 || len(p.dimensions) == 1 {

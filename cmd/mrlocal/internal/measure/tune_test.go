@@ -116,9 +116,9 @@ func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
 	}
 }
 
-// [Split11] uses the guideline in this way: it bounds reduces in total, in their shuffle, and in
-// their sort and compute, each by its own Avg_k. They are measured with the number of map slots
-// that was chosen before.
+// [Split11] uses the guideline in this way. It bounds reduces in total, in their shuffle, and in
+// their sort and compute. Each bound has its own Avg_k. They are measured with the number of map
+// slots that was chosen before.
 func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	r := measure(t, m.series())

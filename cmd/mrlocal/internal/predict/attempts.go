@@ -1,6 +1,6 @@
-// Package predict measures the jobs of a workload file on this machine, so that the simulator can
-// predict how long other workloads of these jobs take. It also compares such predictions with real
-// runs.
+// Package predict measures the jobs of a workload file on this machine. From these figures the
+// simulator predicts how long other workloads of the same jobs take. The package also compares
+// such predictions with real runs.
 //
 // A Profiler (mrlocal profile WORKLOAD) runs each job alone, with 1, 2, ... slots. Fit turns the
 // attempts of these runs into a workload.Stage for each job of a chain. A stage has the time of a task
@@ -11,8 +11,8 @@
 // amount of work, is measured between the runs. Its times say how fast the machine was, and all
 // measured times are scaled by them.
 //
-// Neighbours: package mrlocal makes the runs; workload writes and reads the section "measured" of a
-// file; sim simulates such a file under the cost level measured.
+// Neighbours: package mrlocal makes the runs. workload writes and reads the section "measured" of a
+// file, and sim simulates such a file under the cost level measured.
 package predict
 
 import (
@@ -84,8 +84,8 @@ type Run struct {
 	slots  []trace.Slot
 	probes [2]workload.Probe // before and after the run
 
-	// slower returns how many times as long tasks take in this run as at the middle speed of the
-	// machine, while k attempts are at work. nil: the speed is unknown.
+	// slower returns how much longer tasks take in this run than at the middle speed of the
+	// machine, as a factor. k attempts are at work. nil: the speed is unknown.
 	slower func(k float64) float64
 }
 

@@ -22,8 +22,8 @@ const leastSample = 3
 const sameDivision = 1.3
 
 // Fit turns runs of one job alone into a workload.Stage for each job of its chain. It also returns
-// warmUp, by how much longer the first map on a slot takes. There is at least one run, and at least one
-// must have a single map slot and a single reduce slot, because only its tasks run alone.
+// warmUp, by how much longer the first map on a slot takes. At least one run must have a single map
+// slot and a single reduce slot, because tasks run alone only in such a run.
 func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 	for _, r := range runs {
 		r.setConcurrency()
@@ -63,7 +63,8 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 }
 
 // stageFit computes a workload.Stage. Its methods run in the order of Fit, because each uses the
-// results of earlier ones: first the times of tasks alone, then their spread, then the slowdown.
+// results of earlier ones. First come the times of tasks alone, then their spread, then the
+// slowdown.
 type stageFit struct {
 	workload.Stage
 	groups []group // by division, in ascending order of mapBytes
@@ -201,8 +202,8 @@ func (f *stageFit) mapFixed() {
 	f.Map.Fixed = max(0, a.Map-time.Duration(max(0, slope)*float64(a.MapBytes))).Round(time.Microsecond)
 }
 
-// division returns the figures of a group, as medians over its runs. They are the time of a map, the
-// bytes of map output for each byte of input, and the time of a reduce for each MiB. The time of a
+// division returns the figures of a group, as medians over its runs. They are the time of a map,
+// the map output for each byte of input, and the time of a reduce for each MiB. The time of a
 // reduce is without its fixed part.
 func (f *stageFit) division(g *group) workload.Division {
 	var maps, perMiB, ratios []float64

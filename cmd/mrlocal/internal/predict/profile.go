@@ -23,8 +23,8 @@ type Profiler struct {
 	File   *workload.File
 	Work   []mrlocal.BatchJob // the jobs of the file in its order; each must throw its result away
 	Engine mrlocal.Options    // options of all runs; the slots, the trackers and the policy are replaced
-	// Rounds is how often each run is made; less than 1 means once. A round makes each run once, so
-	// that a slow moment of the machine affects one run of each kind and not all runs of one kind.
+	// Rounds is how often each run is made; less than 1 means once. A round makes each run once. So
+	// a slow moment of the machine affects one run of each kind, and not all runs of one kind.
 	Rounds int
 	Note   func(string) // gets a line for each run; not nil
 }
@@ -63,14 +63,16 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	before, probes := probe(), probesOf{}
 	runs := make([][]*Run, len(p.File.Jobs))
 	plans := make([][]planned, len(p.File.Jobs))
-	for n := range max(1, p.Rounds) {
+	rounds := max(1, p.Rounds)
+	for n := range rounds {
 		for i := range p.File.Jobs {
 			if n == 0 {
 				if plans[i], err = p.plan(ctx, i); err != nil {
 					return "", err
 				}
 			}
-			for _, one := range plans[i] {
+			for k, one := range plans[i] {
+				p.note(fmt.Sprintf("round %d of %d, run %d of %d", n+1, rounds, k+1, len(plans[i])), one)
 				run, err := p.run(ctx, one)
 				if err != nil {
 					return "", err
@@ -84,7 +86,7 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 			}
 		}
 	}
-	// The times of tasks in the file are medians, and so are those of the probe.
+	// The times of tasks in the file are medians. The times of the probe are medians too.
 	m.Probe = probes.middle()
 	for i, all := range runs {
 		for _, run := range all {
@@ -112,14 +114,16 @@ type planned struct {
 }
 
 // plan returns the runs of job i in a round. The first has the blocks and reduces of the file.
-// Then, with one slot of each kind, come blocks of half, twice and four times the size, and half
-// and twice the reduces. Last come more slots, with the blocks and reduces of the file.
+// The next ones have one slot of each kind, with blocks of half, twice and four times the size,
+// and half and twice the reduces. The last ones have more slots, with the blocks and reduces of
+// the file.
 func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	job := p.Work[i]
 	job.Submission = setup.Submission{Name: p.File.Jobs[i].Name, Weight: slots.One}
 	// This run is not measured. It brings the input into the page cache. It also shows which blocks and
 	// reduces the engine chooses if the file does not set them.
 	var input int64
+	p.note("a run that is not measured", planned{job, 1})
 	done, err := p.batch(ctx, planned{job, 1}, nil)
 	if err != nil {
 		return nil, err
@@ -175,6 +179,10 @@ func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrloca
 	if record != nil {
 		o.Watch = func(s *trace.Stream) { s.Attach(record) }
 	}
-	p.Note(fmt.Sprintf("profile: %s with blocks of %d bytes; reduces: %d; slots of each kind: %d", one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
 	return process.RunBatch(ctx, []mrlocal.BatchJob{one.job}, o)
+}
+
+// note notes that a run begins. which says which one it is.
+func (p *Profiler) note(which string, one planned) {
+	p.Note(fmt.Sprintf("profile: %s: %s with blocks of %d bytes; reduces: %d; slots of each kind: %d", which, one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
 }

@@ -20,15 +20,15 @@ const MostRuns = 1000
 
 // ValidateHelp and ProfileHelp are the help texts of mrlocal validate and mrlocal profile.
 const (
-	ValidateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, their 95 % intervals over the runs, and the error (simulated divided by real, minus 1). A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile; times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
+	ValidateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, with 95 % intervals over the runs. The error is simulated divided by real, minus 1. A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile; times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
 
 WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of a job that differs only in its inputs.
 
 Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 + the signal's number when interrupted.`
 
-	ProfileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, throws the results away, and prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
+	ProfileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. It prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
 
-With a WORKLOAD, profile runs each job of the file alone, with blocks of half, once, twice and four times their size, with other numbers of reduces, and with 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end: the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
+With a WORKLOAD, profile runs each job of the file alone. It tries blocks of half, once, twice and four times their size, and other numbers of reduces. It also tries 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end. The section has the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
 
 Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 + the signal's number when interrupted.`
 )
@@ -66,8 +66,8 @@ type Comparison struct {
 	Note      func(string)          // gets a line for each run that is repeated
 }
 
-// If the speed of the machine changes by more than the factor mostDrift during a real run, the run
-// cannot test the simulator, and is made again. After mostTries tries it counts all the same.
+// A real run cannot test the simulator if the speed of the machine changes meanwhile by more than
+// the factor mostDrift. It is then made again. After mostTries tries it counts all the same.
 const (
 	mostDrift = 1.25
 	mostTries = 3
@@ -81,8 +81,8 @@ func (c *Comparison) Compare() (*Validation, error) {
 	// all and unscaled are by policy. unscaled has the simulated runs without scaling.
 	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
 	first := c.Measured.Probe
-	// alone and whole have, for each turn, the mean time of the probe divided by that of the
-	// profile: on one core, and on all cores.
+	// alone and whole have, for each turn, the mean time of the probe divided by its time in
+	// the profile. alone is on one core, whole on all cores.
 	var alone, whole []float64
 	repeated, drifted := 0, 0
 	before := c.Probe()
@@ -173,8 +173,8 @@ type Validation struct {
 	Drifted  int     `json:"drifted"`  // runs that count although the speed changed too much in each try
 }
 
-// Slower is the time of the speed probe divided by that in the profile: the mean over all turns,
-// and the least and the greatest of a turn.
+// Slower is the time of the speed probe divided by its time in the profile. It has the mean over
+// all turns, and the least and the greatest of a turn.
 type Slower struct {
 	Mean  float64 `json:"mean"`
 	Least float64 `json:"least"`
@@ -347,8 +347,8 @@ func (v *Validation) MedianErrors() (makespan, job float64) {
 	return median(makespans), median(jobs)
 }
 
-// Text returns the comparison for people: a table, then the medians of the errors, the order of the
-// policies, and how the speed of the machine changed.
+// Text returns the comparison for people. A table comes first, then the medians of the errors, the
+// order of the policies, and the changes of the speed of the machine.
 func (v *Validation) Text() []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

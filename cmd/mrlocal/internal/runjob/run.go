@@ -1,7 +1,8 @@
 // Package runjob has the commands that run one job on real files: run, tune, and profile with a job.
 //
-// Neighbours: command has the jobs and their flags; measure makes the runs of tune and profile;
-// hadoop calls Run for streaming jobs; workloads adds profile with a workload file.
+// Neighbours: command has the jobs and their flags, and measure makes the runs of tune and
+// profile. hadoop calls Run for streaming jobs, and workloads adds profile with a workload
+// file.
 package runjob
 
 import (
@@ -57,8 +58,8 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	if o.ResumeDir = r.Path("resume"); o.ResumeDir == "-" {
 		r.Keep(errs.Optionf("--resume", "-: standard output cannot hold what a run keeps; name a directory"))
 	}
-	// A journal is valid only for the same version, the same job and the same flags of the job, because
-	// others may give other map outputs.
+	// A journal is valid only for the same version, the same job and the same flags of the job.
+	// Otherwise the map outputs may differ.
 	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + name}, line.Except(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()))...)
 	if r.Err != nil {
 		return 0, r.Err

@@ -186,7 +186,7 @@ func (m *model) job(id int32) *shownJob {
 }
 
 // slot returns the state of a slot. If the header did not list the slot, it adds the slot, so that
-// a wrong event does no harm. A slot with an impossible number gets a state that nobody shows.
+// a wrong event does no harm. For an impossible number it returns a state that is not shown.
 func (m *model) slot(id int32) *slotState {
 	if id < 0 {
 		return &slotState{}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/slots"
 )
@@ -49,7 +50,7 @@ func Failures(r *report.Report) []string {
 		if r.Jobs[i].State != slots.Succeeded.String() {
 			failed++
 			if len(names) < mostNamed {
-				names = append(names, r.Jobs[i].Name)
+				names = append(names, errs.OneLine(r.Jobs[i].Name))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"mrlocal/errs"
 	"mrlocal/trace"
 )
 
@@ -25,7 +26,7 @@ func (m *model) line(now time.Duration) string {
 		return m.batchLine(now)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", j.name, m.phase(j, trace.Map))
+	fmt.Fprintf(&b, "%s: %s", errs.OneLine(j.name), m.phase(j, trace.Map))
 	if rate := j.bytesPerSecond(trace.Map, now); rate > 0 {
 		fmt.Fprintf(&b, " %s/s", humanize.IBytes(uint64(rate)))
 	}
@@ -117,7 +118,7 @@ func (l *oneLine) draw(m *model, now time.Duration) {
 	if now < quietTime || j == nil {
 		return
 	}
-	text := j.name
+	text := errs.OneLine(j.name)
 	for k := range j.kinds {
 		if t := &j.kinds[k]; t.total > 0 {
 			text += fmt.Sprintf("  %s %d/%d", trace.Kind(k), t.done, t.total)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/report"
 	"mrlocal/trace"
 )
 
@@ -97,6 +98,32 @@ func TestTheLineShowsSharesRateAndTimeToGo(t *testing.T) {
 		if got := modelAfter(c.events...).line(2 * second); got != c.want {
 			t.Errorf("%s:\n got  %s\n want %s", name, got, c.want)
 		}
+	}
+}
+
+// A name may have any bytes, such as that of a streaming job. A line feed in it would break the line
+// in two, and an escape could reach a terminal.
+func TestNamesOfJobsAreEscaped(t *testing.T) {
+	const name, escaped = "count\n\x1b[31m\twords", `count\n\x1b[31m\twords`
+	m := newModel(twoSlots)
+	e := submit()
+	m.apply(&e, func(int32) []string { return []string{name} })
+	var lines, one bytes.Buffer
+	plain{&lines}.draw(m, time.Second)
+	if got, want := lines.String(), "mrlocal: "+escaped+": map 0% (0/4), reduce 0% (0/1), slots ..\n"; got != want {
+		t.Errorf("a line\n got  %q\n want %q", got, want)
+	}
+	(&oneLine{w: &one}).draw(m, quietTime)
+	if got, want := one.String(), eraseLine+escaped+"  map 0/4  reduce 0/1"; got != want {
+		t.Errorf("the line of a tool\n got  %q\n want %q", got, want)
+	}
+	r := &report.Report{Policy: "fair", Jobs: []report.JobReport{{Name: name}}}
+	var b bytes.Buffer
+	if err := table(&b, r); err != nil || !strings.Contains(b.String(), escaped+" ") {
+		t.Errorf("the table: %v\n%q", err, b.String())
+	}
+	if all := Failures(r); len(all) != 1 || !strings.HasSuffix(all[0], ": "+escaped) {
+		t.Errorf("the failures: %q", all)
 	}
 }
 

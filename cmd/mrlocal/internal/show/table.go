@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"mrlocal/errs"
 	"mrlocal/report"
 )
 
@@ -46,7 +47,7 @@ func row(w io.Writer, j *report.JobReport) {
 	if j.Reduces > 0 {
 		reduce = seconds(j.FinishS - mapsDone)
 	}
-	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", j.Name, j.Maps, j.Reduces,
+	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", errs.OneLine(j.Name), j.Maps, j.Reduces,
 		bytesOf(c.MapInputBytes), humanize.Comma(c.MapInputRecords), humanize.Comma(out), bytesOf(c.SpilledBytes),
 		seconds(mapsDone-j.StartS), reduce, seconds(j.FinishS-j.SubmitS))
 }

@@ -35,7 +35,7 @@ import (
 )
 
 // help is the help text of mrlocal demo below its usage.
-const help = `Without a NAME: makes wiki/ unless it exists, then runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes only wiki/.
+const help = `Without a NAME: makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots. It draws both runs and compares them. It writes only wiki/.
 
 With the NAME of a lesson: runs its workload under two policies, explains the important events when they happen, and checks what the lesson claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes only temporary files.`
 
@@ -190,19 +190,22 @@ func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
 	return c.draw(i)
 }
 
-// note returns the text of a note with its time. If the note has a question, the text also has the
-// right answer, and whether the user chose it.
+// note returns the text of a note with its time. If the user was asked about it, the right answer
+// comes first, and whether the user chose it. If no questions are asked, the slots come last.
 func (c *session) note(x *lesson.Item, picked map[int]int32) string {
-	verdict := ""
-	if slot, ok := picked[x.Note]; ok {
-		verdict = fmt.Sprintf("You chose slot %d, and %s. ", slot, oneOf(x.Slots))
-		if slices.Contains(x.Slots, slot) {
-			verdict = fmt.Sprintf("You were right: slot %d. ", slot)
-		}
-	} else if x.Ask != "" {
-		verdict = capital(oneOf(x.Slots)) + ". "
+	verdict, slots := "", ""
+	slot, ok := picked[x.Note]
+	switch {
+	case ok && slices.Contains(x.Slots, slot):
+		verdict = fmt.Sprintf("You were right: slot %d. ", slot)
+	case ok:
+		verdict = fmt.Sprintf("You chose slot %d, and it was %s. ", slot, slotWords("one of the slots", x.Slots))
+	case x.Ask != "" && c.ask != nil:
+		verdict = fmt.Sprintf("It was %s. ", slotWords("one of the slots", x.Slots))
+	case x.Ask != "":
+		slots = fmt.Sprintf(" (%s)", slotWords("slots", x.Slots))
 	}
-	return fmt.Sprintf("%6.1fs  %s%s\n", x.At.Seconds(), verdict, x.Text)
+	return fmt.Sprintf("%6.1fs  %s%s%s\n", x.At.Seconds(), verdict, x.Text, slots)
 }
 
 // draw writes the gantt of run i with the width of the text. The time of a column depends on the
@@ -252,21 +255,17 @@ func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
 	return all
 }
 
-// oneOf returns a phrase that names the right slots. There are several if the policy may choose any
-// of them.
-func oneOf(slots []int32) string {
+// slotWords names the right slots. If there are several, several stands before their numbers.
+func slotWords(several string, slots []int32) string {
 	if len(slots) == 1 {
-		return fmt.Sprintf("it was slot %d", slots[0])
+		return fmt.Sprintf("slot %d", slots[0])
 	}
 	var words []string
 	for _, s := range slots {
 		words = append(words, fmt.Sprint(s))
 	}
-	return "it was one of the slots " + strings.Join(words, ", ")
+	return several + " " + strings.Join(words, ", ")
 }
-
-// capital returns text with a capital first letter, which must be ASCII.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // wrap breaks the lines of text at spaces, so that they have at most width bytes. It does not break
 // a longer word. A line that begins with two spaces is a note. The lines that continue it get the

@@ -89,6 +89,33 @@ func TestAReaderMayLeaveQuestionsOpen(t *testing.T) {
 	}
 }
 
+// Without questions a note names the slots, but does not answer.
+func TestANoteWithoutAQuestionIsNoAnswer(t *testing.T) {
+	for name, want := range map[string]string{"borrow": "[DHFS13, Alg. 1]. (slot 1)", "pools": "[DHFS13, Alg. 2]. (slots 2, 4)"} {
+		c, out := lessonOf(t, name)
+		if err := c.teach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if strings.Contains(text, "It was") || !strings.Contains(text, want) {
+			t.Errorf("%s: %q is missing, or a note answers:\n%s", name, want, out.String())
+		}
+	}
+}
+
+// The legend of a gantt names jobs. A job whose name is its letter would say nothing.
+func TestJobsOfLessonsHaveNames(t *testing.T) {
+	for _, name := range lesson.Names() {
+		c, out := lessonOf(t, name)
+		if err := c.teach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, "A A\n") || strings.Contains(text, "A A  B B\n") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
+
 func TestAQuestionEndsWithItsContext(t *testing.T) {
 	c, _ := lessonOf(t, "borrow")
 	silent, w := io.Pipe()

@@ -358,7 +358,8 @@ func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) b
 	return w.Hidden || !strings.HasPrefix(base, ".")
 }
 
-// ofType reports whether the name of a file has one of the types of -t. Without -t each name has.
+// ofType reports whether the name of a file has one of the types of -t. Without -t it returns
+// true.
 func (w *walker) ofType(base string) bool {
 	if len(w.types) == 0 {
 		return true

@@ -312,8 +312,8 @@ func (c *Call) choice(o grep.Options) findOptions {
 	return f
 }
 
-// hasUpper reports whether a pattern has an upper case letter that stands for itself, and not one that
-// is part of an escape such as \S.
+// hasUpper reports whether a pattern has an upper case letter that stands for itself. A letter in
+// an escape, such as \S, does not count.
 func hasUpper(pattern string) bool {
 	return strings.ContainsFunc(escapes.ReplaceAllString(pattern, ""), unicode.IsUpper)
 }

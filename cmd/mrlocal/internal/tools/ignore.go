@@ -58,7 +58,7 @@ func compileRule(text string, ignoring bool) (rule, bool) {
 	// As in git, any other slash anchors the rule to the directory of its file.
 	r.anchor = strings.Contains(text, "/")
 	r.glob = strings.TrimPrefix(text, "/")
-	// The rule **/name matches in every directory, and so does name, which is faster.
+	// The rules **/name and name match in every directory. The second one is faster.
 	if rest, ok := strings.CutPrefix(r.glob, "**/"); ok && !strings.Contains(rest, "/") {
 		r.anchor, r.glob = false, rest
 	}

@@ -179,8 +179,8 @@ func (m *mergeSource) next() (bool, error) {
 	return true, nil
 }
 
-// less reports whether the current line of m comes before that of o. Of equal lines, that of the
-// earlier file comes first, as in GNU sort -m.
+// less reports whether the current line of m comes before that of o. If lines are equal, the
+// line of the earlier file comes first, as in GNU sort -m.
 func (m *mergeSource) less(o *mergeSource) bool {
 	c := m.order.Compare(&m.Line, &o.Line)
 	return c < 0 || c == 0 && m.place < o.place
@@ -194,8 +194,9 @@ func mergeInto(ctx context.Context, heap []*mergeSource, w *writeBehind, unique 
 	}
 	// last is a copy of the last line that was written. Only -u needs it.
 	var last sort.Line
-	// second is the index of the child of the root that comes first, 1 or 2; 0: it must be found. While
-	// the root keeps its place, so does second, and a line takes one comparison instead of two.
+	// second is the index of the child of the root that comes first, 1 or 2; 0: it must be found.
+	// While the root keeps its place, second stays valid, and a line takes one comparison instead
+	// of two.
 	second := 0
 	// n counts the lines that were taken from the heap, written or not.
 	for n := 0; len(heap) > 0; n++ {

@@ -113,8 +113,8 @@ func (t Tool) main(ctx context.Context, args []string, e command.Env, options fu
 			return 0, err
 		}
 	}
-	// A flag of the tool wins over a flag of the engine with the same name or letter, because a
-	// user of GNU tools expects GNU's meaning.
+	// A flag of the tool wins over a flag of the engine with the same name or letter. A user of
+	// GNU tools expects GNU's meaning.
 	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help-all"}, Help: "this help, with the flags of the engine"}}, t.Flags...)
 	engine := without(engineFlags(), own)
 	line, err := argv.ParseTool(t.Name, args, argv.Flags(append(own, engine...)))

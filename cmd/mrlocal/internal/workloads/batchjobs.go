@@ -196,8 +196,8 @@ func (b *batchReader) result(job *batchJob) error {
 	return nil
 }
 
-// at adds the place in the file to an error about a flag of job j: that of the arg, or else that of
-// the job. It returns an error of another type as it is.
+// at adds the place in the file to an error about a flag of job j. It is the place of the arg, or
+// else that of the job. It returns an error of another type as it is.
 func (b *batchReader) at(j *workload.ListedJob, err error) error {
 	var u *errs.Error
 	if !errors.As(err, &u) {
