@@ -86,9 +86,9 @@ const (
 	RuleReclaim       Rule = "reclaim"        // the policy has the attempt killed
 	RuleResize        Rule = "resize"         // the policy changed the number of open slots, or their home kind
 
-	// RulePreScheduled is a rule that policies have in common, because reports and exports count
-	// its starts: a tracker gets a map beyond its share of an even load, because the input is there
-	// (DynamicMR's Slot PreScheduling).
+	// RulePreScheduled is the rule of DynamicMR's Slot PreScheduling. A tracker gets a map beyond its
+	// share of an even load, because the input is there. The rule is here because reports and
+	// exports count its starts.
 	RulePreScheduled Rule = "pre-scheduled"
 )
 
