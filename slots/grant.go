@@ -160,7 +160,7 @@ func (l *Ledger) start(g *Grant) {
 	if g.Speculative {
 		side.counts.Speculative++
 	}
-	if g.PreScheduled {
+	if g.Rule == trace.RulePreScheduled {
 		side.counts.PreScheduled++
 	}
 	if g.Move == MoveAlways || s.lent && g.Move == MoveIfLent {

@@ -297,7 +297,10 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 func (l *Ledger) nextFree(t TrackerID, lists [slotLists]bool) TrackerID {
 	first := TrackerID(-1)
 	for list, may := range lists {
-		if next := l.free[list].Next(t); may && next >= 0 && (first < 0 || next < first) {
+		if !may {
+			continue
+		}
+		if next := l.free[list].Next(t); next >= 0 && (first < 0 || next < first) {
 			first = next
 		}
 	}

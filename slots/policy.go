@@ -126,11 +126,6 @@ type Grant struct {
 	// good, so that it is not lent. Only a policy with Traits.Lends may do so.
 	Rehome bool
 
-	// PreScheduled marks a map that a tracker gets beyond its share of an even load,
-	// because the input is there (DynamicMR's Slot PreScheduling). The Ledger counts such
-	// grants and treats them like any other.
-	PreScheduled bool
-
 	// HomeSlot: if the Ledger picks the slot, it picks no extra slot.
 	HomeSlot bool
 

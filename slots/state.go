@@ -79,7 +79,7 @@ type AttemptCounts struct {
 	Local       int64 // maps started on a tracker that has their input
 	GroupLocal  int64 // maps started elsewhere in a group that has it
 
-	PreScheduled int64 // maps started by Grant.PreScheduled
+	PreScheduled int64 // maps started by trace.RulePreScheduled
 
 	// Times of attempts that have ended, however they ended (Hadoop 1.0.3,
 	// JobInProgress.meterTaskAttempt). Lent is the part on slots of the other kind.

@@ -71,8 +71,8 @@ const (
 func (p Phase) String() string { return nameOf(phaseNames[:], uint8(p)) }
 
 // Rule is the name of the reason for a decision, in the terms of a paper. Each policy has
-// its own rules, as constants of its package. The rules here are those of the Ledger. A rule
-// must be valid UTF-8.
+// its own rules, as constants of its package. The rules here are those of the Ledger, and those
+// that it counts. A rule must be valid UTF-8.
 type Rule string
 
 const (
@@ -85,6 +85,11 @@ const (
 	RuleGraylisted    Rule = "graylisted"     // several jobs blacklisted the tracker
 	RuleReclaim       Rule = "reclaim"        // the policy has the attempt killed
 	RuleResize        Rule = "resize"         // the policy changed the number of open slots, or their home kind
+
+	// RulePreScheduled is the rule of DynamicMR's Slot PreScheduling. A tracker gets a map beyond its
+	// share of an even load, because the input is there. The rule is here because reports and
+	// exports count its starts.
+	RulePreScheduled Rule = "pre-scheduled"
 )
 
 // String returns the rule as event files have it.

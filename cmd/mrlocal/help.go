@@ -27,11 +27,15 @@ const commonFlags = "input output output-file overwrite sched map-slots reduce-s
 // blanks. A flag that is in no group belongs to one command only. A test checks that each flag of
 // several commands is in a group.
 func flagGroups() [][2]string {
+	policies := "sched"
+	for _, f := range command.PolicyFlags() {
+		policies += " " + f.Name
+	}
 	return [][2]string{
 		{"INPUT AND OUTPUT", "input decode all output overwrite output-file compress-output reducers block-size events report verbose quiet progress gantt step width profile resume csv svg html trace metrics"},
 		{"PAGE", "ui addr allow-remote"},
 		{"SLOTS", "map-slots reduce-slots trackers max-slots total-slots slowstart pin heartbeat replicas seed real cost compare"},
-		{"POLICIES", "sched borrow-map borrow-reduce locality-delay dhsa sepb sepb-jobs sepb-map-jobs sepb-reduce-jobs prescheduling slot-weights copy-after container-order batch-reserve release-window additional-map-slots early-reduces reduce-total reduce-shuffle reduce-compute control-cycle shuffle-memory required-at-first take-maps-for preempt-reduces graylist containers copy-rule"},
+		{"POLICIES", policies},
 		{"MEMORY", "memory sort-buffer task-memory spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp"},
 		{"FAULTS AND EFFECTS", "attempts task-timeout fault slow remote-penalty shuffle-bw parallel-copies copy-bw disk-bw"},
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -100,6 +101,22 @@ type Options struct {
 	ReduceTotal        int32  `json:"reduce_total"`
 	ReduceShuffle      int32  `json:"reduce_shuffle"`
 	ReduceCompute      int32  `json:"reduce_compute"`
+}
+
+// SetRecorded sets the options that a run has recorded in its configuration c, and leaves the others
+// as they are. It fails if c.Options are not readable.
+//
+// The Ledger records an option in one of two places. By default it is a key of c.Options, because a
+// policy gives all its options to the Ledger (slots.Traits.Options). An option with the key "-" is a
+// field of c itself, which SetRecorded copies.
+func (o *Options) SetRecorded(c *slots.Config) error {
+	if len(c.Options) > 0 {
+		if err := json.Unmarshal(c.Options, o); err != nil {
+			return fmt.Errorf("policy: recorded options: %w", err)
+		}
+	}
+	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
+	return nil
 }
 
 // Override is a share that replaces another one if Given is set.

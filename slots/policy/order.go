@@ -340,14 +340,15 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 // pending map of that job must have its input on the visited tracker. If the job has no
 // pending map, GrantLocal starts a copy under the same condition. It reports whether a map
 // started.
-func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
-	pool, ok := o.pools[f.Kind].First()
+func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, numbers Numbers) bool {
+	const k = slots.Map
+	pool, ok := o.pools[k].First()
 	if !ok {
 		return false
 	}
-	id := o.firstJob(slots.PoolID(pool), f.Kind)
-	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Locality: slots.LevelTracker, PreScheduled: true}
-	if v.Job(id).Pending(f.Kind) == 0 {
+	id := o.firstJob(slots.PoolID(pool), k)
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RulePreScheduled, Locality: slots.LevelTracker}
+	if v.Job(id).Pending(k) == 0 {
 		c, ok := o.copy(v, &g)
 		if !ok || v.LocalTask(id, c.Attempt.Task, v.Tracker()) != slots.LevelTracker {
 			return false
@@ -357,7 +358,7 @@ func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Nu
 		return false
 	}
 	if d.Explaining() {
-		d.Because(o.why(v, slots.PoolID(pool), id, f.Kind, numbers))
+		d.Because(o.why(v, slots.PoolID(pool), id, k, numbers))
 	}
 	if !d.Grant(g) {
 		return false

@@ -69,7 +69,7 @@ func (h *hadoopCounters) until(at time.Duration, last bool) {
 		if b.Speculative {
 			c.speculative++
 		}
-		if h.m.Rules[b.Rule] == "pre-scheduled" { // the rule of Slot PreScheduling
+		if h.m.Rules[b.Rule] == string(trace.RulePreScheduled) {
 			c.preScheduled++
 		}
 	}

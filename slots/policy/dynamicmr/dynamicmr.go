@@ -102,13 +102,11 @@ func (d *DynamicMR) Traits() slots.Traits {
 		t.Weights = d.options.SlotWeights
 	}
 	t.Rules[policy.RuleSpeculative] = d.options.SpeculativeWords()
-	t.Rules[rulePreScheduled] = preScheduledWords
+	t.Rules[trace.RulePreScheduled] = preScheduledWords
 	return t
 }
 
-// rulePreScheduled is the rule of Slot PreScheduling, preScheduledWords its words.
-const rulePreScheduled slots.Rule = "pre-scheduled"
-
+// preScheduledWords are the words of trace.RulePreScheduled.
 const preScheduledWords = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
 
 // Decide is one heartbeat of the allocation, with the steps of this package around it.
@@ -224,7 +222,7 @@ type onFair struct{ *fair.Late }
 // Traits implements slots.Policy.
 func (p onFair) Traits() slots.Traits {
 	t := p.Late.Traits()
-	t.Rules[rulePreScheduled] = preScheduledWords
+	t.Rules[trace.RulePreScheduled] = preScheduledWords
 	return t
 }
 
@@ -248,7 +246,7 @@ func newOnFair(o policy.Options) slots.Policy {
 // preScheduled starts a map of the first job of the first pool, if one has its input on the
 // visited tracker [DynamicMR14, "slot prescheduling"]. It reports whether one started.
 func preScheduled(v *slots.View, d *slots.Decision, o *policy.Order, numbers func(pool slots.PoolID) []slots.Number) bool {
-	return o.GrantLocal(v, d, policy.Offer{Kind: slots.Map, Rule: rulePreScheduled}, numbers)
+	return o.GrantLocal(v, d, numbers)
 }
 
 // ExtraIdle returns how many map slots of a tracker are idle beyond those that load

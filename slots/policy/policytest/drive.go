@@ -138,9 +138,10 @@ type driver struct {
 }
 
 // running is a running attempt. Its work takes the time took from began on. A map works at once.
-// A reduce works when it has all its data.
+// A reduce works when it has all its data, and under a slots.PhaseGate also may leave its copy phase.
 type running struct {
 	slot        slots.SlotID
+	copied      bool // a reduce that has all its data
 	works       bool
 	began, took time.Duration
 }
@@ -309,22 +310,28 @@ func (d *driver) work(now time.Duration, a slots.AttemptID, took time.Duration) 
 	d.at(now+took, func(now time.Duration) { d.end(now, a) })
 }
 
-// unpark lets the reduces of a job go on that may leave their copy phase, if all maps of the job
-// are done. The others are held.
+// unpark lets the reduces of a job go on that have all their data and may leave their copy phase.
+// Reduces copy at once when all maps of the job are done. They keep the data if a map output is
+// lost afterwards.
 func (d *driver) unpark(now time.Duration, id slots.JobID) {
-	if d.ledger.JobTimes(id).MapsDone < 0 {
-		return
-	}
-	var held []slots.AttemptID
+	done := d.ledger.JobTimes(id).MapsDone >= 0
+	var parked []slots.AttemptID
 	for _, a := range d.parked[id] {
-		if d.let != nil && !d.let[a] {
-			held = append(held, a)
-			d.ledger.Phase(now, a, slots.PhaseHeld)
+		t := d.live[a]
+		if t == nil {
 			continue
 		}
-		d.reduce(now, a)
+		t.copied = t.copied || done
+		if t.copied && (d.let == nil || d.let[a]) {
+			d.reduce(now, a)
+			continue
+		}
+		parked = append(parked, a)
+		if done {
+			d.ledger.Phase(now, a, slots.PhaseHeld)
+		}
 	}
-	d.parked[id] = held
+	d.parked[id] = parked
 }
 
 // reduce begins the work of a reduce that has all its data.
@@ -344,7 +351,7 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 		return
 	}
 	if a.Kind == slots.Reduce && d.let == nil && d.ledger.JobTimes(a.Job).MapsDone < 0 && d.ledger.JobState(a.Job) == slots.Running {
-		d.live[a].works = false
+		d.live[a].copied, d.live[a].works = false, false
 		if d.jobs[a.Job].MapIO > 0 {
 			d.ledger.Phase(now, a, slots.PhaseCopy)
 		}

@@ -335,20 +335,37 @@ func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 	}
 }
 
-// TestOptionsOfAPolicysOwnAreRecorded in the configuration, as in an event file.
-func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
+// TestEveryOptionIsRecorded in the configuration, as in an event file, and read again for a replay.
+// dynamicmr borrows and gives all its options to the Ledger. The wait for local slots comes from the
+// driver.
+func TestEveryOptionIsRecorded(t *testing.T) {
 	o := policy.DefaultOptions()
-	o.DHSA, o.SEPB, o.SEPBJobs, o.PreScheduling, o.CopyAfter = "pd", false, slots.One/4, false, time.Minute
-	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, dynamicmr.New(o))
+	for _, f := range o.Fields() {
+		text := map[string]string{
+			"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "*int32": "7", "*demand.Weights": "map=2,reduce=3",
+		}[fmt.Sprintf("%T", f.Value)]
+		if text == "" {
+			text = f.Choices()[1]
+		}
+		if err := f.Set(text); err != nil {
+			t.Fatal(f.Name, err)
+		}
+	}
+	p := mustNew(t, "dynamicmr", o)
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1), LocalityDelay: o.LocalityDelay}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := registry.ForReplay(l.Config())
+	got, c := policy.DefaultOptions(), l.Config()
+	if err := got.SetRecorded(&c); err != nil || got != o {
+		t.Errorf("%v: %s", err, cmp.Diff(o, got))
+	}
+	again, err := registry.ForReplay(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Traits().Options; got != o {
-		t.Errorf("%+v, want %+v", got, o)
+	if got, want := again.Traits().Options, p.Traits().Options; got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

@@ -10,8 +10,6 @@
 package registry
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"mrlocal/errs"
@@ -144,12 +142,8 @@ func New(name string, o policy.Options) (slots.Policy, error) {
 // not record have their defaults.
 func ForReplay(c slots.Config) (slots.Policy, error) {
 	o := policy.DefaultOptions()
-	if len(c.Options) > 0 {
-		if err := json.Unmarshal(c.Options, &o); err != nil {
-			return nil, fmt.Errorf("policy: recorded options: %w", err)
-		}
+	if err := o.SetRecorded(&c); err != nil {
+		return nil, err
 	}
-	// The configuration of the Ledger records these three, not the policy's options.
-	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
 	return New(c.PolicyName, o)
 }
