@@ -167,8 +167,8 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 // RunBatch runs many jobs at once, which share slots and memory. A job is submitted at
 // its time (Submission), and after the jobs that its After lists. If a job fails, the
 // others go on. The error is then of kind ErrJobFailed and wraps an Error for each job that
-// failed, and the report has the outcome of each. RunBatch reads batch until it returns. In all
-// else it is as RunChain.
+// failed, and the report has the outcome of each. RunBatch reads batch until it returns.
+// Otherwise it behaves like RunChain.
 func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
 	if len(o.Inputs) > 0 || o.OutputDir != "" || o.OutputFile != "" {
 		return nil, errs.Optionf("Options.Inputs, Options.OutputDir, Options.OutputFile", "each job of a batch has its own; set them in BatchJob.JobOptions")

@@ -260,7 +260,7 @@ const (
 )
 
 // CheckProcess returns an options error if the limits of the process (ulimit -n, -u and -v) are
-// too small for a run. The error names the least limit that would do. The check suits a process
+// too small for a run. The error names the least limit that suffices. The check suits a process
 // that does one run and nothing else.
 func (o Options) CheckProcess() error {
 	o = o.withDefaults(len(machine.Cores()))

@@ -143,10 +143,10 @@ type OwnAttempt struct {
 	Task    int             // number of the task among the maps or reduces of the job, from 0
 	Number  int             // number of the attempt at this task, from 0
 
-	// Progress reports that done of total units of work are done; the units are free. Each call
-	// shows that the attempt is alive. An attempt without progress for the timeout of tasks
-	// fails. Code that works long on one block or group calls Progress, on the goroutine of Map
-	// or Reduce.
+	// Progress reports that done of total units of work are done. The caller chooses the unit.
+	// Each call shows that the attempt is alive. An attempt without progress for the timeout of
+	// tasks fails. Code that works long on one block or group calls Progress, on the goroutine
+	// of Map or Reduce.
 	Progress func(done, total int64)
 
 	// Lasts reports that the rest of the attempt takes the time total, whatever it does, as in

@@ -14,7 +14,7 @@ import (
 
 // Config is everything that a Ledger's decisions depend on, apart from the policy and
 // the facts. The header of an event file contains all of it, so that a replay needs
-// nothing else. Zero values are valid but for Slots.
+// nothing else. All zero values are valid, except that of Slots.
 type Config struct {
 	// Slots of all trackers. Slots[i].ID is i; trackers count from 0.
 	Slots []Slot `json:"-"` // the header of event files has a field for them

@@ -5,8 +5,8 @@
 // A driver (the engine or the simulator) gives facts to a Ledger (Submit, Ready, Phase, Progress,
 // Finish and others). It asks the Ledger for orders (Assign, AssignAll). The Ledger shows its state
 // to a Policy as a View, which is always current, and the policy answers through a Decision with
-// grants. The Ledger checks each grant and applies it at once. It enforces rules that no policy
-// can break. Only one attempt of a task runs unless the policy asks for a speculative one. No
+// grants. The Ledger checks each grant and applies it at once. It enforces rules that no policy can
+// break. A task has only one attempt at a time unless the policy asks for a speculative one. No
 // reduce starts before the gate of its job opens, and a run never deadlocks (guard.go).
 // slots/replay gives the facts of a recorded run to a fresh Ledger and expects the same decisions.
 //

@@ -67,7 +67,7 @@ type Cluster struct {
 // output once, at its end. The other fields stand for Hadoop's default if they are zero.
 type Buffer struct {
 	StartBytes   int64     // capacity at the start (io.sort.mb)
-	MemoryBytes  int64     // memory of the map's process; afm is this less the capacity of the kvbuffer
+	MemoryBytes  int64     // memory of the map's process; afm is this minus the capacity of the kvbuffer
 	Growth       bool      // the kvbuffer grows by the rule of Dynamic Split
 	SpillPercent ppm.Share // the spill mark, as a share of the capacity; 0: 0.8
 	Threshold    ppm.Share // the kvbuffer grows only to less than this share of afm; 0: 0.8

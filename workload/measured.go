@@ -119,7 +119,7 @@ type Division struct {
 	MapBytes     int64
 	Map          time.Duration // the time of a map that is alone on the machine
 	OutputRatio  ppm.Share     // bytes that the reduces copy, divided by bytes of input
-	ReducePerMiB time.Duration // the time of a reduce that is alone, less TaskTimes.Fixed, for each MiB that it copies
+	ReducePerMiB time.Duration // the time of a reduce that is alone, minus TaskTimes.Fixed, for each MiB that it copies
 
 	// The simulator does not use the fields below. Users read them in the file.
 	CombineRatio ppm.Share    // records that combiners return, divided by records that they get; 0: no combiner

@@ -78,7 +78,7 @@ func (p *Pieces) mayAhead() int64 {
 }
 
 // takeWindow takes bytes for a large window, within the bound of AllowWindows. If too little is
-// left, it fails with a *RoomError that names the least Options.MemoryBytes that would do. what
+// left, it fails with a *RoomError that names the least Options.MemoryBytes that suffices. what
 // names the window in the message.
 func (p *Pieces) takeWindow(bytes, limitBytes int64, what string) error {
 	taken := p.windows.Add(bytes)
