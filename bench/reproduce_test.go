@@ -134,6 +134,36 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 	}
 }
 
+// TestTheExampleOfTheFormatIsInside runs the experiment that docs/workloads.md shows. The document
+// prints our figure.
+func TestTheExampleOfTheFormatIsInside(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join("..", "docs", "workloads.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(document), "## Experiments of papers")
+	_, example, _ = strings.Cut(example, "```yaml\n")
+	example, after, ok := strings.Cut(example, "```\n")
+	f, err := workload.Parse("docs/workloads.md", []byte(example))
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	all, err := bench.Of(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := all[0].Run(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := &r.Lines[0]; l.Verdict != bench.Inside || !strings.Contains(after, "Ours is "+l.Shown+", inside the band.") {
+		t.Errorf("%v: %s, and the document differs", l.Verdict, l.Shown)
+	}
+	if l := &r.Lines[1]; !strings.HasPrefix(l.Shown, "true") {
+		t.Errorf("the comparison: %s", l.Shown)
+	}
+}
+
 // TestWhatIsOpenHasAReason checks that each figure outside of its band, and each false comparison,
 // has a reason, and no other figure.
 func TestWhatIsOpenHasAReason(t *testing.T) {
