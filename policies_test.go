@@ -2,6 +2,7 @@ package mrlocal_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -100,6 +101,68 @@ func TestAPanicOfAPolicyFailsTheRun(t *testing.T) {
 		}
 		if n := runtime.NumGoroutine(); n > before {
 			t.Errorf("%s: %d goroutines, %d before", name, n, before)
+		}
+	}
+}
+
+// holding is FIFO that holds reduces in their copy phase. It lets them go on after a time; 0: never.
+type holding struct {
+	fifo.FIFO
+	after time.Duration
+}
+
+func (p *holding) Traits() slots.Traits { return slots.Traits{Name: "holding"} }
+func (p *holding) HoldsCopy() bool      { return true }
+func (p *holding) Decide(v *slots.View, d *slots.Decision) {
+	p.FIFO.Decide(v, d)
+	if p.after == 0 {
+		return
+	}
+	if v.Now() < p.after {
+		d.WakeAt(p.after)
+		return
+	}
+	for id := range slots.SlotID(v.Slots()) {
+		if s := v.Slot(id); s.Busy && s.Phase == slots.PhaseHeld && !s.Advanced {
+			d.Advance(id)
+		}
+	}
+}
+
+// idle starts nothing.
+type idle struct{ stateless }
+
+func (idle) Traits() slots.Traits                { return slots.Traits{Name: "idle"} }
+func (idle) Decide(*slots.View, *slots.Decision) {}
+
+// TestAPolicyForWhichAllWaitsFailsTheRun: with an error that names it, at once. A policy that has
+// asked for a wake-up may let all wait.
+func TestAPolicyForWhichAllWaitsFailsTheRun(t *testing.T) {
+	for want, p := range map[string]slots.Policy{
+		"Options.Policy: holding: holds 2 reduces in their copy phase, while nothing else runs and it has asked for no wake-up": &holding{FIFO: *fifo.New()},
+		"Options.Policy: idle: starts no task, while nothing runs and it has asked for no wake-up":                              idle{},
+		"": &holding{FIFO: *fifo.New(), after: 300 * time.Millisecond},
+	} {
+		o := mrlocal.Options{
+			Policy: p, MemoryBytes: 64 << 20, JobOptions: input(t, strings.Repeat("a b c\n", 1000)),
+			Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 2},
+		}
+		dir := t.TempDir()
+		o.OutputDir, o.Reducers = filepath.Join(dir, "out"), 2
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := mrlocal.RunChain(ctx, counting(t), o)
+		if want == "" {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if !errors.Is(err, mrlocal.ErrJobFailed) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("left over: %v", left)
 		}
 	}
 }

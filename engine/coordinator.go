@@ -80,7 +80,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 			continue
 		}
 		wake := c.ask()
-		if c.state == runServing && c.policyFailed() {
+		if c.state == runServing && (c.policyFailed() || c.policyStalls(wake)) {
 			continue
 		}
 		// An order may end a job at once. The next round takes that up without a sleep.
@@ -111,6 +111,19 @@ func (c *coordinator) policyFailed() bool {
 		return false
 	}
 	task.WriteStack(c.run.o.Stderr, err, stack)
+	c.failAll(err)
+	return true
+}
+
+// policyStalls fails every chain if all that is left waits for the policy, which is not asked any
+// more. It reports whether that is so. wake is the answer of ask.
+func (c *coordinator) policyStalls(wake time.Duration) bool {
+	held, err := c.run.claimed.Stalled(c.ledger, wake)
+	// The Ledger does not know of attempts on lost trackers. A chain that is opened, and a fault of
+	// the options, lead to a fact.
+	if _, _, coming := c.release.Next(); err == nil || coming || len(c.order) != held || c.opening || len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) > 0 {
+		return false
+	}
 	c.failAll(err)
 	return true
 }

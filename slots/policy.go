@@ -97,7 +97,8 @@ type Speculator interface {
 // PhaseGate is a policy that decides when a reduce leaves its copy phase
 // (Decision.Advance), before or after the reduce has all its data. A reduce that has
 // its data and may not go on is in PhaseHeld. Under other policies, or if HoldsCopy
-// returns false, a reduce leaves the phase when it has its data.
+// returns false, a reduce leaves the phase when it has its data. A run fails if nothing but
+// reduces in PhaseHeld is left and no wake-up is due (Decision.WakeAt).
 type PhaseGate interface {
 	HoldsCopy() bool
 }

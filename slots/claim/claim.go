@@ -17,6 +17,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"mrlocal/errs"
 	"mrlocal/slots"
@@ -79,6 +80,39 @@ func (c *Claim) Release() {
 // Err returns the first panic of the policy as an error of kind errs.JobFailed; nil: it has not
 // panicked. stack is the stack of the panic.
 func (c *Claim) Err() (stack []byte, err error) { return c.guarded.stack, c.guarded.err }
+
+// Stalled returns an error of kind errs.JobFailed if all that is left of a run waits for the policy,
+// which is not asked any more: there is a job, and all attempts are reduces that the policy holds in
+// their copy phase. held is their number, which may be 0. wake is that of the last orders of l, which
+// has got no fact since then.
+//
+// A driver that expects a fact, such as a further job, must not end the run.
+func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration) (held int, err error) {
+	if wake >= 0 || l.Active() == 0 {
+		return 0, nil
+	}
+	v := l.View()
+	for id := range slots.SlotID(v.Slots()) {
+		if s := v.Slot(id); s.Busy {
+			if s.Phase != slots.PhaseHeld || s.Advanced || s.Killing {
+				return 0, nil
+			}
+			held++
+		}
+	}
+	// More maps of a job may become known. A driver does not look for maps of a job that waits for a
+	// limit on running jobs.
+	for id := range slots.JobID(l.Jobs()) {
+		if j := v.Job(id); l.JobState(id) == slots.Running && j.Runnable() && !j.Sealed() {
+			return 0, nil
+		}
+	}
+	does := "starts no task, while nothing runs"
+	if held > 0 {
+		does = fmt.Sprintf("holds %d reduces in their copy phase, while nothing else runs", held)
+	}
+	return held, &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: %s and it has asked for no wake-up", c.guarded.name, does)}
+}
 
 // take takes the address of a policy, and then the policies in its fields. It returns false if one
 // of them serves another run.
