@@ -275,6 +275,38 @@ type holdsSlice struct {
 	limits []int
 }
 
+// several is a policy that holds others. The calls go to the first.
+type several struct {
+	inner []slots.Policy
+}
+
+func (p several) Traits() slots.Traits                    { return p.inner[0].Traits() }
+func (p several) Reset()                                  { p.inner[0].Reset() }
+func (p several) Decide(v *slots.View, d *slots.Decision) { p.inner[0].Decide(v, d) }
+
+// listed holds them in an array.
+type listed struct {
+	several
+	more [2]slots.Policy
+}
+
+// TestAPolicyInAListServesOneRunAtATime.
+func TestAPolicyInAListServesOneRunAtATime(t *testing.T) {
+	shared := fifo.New()
+	for name, newPolicy := range map[string]func() slots.Policy{
+		"a slice":    func() slots.Policy { return several{[]slots.Policy{fifo.New(), shared}} },
+		"an array":   func() slots.Policy { return &listed{several{[]slots.Policy{fifo.New()}}, [2]slots.Policy{nil, shared}} },
+		"in a slice": func() slots.Policy { return several{[]slots.Policy{several{[]slots.Policy{shared}}}} },
+	} {
+		atOnce(t, mrlocal.Options{Policy: newPolicy()}, func() {
+			o := mrlocal.Options{Policy: newPolicy(), JobOptions: input(t, "a\n")}
+			if _, err := mrlocal.RunChain(t.Context(), counting(t), o); !errors.Is(err, mrlocal.ErrBadOptions) || !strings.Contains(err.Error(), "serves another run") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
 // TestPoliciesWithoutStateServeSeveralRuns: a pointer to an empty struct is any such pointer.
 func TestPoliciesWithoutStateServeSeveralRuns(t *testing.T) {
 	for _, newPolicy := range []func() slots.Policy{

@@ -43,8 +43,12 @@ var serving = &sync.Map{}
 // errs.BadOptions if p serves another run, and with one of kind errs.JobFailed if p.Traits panics.
 //
 // A policy with state is a pointer. Of takes the pointer, and the policies that its fields or
-// embedded fields hold. It takes nothing of a policy without a pointer, and of an empty struct: they
-// have no state, and may serve several runs at once.
+// embedded fields hold, also in slices and arrays. It does not look for policies in maps, in structs
+// that are no policies, or in what functions refer to. It takes nothing of a policy without a
+// pointer, and of an empty struct: they have no state, and may serve several runs at once.
+//
+// A policy must not end its goroutine (runtime.Goexit, t.Fatal of a test): the goroutine is that of
+// the run's caller, and the Ledger is in the middle of its work.
 func Of(p slots.Policy) (*Claim, error) {
 	if p == nil {
 		p = fifo.New()
@@ -132,12 +136,26 @@ func (c *Claim) take(v reflect.Value) bool {
 		return c.take(v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Field(i); f.Type().Implements(reflect.TypeFor[slots.Policy]()) && !c.take(f) {
+			if f := v.Field(i); holds(f.Type()) && !c.take(f) {
+				return false
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !c.take(v.Index(i)) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// holds reports whether a field of type t holds policies: one, or a slice or an array of them.
+func holds(t reflect.Type) bool {
+	if t.Implements(reflect.TypeFor[slots.Policy]()) {
+		return true
+	}
+	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && holds(t.Elem())
 }
 
 // guarded calls a policy, and keeps its first panic. It has all optional abilities but Observer: where
