@@ -41,6 +41,7 @@ type run struct {
 // runs.
 type series struct {
 	most   setting // the largest numbers of slots that are tried
+	cores  int     // of a tracker
 	rounds int     // how many runs each number of slots gets
 	make   func(setting) (*run, error)
 	begin  func(done, all int, s setting) // called before each measured run
@@ -65,6 +66,19 @@ type Result struct {
 
 	Choices []Choice `json:"choices"` // map slots; with reduces also reduce slots, shuffle, sort and compute
 	Flags   []string `json:"flags"`   // the choices as words of the command line
+
+	// Default compares the choices with the slots that a run has by default; nil: these are the
+	// choices, or they were not measured.
+	Default *Comparison `json:"default,omitempty"`
+}
+
+// Comparison has the measures by which [Split11, evaluation] compares two runs of the same jobs: the
+// one with other slots, and the one with the slots that were chosen.
+type Comparison struct {
+	MapSlots       int     `json:"map_slots"` // of the other run
+	ReduceSlots    int     `json:"reduce_slots"`
+	WallReduction  float64 `json:"wall_reduction"`  // r_ave, over the jobs of the chain
+	ThroughputGain float64 `json:"throughput_gain"` // I
 }
 
 // Choice is the number of slots that was chosen for a period, with the table of all candidates.
@@ -127,7 +141,17 @@ func tune(s *series) (*Result, error) {
 	}
 	ofMaps := r.choose(s.runs, maps, s.most.MapSlots)
 	r.Choices = append(r.Choices, ofMaps)
+	// By default a tracker has the reduce slots of these runs, and a map slot on each other core.
+	usual := setting{ReduceSlots: s.runs[0][0].report.Config.ReduceSlots}
+	usual.MapSlots = max(1, s.cores-usual.ReduceSlots)
+	var before []*run
+	if usual.MapSlots <= len(s.runs) {
+		before = s.runs[usual.MapSlots-1]
+	}
 	if r.Reduces == 0 {
+		if ofMaps.Best != usual.MapSlots {
+			r.Default = compare(usual, before, s.runs[ofMaps.Best-1])
+		}
 		r.recommend()
 		return r, nil
 	}
@@ -139,8 +163,45 @@ func tune(s *series) (*Result, error) {
 	for _, p := range []period{reduces, shuffle, compute} {
 		r.Choices = append(r.Choices, r.choose(s.runs, p, s.most.ReduceSlots))
 	}
+	if best := r.Choices[1].Best; ofMaps.Best != usual.MapSlots || best != usual.ReduceSlots {
+		r.Default = compare(usual, before, s.runs[best-1])
+	}
 	r.recommend()
 	return r, nil
+}
+
+// compare compares the rounds of usual, the slots by default, with those of the chosen slots. It
+// returns nil if usual has no runs, or no times of jobs.
+func compare(usual setting, before, chosen []*run) *Comparison {
+	raw, changed := walls(before), walls(chosen)
+	if len(raw) == 0 || slices.Min(raw) <= 0 {
+		return nil
+	}
+	makespan := func(r *run) float64 { return r.report.MakespanSeconds }
+	return &Comparison{
+		MapSlots: usual.MapSlots, ReduceSlots: usual.ReduceSlots, WallReduction: dynsplit.MeanWallReduction(raw, changed),
+		ThroughputGain: dynsplit.ThroughputGain(medianOf(before, makespan), medianOf(chosen, makespan)),
+	}
+}
+
+// walls returns the wall time of each job of the chain, the median of the rounds.
+func walls(rounds []*run) (all []float64) {
+	if len(rounds) == 0 {
+		return nil
+	}
+	for i := range rounds[0].report.Jobs {
+		all = append(all, medianOf(rounds, func(r *run) float64 { return r.report.Jobs[i].FinishS - r.report.Jobs[i].SubmitS }))
+	}
+	return all
+}
+
+// medianOf returns the median of a figure of the rounds.
+func medianOf(rounds []*run, of func(*run) float64) float64 {
+	var all []float64
+	for _, r := range rounds {
+		all = append(all, of(r))
+	}
+	return median(all)
 }
 
 // over makes the runs with 1 to most slots and puts them into s.runs. with returns the setting for k
@@ -370,6 +431,13 @@ func (r *Result) Text() []byte {
 	b.WriteString("\nflags:\n")
 	for _, f := range r.Flags {
 		fmt.Fprintf(&b, "  %s\n", f)
+	}
+	if d := r.Default; d != nil {
+		text := fmt.Sprintf("--map-slots %d", d.MapSlots)
+		if r.Reduces > 0 {
+			text += fmt.Sprintf(" --reduce-slots %d", d.ReduceSlots)
+		}
+		fmt.Fprintf(&b, "\nagainst %s, the default: wall time of a job %+.1f %%, throughput %+.1f %%\n", text, -100*d.WallReduction, 100*d.ThroughputGain)
 	}
 	return b.Bytes()
 }
