@@ -34,6 +34,7 @@ import (
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
 	"mrlocal/trace"
+	"mrlocal/trace/tracetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -558,7 +559,7 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 func TestUnderPIDHFSMapsBorrowTheReduceSlotAndUnderFairTheyDoNot(t *testing.T) {
 	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(81, 4_000_000)}})
 	for sched, borrows := range map[string]bool{"fair": false, "pi-dhfs": true} {
-		log := &trace.Log{}
+		log := &tracetest.Log{}
 		_, report := must(t, chains(t)["grep"](), engine.Options{
 			JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 256 << 10}, Policy: newPolicy(t, sched), Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 64 << 20,
 			Watch: func(s *trace.Stream) { s.Attach(log) },

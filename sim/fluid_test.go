@@ -18,6 +18,7 @@ import (
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
+	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -369,7 +370,7 @@ func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
 // fluidly runs f and compares.
 func fluidly(t tester, f *workload.File, o sim.Options) (r *report.Report, events []trace.Event) {
 	t.Helper()
-	log := &trace.Log{}
+	log := &tracetest.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r = run(t, f, o)
 	perTracker := make([]int, len(r.Slots))

@@ -12,6 +12,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/trace"
+	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -75,7 +76,7 @@ func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 		for cost, want := range c.want {
 			g := c.gate
 			g.FIFO, g.let = *fifo.New(), map[slots.SlotID]bool{}
-			log := &trace.Log{}
+			log := &tracetest.Log{}
 			r := run(t, f, sim.Options{Policy: &g, Cost: cost, Watch: func(s *trace.Stream) { s.Attach(log) }})
 			if seconds(r) != want {
 				t.Errorf("%s, %s: %v s, want %v s\n%s", c.name, cost, seconds(r), want, strings.Join(phases(log.Events), "\n"))

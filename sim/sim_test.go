@@ -14,6 +14,7 @@ import (
 	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
+	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -79,7 +80,7 @@ func run(t tester, f *workload.File, o sim.Options) *report.Report {
 // replayable.
 func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trace.Event, []byte) {
 	t.Helper()
-	log := &trace.Log{}
+	log := &tracetest.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r, file := written(t, f, o)
 	if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay, replay.Options{}); err != nil || diff != nil {

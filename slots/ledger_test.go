@@ -10,6 +10,7 @@ import (
 	"mrlocal/slots/meter"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
+	"mrlocal/trace/tracetest"
 )
 
 // anySlot is a policy that fills the free slots of the visited tracker with any tasks that may
@@ -54,7 +55,7 @@ func firstWith(v *slots.View, k slots.Kind) (slots.JobID, bool) {
 type desk struct {
 	*slots.Ledger
 	t   *testing.T
-	log trace.Log
+	log tracetest.Log
 }
 
 func newDesk(t *testing.T, c slots.Config, p slots.Policy) *desk {

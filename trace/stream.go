@@ -170,24 +170,6 @@ func (s *Stream) Texts(ref int32) []string {
 	return s.mu.texts[ref]
 }
 
-// Log is a Sink that keeps every event in memory, for tests.
-type Log struct {
-	Events []Event
-	stream *Stream
-}
-
-// Record appends e to Events.
-func (l *Log) Record(s *Stream, e *Event) error {
-	l.Events, l.stream = append(l.Events, *e), s
-	return nil
-}
-
-// Rule returns the rule of a decision among Events.
-func (l *Log) Rule(e *Event) Rule { return RuleOf(l.stream.Texts(e.Ref)) }
-
-// Line returns the line of e in an event file. e is one of Events, perhaps changed.
-func (l *Log) Line(e *Event) string { return string(AppendJSON(nil, e, l.stream.Texts(e.Ref))) }
-
 // Reader is a lossy reader of a Stream: a ring between the coordinator, which never
 // waits, and one reading goroutine. If the ring is full, the reader does not get the event
 // and finds a gap in Event.Seq.

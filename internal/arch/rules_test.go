@@ -12,7 +12,7 @@ func layers() []layer {
 	return []layer{
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
-		{"ground", []string{"trace", "jobs", "datagen", "hdfs/..."}},
+		{"ground", []string{"trace/...", "jobs", "datagen", "hdfs/..."}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/meter", "slots/replay", "input", "input/codec", "stream", "spill/...", "output/...", "jobs/..."}},
 		{"policies", []string{"slots/policy/...", "slots/setup", "slots/claim", "report"}},
 		{"streaming", []string{"streaming/..."}},
@@ -35,6 +35,7 @@ func within() map[string][]string {
 		"jobs/jobtest":     {"jobs/..."},
 		"streaming/...":    {"streaming/..."}, // Go itself forbids circles
 		"hdfs/hdfstest":    {"hdfs"},
+		"trace/tracetest":  {"trace"},
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // needs and weights of tasks, places of inputs; failures by tracker; slot time: packages of their own, because the Ledger fills its budget
 		"report":           {"slots/setup"},                                    // the settings that it shows
@@ -93,6 +94,7 @@ func bans() []ban {
 		{"mrlocal/engine/...", []string{"cmd/mrlocal/...", "examples/..."}, nil, "programs run jobs through package mrlocal, as users do"},
 		{"mrlocal/slots/policy/...", []string{"engine"}, nil, "the engine knows no policy by name"},
 		{"mrlocal/jobs/*", []string{"engine"}, nil, "the engine knows no job by name"},
+		{"mrlocal/trace/tracetest", everywhere, []string{"slots/policy/policytest"}, "only tests keep all events of a run in memory"},
 		{"mrlocal/internal/testkit", everywhere, []string{"slots/policy/policytest"}, "only tests compare with golden files, and guard what they hand out"},
 	}
 }

@@ -1,0 +1,28 @@
+// Package tracetest keeps the events of a run for tests. Tests of several packages compare whole runs
+// event by event, or look for single events, which need no event file for that.
+//
+// Ownership: a Log belongs to the test, which reads it after the run. Neighbours: trace has the
+// events and the lines of event files.
+package tracetest
+
+import "mrlocal/trace"
+
+// Log is a trace.Sink that keeps every event in memory.
+type Log struct {
+	Events []trace.Event
+	stream *trace.Stream
+}
+
+// Record implements trace.Sink: it appends e to Events.
+func (l *Log) Record(s *trace.Stream, e *trace.Event) error {
+	l.Events, l.stream = append(l.Events, *e), s
+	return nil
+}
+
+// Rule returns the rule of a decision among Events.
+func (l *Log) Rule(e *trace.Event) trace.Rule { return trace.RuleOf(l.stream.Texts(e.Ref)) }
+
+// Line returns the line of e in an event file. e is one of Events, perhaps changed.
+func (l *Log) Line(e *trace.Event) string {
+	return string(trace.AppendJSON(nil, e, l.stream.Texts(e.Ref)))
+}
