@@ -220,6 +220,37 @@ func TestAPolicyIsKnownToItsTableAlone(t *testing.T) {
 	}
 }
 
+// TestAPackageWithOneImporterIsANounOfItsOwn: a package that only answers one caller is a part of that
+// caller, unless ownNouns has a reason.
+func TestAPackageWithOneImporterIsANounOfItsOwn(t *testing.T) {
+	_, all := load(t)
+	importers := map[string]map[string]bool{}
+	for _, s := range all {
+		for _, p := range importsOf(s) {
+			if to, ours := strings.CutPrefix(p, module+"/"); ours {
+				if importers[to] == nil {
+					importers[to] = map[string]bool{}
+				}
+				importers[to][s.pkg] = true
+			}
+		}
+	}
+	for pkg, by := range importers {
+		reason, listed := ownNouns()[pkg]
+		switch {
+		case len(by) == 1 && !listed && !matchesAny(oneOfMany(), pkg):
+			t.Errorf("%s has one importer: fold it in, or give the reason in ownNouns in internal/arch/rules_test.go", pkg)
+		case len(by) > 1 && listed:
+			t.Errorf("%s is listed in ownNouns (%s) but has %d importers", pkg, reason, len(by))
+		}
+	}
+	for pkg := range ownNouns() {
+		if len(importers[pkg]) == 0 {
+			t.Errorf("%s is listed in ownNouns but nothing imports it", pkg)
+		}
+	}
+}
+
 // TestPoliciesShareWhatIsInTheirPackage: whatever slots/policy exports has a user outside of it.
 // If there is one only, the package itself uses it too.
 func TestPoliciesShareWhatIsInTheirPackage(t *testing.T) {

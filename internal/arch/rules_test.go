@@ -110,6 +110,35 @@ func policyImporters() map[string]string {
 	}
 }
 
+// ownNouns are the packages with one importer, with the reason why they do not fold into it. Jobs,
+// policies, pictures and helpers of tests need no reason (oneOfMany).
+func ownNouns() map[string]string {
+	const commands = "one group of commands; cmd/mrlocal has the tree of all"
+	return map[string]string{
+		"bench":                          "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
+		"cmd/mrlocal/internal/hadoop":    commands,
+		"cmd/mrlocal/internal/predict":   "measures and predicts; knows no flag",
+		"cmd/mrlocal/internal/teach":     commands,
+		"cmd/mrlocal/internal/tools":     commands,
+		"cmd/mrlocal/internal/workloads": commands,
+		"engine":                         "the root package is the front door of the library, for users to read",
+		"engine/journal":                 "a file with a format; engine fills its budget",
+		"jobs/grep/dfa":                  "automata, which know no job; jobs/grep fills its budget",
+		"sim/shared":                     "one cost model; the driver of sim knows models by their interface",
+		"slots/blacklist":                "where attempts failed; slots fills its budget",
+		"slots/meter":                    "what slot time went to; slots fills its budget",
+		"streaming/child":                "processes and pipes, by operating system",
+		"streaming/wire":                 "a protocol: pure, without processes and jobs",
+		"submit":                         "knows no flag; it reads what Hadoop prints",
+		"workload/source":                "makes workload files; workload reads them, for drivers that need none of this",
+	}
+}
+
+// oneOfMany are packages of a kind of which there are many, each for a table or for tests.
+func oneOfMany() []string {
+	return []string{"jobs/*", "slots/policy/*", "view/*", "internal/testkit", "trace/tracetest"}
+}
+
 // A call that only some packages may make.
 type callBan struct {
 	pkg, name string // "fmt", "Print*"
