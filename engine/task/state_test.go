@@ -7,5 +7,5 @@ import (
 )
 
 func TestStatesAreOrdered(t *testing.T) {
-	testkit.CheckStates(t, threadAbandoned)
+	testkit.CheckStates(t, threadAbandoned, threadFinishing)
 }
