@@ -9,4 +9,4 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Transitions{M: m}.Run()) }
 
-func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, sourceRead) }
+func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, sourceChecked) }
