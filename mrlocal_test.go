@@ -3,6 +3,7 @@ package mrlocal_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -257,13 +258,20 @@ func TestASecondRunDoesNotWriteToTheDirectoryOfTheFirst(t *testing.T) {
 // TestUserCodeThatPanicsFailsItsJob: wherever user code panics, the process goes on, and the error
 // names the function and is no internal error.
 func TestUserCodeThatPanicsFailsItsJob(t *testing.T) {
-	mapper := func() jobs.Mapper {
-		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
-			out.Emit([]byte("k"), []byte("v"))
-			return nil
-		})
+	emits := func(keys int) func() jobs.Mapper {
+		return func() jobs.Mapper {
+			return jobs.MapperFunc(func(_ jobs.Block, out jobs.Emitter) error {
+				for i := range keys {
+					out.Emit(binary.BigEndian.AppendUint64(nil, uint64(i)), make([]byte, 8))
+				}
+				return nil
+			})
+		}
 	}
-	reducer := func() jobs.Reducer { return jobs.NewSum() }
+	mapper, reducer, sum := emits(1), func() jobs.Reducer { return jobs.NewSum() }, func() jobs.Folder { return jobs.NewSum() }
+	panics := func() jobs.Reducer {
+		return jobs.ReducerFunc(func([]byte, *jobs.Values, jobs.Emitter) error { panic("boo") })
+	}
 	for name, c := range map[string]struct {
 		job  jobs.Job
 		text string
@@ -277,13 +285,27 @@ func TestUserCodeThatPanicsFailsItsJob(t *testing.T) {
 		"Begin":                       {jobs.Job{NewMapper: func() jobs.Mapper { return panicking{} }, NewReducer: reducer}, "begin: panic: boo"},
 		"NewReleaser":                 {jobs.Job{NewMapper: mapper, NewReleaser: func() jobs.Releaser { panic("boo") }}, "new releaser: panic: boo"},
 		"Partition":                   {jobs.Job{NewMapper: mapper, NewReducer: reducer, Partition: func([]byte, int) int { panic("boo") }}, "map: panic: boo"},
+		"Partition of folded keys":    {jobs.Job{NewMapper: mapper, NewReducer: reducer, NewFolder: sum, Partition: func([]byte, int) int { panic("boo") }}, "partition: panic: boo"},
+		"Partition in a spill":        {jobs.Job{NewMapper: emits(100_000), NewReducer: reducer, NewFolder: sum, Partition: func([]byte, int) int { panic("boo") }}, "partition: panic: boo"},
+		"GroupBytes of folded keys":   {jobs.Job{NewMapper: mapper, NewReducer: reducer, NewFolder: sum, GroupBytes: func([]byte) int { panic("boo") }}, "partition: panic: boo"},
+		"a combiner":                  {jobs.Job{NewMapper: mapper, NewReducer: reducer, NewCombiner: panics}, "combine: panic: boo"},
+		"a combiner in a spill":       {jobs.Job{NewMapper: emits(100_000), NewReducer: reducer, NewCombiner: panics}, "combine: panic: boo"},
+		"NewCombiner in a spill":      {jobs.Job{NewMapper: emits(100_000), NewReducer: reducer, NewCombiner: func() jobs.Reducer { panic("boo") }}, "new combiner: panic: boo"},
+		"Map of a sample":             {jobs.Job{NewMapper: func() jobs.Mapper { return panicking{} }, NewReducer: reducer, Ordered: true}, "panics: map of a sample: panic: boo"},
+		"no mapper":                   {jobs.Job{NewMapper: func() jobs.Mapper { return nil }, NewReducer: reducer}, "new mapper: returned nil"},
+		"no mapper for a sample":      {jobs.Job{NewMapper: func() jobs.Mapper { return nil }, NewReducer: reducer, Ordered: true}, "panics: new mapper: returned nil"},
+		"no reducer":                  {jobs.Job{NewMapper: mapper, NewReducer: func() jobs.Reducer { return nil }}, "new reducer: returned nil"},
+		"no combiner":                 {jobs.Job{NewMapper: mapper, NewReducer: reducer, NewCombiner: func() jobs.Reducer { return nil }}, "new combiner: returned nil"},
+		"no folder":                   {jobs.Job{NewMapper: mapper, NewReducer: reducer, NewFolder: func() jobs.Folder { return nil }}, "new folder: returned nil"},
+		"no releaser":                 {jobs.Job{NewMapper: mapper, NewReleaser: func() jobs.Releaser { return nil }}, "panics: new releaser: returned nil"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.job.Name = "panics"
 			o := mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: 1}}
 			o.Reducers, o.Stdout, o.Stderr = 2, io.Discard, io.Discard
+			o.SortBufferBytes, o.NoGrowth = 256<<10, true
 			_, err := mrlocal.Run(t.Context(), c.job, o)
-			if !errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "internal error") {
+			if !errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), "panics") || strings.Contains(err.Error(), "internal error") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -293,4 +315,16 @@ func TestUserCodeThatPanicsFailsItsJob(t *testing.T) {
 type panicking struct{}
 
 func (panicking) Begin(jobs.OwnAttempt)              { panic("boo") }
-func (panicking) Map(jobs.Block, jobs.Emitter) error { return nil }
+func (panicking) Map(jobs.Block, jobs.Emitter) error { panic("boo") }
+
+// The coordinator itself makes the Releaser of a later job.
+func TestAReleaserOfALaterJobThatPanicsFailsItsChain(t *testing.T) {
+	chain := append(counting(t), jobs.Job{
+		Name: "later", NewMapper: func() jobs.Mapper { return panicking{} }, NewReleaser: func() jobs.Releaser { panic("boo") },
+	})
+	o := mrlocal.Options{JobOptions: input(t, "a\n")}
+	o.Stdout = io.Discard
+	if _, err := mrlocal.RunChain(t.Context(), chain, o); !errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), "new releaser: panic: boo") {
+		t.Error(err)
+	}
+}

@@ -96,7 +96,7 @@ func (c *coordinator) openAll(chains []*chain) {
 func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 	// fail may have set ch.err while the chain was opened. The first cause counts.
 	if ch.err == nil && err != nil {
-		ch.err = err
+		ch.err = source.OfJob(ch.job.Chain[0].Name, err)
 	}
 	if ch.plan != nil {
 		ch.noteLeftOut(ch.plan.Notes)

@@ -197,8 +197,8 @@ func (c *coordinator) tick() {
 	c.run.used.Record(c.run.stream, c.run.now(), c.run.env.Budget.Leased(), c.run.temp.UsedBytes())
 	// The list is copied, because timeOut and abandon take attempts out of it.
 	for _, a := range append([]*runningAttempt(nil), c.order...) {
-		// An attempt that waits for memory or map outputs is not stuck.
-		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() {
+		// An attempt that waits for memory, map outputs or its source is not stuck.
+		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() || a.state == attemptWaiting {
 			a.lastBeat, a.lastBeatAt = beat, now
 		}
 		switch {

@@ -20,6 +20,7 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/errs"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/jobtest"
@@ -37,7 +38,7 @@ import (
 	"mrlocal/trace/tracetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testkit.Transitions{M: m}) }
 
 // text makes lines of words from a small vocabulary. A few lines are long.
 func text(seed uint64, bytesWanted int) []byte {

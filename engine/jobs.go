@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
@@ -78,11 +79,12 @@ func (c *coordinator) jobDone(j *runningJob) {
 		return
 	}
 	// The next job takes over the parts of j (task.Spools). j.release gives back all else.
-	next, err := ch.next(j)
+	var next *runningJob
+	err := task.CatchPanic(func() (err error) { next, err = ch.next(j); return err })
 	j.release()
 	if err != nil {
 		j.Sink.(*task.Spools).Release()
-		ch.err = err
+		ch.err = source.OfJob(j.Spec.Name, err)
 		c.end(ch)
 		return
 	}

@@ -145,9 +145,11 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 		err = outcome(r)
 	}
 	// Events may still wait to be written. If they cannot be written, the run has failed, and
-	// the report shows that.
+	// the report shows that. The results of jobs stay.
 	if r.stream != nil {
-		if serr := r.stream.Close(); serr != nil {
+		if serr := r.stream.Close(); serr != nil && err == nil {
+			err = fmt.Errorf("events: %w; the result is complete", serr)
+		} else if serr != nil {
 			err = errors.Join(err, fmt.Errorf("events: %w", serr))
 		}
 	}

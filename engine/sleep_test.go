@@ -2,7 +2,10 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +18,7 @@ import (
 	"mrlocal/jobs/sleep"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
@@ -263,6 +267,33 @@ func TestWithoutATrackerEveryJobFails(t *testing.T) {
 		}
 		if r.MakespanSeconds > 2 {
 			t.Errorf("it waited %v s for a job that cannot run", r.MakespanSeconds)
+		}
+	})
+}
+
+// late is FIFO that panics after one second.
+type late struct{ *fifo.FIFO }
+
+func (p late) Decide(v *slots.View, d *slots.Decision) {
+	if d.WakeAt(time.Second); v.Now() >= time.Second {
+		panic("lost count")
+	}
+	p.FIFO.Decide(v, d)
+}
+
+// The policy panics, so the job fails, but its map sleeps on. The run is interrupted before the map
+// is abandoned.
+func TestARunThatWaitsForItsLastAttemptsCanBeInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 1550*time.Millisecond)
+		defer cancel()
+		chain := failing(func(jobs.Block, jobs.Emitter) error { time.Sleep(2 * time.Second); return nil }, nil)
+		r, err := engine.RunChain(ctx, chain, engine.Options{
+			JobOptions: engine.JobOptions{Stdin: strings.NewReader("a\n"), Inputs: []string{"-"}}, Policy: late{fifo.New()},
+			Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 64 << 20, Stderr: io.Discard,
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || r.Jobs[0].State != "failed" || r.MakespanSeconds != 2 {
+			t.Errorf("%v, the job is %v after %v s", err, r.Jobs[0].State, r.MakespanSeconds)
 		}
 	})
 }

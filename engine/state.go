@@ -104,5 +104,5 @@ func (s attemptState) String() string {
 
 // Next lists the states that may follow s, for checked builds.
 func (s attemptState) Next() []attemptState {
-	return [...][]attemptState{{attemptRunning, attemptEnded, attemptAbandoned}, {attemptEnded, attemptAbandoned}, nil, nil}[s]
+	return [...][]attemptState{{attemptRunning, attemptEnded}, {attemptEnded, attemptAbandoned}, nil, nil}[s]
 }

@@ -66,10 +66,14 @@ func (c *coordinator) windDown() {
 }
 
 // abandon gives up an attempt whose thread hangs in user code. The slot gets a new thread. To the
-// Ledger the attempt has failed, or was killed if its job has ended.
+// Ledger the attempt has failed, or was killed if its job has ended. An attempt that waits for its
+// source runs no user code. Its thread ends by itself once the attempt is killed.
 func (c *coordinator) abandon(a *runningAttempt) {
 	j := a.job
 	a.Kill()
+	if a.state == attemptWaiting {
+		return
+	}
 	// From here on, what the thread reports is dropped.
 	c.remove(a, attemptAbandoned)
 	c.run.abandonedThreads++

@@ -20,20 +20,19 @@ import (
 // It reads no byte of the piece twice, except the tail of each chunk. Behind
 // the piece it reads only as far as the last record needs.
 type cut struct {
-	plan    *Plan
-	h       *handle
-	file    *File
-	index   int32 // of file
-	start   int64 // of the piece
-	off     int64 // where the next record starts; start until seek has found it
-	end     int64 // of the piece
-	size    int64 // of the file; in /sys it may get less than planned
-	slack   int64 // how far behind end the end of the last record is searched for at first
-	probe   bool  // look has still to check the first bytes
-	checked bool  // the file was found unchanged after its last byte was read
-	atOnce  bool  // one call reads the whole file; only its length is compared with the plan
-	brief   bool  // skip records longer than a chunk, for a sample
-	state   sourceState
+	plan   *Plan
+	h      *handle
+	file   *File
+	index  int32 // of file
+	start  int64 // of the piece
+	off    int64 // where the next record starts; start until seek has found it
+	end    int64 // of the piece
+	size   int64 // of the file; in /sys it may get less than planned
+	slack  int64 // how far behind end the end of the last record is searched for at first
+	probe  bool  // look has still to check the first bytes
+	atOnce bool  // one call reads the whole file; only its length is compared with the plan
+	brief  bool  // skip records longer than a chunk, for a sample
+	state  sourceState
 }
 
 // firstSlackBytes is enough for the last record of most pieces.
@@ -75,20 +74,13 @@ func (c *cut) next(h *hold) (block, error) {
 	}
 	// A piece without a record counts as consumed too.
 	c.off = max(c.off, c.end)
-	if err := c.unchanged(); err != nil {
-		return block{}, err
+	if c.state < sourceChecked {
+		invariant.Move(&c.state, sourceChecked)
+		if err := c.file.unchanged(c.h); err != nil {
+			return block{}, err
+		}
 	}
 	return block{}, io.EOF
-}
-
-// unchanged fails if the file is not the planned one any more. It is called when the last byte
-// has been read.
-func (c *cut) unchanged() error {
-	if c.checked {
-		return nil
-	}
-	c.checked = true
-	return c.file.unchanged(c.h)
 }
 
 // seek sets off to the start of the first record that starts in the piece: behind the first
@@ -145,18 +137,18 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		// Its attributes may be the planned ones again: it was cut to its planned length since.
 		return b, false, cmp.Or(c.file.unchanged(c.h), fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged))
 	}
-	// The read ended at the planned length, though it asked for a byte more: the file has not
-	// grown.
-	c.checked = c.checked || c.atOnce && int64(n) == want
 	if n == 0 { // a file of /sys that ended before its size
 		invariant.Move(&c.state, sourceRead)
 		return block{data: buf[:0], last: true}, c.off == 0, nil
 	}
-	data := buf[:n]
+	data, read := buf[:n], sourceRead
 	if int64(n) == c.file.Bytes {
-		// The whole file is read. No block of it is passed on if the file has changed.
-		if err := c.unchanged(); err != nil {
-			return b, false, err
+		// The whole file is read. No block of it is passed on if the file has changed. With atOnce
+		// it has not grown: the read ended at the planned length, though it asked for a byte more.
+		if read = sourceChecked; !c.atOnce {
+			if err := c.file.unchanged(c.h); err != nil {
+				return b, false, err
+			}
 		}
 	}
 	if c.probe {
@@ -201,7 +193,7 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	b = block{data[:records:records], c.off, c.off+int64(records) == c.size}
 	c.off += int64(records)
 	if last || c.off >= c.end {
-		invariant.Move(&c.state, sourceRead)
+		invariant.Move(&c.state, read)
 	}
 	return b, true, nil
 }

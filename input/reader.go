@@ -301,13 +301,14 @@ const (
 	sourceNew     sourceState = iota // next was not called yet
 	sourceReading                    // records may be left
 	sourceRead                       // the last block was given out, or there was none
+	sourceChecked                    // the same, and the file was found unchanged after that
 )
 
-func (s sourceState) String() string { return [...]string{"new", "reading", "read"}[s] }
+func (s sourceState) String() string { return [...]string{"new", "reading", "read", "checked"}[s] }
 
 // Next lists the states that may follow s, for checked builds.
 func (s sourceState) Next() []sourceState {
-	return [...][]sourceState{{sourceReading}, {sourceRead}, nil}[s]
+	return [...][]sourceState{{sourceReading}, {sourceRead, sourceChecked}, {sourceChecked}, nil}[s]
 }
 
 // roomError returns the error of a record for which there is no memory.

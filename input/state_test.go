@@ -1,9 +1,12 @@
 package input
 
 import (
+	"os"
 	"testing"
 
 	"mrlocal/internal/testkit"
 )
 
-func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, sourceRead) }
+func TestMain(m *testing.M) { os.Exit(testkit.Transitions{M: m}.Run()) }
+
+func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, sourceChecked) }

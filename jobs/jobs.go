@@ -274,7 +274,7 @@ func (d Delim) Byte() byte {
 // reducers: the records that mappers emit are the result. All other fields may be zero.
 //
 // The engine calls constructors once for each attempt at a task, from several goroutines at a
-// time.
+// time. A constructor must not return nil.
 type Job struct {
 	Name    string // for messages and reports; may be empty
 	Delim   Delim  // ends each record of input and output

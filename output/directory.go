@@ -10,6 +10,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/paths"
 )
 
@@ -42,13 +43,12 @@ type directory struct {
 
 	mu struct {
 		sync.Mutex
-		// abort sets it to "", and attempts then make nothing more.
-		stage   string // "": not made, or aborted
-		lock    *disk.File
-		tasks   map[int][]string // by task: the files of the attempt that has won, with paths below the stage
-		merged  *attemptFile     // the single file of parts in order; nil: each attempt has a file
-		aborted bool
-		old     string // where replace has put the old directory; "": nothing was replaced
+		state  state
+		stage  string // "": not made, or removed
+		lock   *disk.File
+		tasks  map[int][]string // by task: the files of the attempt that has won, with paths below the stage
+		merged *attemptFile     // the single file of parts in order; nil: each attempt has a file
+		old    string           // where replace has put the old directory; "": nothing was replaced
 	}
 }
 
@@ -95,6 +95,7 @@ func (d *directory) makeStage(stage string) error {
 		return errors.Join(err, f.Close())
 	}
 	d.mu.stage, d.mu.lock = stage, f
+	invariant.Move(&d.mu.state, started)
 	return nil
 }
 
@@ -135,7 +136,7 @@ func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mu.aborted || d.mu.stage == "" {
+	if d.mu.state != started {
 		return nil, ErrAborted
 	}
 	dir := filepath.Join(d.mu.stage, a.path)
@@ -183,7 +184,7 @@ func (d *directory) sync() error {
 func (d *directory) publish(parts int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mu.aborted {
+	if d.mu.state != started {
 		return ErrAborted
 	}
 	if d.mu.merged == nil && len(d.mu.tasks) != parts {
@@ -290,7 +291,7 @@ func (d *directory) takeBack(cause error) error {
 // parts that publish may have moved up. Files of other programs stay. It may be called again.
 func (d *directory) abort() error {
 	d.mu.Lock()
-	d.mu.aborted = true
+	invariant.Reach(&d.mu.state, aborted)
 	merged := d.mu.merged
 	d.mu.Unlock()
 	if merged != nil {
@@ -438,7 +439,7 @@ func (a *attemptFile) win() error {
 	d := a.dir
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mu.aborted || d.mu.stage == "" {
+	if d.mu.state != started {
 		return ErrAborted
 	}
 	if _, taken := d.mu.tasks[a.task]; taken {

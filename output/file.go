@@ -26,25 +26,9 @@ type pendingFile struct {
 
 	mu struct {
 		sync.Mutex
-		f     *disk.File // nil: not made yet
-		state fileState
+		f     *disk.File // under its hidden name until state is committed
+		state state
 	}
-}
-
-// fileState is the state of a pending file.
-type fileState uint8
-
-const (
-	filePending fileState = iota // under its hidden name, or not made yet
-	fileRenamed                  // it has its name, and abort does nothing
-	fileAborted                  // it is removed
-)
-
-func (s fileState) String() string { return [...]string{"pending", "renamed", "aborted"}[s] }
-
-// Next returns the states that may follow s, for checked builds.
-func (s fileState) Next() []fileState {
-	return [...][]fileState{{fileRenamed, fileAborted}, nil, nil}[s]
 }
 
 // start implements place. It makes the pending file and locks it, so that other runs see that
@@ -68,6 +52,7 @@ func (p *pendingFile) start() error {
 			return errors.Join(err, f.Close())
 		}
 		p.mu.f = f
+		invariant.Move(&p.mu.state, started)
 		return nil
 	})
 }
@@ -77,7 +62,7 @@ func (p *pendingFile) start() error {
 func (p *pendingFile) file() (*disk.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.f == nil || p.mu.state == fileAborted {
+	if p.mu.state != started {
 		return nil, ErrAborted
 	}
 	return p.mu.f, nil
@@ -128,7 +113,7 @@ func (p *pendingFile) sync() error {
 func (p *pendingFile) publish(int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.state == fileAborted {
+	if p.mu.state != started {
 		return ErrAborted
 	}
 	// The check in openFile may be hours old.
@@ -144,7 +129,7 @@ func (p *pendingFile) publish(int) error {
 	if err := disk.Move(p.mu.f.Name(), p.path); err != nil {
 		return about(p.name, err)
 	}
-	invariant.Move(&p.mu.state, fileRenamed)
+	invariant.Move(&p.mu.state, committed)
 	return nil
 }
 
@@ -180,11 +165,10 @@ func (p *pendingFile) settle() error {
 func (p *pendingFile) abort() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.state != filePending {
+	if p.mu.state >= aborted {
 		return nil
 	}
-	invariant.Move(&p.mu.state, fileAborted)
-	if p.mu.f == nil {
+	if invariant.Move(&p.mu.state, aborted); p.mu.f == nil {
 		return nil
 	}
 	_ = p.mu.f.Close() // the content is discarded

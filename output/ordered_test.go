@@ -417,6 +417,20 @@ func TestAReleaserGetsEachSplitOnceInOrder(t *testing.T) {
 	}
 }
 
+func TestAResultWhoseReleaserHasEndedTheJobCanBeAborted(t *testing.T) {
+	w := newKit(t, 1<<20)
+	p := w.parts(2)
+	p.Releaser = &numberer{at: map[string]jobs.Verdict{"a": jobs.EndJob}}
+	target := w.begin(Spec{File: w.path("result")}, p)
+	part, err := target.Part(0, 0)
+	must(t, put(t, part, err, "a").Commit())
+	must(t, target.Abort())
+	if _, err := target.Part(1, 0); !errors.Is(err, ErrAborted) {
+		t.Errorf("a later part: %v", err)
+	}
+	mustList(t, w.list())
+}
+
 func TestAReleaserFinishesAResultWithoutSplits(t *testing.T) {
 	w := newKit(t, 1<<20)
 	p := w.parts(0)

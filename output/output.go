@@ -131,14 +131,14 @@ type Target struct {
 	}
 }
 
-// state is the state of a Target.
+// state is how far a result has come, its place, or an attempt at a region of it.
 type state uint8
 
 const (
 	opened    state = iota // nothing is created yet
-	started                // parts may be written
-	aborted                // everything that it has created is removed
-	committed              // the result has its name
+	started                // it may be written
+	aborted                // it cannot be written any more, and what it has created is removed
+	committed              // it is written, and has its name if it gets one
 )
 
 func (s state) String() string {

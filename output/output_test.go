@@ -15,9 +15,10 @@ import (
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testkit.Transitions{M: m}) }
 
 // kit has a directory, a memory budget and a directory of temporary files. All must be clean
 // when the test ends.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -19,8 +20,7 @@ type Part struct {
 	w      partWriter
 	target *Target
 	bytes  int64 // that Write has accepted
-	err    error
-	ended  bool
+	err    error // after a successful Commit: ErrAborted
 }
 
 // besides is a partWriter whose attempt may have further files. Their names begin with name.
@@ -63,12 +63,7 @@ func (t *Target) newPart(w partWriter) *Part { return &Part{w: w, target: t} }
 // Write appends data. It has copied or written data when it returns. After an error every call
 // returns that error.
 func (p *Part) Write(data []byte) (int, error) {
-	switch {
-	case p.err != nil:
-		return 0, p.err
-	case p.ended:
-		p.err = ErrAborted
-	case len(data) > 0:
+	if p.err == nil && len(data) > 0 {
 		p.err = named(p.target.name, p.w.write(data))
 	}
 	if p.err != nil {
@@ -108,15 +103,12 @@ func (p *Part) Commit() error {
 		p.Abort()
 		return p.err
 	}
-	if p.ended {
-		return ErrAborted
-	}
-	p.ended = true
-	if err := p.w.commit(p.bytes); err != nil {
-		p.err = err
+	err := p.w.commit(p.bytes)
+	if err != nil {
 		p.w.abort()
 	}
-	return p.err
+	p.err = cmp.Or(err, ErrAborted)
+	return err
 }
 
 // Abort ends the attempt and drops what it has written. Any goroutine may call it at any time.

@@ -6,6 +6,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
 )
 
 // regioned is a place whose parts can be written in parallel.
@@ -21,9 +22,9 @@ type regions struct {
 
 	mu struct {
 		sync.Mutex
-		done    []bool    // by part: an attempt has committed
-		latest  []*region // by part: its latest attempt
-		aborted bool
+		done   []bool    // by part: an attempt has committed
+		latest []*region // by part: its latest attempt
+		state  state
 	}
 }
 
@@ -35,7 +36,7 @@ func newRegions(f *disk.File, base int64, bytes []int64) *regions {
 		base += n
 		r.starts = append(r.starts, base)
 	}
-	r.mu.done, r.mu.latest = make([]bool, len(bytes)), make([]*region, len(bytes))
+	r.mu.done, r.mu.latest, r.mu.state = make([]bool, len(bytes)), make([]*region, len(bytes)), started
 	return r
 }
 
@@ -58,8 +59,10 @@ func (r *regions) part(i int) (*region, error) {
 	if before := r.mu.latest[i]; before != nil {
 		before.abort()
 	}
-	r.mu.latest[i] = &region{of: r, part: i, offset: r.starts[i], disk: disk.Writeback{From: r.starts[i]}}
-	return r.mu.latest[i], nil
+	w := &region{of: r, part: i, offset: r.starts[i], disk: disk.Writeback{From: r.starts[i]}}
+	w.mu.state = started
+	r.mu.latest[i] = w
+	return w, nil
 }
 
 // finish fails if a part was not committed.
@@ -79,7 +82,7 @@ func (r *regions) finish() error {
 func (r *regions) abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.aborted = true
+	invariant.Reach(&r.mu.state, aborted)
 }
 
 // region is one attempt at a part. write holds mu, so that an aborted attempt writes nothing
@@ -92,7 +95,7 @@ type region struct {
 
 	mu struct {
 		sync.Mutex
-		ended bool
+		state state
 	}
 }
 
@@ -100,7 +103,7 @@ type region struct {
 func (w *region) write(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mu.ended {
+	if w.mu.state != started {
 		return ErrAborted
 	}
 	if end := w.of.starts[w.part+1]; int64(len(p)) > end-w.offset {
@@ -126,7 +129,7 @@ func (w *region) commit(int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.mu.aborted:
+	case r.mu.state == aborted:
 		return ErrAborted
 	case r.mu.done[w.part]:
 		return ErrLost
@@ -140,10 +143,10 @@ func (w *region) commit(int64) error {
 func (w *region) end() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mu.ended {
+	if w.mu.state != started {
 		return ErrAborted
 	}
-	w.mu.ended = true
+	invariant.Move(&w.mu.state, committed)
 	start, end := w.of.starts[w.part], w.of.starts[w.part+1]
 	if w.offset != end {
 		return fmt.Errorf("output part %d: has %d bytes, and %d were announced", w.part, w.offset-start, end-start)
@@ -155,5 +158,7 @@ func (w *region) end() error {
 func (w *region) abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mu.ended = true
+	if w.mu.state == started {
+		invariant.Move(&w.mu.state, aborted)
+	}
 }

@@ -8,6 +8,5 @@ import (
 
 func TestStatesAreOrdered(t *testing.T) {
 	testkit.CheckStates(t, committed, aborted)
-	testkit.CheckStates(t, fileAborted, fileRenamed)
 	testkit.CheckStates(t, queueAborted)
 }

@@ -12,6 +12,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
 )
 
 // stdout is a place that the caller has opened, mostly standard output. It is never closed
@@ -138,8 +139,8 @@ type device struct {
 	opening sync.Mutex // held while open waits for a FIFO's reader
 	mu      struct {
 		sync.Mutex
-		f       *disk.File
-		aborted bool
+		f     *disk.File // open once state is started
+		state state
 	}
 }
 
@@ -177,17 +178,18 @@ func (d *device) open() (*disk.File, error) {
 func (d *device) tryOpen() (*disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mu.aborted {
-		return nil, ErrAborted
-	}
-	if d.mu.f != nil {
+	switch d.mu.state {
+	case started:
 		return d.mu.f, nil
+	case aborted:
+		return nil, ErrAborted
 	}
 	f, err := disk.OpenFile(d.path, os.O_WRONLY|nonBlocking|d.flags, 0)
 	if err != nil {
 		return nil, err
 	}
 	d.mu.f = f
+	invariant.Move(&d.mu.state, started)
 	return f, nil
 }
 
@@ -236,7 +238,7 @@ func (d *device) abort() error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.aborted = true
+	invariant.Reach(&d.mu.state, aborted)
 	if d.mu.f != nil {
 		_ = d.mu.f.Close() // may be closed already; the result is discarded
 	}

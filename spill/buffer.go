@@ -99,7 +99,7 @@ type Buffer struct {
 	writer     *runs.Writer // made at the first spill
 	writerRoom *membudget.Chunk
 	arranging  *membudget.Chunk // scratch for arrange; nil: not used yet, or the lease had no memory
-	out        *runs.MapOutput
+	out        *runs.MapOutput  // nil: Close or Discard has ended the buffer
 	spill      struct {
 		done   chan struct{} // closed by the spill under way; nil: none
 		err    error         // error of that spill; this field and the next three are read after done is closed
@@ -112,7 +112,6 @@ type Buffer struct {
 	combining struct{ in, out int64 }
 	stats     Stats
 	err       error
-	ended     bool // after Close without error, or Discard
 }
 
 // mode is how a buffer collects.
@@ -306,7 +305,7 @@ func (b *Buffer) alive() bool {
 	if b.err == nil && b.o.Killed() {
 		b.fail(runs.ErrKilled)
 	}
-	return b.err == nil && !b.ended
+	return b.err == nil && b.out != nil
 }
 
 // stopIfKilled panics with runs.ErrKilled if the attempt is killed. The engine recovers the
@@ -464,7 +463,7 @@ func (b *Buffer) drop() {
 // The record gets memory of its own if the capacity allows that. Otherwise it is written to a
 // segment of its own, without a copy in memory. After an error emitAlone drops the record.
 func (b *Buffer) emitAlone(key, value []byte) {
-	if b.err != nil || b.ended {
+	if b.err != nil || b.out == nil {
 		b.stopIfKilled()
 		return
 	}
@@ -570,7 +569,7 @@ func (b *Buffer) Close() (*runs.MapOutput, error) {
 // Discard waits for the spill under way, and frees the load and the output. It may follow an
 // error of Close. After a successful Close it does nothing.
 func (b *Buffer) Discard() {
-	if b.ended {
+	if b.out == nil {
 		return
 	}
 	b.wait()
@@ -582,10 +581,6 @@ func (b *Buffer) Discard() {
 // end gives back the chunks for sorting, writing and arranging. The other chunks belong to the
 // output by now, or are free. It returns the output.
 func (b *Buffer) end() *runs.MapOutput {
-	if b.ended {
-		return b.out
-	}
-	b.ended = true
 	if b.writer != nil {
 		b.writer.Close()
 	}
@@ -594,8 +589,9 @@ func (b *Buffer) end() *runs.MapOutput {
 	if b.arranging != nil {
 		b.lease.Free(b.arranging)
 	}
-	b.data, b.cur = nil, nil
-	return b.out
+	out := b.out
+	b.data, b.cur, b.out = nil, nil, nil
+	return out
 }
 
 // free gives back all chunks of l. Entries and addresses of l are invalid afterwards.

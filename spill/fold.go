@@ -47,7 +47,7 @@ func (b *Buffer) fold(key, value []byte) {
 // killed.
 func (b *Buffer) refuseValue(value []byte) {
 	b.stopIfKilled()
-	if b.err == nil && !b.ended && len(b.load.table.directory) > 0 {
+	if b.err == nil && b.out != nil && len(b.load.table.directory) > 0 {
 		b.fail(fmt.Errorf("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
 	}
 }

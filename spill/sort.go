@@ -338,7 +338,11 @@ func (b *Buffer) divide() {
 	for i := len(l.ends); i < len(l.full) && b.err == nil; i++ {
 		// Divide needs a scratch of as many entries as a chunk has. NewBuffer took that much.
 		first := l.indexed(i)[0].Ref >> record.CodeBits
-		ends, err := b.divider.Divide(&l.arena, l.indexed(i), b.sorting.sorter.Scratch)
+		var ends []int
+		err := b.dividing(func() (err error) {
+			ends, err = b.divider.Divide(&l.arena, l.indexed(i), b.sorting.sorter.Scratch)
+			return err
+		})
 		if err != nil {
 			b.fail(err)
 			return

@@ -83,7 +83,7 @@ func (b *Buffer) spillLoad(l *load) error {
 	defer b.sorting.giveBack()
 	defer b.free(l)
 	begun := time.Now()
-	slices, err := b.sorting.sort(l)
+	slices, err := b.sort(l)
 	b.spill.sorted = time.Since(begun)
 	if err != nil {
 		return err
@@ -111,11 +111,16 @@ func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, 
 	if b.o.Combiner == nil {
 		return nil
 	}
-	combiner := b.o.Combiner()
+	var combiner jobs.Reducer
 	return func(m *runs.Merger, add func(key, value []byte)) error {
-		in, out, err := runs.Combine(m, combiner, add)
-		b.countCombined(in, out)
-		return err
+		return b.o.Guard("combine", func() error {
+			if combiner == nil {
+				combiner = b.o.Combiner()
+			}
+			in, out, err := runs.Combine(m, combiner, add)
+			b.countCombined(in, out)
+			return err
+		})
 	}
 }
 
@@ -182,7 +187,24 @@ func (b *Buffer) keep() error {
 // sortNow sorts a load on the goroutine of the buffer.
 func (b *Buffer) sortNow(l *load) ([]record.Slice, error) {
 	defer b.addTime(&b.stats.SortTime)()
-	return b.sorting.sort(l)
+	return b.sort(l)
+}
+
+// sort sorts a load.
+func (b *Buffer) sort(l *load) (slices []record.Slice, err error) {
+	err = b.dividing(func() (err error) {
+		slices, err = b.sorting.sort(l)
+		return err
+	})
+	return slices, err
+}
+
+// dividing calls work, which may call the partitioner. It guards one of the user's.
+func (b *Buffer) dividing(work func() error) error {
+	if b.o.Partition == nil {
+		return work()
+	}
+	return b.o.Guard("partition", work)
 }
 
 // adopt makes a load the run in memory of the output. The load's chunks move to a lease that
@@ -291,6 +313,10 @@ type Options struct {
 	OnDisk     bool                           // nothing stays in memory, so that runs.MapOutput.Store can keep the whole output
 	CreateTemp func() (*disk.TempFile, error) // called at the first spill; nil: a spill fails
 
+	// Guard calls user code outside of Emit and Take: the combiner and the partitioner. It makes a
+	// panic of that code an error. what names the code. nil: a panic stays a panic.
+	Guard func(what string, call func() error) error
+
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine of the
 	// caller. Notify may be called from that thread.
 	Background func(spill func())
@@ -320,6 +346,9 @@ func (o Options) withDefaults() Options {
 	o.lateLeastBytes = cmp.Or(o.lateLeastBytes, shrinkHeldMax+1)
 	if o.Background == nil {
 		o.Background = func(spill func()) { spill() }
+	}
+	if o.Guard == nil {
+		o.Guard = func(_ string, call func() error) error { return call() }
 	}
 	if o.Killed == nil {
 		o.Killed = func() bool { return false }

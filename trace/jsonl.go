@@ -57,7 +57,7 @@ func (j *JSONL) Open(h *Header) error {
 	}
 	line, err := json.Marshal(fileHeader{schema, fileKind, h.Policy, h.Seed, config, h.Slots})
 	if err != nil {
-		return fmt.Errorf("write events: header: %w", err)
+		return fmt.Errorf("header: %w", err)
 	}
 	return j.write(append(line, '\n'))
 }
@@ -73,20 +73,15 @@ func (j *JSONL) Record(s *Stream, e *Event) error {
 // write writes a line, and adds it to the hash of the file.
 func (j *JSONL) write(line []byte) error {
 	j.hash.Write(line)
-	if _, err := j.w.Write(line); err != nil {
-		return fmt.Errorf("write events: %w", err)
-	}
-	return nil
+	_, err := j.w.Write(line)
+	return err
 }
 
 // Close writes the last line and all lines that are still in memory. It does not close the writer.
 func (j *JSONL) Close() error {
 	// Flush returns an error of this write.
 	fmt.Fprintf(j.w, `{"op":"end","events":%d,"hash":"%016x"}`+"\n", j.count, j.hash.Sum64())
-	if err := j.w.Flush(); err != nil {
-		return fmt.Errorf("write events: %w", err)
-	}
-	return nil
+	return j.w.Flush()
 }
 
 // Flush writes all lines that are still in memory, for readers of a file that grows.

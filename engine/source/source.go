@@ -12,6 +12,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -222,6 +223,15 @@ type UserError struct {
 func (e *UserError) Error() string { return e.What + ": " + e.Cause.Error() }
 func (e *UserError) Unwrap() error { return e.Cause }
 
+// OfJob puts the name of the job before an error of user code that has run outside of an attempt.
+func OfJob(name string, err error) error {
+	var user *UserError
+	if name == "" || !errors.As(err, &user) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
 // Guard runs user code. It returns a *UserError with the stack if f fails or panics. what names
 // the code in messages. If an Emitter has ended f because the attempt is killed, Guard returns
 // runs.ErrKilled.
@@ -248,8 +258,16 @@ func Guard(what string, f func() error) (err error) {
 	return nil
 }
 
-// GuardNew returns the job with guarded constructors. A constructor that panics still panics, but
-// with a *UserError that names it.
+// GuardPanic is Guard for our own code that calls user code: it returns an error of f as it is.
+func GuardPanic(what string, f func() error) (err error) {
+	if panicked := Guard(what, func() error { err = f(); return nil }); panicked != nil {
+		return panicked
+	}
+	return err
+}
+
+// GuardNew returns the job with guarded constructors. A constructor that panics, or returns nil,
+// panics with a *UserError that names it.
 func GuardNew(j jobs.Job) jobs.Job {
 	j.NewMapper = guardNew("new mapper", j.NewMapper)
 	j.NewReducer = guardNew("new reducer", j.NewReducer)
@@ -265,7 +283,13 @@ func guardNew[T any](what string, create func() T) func() T {
 		return nil // nil stays nil: it means that the job has no reducer, combiner and so on
 	}
 	return func() (made T) {
-		if err := Guard(what, func() error { made = create(); return nil }); err != nil {
+		err := Guard(what, func() error {
+			if made = create(); any(made) == nil {
+				return errors.New("returned nil")
+			}
+			return nil
+		})
+		if err != nil {
 			panic(err)
 		}
 		return made

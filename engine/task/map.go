@@ -111,7 +111,7 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 		SortLate:   e.Fits,
 		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-overheadBytes)), KVBuffer: e.KVBuffer,
 		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, CreateTemp: e.CreateTemp("map"),
-		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
+		Killed: a.Killed, Guard: source.GuardPanic, Background: a.helper, Notify: a.notifySpill,
 	}
 	if j.Spec.NewCombiner != nil {
 		o.Combiner = func() jobs.Reducer {

@@ -10,9 +10,10 @@ import (
 	"go.uber.org/goleak"
 
 	"mrlocal/internal/machine"
+	"mrlocal/internal/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testkit.Transitions{M: m}) }
 
 func newPool(t *testing.T, cores ...int) *ThreadPool {
 	t.Helper()

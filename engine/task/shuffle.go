@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/spill/runs"
 )
 
@@ -31,10 +32,9 @@ type Shuffle struct {
 		commits   []*committed // in the order of the commits, lost ones too
 		live      int          // number of outputs that are not nil
 		losses    int          // calls of Lost that took an output back
-		sealed    bool         // the number of maps is final
-		partsDone []bool       // parts that have committed
-		doneCount int          // how many of partsDone are true
-		closed    bool
+		state     shuffleState
+		partsDone []bool        // parts that have committed
+		doneCount int           // how many of partsDone are true
 		changed   chan struct{} // closed, and made anew, at every change
 	}
 }
@@ -43,9 +43,41 @@ type Shuffle struct {
 type committed struct {
 	mapTask int
 	out     *runs.MapOutput
-	holders int  // number of open Fetches that hold it
-	lost    bool // Lost took it back: its map runs again
-	unused  bool // lost, or no part needs it: released once holders is 0
+	holders int // number of open Fetches that hold it
+	state   outputState
+}
+
+// shuffleState is how far a Shuffle has come.
+type shuffleState uint8
+
+const (
+	shuffleOpen   shuffleState = iota // further maps may become known
+	shuffleSealed                     // the number of maps is final
+	shuffleClosed                     // the job has ended: copy phases end
+)
+
+func (s shuffleState) String() string { return [...]string{"open", "sealed", "closed"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s shuffleState) Next() []shuffleState {
+	return [...][]shuffleState{{shuffleSealed, shuffleClosed}, {shuffleClosed}, nil}[s]
+}
+
+// outputState says who needs an output that was committed. An output that is not needed is
+// released once holders is 0.
+type outputState uint8
+
+const (
+	outputNeeded outputState = iota // parts have not committed yet
+	outputUnused                    // every part has committed, or the shuffle is closed
+	outputLost                      // Lost took it back: its map runs again
+)
+
+func (s outputState) String() string { return [...]string{"needed", "unused", "lost"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s outputState) Next() []outputState {
+	return [...][]outputState{{outputUnused, outputLost}, {outputLost}, nil}[s]
 }
 
 // NewShuffle makes the shuffle of a job of parts partitions. maps is the number of map tasks
@@ -71,7 +103,7 @@ func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grow(mapTask + 1)
-	if s.mu.closed || s.mu.outputs[mapTask] != nil {
+	if s.mu.state == shuffleClosed || s.mu.outputs[mapTask] != nil {
 		out.Release()
 		return
 	}
@@ -80,7 +112,7 @@ func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.mu.commits = append(s.mu.commits, e)
 	s.mu.live++
 	if s.allDone() {
-		e.drop()
+		e.drop(outputUnused)
 	}
 	s.notify()
 }
@@ -98,18 +130,15 @@ func (s *Shuffle) Lost(mapTask int) {
 	s.mu.outputs[mapTask] = nil
 	s.mu.live--
 	s.mu.losses++
-	e.lost = true
-	e.drop()
+	e.drop(outputLost)
 	s.notify()
 }
 
-// drop marks an output as unused, and releases it if no Fetch holds it. s.mu is held.
-func (e *committed) drop() {
-	if e.unused {
-		return
-	}
-	e.unused = true
-	if e.holders == 0 {
+// drop notes that an output is unused or lost, and releases it if no Fetch holds it. s.mu is held.
+func (e *committed) drop(to outputState) {
+	needed := e.state == outputNeeded
+	invariant.Reach(&e.state, to)
+	if needed && e.holders == 0 {
 		e.out.Release()
 	}
 }
@@ -139,12 +168,14 @@ func (s *Shuffle) Maps() int {
 func (s *Shuffle) Seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.sealed = true
+	invariant.Reach(&s.mu.state, shuffleSealed)
 	s.notify()
 }
 
 // complete reports whether the outputs of all maps are committed. s.mu is held.
-func (s *Shuffle) complete() bool { return s.mu.sealed && s.mu.live == len(s.mu.outputs) }
+func (s *Shuffle) complete() bool {
+	return s.mu.state >= shuffleSealed && s.mu.live == len(s.mu.outputs)
+}
 
 // allDone reports whether all parts have committed. s.mu is held.
 func (s *Shuffle) allDone() bool { return s.mu.doneCount == len(s.mu.partsDone) }
@@ -183,7 +214,7 @@ func (s *Shuffle) PartDone(part int) {
 func (s *Shuffle) dropAll() {
 	for _, e := range s.mu.outputs {
 		if e != nil {
-			e.drop()
+			e.drop(outputUnused)
 		}
 	}
 }
@@ -194,10 +225,10 @@ func (s *Shuffle) dropAll() {
 func (s *Shuffle) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.closed {
+	if s.mu.state == shuffleClosed {
 		return
 	}
-	s.mu.closed = true
+	invariant.Move(&s.mu.state, shuffleClosed)
 	s.dropAll()
 	s.notify()
 }
@@ -264,20 +295,20 @@ func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 	s := f.shuffle
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.closed || f.closed {
+	if s.mu.state == shuffleClosed || f.closed {
 		return nil, nil, errShuffleClosed
 	}
 	if err := s.check(f.part); err != nil {
 		return nil, nil, err
 	}
 	if f.losses != s.mu.losses {
-		f.held = slices.DeleteFunc(f.held, func(e *committed) bool { return e.lost && e.release() })
+		f.held = slices.DeleteFunc(f.held, func(e *committed) bool { return e.state == outputLost && e.release() })
 		f.losses = s.mu.losses
 	}
 	for f.seen < len(s.mu.commits) {
 		e := s.mu.commits[f.seen]
 		f.seen++
-		if e.unused {
+		if e.state > outputNeeded {
 			continue
 		}
 		e.holders++
@@ -322,11 +353,11 @@ func (f *Fetch) Close() {
 	f.held = nil
 }
 
-// release counts one holder off, and releases an unused output with its last holder. It returns
+// release counts one holder off, and releases an output that is not needed with its last holder. It returns
 // true, so that slices.DeleteFunc can call it. s.mu is held.
 func (e *committed) release() bool {
 	e.holders--
-	if e.unused && e.holders == 0 {
+	if e.state > outputNeeded && e.holders == 0 {
 		e.out.Release()
 	}
 	return true

@@ -37,7 +37,7 @@ func (s threadState) String() string { return [...]string{"open", "finishing", "
 
 // Next lists the states that may follow s, for checked builds.
 func (s threadState) Next() []threadState {
-	return [...][]threadState{{threadFinishing, threadAbandoned}, {threadAbandoned}, nil}[s]
+	return [...][]threadState{{threadFinishing, threadAbandoned}, nil, nil}[s] // Abandon does nothing after Close
 }
 
 // newSlotThread makes a thread that start has to start.

@@ -490,6 +490,57 @@ func TestHotLoopsAreMeasured(t *testing.T) {
 	}
 }
 
+// TestTransitionsAreMade: the tests of a package check each enum of states (invariant.State), and
+// that they make each transition of its table.
+func TestTransitionsAreMade(t *testing.T) {
+	_, all := load(t)
+	enums := map[string]int{}
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && listsStates(f) {
+				enums[s.pkg]++
+			}
+		}
+	}
+	for pkg, n := range enums {
+		tests, err := filepath.Glob("../../" + pkg + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text []byte
+		for _, name := range tests {
+			test, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = append(text, test...)
+		}
+		if got := bytes.Count(text, []byte("testkit.CheckStates(t, ")); got != n {
+			t.Errorf("%s: %d enums of states, and testkit.CheckStates checks %d", pkg, n, got)
+		}
+		if !bytes.Contains(text, []byte("testkit.Transitions{M: m}")) {
+			t.Errorf("%s: TestMain does not run the tests by testkit.Transitions, so a table may list too much", pkg)
+		}
+	}
+	if len(enums) < 5 {
+		t.Errorf("only %d packages have enums of states", len(enums))
+	}
+}
+
+// listsStates reports whether f is the method Next of an invariant.State.
+func listsStates(f *ast.FuncDecl) bool {
+	if f.Name.Name != "Next" || f.Recv == nil || f.Type.Results.NumFields() != 1 {
+		return false
+	}
+	list, ok := f.Type.Results.List[0].Type.(*ast.ArrayType)
+	if !ok {
+		return false
+	}
+	of, ok := list.Elt.(*ast.Ident)
+	recv, isType := f.Recv.List[0].Type.(*ast.Ident)
+	return ok && isType && of.Name == recv.Name
+}
+
 func TestNoInitAndNoVariableState(t *testing.T) {
 	fset, all := load(t)
 	for _, s := range all {
@@ -509,12 +560,13 @@ func TestNoInitAndNoVariableState(t *testing.T) {
 }
 
 // checkVariables allows package variables that are set only by their declaration: sentinel errors,
-// tables, embedded files, assertions that a type implements an interface.
+// tables, embedded files, assertions that a type implements an interface. invariant.Moves changes in
+// checked builds only.
 func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		v := spec.(*ast.ValueSpec)
 		for i, name := range v.Names {
-			if name.Name == "_" || s.pkg == "internal/testkit" || embedded(v) {
+			if name.Name == "_" || s.pkg == "internal/testkit" || s.pkg == "internal/invariant" && name.Name == "Moves" || embedded(v) {
 				continue
 			}
 			where := fmt.Sprintf("%s:%d", s.path, fset.Position(name.Pos()).Line)

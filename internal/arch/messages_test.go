@@ -43,7 +43,7 @@ func TestLibrariesSpeakOfFieldsAndNotOfFlags(t *testing.T) {
 // options without the value, or a thing behind a word that says what it is. The name of a flag,
 // such as control-cycle, or of a key is no such object.
 func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
-	field := `(Options|Submission)\.([A-Z]\w*)?(\.[A-Z]\w*)*`
+	field := `(Options|Submission)\.([A-Z]\w*)?(\.[A-Z]\w*)*\[?` // an index may follow
 	object := regexp.MustCompile(`^(` + field + `(, ` + field + `)*|` + strings.Join(thingsWithNames(), "|") + `)?$`)
 	fset, all := load(t)
 	seen := 0

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -73,10 +74,12 @@ func (r *TempRoot) At(dir string) *TempRoot { return NewTempRoot([]string{dir}, 
 // Check returns an options error for a directory that does not exist or is no directory. It does
 // not try to write there, because only a run that spills writes.
 func (r *TempRoot) Check() error {
-	for _, dir := range r.dirs {
+	for i, dir := range r.dirs {
 		info, err := os.Stat(dir)
 		var pathErr *fs.PathError
 		switch {
+		case dir == "":
+			return errs.Optionf("Options.TempDirs["+strconv.Itoa(i)+"]", "is empty; name a directory")
 		case errors.As(err, &pathErr):
 			return errs.Optionf("temp directory "+dir, "%v; name another", pathErr.Err)
 		case err != nil:

@@ -108,7 +108,7 @@ func TestCheckNamesWhatIsNoDirectory(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{file: "not a directory", filepath.Join(dir, "no"): "no such file", filepath.Join(file, "x"): "not a directory; name another"} {
+	for path, want := range map[string]string{file: "not a directory", "": "Options.TempDirs[1]: is empty; name a directory", filepath.Join(dir, "no"): "no such file", filepath.Join(file, "x"): "not a directory; name another"} {
 		if err := NewTempRoot([]string{dir, path}, 0).Check(); !errs.IsUsage(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -6,13 +6,14 @@
 //		invariant.Check(sum == total, "slots: %d of %d", sum, total)
 //	}
 //
-// A failed check panics. The package keeps nothing, imports nothing of the module, and
-// may be used by every layer.
+// A failed check panics. The package imports nothing of the module, and may be used by every
+// layer. It keeps one thing, in a checked build only: the transitions of states, for tests (Moves).
 package invariant
 
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Check panics if ok is false and checks are on. Go evaluates the arguments in any case,
@@ -31,11 +32,16 @@ type State[S any] interface {
 	Next() []S
 }
 
+// Moves has each transition that Move has made in a checked build, as a key [2]S of the states
+// before and after. Only tests read it. They compare it with Next (testkit.Transitions).
+var Moves sync.Map
+
 // Move changes a state. In a checked build it panics if Next does not list the new state.
 // The caller holds the lock of the state, if it has one.
 func Move[S State[S]](from *S, to S) {
 	if Enabled {
 		Check(slices.Contains((*from).Next(), to), "%T goes from %v to %v", to, *from, to)
+		Moves.Store([2]S{*from, to}, true)
 	}
 	*from = to
 }

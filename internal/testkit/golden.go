@@ -6,7 +6,10 @@
 // specification. `go test ./package -rewrite` writes the output of the test into the files, and adds
 // the "----" that a new case lacks. Review the change as a diff.
 //
-// Only tests import this package. Its only state is the flag. Neighbours: the scripts of
+// CheckStates checks an enum of states, and Transitions that tests make each of its transitions.
+//
+// Only tests import this package. Its only state is the flag, and the enums that CheckStates has
+// seen. Neighbours: the scripts of
 // slots/policy, whose outputs are gantts, have this form.
 package testkit
 

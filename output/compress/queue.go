@@ -58,8 +58,7 @@ type Queue struct {
 	running sync.WaitGroup
 	mu      struct {
 		sync.Mutex
-		aborted bool
-		spools  map[*spool.Spool]struct{} // all that are in use, for Abort
+		spools map[*spool.Spool]struct{} // all that are in use, for Abort; nil: aborted
 	}
 }
 
@@ -160,7 +159,7 @@ func (k *Queue) start(text *spool.Spool, lease *membudget.Lease) error {
 	b := &packedBlock{text: text, packed: packed, ready: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.mu.aborted { // Abort waits only for goroutines that have started before it
+	if k.mu.spools == nil { // Abort waits only for goroutines that have started before it
 		lease.Close()
 		return errAborted
 	}
@@ -314,7 +313,7 @@ func (k *Queue) keep(r io.Reader, bytes int64) (*spool.Spool, error) {
 func (k *Queue) newSpool() (*spool.Spool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.mu.aborted {
+	if k.mu.spools == nil {
 		return nil, errAborted
 	}
 	s := spool.New(k.o.Memory, k.o.CreateTemp)
@@ -334,11 +333,10 @@ func (k *Queue) release(s *spool.Spool) {
 // does not wait for a write that is stuck in a pipe.
 func (k *Queue) Abort() {
 	k.mu.Lock()
-	k.mu.aborted = true
 	for s := range k.mu.spools {
 		s.Release()
 	}
-	clear(k.mu.spools)
+	k.mu.spools = nil
 	k.mu.Unlock()
 	k.running.Wait()
 }

@@ -97,14 +97,22 @@ func FillingOf(f *workload.File, job int) Filling {
 	return newFilling(b, emits, j.MapOutputBytes)
 }
 
+// fillState says what a map that fills its kvbuffer does. A map may collect and spill many times.
+type fillState uint8
+
+const (
+	fillsNot   fillState = iota // the map does not spill, or has begun its I/O period
+	collects                    // no spill is under way
+	spillsToo                   // a spill is being written, and the map collects meanwhile
+	awaitSpill                  // the kvbuffer is full or the input is at an end, and a spill is being written
+)
+
 // collecting is the state of a map that fills its kvbuffer. Times are those that computing or
 // writing takes alone.
 type collecting struct {
-	on       bool  // the map spills and has not begun its I/O period
-	waits    bool  // the map waits for the spill: its kvbuffer is full, or its input is at an end
-	spilling bool  // a spill is being written
-	place    int32 // index of the spill in the pool of the disk
-	spills   int32 // number of spills that have not begun
+	state  fillState
+	place  int32 // index of the spill in the pool of the disk
+	spills int32 // number of spills that have not begun
 
 	left time.Duration // computing until the next spill begins
 	room time.Duration // computing until the kvbuffer is full
@@ -126,7 +134,7 @@ func (m *Shared) prepareSpills(t *sharingAttempt, f *Filling) {
 	once := t.io
 	part := func(of time.Duration, bytes int64) time.Duration { return work.Scaled(int64(of), bytes, f.EmitsBytes) }
 	t.fill = collecting{
-		on: true, spills: int32(f.Spills), place: -1,
+		state: collects, spills: int32(f.Spills), place: -1,
 		load: part(t.cpu, f.LoadBytes), most: part(t.cpu, min(f.RoomBytes, f.LoadBytes)), write: part(once, f.LoadBytes),
 	}
 	t.fill.left = t.fill.load
@@ -141,17 +149,17 @@ func (m *Shared) prepareSpills(t *sharingAttempt, f *Filling) {
 func (m *Shared) collect(now time.Duration, t *sharingAttempt) {
 	c, n := &t.fill, &m.nodes[t.Tracker]
 	for {
-		if c.left == 0 && c.spills > 0 && !c.spilling {
+		if c.left == 0 && c.spills > 0 && c.state == collects {
 			n.disk.join(now, m.needs[t.Job].disk[t.Kind], c.write, int32(t.Slot), &c.place)
 			m.Host.Detail(t.Slot, trace.OpSpillStart, m.needs[t.Job].filling.LoadBytes, 0)
-			c.spilling, c.room, c.left = true, c.most, c.load
+			c.state, c.room, c.left = spillsToo, c.most, c.load
 			if c.spills--; c.spills == 0 {
 				c.left = t.cpu
 			}
 			continue
 		}
 		step := min(c.left, t.cpu)
-		if c.spilling {
+		if c.state == spillsToo {
 			step = min(step, c.room)
 		}
 		switch {
@@ -161,11 +169,11 @@ func (m *Shared) collect(now time.Duration, t *sharingAttempt) {
 			c.left -= step
 			c.room -= step
 			return
-		case c.spilling:
-			c.waits = true
+		case c.state == spillsToo:
+			c.state = awaitSpill
 			return
 		case c.spills == 0:
-			c.on = false // nextPeriod begins the I/O period
+			c.state = fillsNot // nextPeriod begins the I/O period
 			return
 		}
 		c.left = 0 // no computing is left, so the next spill begins now
@@ -179,11 +187,11 @@ func (m *Shared) onEndSpill(now time.Duration, id int32, gen uint32) {
 	if t.Gen != gen {
 		return
 	}
-	t.fill.spilling = false
+	waits := t.fill.state == awaitSpill
+	t.fill.state = collects
 	f := &m.needs[t.Job].filling
 	m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(work.Scaled(f.LoadBytes, m.File.Jobs[t.Job].MapOutputBytes, f.EmitsBytes)), 0)
-	if t.fill.waits {
-		t.fill.waits = false
+	if waits {
 		m.nextPeriod(now, t)
 	}
 }

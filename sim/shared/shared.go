@@ -232,12 +232,12 @@ func (m *Shared) nextPeriod(now time.Duration, t *sharingAttempt) {
 	if t.Kind == slots.Reduce {
 		computes, writes = slots.PhaseReduce, slots.PhaseSort
 	}
-	if t.fill.on {
+	if t.fill.state != fillsNot {
 		if t.doing != onCPU {
 			m.Host.Phase(t.Slot, computes)
 			t.doing = onCPU
 		}
-		if m.collect(now, t); t.fill.on {
+		if m.collect(now, t); t.fill.state != fillsNot {
 			m.balance(now, t.Tracker)
 			return
 		}
@@ -278,7 +278,7 @@ func (m *Shared) leaveAll(now time.Duration, t *sharingAttempt) {
 	case t.doing == onDisk && t.place >= 0:
 		n.disk.leave(now, needs.disk[t.Kind], &t.place)
 	}
-	if t.fill.spilling && t.fill.place >= 0 {
+	if t.fill.state >= spillsToo && t.fill.place >= 0 {
 		n.disk.leave(now, needs.disk[t.Kind], &t.fill.place)
 	}
 	t.fill = collecting{}
@@ -331,7 +331,7 @@ func (m *Shared) onLook(now time.Duration, id int32, gen uint32) {
 	// A map that spills while it computes uses the disk only for the spill.
 	ends := func(id int32) { m.endPeriod(now, slots.SlotID(id)) }
 	written := func(id int32) {
-		if t := &m.attempts[id]; t.fill.spilling {
+		if t := &m.attempts[id]; t.fill.state >= spillsToo {
 			m.Queue.Insert(now, t.turn, events.EndSpill, id, t.Gen)
 			return
 		}
@@ -406,7 +406,7 @@ func (m *Shared) Done(now time.Duration, task *cost.Task, copying bool) float64 
 	}
 	// Periods and spills that have not begun, and the rest of the current period.
 	left := t.cpu + t.io
-	if t.fill.on {
+	if t.fill.state != fillsNot {
 		left = work.Later(left, time.Duration(t.fill.spills)*t.fill.write)
 	}
 	switch {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -22,6 +23,7 @@ type AuxFile struct {
 	f      *os.File         // nil: not created yet
 	pack   *compress.Writer // compresses into f; nil: plain text
 	stdout io.Writer        // nil: a file is written
+	err    error            // that Write has returned; Close does not return it again
 }
 
 // stdout is the path of standard output.
@@ -122,6 +124,16 @@ func (s *AuxFile) Write(p []byte) (int, error) {
 		}
 		return len(p), nil
 	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	var n int
+	n, s.err = s.write(p)
+	return n, s.err
+}
+
+// write is Write for a file.
+func (s *AuxFile) write(p []byte) (int, error) {
 	if s.f == nil {
 		f, err := create(s.path)
 		if err != nil {
@@ -140,12 +152,13 @@ func (s *AuxFile) Write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-// Close completes and closes the file if it was created.
+// Close completes and closes the file if it was created. It returns no error that Write has
+// returned.
 func (s *AuxFile) Close() error {
 	if s == nil || s.f == nil {
 		return nil
 	}
-	if s.pack == nil {
+	if s.pack == nil || s.err != nil {
 		return s.f.Close()
 	}
 	return errors.Join(s.pack.Close(), s.f.Close())
@@ -250,7 +263,12 @@ func (s *AuxFiles) Events(i int) io.Writer {
 }
 
 // CloseEvents closes the event file of run i, if there is one.
-func (s *AuxFiles) CloseEvents(i int) error { return s.events[i].Close() }
+func (s *AuxFiles) CloseEvents(i int) error {
+	if err := s.events[i].Close(); err != nil {
+		return fmt.Errorf("events: %w", err)
+	}
+	return nil
+}
 
 // OnStdout reports whether one of the files is standard output.
 func (s *AuxFiles) OnStdout() bool {

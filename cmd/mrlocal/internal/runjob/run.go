@@ -8,6 +8,7 @@ package runjob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"mrlocal"
@@ -104,7 +105,9 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	if files.HasReport() && done != nil { // err may be set: a failed run has a report too
 		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, reported(r.Stream, done)) }))
 	}
-	if err = errors.Join(err, files.CloseEvents(0)); err != nil {
+	if closed := files.CloseEvents(0); closed != nil && err == nil {
+		return 0, fmt.Errorf("%w; the result is complete", closed)
+	} else if err = errors.Join(err, closed); err != nil {
 		return 0, err
 	}
 	// The gantt and the table come after the result, because all of them may go to the same terminal.

@@ -1,0 +1,9 @@
+package spool
+
+import (
+	"testing"
+
+	"mrlocal/internal/testkit"
+)
+
+func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, released) }
