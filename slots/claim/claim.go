@@ -104,10 +104,14 @@ func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration) (held int, err erro
 			held++
 		}
 	}
-	// More maps of a job may become known. A driver does not look for maps of a job that waits for a
-	// limit on running jobs.
+	if held == 0 && v.Pending(slots.Map)+v.Pending(slots.Reduce) == 0 {
+		return 0, nil // nothing waits for the policy
+	}
+	// More maps of a job may become known, or may start later. A driver does not look for maps of a job
+	// that waits for a limit on running jobs.
 	for id := range slots.JobID(l.Jobs()) {
-		if j := v.Job(id); l.JobState(id) == slots.Running && j.Runnable() && !j.Sealed() {
+		j := v.Job(id)
+		if !j.Ended() && j.Runnable() && (!j.Sealed() || j.Pending(slots.Map) < j.Total(slots.Map)-j.Done(slots.Map)) {
 			return 0, nil
 		}
 	}
