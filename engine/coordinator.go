@@ -80,11 +80,8 @@ func (c *coordinator) serve(ctx context.Context) error {
 			continue
 		}
 		wake := c.ask()
-		if c.state == runServing && (c.policyFailed() || c.policyStalls(wake)) {
-			continue
-		}
-		// An order may end a job at once. The next round takes that up without a sleep.
-		if len(c.maybeDone) > 0 {
+		// The policy or an order may end a job at once. The next round takes that up without a sleep.
+		if c.state == runServing && c.policyFailed(wake) || len(c.maybeDone) > 0 {
 			continue
 		}
 		timer.Stop()
@@ -104,28 +101,20 @@ func (c *coordinator) serve(ctx context.Context) error {
 	return nil
 }
 
-// policyFailed fails every chain if the policy has panicked, and reports whether it has.
-func (c *coordinator) policyFailed() bool {
+// policyFailed fails every chain if the policy has panicked, or if all that is left waits for the
+// policy, which is not asked any more. It reports whether that is so. wake is the answer of ask.
+func (c *coordinator) policyFailed(wake time.Duration) bool {
 	stack, err := c.run.claimed.Err()
-	if err == nil {
-		return false
+	if err != nil {
+		task.WriteStack(c.run.o.Stderr, err, stack)
+	} else if _, _, coming := c.release.Next(); !coming && !c.opening && len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) == 0 {
+		// Nothing here leads to a fact for the Ledger.
+		err = c.run.claimed.Stalled(c.ledger, wake, len(c.order))
 	}
-	task.WriteStack(c.run.o.Stderr, err, stack)
-	c.failAll(err)
-	return true
-}
-
-// policyStalls fails every chain if all that is left waits for the policy, which is not asked any
-// more. It reports whether that is so. wake is the answer of ask.
-func (c *coordinator) policyStalls(wake time.Duration) bool {
-	held, err := c.run.claimed.Stalled(c.ledger, wake)
-	// The Ledger does not know of attempts on lost trackers. A chain that is opened, and a fault of
-	// the options, lead to a fact.
-	if _, _, coming := c.release.Next(); err == nil || coming || len(c.order) != held || c.opening || len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) > 0 {
-		return false
+	if err != nil {
+		c.failAll(err)
 	}
-	c.failAll(err)
-	return true
+	return err != nil
 }
 
 // ask asks the Ledger for orders and carries them out. It returns the time at

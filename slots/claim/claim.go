@@ -87,39 +87,39 @@ func (c *Claim) Err() (stack []byte, err error) { return c.guarded.stack, c.guar
 
 // Stalled returns an error of kind errs.JobFailed if all that is left of a run waits for the policy,
 // which is not asked any more: there is a job, and all attempts are reduces that the policy holds in
-// their copy phase. held is their number, which may be 0. wake is that of the last orders of l, which
-// has got no fact since then.
+// their copy phase. attempts is the number of attempts of the driver: l does not know of those on lost
+// trackers. wake is that of the last orders of l, which has got no fact since then.
 //
 // A driver that expects a fact, such as a further job, must not end the run.
-func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration) (held int, err error) {
+func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration, attempts int) error {
 	if wake >= 0 || l.Active() == 0 {
-		return 0, nil
+		return nil
 	}
-	v := l.View()
+	v, held := l.View(), 0
 	for id := range slots.SlotID(v.Slots()) {
 		if s := v.Slot(id); s.Busy {
 			if s.Phase != slots.PhaseHeld || s.Advanced || s.Killing {
-				return 0, nil
+				return nil
 			}
 			held++
 		}
 	}
-	if held == 0 && v.Pending(slots.Map)+v.Pending(slots.Reduce) == 0 {
-		return 0, nil // nothing waits for the policy
+	if held != attempts || held == 0 && v.Pending(slots.Map)+v.Pending(slots.Reduce) == 0 {
+		return nil // some attempt will end, or nothing waits for the policy
 	}
 	// More maps of a job may become known, or may start later. A driver does not look for maps of a job
 	// that waits for a limit on running jobs.
 	for id := range slots.JobID(l.Jobs()) {
 		j := v.Job(id)
 		if !j.Ended() && j.Runnable() && (!j.Sealed() || j.Pending(slots.Map) < j.Total(slots.Map)-j.Done(slots.Map)) {
-			return 0, nil
+			return nil
 		}
 	}
 	does := "starts no task, while nothing runs"
 	if held > 0 {
 		does = fmt.Sprintf("holds %d reduces in their copy phase, while nothing else runs", held)
 	}
-	return held, &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: %s and it has asked for no wake-up", c.guarded.name, does)}
+	return &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: %s and it has asked for no wake-up", c.guarded.name, does)}
 }
 
 // take takes the address of a policy, and then the policies in its fields. It returns false if one

@@ -35,16 +35,19 @@ func TestARunThatExpectsMapsIsNotStalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.job.Name = name
-		if _, err := claimed.Stalled(l, l.AssignAll(0).Wake); err != nil {
+		if err := claimed.Stalled(l, l.AssignAll(0).Wake, 0); err != nil {
 			t.Errorf("before the job: %v", err)
 		}
 		l.Submit(0, c.job)
 		wake := l.AssignAll(0).Wake
-		if held, err := claimed.Stalled(l, wake); held != 0 || (err != nil) != c.stalled {
-			t.Errorf("%s: %v, %d held", name, err, held)
+		if err := claimed.Stalled(l, wake, 0); (err != nil) != c.stalled {
+			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := claimed.Stalled(l, 1); err != nil {
+		if err := claimed.Stalled(l, 1, 0); err != nil {
 			t.Errorf("%s: with a wake-up: %v", name, err)
+		}
+		if err := claimed.Stalled(l, wake, 1); err != nil {
+			t.Errorf("%s: with an attempt on a lost tracker: %v", name, err)
 		}
 		claimed.Release()
 	}
