@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 // TestOfRunsThatWriteTheSameOutputAtOnceOneGetsIt: the other runs are refused. When the first
@@ -56,4 +57,20 @@ func TestOfRunsThatWriteTheSameOutputAtOnceOneGetsIt(t *testing.T) {
 		}
 	}
 	mustList(t, w.list(), "old", "old/_SUCCESS")
+}
+
+// TestARunThatOthersAlwaysOvertakeIsRefused: it does not build the result under another name.
+func TestARunThatOthersAlwaysOvertakeIsRefused(t *testing.T) {
+	w := newKit(t, 1<<20)
+	tries := map[string]int{}
+	err := claim("out", w.path("out"), func(pending string) error {
+		tries[pending]++
+		return disk.ErrLocked
+	})
+	if !errors.Is(err, errs.BadOptions) || !strings.Contains(err.Error(), "is being written by another run") {
+		t.Error(err)
+	}
+	if len(tries) != 1 {
+		t.Errorf("made %v", tries)
+	}
 }

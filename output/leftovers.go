@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
@@ -25,11 +27,12 @@ const claimTries = 16
 // then refuses name.
 //
 // If nothing can be locked, or another program has that name, the pending name is random. Then
-// the run that renames last wins.
+// the run that renames last wins. If locks work and other runs were faster each time, claim refuses
+// name, because one of them has it.
 func claim(name, path string, make func(pending string) error) error {
 	sweepBeside(path)
-	pending := paths.Claim(path)
-	for range claimTries {
+	pending, contended := paths.Claim(path), false
+	for try := range claimTries {
 		err := make(pending)
 		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, disk.ErrLocked) {
 			return refuse(name, err)
@@ -37,11 +40,20 @@ func claim(name, path string, make func(pending string) error) error {
 		if err == nil {
 			return nil
 		}
+		contended = contended || errors.Is(err, disk.ErrLocked)
 		info, err := os.Lstat(pending)
 		if err == nil && (info.Mode().IsRegular() || info.IsDir()) && disk.Locked(pending) {
 			return errTaken(name)
 		}
-		disk.RemoveUnlocked(pending, disk.Remove) // removes a directory only if it is empty
+		if disk.RemoveUnlocked(pending, disk.Remove) { // it removes a directory only if it is empty
+			contended = true
+		}
+		// Runs that begin together may remove what another one has made and not locked yet. They
+		// try again at different times, so that one of them gets ahead.
+		time.Sleep(rand.N(time.Duration(try+1) * time.Millisecond))
+	}
+	if contended {
+		return errTaken(name)
 	}
 	if err := make(paths.Beside(path)); err != nil {
 		return refuse(name, err)
