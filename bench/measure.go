@@ -16,7 +16,7 @@ import (
 type measures struct {
 	firstReduce time.Duration // start of the first reduce; negative: none has started
 	mapsEnd     time.Duration // end of the last map that succeeded
-	copiesEnd   time.Duration // end of the last copy phase
+	copyingEnd  time.Duration // end of the last copy phase
 
 	jobs  map[int32]*jobMeasures
 	pools map[string][trace.Kinds][]span // by pool and kind: all attempts
@@ -59,7 +59,7 @@ func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
 	case trace.OpPhase:
 		// A reduce that enters its next phase has copied everything.
 		if e.Kind == trace.Reduce && e.Phase != trace.PhaseCopy {
-			m.copiesEnd = max(m.copiesEnd, e.At)
+			m.copyingEnd = max(m.copyingEnd, e.At)
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func ofRun() map[string]func(d *done) float64 {
 		// map_only, overlap and shuffle_only are the lengths of the stages of [OMO21, Fig. 13].
 		"map_only":     func(d *done) float64 { return min(d.firstReduce, d.mapsEnd).Seconds() },
 		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd-d.firstReduce).Seconds() },
-		"shuffle_only": func(d *done) float64 { return max(0, d.copiesEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
+		"shuffle_only": func(d *done) float64 { return max(0, d.copyingEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
 		// concurrency is the number of maps that run on a tracker, as a mean over trackers and time.
 		"concurrency": func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
 		// These four are fields of Errors, for the release rates of [OMO21, Fig. 7].

@@ -86,7 +86,8 @@ type BatchJob struct {
 // a single run requires Inputs or Found.
 type Options struct {
 	// JobOptions are those of a single run. RunBatch uses Reducers, ReducersPerSlot and
-	// BlockBytes for jobs that leave them 0, and ignores the others.
+	// BlockBytes for jobs that leave them 0. Package mrlocal refuses Inputs, OutputDir and
+	// OutputFile for a batch. RunBatch ignores the others.
 	JobOptions
 
 	// Config describes the cluster, its pools and users. ReduceSlots defaults to a sixth of
@@ -289,7 +290,7 @@ func (o *Options) validate(jobCount int) error {
 	}{
 		{"Trackers", int64(o.Trackers), 1, mostTrackers}, {"MapSlots", int64(o.MapSlots), 1, maxSlotCount}, {"ReduceSlots", int64(o.ReduceSlots), 0, maxSlotCount},
 		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0, math.MaxInt64},
-		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopies}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0, math.MaxInt64},
+		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopiers}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0, math.MaxInt64},
 		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, 0, math.MaxInt64}, {"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
 	} {
 		if err := setup.Within(n.field, n.value, n.least, n.most); err != nil {
@@ -333,7 +334,7 @@ const maxSlotCount = 4096
 const (
 	mostReducers    = 100_000
 	mostMergeFactor = 1_000_000
-	mostCopies      = 10_000
+	mostCopiers     = 10_000
 	mostMemoryBytes = 16 << 40 // the address space has 47 bits, and all of the memory is mapped at once
 	mostTrackers    = 1024
 )

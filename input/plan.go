@@ -32,7 +32,7 @@
 // so it is a Stream: one decoder reads it, and its blocks feed many maps. FIFOs
 // and standard input are streams too, unless standard input is a regular file.
 //
-// Memory: a record takes two steps from its file to the kvbuffer.
+// Memory: a record takes these steps from its file to the kvbuffer.
 //
 //	file ──read or decode──► chunk ──Mapper.Map──► kvbuffer
 //

@@ -27,14 +27,14 @@
 // Errors: an error that a method returns, and a panic, fails the attempt. The
 // engine starts the task again, up to a number of attempts.
 //
-// Optional abilities: a Mapper may be a Flusher and an Attempter too, a Reducer
-// an Attempter, a Folder a Summer, a Releaser a RecordCounter. An Emitter may be
-// a Taker, a SpanEmitter or a RawWriter. Each of these interfaces has one
-// method, and is found with a type assertion.
+// Optional abilities: a Mapper may be a Flusher and an Attempter too. A Reducer may be a
+// Flusher, an Attempter and a RecordReducer. A Folder may be a Summer, and a Releaser a
+// RecordCounter. An Emitter may be a Taker, a SpanEmitter or a RawWriter. These interfaces
+// are found with a type assertion.
 //
-// Neighbours: the packages below this one are jobs (wordcount, count, sort, grep,
-// sleep). Package jobs/jobtest runs any job in memory, as a reference for
-// tests. Package mrlocal runs a job on files.
+// Neighbours: most packages below this one are jobs, such as wordcount, sort and grep.
+// Package jobs/jobtest runs any job in memory, as a reference for tests. Package mrlocal
+// runs a job on files.
 package jobs
 
 import (

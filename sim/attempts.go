@@ -213,14 +213,14 @@ func (d *driver) reportEnd(id slots.SlotID) {
 	if a.Kind == slots.Map {
 		done, total := d.ledger.JobTasks(a.Job, slots.Map)
 		if d.model.MapEnded(d.now, &r.Task, a.Task, done, total) {
-			d.finishCopies(&d.jobs[i])
+			d.finishCopying(&d.jobs[i])
 		}
 	}
 	d.afterFact(i)
 }
 
-// finishCopies lets all reduces of a job that copy finish. The last map output is available.
-func (d *driver) finishCopies(j *simJob) {
+// finishCopying lets all reduces of a job that copy finish. The last map output is available.
+func (d *driver) finishCopying(j *simJob) {
 	for id := j.copying.first; id != none; {
 		next := d.slots[id].next // finishCopy may take id out
 		d.finishCopy(id)

@@ -160,7 +160,7 @@ func (o *Options) withBuffer(f *workload.File) *workload.File {
 }
 
 // checkBuffers fails if the kvbuffer of the file lacks a size that it needs, or if a map would
-// spill more than cost.MostSpills times.
+// spill more than shared.MostSpills times.
 func checkBuffers(f *workload.File) error {
 	b := &f.Cluster.Buffer
 	switch {

@@ -21,7 +21,7 @@
 // simplest one, slots/policy has the others, and slots/policy/policytest the test suite
 // for all of them. slots/setup makes a Config from a workload file. slots/demand knows
 // where inputs are and what tasks need and weigh. slots/replay and slots/explain read
-// recorded runs. engine/task has the threads behind the slots of a real run (Pool).
+// recorded runs. engine/task has the threads behind the slots of a real run (ThreadPool).
 package slots
 
 import (

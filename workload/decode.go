@@ -280,7 +280,7 @@ func entriesOf(m ast.MapNode) *ast.MapNodeIter {
 	return m.MapRange()
 }
 
-// unknownKey fails because key is none of fields. The message suggests the nearest one.
+// unknownKey fails because no field has the name key. The message suggests the nearest one.
 func (d *decoder) unknownKey(at ast.Node, what, key string, fields []field) {
 	var known []string
 	for _, f := range fields {

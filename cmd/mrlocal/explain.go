@@ -28,7 +28,7 @@ func explainCommand() command.Command {
 			argv.ValueSpec("job", "what was decided about `JOB`, a name or a number", ""),
 			argv.ValueSpec("task", "the story of `TASK`, written J01/m/7: name or number of the job, m or r, number of the task", ""),
 			argv.ValueSpec("why-idle", "why nothing ran on `SLOT` at the time of --at, or in its longest idle period", ""),
-			argv.ValueSpec("releases", "containers released in windows of `TIME`, a bar each, and with + how many omo would have expected", ""),
+			argv.ValueSpec("releases", "draw a bar for each window of `TIME`: how many containers were released in it; + marks the number that omo would expect", ""),
 			argv.ValueSpec("limit", "print at most `N` decisions", "all"),
 		},
 		Run: runExplain}

@@ -120,7 +120,7 @@ func (j *Journal) damaged(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return j.refuse("its journal: %v", errs.Cause(err))
 	}
-	return j.refuse("its journal is damaged, or none of mrlocal; remove the directory to begin anew")
+	return j.refuse("its journal is damaged, or is not one of mrlocal; remove the directory to begin anew")
 }
 
 // readHead reads the head of the journal and compares it, line by line, with that of this run. The

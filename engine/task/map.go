@@ -149,9 +149,8 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 // feed calls each for every block of the source, and flushes the mapper at the end. each passes
 // the block to the mapper, and the mapper emits to out.
 //
-// A record goes from its file to the kvbuffer in three steps. The source reads it into a
-// chunk of the attempt's lease. The mapper finds it in the block. out copies it or, if out is
-// a kvbuffer, takes the chunk over (membudget.Loan).
+// The way of a record from its file to the kvbuffer, and who owns its chunk, stand in the
+// comment of package input.
 func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
 	began := time.Now()
 	in, err := src.Open(source.Memory{Lease: a.lease})

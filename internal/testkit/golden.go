@@ -127,7 +127,7 @@ func (b block) format(w *bytes.Buffer, got string) {
 }
 
 // parse divides a script into blocks. An error begins with the number of the line. A case without
-// "----" is an error. If mend is true, it is none, and ends at the next blank line.
+// "----" is an error, unless mend is true. Then it ends at the next blank line.
 func parse(text string, mend bool) ([]block, error) {
 	var blocks []block
 	var cur block

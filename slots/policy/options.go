@@ -263,7 +263,7 @@ func (o *Options) Fields() []OptionField {
 		{"reduce-shuffle", "ReduceShuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
 		{"reduce-compute", "ReduceCompute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
 		{"control-cycle", "Cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
-		{"shuffle-memory", "ShuffleMemory", "under ras, let a reduce that copies hold the memory that it reduces with: `off|on`", "off", 1, &o.ShuffleMemory},
+		{"shuffle-memory", "ShuffleMemory", "under ras, let a reduce hold the memory of its reduce phase while it copies: `off|on`", "off", 1, &o.ShuffleMemory},
 		{"preempt-reduces", "PreemptReduces", "let ras kill a reduce, at most once per task, when a reduce of a job with an earlier goal waits for its room: `off|on`", "off", 1, &o.PreemptReduces},
 		{"required-at-first", "RequiredAtFirst", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
 		{"take-maps-for", "TakeMapsFor", "how long ras takes maps from the job with the highest utility, `room|any`. room: while this utility stays above the lowest one of the jobs that have room for a map; any: while it stays above the lowest one of all other jobs that have a map to place", "room", 1, &o.TakeMapsFor},

@@ -410,9 +410,9 @@ func (r *RAS) recount(s *rasJob) {
 	}
 }
 
-// roomForCopies reports whether one more map of a job may be placed on tracker t. Each placed
+// roomToCopy reports whether one more map of a job may be placed on tracker t. Each placed
 // map raises the needs of the job's reduces in shuffle. Their trackers must have room for that.
-func (r *RAS) roomForCopies(s *rasJob, t int) bool {
+func (r *RAS) roomToCopy(s *rasJob, t int) bool {
 	next := max(s.counted, s.total-s.left[slots.Map]+s.allotted[slots.Map]+1)
 	if min(next, parallelCopies) == min(s.counted, parallelCopies) {
 		return true
@@ -471,7 +471,7 @@ func (r *RAS) lowestWithRoom(n *node, t int) (in *rasJob) {
 // index"].
 func (r *RAS) roomForMap(s *rasJob, n *node, t int) bool {
 	return s.hasMap() && !s.isBarred(slots.Map, t) &&
-		n.load.Plus(s.mapping(n)).Fits(n.capacity) && r.roomForCopies(s, t)
+		n.load.Plus(s.mapping(n)).Fits(n.capacity) && r.roomToCopy(s, t)
 }
 
 // hasMap reports whether the job has a map that is not placed and may be. A running map that was

@@ -267,16 +267,16 @@ func (r *RAS) startable(v *slots.View, s *rasJob, n *node, t int, load demand.Ve
 	j := v.Job(s.id)
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
 		if s.here[k] < s.on[t].tasks[k] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
-			(k == slots.Reduce || r.copiesFit(v, s, t)) {
+			(k == slots.Reduce || r.copyingFits(v, s, t)) {
 			return k, true
 		}
 	}
 	return 0, false
 }
 
-// copiesFit reports whether a map of a job may start on tracker t. Its start raises the needs of
+// copyingFits reports whether a map of a job may start on tracker t. Its start raises the needs of
 // the job's reduces in shuffle, and their trackers must have room for that.
-func (r *RAS) copiesFit(v *slots.View, s *rasJob, t int) bool {
+func (r *RAS) copyingFits(v *slots.View, s *rasJob, t int) bool {
 	if s.held == 0 || s.begun >= parallelCopies {
 		return true
 	}

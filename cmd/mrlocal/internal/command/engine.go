@@ -37,7 +37,7 @@ const leastBufferBytes = 1 << 10
 // Upper bounds of flags. They lie far above useful values, and far below values at which memory or
 // time runs out.
 const (
-	mostCopies      = 10_000    // --parallel-copies
+	mostCopiers     = 10_000    // --parallel-copies
 	mostFactor      = 1_000_000 // --merge-factor
 	mostMemoryBytes = 16 << 40  // --memory; the address space has 47 bits, and the arena is mapped at once
 )
@@ -57,7 +57,7 @@ func BandwidthFlags() []argv.Spec {
 // 0 bytes a second is no limit.
 func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
 	o.DiskBytesPerSecond = r.Rate("disk-bw")
-	o.Copiers.Parallel, o.Copiers.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
+	o.Copiers.Parallel, o.Copiers.BytesPerSecond = r.Count("parallel-copies", 1, mostCopiers), r.Rate("copy-bw")
 }
 
 // ReadEngine reads EngineFlags into o. It leaves --progress to Env.Screen, because it is not an option

@@ -56,7 +56,7 @@ func JobFlags(shortOutput string) []argv.Spec {
 	outputFile.Short = shortOutput
 	return append([]argv.Spec{
 		input,
-		argv.ValueSpec("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
+		argv.ValueSpec("decode", "decode compressed inputs and refuse zip, 7z, rar and the like, or read all bytes as they are: `auto|none`", "auto"),
 		argv.ToggleSpec("all", "", "read hidden files, and files whose names start with _, inside directories too"),
 		argv.ValueSpec("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
 		argv.ToggleSpec("overwrite", "", "let --output replace a directory that mrlocal made"),
@@ -192,7 +192,7 @@ const leastWidth, mostWidth = 30, 10_000
 // GanttFlags returns --gantt, --step and --width. where is a phrase of the help of --gantt: the
 // stream on which the gantt appears. Reader.Picture reads the flags.
 func GanttFlags(where string) []argv.Spec {
-	gantt := argv.ToggleSpec("gantt", "", "draw which job used which slot when: a row is a slot, a letter is a job, lower case means lent, . means idle; below it, count the running maps and reduces of each pool at each step of time"+where+"; --gantt=pools and --gantt=phases give letters to pools, as for more jobs than letters, and to phases of tasks; --gantt=jobs always to jobs")
+	gantt := argv.ToggleSpec("gantt", "", "draw which job used which slot when: a row is a slot, a letter is a job, lower case means lent, . means idle; below it, count the running maps and reduces of each pool at each step of time"+where+"; with --gantt=pools a letter is a pool, as when there are more jobs than letters; with --gantt=phases it is a phase of a task; with --gantt=jobs it is always a job")
 	gantt.Maybe = true // --gantt may have a value, and needs none
 	return []argv.Spec{gantt,
 		argv.ValueSpec("step", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run"),

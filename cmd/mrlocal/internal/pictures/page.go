@@ -25,7 +25,7 @@ const UIHelp = `RUN is a file that --events of run, batch or sim wrote. The page
    mrlocal ui --addr 127.0.0.1:8080
    mrlocal ui --export site             the playground as files for any web host
 
-Exit codes: 0 the files of --export are written; 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 + the signal's number when interrupted.`
+Exit codes: 0 the files of --export are written; 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 plus the number of the signal when interrupted.`
 
 // pageFlags returns --ui and the flags of its address, for a command that runs something.
 func pageFlags() []argv.Spec {

@@ -33,7 +33,7 @@ import (
 // WithPage read them.
 func Flags() []argv.Spec {
 	return append(pageFlags(),
-		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`; with several policies, into FILE.POLICY, as the next ones", ""),
+		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`; --svg, --trace, --csv and --metrics write into FILE.POLICY if there are several policies", ""),
 		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
 		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),
 		argv.ValueSpec("metrics", "write the figures of the run into `FILE` as Prometheus text", ""),
@@ -150,10 +150,10 @@ type target struct {
 	directory bool
 }
 
-// take adds the file of a flag; "" is none. Several flags may name one device.
+// take adds the file of a flag; "" adds nothing. Several flags may name one device.
 func (p places) take(flag, path string) error { return p.add(path, target{flag: flag}) }
 
-// takeDirectory adds a directory of a flag, and the files of those names in it; "" is none.
+// takeDirectory adds a directory of a flag, and the files of those names in it; "" adds nothing.
 func (p places) takeDirectory(flag, dir string, names []string) error {
 	err := p.add(dir, target{flag, true})
 	for _, name := range names {

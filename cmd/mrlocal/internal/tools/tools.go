@@ -222,7 +222,7 @@ func engineFlags() []argv.Spec {
 	// RunChain decides whether a tool shows progress, so --progress is left out.
 	flags := slices.DeleteFunc(command.EngineFlags(), func(f argv.Spec) bool { return f.Name == "progress" })
 	return append(flags, command.CompressOutputFlag(),
-		argv.ValueSpec("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
+		argv.ValueSpec("decode", "decode compressed inputs and refuse zip, 7z, rar and the like, or read all bytes as they are: `auto|none`", "auto"),
 		argv.ValueSpec("sched", "slot policy `NAME`; mrlocal policies lists them", mrlocal.DefaultPolicy),
 		argv.ValueSpec("map-slots", "`N` home map slots", "the cores minus the reduce slots"),
 		argv.ValueSpec("reduce-slots", "`N` home reduce slots", "a sixth of the cores, at least 1"),

@@ -25,7 +25,7 @@ import (
 // batchHelp is the help text of mrlocal batch below its usage.
 const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE; one job may write to standard output (output-file: -), and the tables then go to standard error. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
 
-Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
+Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 plus the number of the signal when interrupted.`
 
 // Batch returns mrlocal batch, which runs a workload file for real.
 func Batch() command.Command {

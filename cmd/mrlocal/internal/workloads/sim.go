@@ -26,7 +26,7 @@ import (
 // simHelp is the help text of mrlocal sim below its usage.
 const simHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; batch runs the same file for real. A flag replaces the value of the file. The same file, flags and --seed give the same bytes.
 
-Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
+Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 plus the number of the signal when interrupted.`
 
 // Sim returns mrlocal sim, which runs a workload file in virtual time. It has the flags of virtual
 // time in place of those of the engine.
