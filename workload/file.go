@@ -58,7 +58,7 @@ type Cluster struct {
 	// KernelBytes is the number of bytes that a core moves to or from disks and networks in
 	// a second of kernel time; 0: not known.
 	KernelBytes int64
-	WarmUp      time.Duration // the additional time of the first attempt on each slot, under --cost measured
+	WarmUp      time.Duration // the additional time of the first attempt on each slot, at the cost level measured
 	Buffer      Buffer
 	Shuffle     Shuffle
 }
@@ -117,7 +117,7 @@ type ListedJob struct {
 	// MapInputBytes is the input of each map in bytes; 0: not known. File.Predicted sets it.
 	MapInputBytes int64
 	// Uses is what a task of each kind takes of the machine: maps at index 0, reduces at 1.
-	// File.Predicted sets it, for --cost measured.
+	// File.Predicted sets it, for the cost level measured.
 	Uses [2]Use
 
 	Job  string // the name of a real job, such as wordcount; "": the job can only be simulated

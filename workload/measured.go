@@ -228,7 +228,7 @@ func (m *Measured) Of(j *ListedJob) *ProfiledJob {
 	return like
 }
 
-// Predicted returns a copy of f in which jobs have the times that m measured, for --cost
+// Predicted returns a copy of f in which jobs have the times that m measured, for the cost level
 // measured. A chain becomes one job for each stage, and each waits for the one before. The first
 // stage keeps the index of the chain, and the others come after all jobs of f.
 //

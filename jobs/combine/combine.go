@@ -1,6 +1,6 @@
 // Package combine is the job Combine of Gridmix: it counts words, and the maps combine their output
 // (Gridmix2, CombinerJobCreator: TokenCounterMapper with IntSumReducer as combiner). The result is
-// "word TAB count". RAS runs it with one reduce (--reducers 1).
+// "word TAB count". RAS runs it with one reduce.
 //
 // The kvbuffer of the map folds the counts, so the output of a map has each word once for each load
 // of the kvbuffer. As in jobs/wordcount, words are runs of bytes other than blanks.
