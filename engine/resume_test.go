@@ -357,10 +357,10 @@ func TestADamagedOrForeignJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, text := range map[string]string{
-		"has format 3":           line(`{"mrlocal_journal":3}`),
-		"is damaged":             "",
-		"is damaged, or none of": "some notes\n",
-		"its journal is damaged": "0" + string(data),
+		"has format 3":             line(`{"mrlocal_journal":3}`),
+		"is damaged":               "",
+		"or is not one of mrlocal": "some notes\n",
+		"its journal is damaged":   "0" + string(data),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
