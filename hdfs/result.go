@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"mrlocal/internal/invariant"
 )
 
 // Names below the directory of a result: those of Hadoop, and a mark that only mrlocal makes.
@@ -37,11 +39,26 @@ type Result struct {
 
 	mu struct {
 		sync.Mutex
-		made    bool // Start has made the directory, or may have
-		aborted bool
-		tasks   map[int]string           // by task: path of the part file of the attempt that has won
-		open    map[*ResultPart]struct{} // attempts that have not ended
+		state resultState
+		tasks map[int]string           // by task: path of the part file of the attempt that has won
+		open  map[*ResultPart]struct{} // attempts that have not ended
 	}
+}
+
+// resultState is how far a Result has come.
+type resultState uint8
+
+const (
+	resultPlanned resultState = iota // nothing is written
+	resultStarted                    // Start has made the directory, or may have
+	resultAborted
+)
+
+func (s resultState) String() string { return [...]string{"planned", "started", "aborted"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s resultState) Next() []resultState {
+	return [...][]resultState{{resultStarted, resultAborted}, {resultAborted}, nil}[s]
 }
 
 // NewResult returns a Result in the directory name. It makes nothing yet. Publish and Abort
@@ -74,6 +91,9 @@ func (d *Result) Free() error {
 func (d *Result) Start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.mu.state == resultAborted {
+		return ErrAborted
+	}
 	if err := d.Free(); err != nil {
 		return err
 	}
@@ -81,7 +101,9 @@ func (d *Result) Start() error {
 	if err == nil {
 		err = w.Close()
 		// HDFS may have made the mark, unless it refuses to. A broken connection leaves that open.
-		d.mu.made = !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission)
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
+			invariant.Move(&d.mu.state, resultStarted)
+		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return ErrTaken
@@ -111,7 +133,7 @@ func (d *Result) Attempt(kind string, task, n int, name string) (*ResultPart, er
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mu.aborted || !d.mu.made {
+	if d.mu.state != resultStarted {
 		return nil, ErrAborted
 	}
 	var err error
@@ -129,7 +151,7 @@ func (d *Result) Publish(tasks int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.mu.aborted:
+	case d.mu.state == resultAborted:
 		return ErrAborted
 	case len(d.mu.tasks) != tasks:
 		return fmt.Errorf("%d of %d parts were written", len(d.mu.tasks), tasks)
@@ -153,8 +175,8 @@ func (d *Result) Publish(tasks int) error {
 // Abort removes the directory, if this run has made it or may have. It may be called again.
 func (d *Result) Abort() error {
 	d.mu.Lock()
-	made := d.mu.made
-	d.mu.aborted, d.mu.made = true, false
+	started := d.mu.state == resultStarted
+	invariant.Reach(&d.mu.state, resultAborted)
 	var open []*ResultPart
 	for p := range d.mu.open {
 		open = append(open, p)
@@ -163,7 +185,7 @@ func (d *Result) Abort() error {
 	for _, p := range open { // without the lock, which Commit takes too
 		p.Abort()
 	}
-	if !made {
+	if !started {
 		return nil
 	}
 	defer d.fs.Close()
@@ -206,7 +228,7 @@ func (p *ResultPart) Commit() error {
 	defer d.mu.Unlock()
 	delete(d.mu.open, p)
 	switch _, taken := d.mu.tasks[p.task]; {
-	case d.mu.aborted || p.aborted.Load():
+	case d.mu.state == resultAborted || p.aborted.Load():
 		return ErrAborted
 	case err != nil:
 		return err

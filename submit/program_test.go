@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/stream"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "stream" {
 		os.Exit(stream.Main(lengths(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	}
-	os.Exit(m.Run())
+	os.Exit(testkit.Transitions{M: m}.Run())
 }
 
 // emitted collects keys.

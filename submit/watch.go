@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
+	"mrlocal/internal/invariant"
 	"mrlocal/report"
 	"mrlocal/stream"
 )
@@ -25,14 +26,29 @@ type watcher struct {
 	mu sync.Mutex
 	id string // of the job; "": not known yet
 
-	running  bool     // the cluster has accepted the job
+	state    clientState
 	counters bool     // the last line was one of the counters
-	counted  bool     // counters were printed, so the job has ended
 	group    string   // of the last counters
 	reason   string   // first message about a failure; "": none
 	last     string   // the last line that is not empty and is no counter
 	silent   []string // servers that did not answer
 	seen     [2]int   // the last percentages of maps and reduces
+}
+
+// clientState is how far the job has come, by the messages of Hadoop's client.
+type clientState uint8
+
+const (
+	jobPrepared clientState = iota // the cluster does not have the job
+	jobAccepted
+	jobCounted // counters were printed, so the job has ended
+)
+
+func (s clientState) String() string { return [...]string{"prepared", "accepted", "counted"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s clientState) Next() []clientState {
+	return [...][]clientState{{jobAccepted}, {jobCounted}, nil}[s]
 }
 
 // jobID returns the ID of the job, from any goroutine.
@@ -67,7 +83,7 @@ func (w *watcher) line(line string, begun time.Time) {
 	case strings.Contains(line, "Submitting tokens for job: "):
 		w.setID(after(line, "Submitting tokens for job: "))
 	case strings.Contains(line, "Running job: "):
-		w.running = true
+		invariant.Reach(&w.state, jobAccepted)
 		w.setID(after(line, "Running job: "))
 		w.l.Note(w.jobID())
 	// Hadoop tries for a quarter of an hour before it gives up, so the user gets one note a server.
@@ -78,7 +94,9 @@ func (w *watcher) line(line string, begun time.Time) {
 			w.l.Note("no answer from " + server + "; Hadoop tries again")
 		}
 	case strings.Contains(line, "Counters: "):
-		w.counters, w.counted = true, true
+		w.counters = true
+		invariant.Reach(&w.state, jobAccepted)
+		invariant.Reach(&w.state, jobCounted)
 	case strings.Contains(line, "url to track the job: "):
 		w.l.Note(after(line, "url to track the job: "))
 	case strings.Contains(line, " map ") && strings.Contains(line, "% reduce "):
@@ -201,7 +219,7 @@ const (
 // errs.JobFailed.
 func (w *watcher) failure(err error, code int) error {
 	cause := errors.New(errs.OneLine(firstOf(w.reason, w.last, err.Error())))
-	if !w.running && (code == exitRefuse || code == exitUsage) {
+	if w.state < jobAccepted && (code == exitRefuse || code == exitUsage) {
 		return &errs.Error{Kind: errs.BadInput, Object: "hadoop", Cause: cause}
 	}
 	return &errs.Error{Kind: errs.JobFailed, Object: w.job.Name, Cause: fmt.Errorf("hadoop ended with %d: %w", code, cause)}

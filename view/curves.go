@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
@@ -98,10 +99,25 @@ type sweepJob struct {
 	tasks   [trace.Kinds]int32 // running tasks
 	pending [trace.Kinds]int32 // pending tasks, as the pool counts them
 
-	submitted bool
-	waits     bool // for admission
-	gate      bool // the reduces may start
-	ended     bool
+	state jobState
+	gate  bool // the reduces may start
+}
+
+// jobState is how far a job has come.
+type jobState uint8
+
+const (
+	jobUnknown jobState = iota // it is not submitted
+	jobWaits                   // for admission
+	jobRuns
+	jobEnded
+)
+
+func (s jobState) String() string { return [...]string{"unknown", "waits", "runs", "ended"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s jobState) Next() []jobState {
+	return [...][]jobState{{jobWaits}, {jobRuns, jobEnded}, {jobEnded}, nil}[s]
 }
 
 // sweepPool has running attempts and pending tasks of a pool by kind, and its running jobs.
@@ -221,7 +237,7 @@ func (s *sweep) count(job int32) {
 		// A task that is done or runs is no longer pending. In a broken file there may be more
 		// such tasks than tasks that are ready, so n may be negative.
 		n := j.ready[k] - j.done[k] - j.tasks[k]
-		if j.waits || j.ended || n < 0 || trace.Kind(k) == trace.Reduce && !j.gate {
+		if j.state != jobRuns || n < 0 || trace.Kind(k) == trace.Reduce && !j.gate {
 			n = 0
 		}
 		pool.pending[k] += n - j.pending[k]
@@ -273,8 +289,8 @@ func (s *sweep) change(c *change) {
 	switch c.what {
 	case changeReady:
 		// The first one is the submission.
-		if !j.submitted {
-			j.submitted, j.waits = true, true
+		if j.state == jobUnknown {
+			invariant.Move(&j.state, jobWaits)
 			if !s.full(c.id) {
 				s.admit(c.id)
 			}
@@ -288,10 +304,10 @@ func (s *sweep) change(c *change) {
 	case changeAdmit:
 		s.admit(c.id)
 	case changeEnd:
-		if !j.waits && !j.ended {
+		if j.state == jobRuns {
 			s.countJob(c.id, -1)
 		}
-		j.ended = true
+		invariant.Reach(&j.state, jobEnded)
 	}
 	s.count(c.id)
 }
@@ -306,8 +322,8 @@ func (s *sweep) full(job int32) bool {
 
 // admit ends the wait of a job for a limit on running jobs.
 func (s *sweep) admit(job int32) {
-	if s.jobs[job].waits {
-		s.jobs[job].waits = false
+	if j := &s.jobs[job]; j.state == jobWaits {
+		invariant.Move(&j.state, jobRuns)
 		s.countJob(job, 1)
 	}
 }

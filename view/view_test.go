@@ -280,6 +280,26 @@ jobs:
 	}
 }
 
+// A job that fails while it waits for a limit frees no place of another job.
+func TestAJobThatNeverRanFreesNoPlace(t *testing.T) {
+	s := trace.NewStream()
+	m := view.New(view.Options{})
+	s.Attach(m)
+	s.Open(trace.Header{Slots: []trace.Slot{{}}, Config: json.RawMessage(`{"pools":[{"name":"lab","max_running_jobs":1}]}`)})
+	for job := range int32(3) { // the second one fails, and then the third one is submitted
+		s.Append(trace.Event{Op: trace.OpSubmit, Job: job, At: time.Duration(job) * 2 * time.Second, A: 1, C: 1, Ref: s.Refer("job", "lab", "ann")})
+		if job == 1 {
+			s.Append(trace.Event{Op: trace.OpJobEnd, Job: job, At: 3 * time.Second})
+		}
+	}
+	got := m.Curves(0, 6*time.Second, 6).Pools[0].Demand[trace.Map]
+	for i, n := range got {
+		if n != 1 {
+			t.Errorf("the demand in second %d is %v slots, want 1, of the first job alone", i, n)
+		}
+	}
+}
+
 // TestShuffle checks that everything is copied at the end, and nothing before the reduces start.
 func TestShuffle(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")

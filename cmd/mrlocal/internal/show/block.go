@@ -107,7 +107,7 @@ func (b *block) title(m *model, now time.Duration, running int) {
 	if m.several {
 		ended := 0
 		for _, j := range m.jobs {
-			if j.ended {
+			if j.ended() {
 				ended++
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/trace"
 )
 
@@ -95,14 +96,16 @@ func (m *model) state(now time.Duration) *stateLine {
 	s := &stateLine{Kind: "progress", Schema: 1, AtSeconds: inSeconds(now), Policy: m.policy, JobsTotal: len(m.jobs), Jobs: []jobLine{},
 		Slots: m.strip(now), CPUSeconds: inSeconds(m.usage.cpu), MemoryBytes: m.usage.memoryBytes, TempBytes: m.usage.tempBytes}
 	for _, j := range m.jobs {
-		if j.ended {
+		if j.ended() {
 			s.JobsEnded++
 		}
-		if !j.runs() && (!j.ended || j.reported) {
+		if !j.runs() && j.state != shownEnded {
 			continue
 		}
-		j.reported = j.ended
-		s.Jobs = append(s.Jobs, jobLine{Name: j.name, Ended: j.ended, Sealed: j.sealed, Maps: j.facts(trace.Map, now), Reduces: j.facts(trace.Reduce, now)})
+		if j.ended() {
+			invariant.Move(&j.state, shownReported)
+		}
+		s.Jobs = append(s.Jobs, jobLine{Name: j.name, Ended: j.ended(), Sealed: j.sealed, Maps: j.facts(trace.Map, now), Reduces: j.facts(trace.Reduce, now)})
 	}
 	return s
 }

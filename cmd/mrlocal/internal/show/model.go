@@ -14,6 +14,7 @@ package show
 import (
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/trace"
 )
 
@@ -36,11 +37,25 @@ type shownJob struct {
 	name   string
 	kinds  [trace.Kinds]tasks // the maps and the reduces
 	sealed bool               // the number of maps is final
-	ended  bool
+	state  shownState
 
 	mapsEnd time.Duration // when the last map was done; 0: not yet
+}
 
-	reported bool // a JSON object has shown the job as ended
+// shownState is how far a job has come.
+type shownState uint8
+
+const (
+	shownOpen     shownState = iota
+	shownEnded               // its last event has come
+	shownReported            // a JSON object has shown it as ended
+)
+
+func (s shownState) String() string { return [...]string{"open", "ended", "reported"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s shownState) Next() []shownState {
+	return [...][]shownState{{shownEnded}, {shownReported}, nil}[s]
 }
 
 // usage is a sample of the resources that the process uses.
@@ -125,7 +140,7 @@ func (m *model) submit(e *trace.Event, texts []string) {
 		j.kinds[k] = tasks{total: int32(total), first: -1, running: map[shownAttempt]int64{}}
 	}
 	// In a chain, a job is submitted after the one before has ended.
-	m.several = m.several || m.current() != nil && !m.current().ended
+	m.several = m.several || m.current() != nil && !m.current().ended()
 	m.jobs = append(m.jobs, j)
 }
 
@@ -167,7 +182,7 @@ func (m *model) task(j *shownJob, e *trace.Event) {
 	case trace.OpMapsDone:
 		j.mapsEnd = e.At
 	case trace.OpJobEnd:
-		j.ended = true
+		invariant.Reach(&j.state, shownEnded)
 	}
 }
 
@@ -264,10 +279,13 @@ func (m *model) current() *shownJob {
 	return m.jobs[len(m.jobs)-1]
 }
 
+// ended reports whether the job has ended.
+func (j *shownJob) ended() bool { return j.state >= shownEnded }
+
 // runs reports whether a task of the job has started and the job has not ended. The displays leave
 // out jobs that wait for their first slot.
 func (j *shownJob) runs() bool {
-	return !j.ended && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started())
+	return !j.ended() && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started())
 }
 
 // all returns the number of ended jobs, and a job whose tasks are the sums of those of all jobs.
@@ -278,10 +296,10 @@ func (m *model) all() (ended int, sum shownJob) {
 	// The sum is sealed if all jobs that have not ended are.
 	sum.sealed = true
 	for n, j := range m.jobs {
-		if j.ended {
+		if j.ended() {
 			ended++
 		}
-		sum.sealed = sum.sealed && (j.sealed || j.ended)
+		sum.sealed = sum.sealed && (j.sealed || j.ended())
 		for k := range j.kinds {
 			t := &j.kinds[k]
 			sum.kinds[k].total += t.total
