@@ -58,12 +58,17 @@ func printVersion(e command.Env, err error) (code int, _ error) {
 // documentedCommands returns all commands and subcommands with their flags, in the order of the help.
 func documentedCommands() (list []documented) {
 	for _, c := range all() {
-		list = append(list, documented{Path: []string{c.Name}, Usage: c.Usage, Flags: c.AllFlags()})
+		list = append(list, document(c))
 		for _, s := range c.Sub {
-			list = append(list, documented{Path: []string{c.Name, s.Name}, Usage: s.Usage, Flags: s.AllFlags()})
+			list = append(list, document(s, c.Name))
 		}
 	}
 	return list
+}
+
+// document returns c as a documented command. above is the path of the command above c.
+func document(c command.Command, above ...string) documented {
+	return documented{Path: append(above, c.Name), Usage: c.Usage, Args: c.Args, Long: c.Long, Flags: c.AllFlags()}
 }
 
 // completionCommand returns mrlocal completion, which prints a script for a shell.

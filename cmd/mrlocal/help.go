@@ -12,6 +12,8 @@ import (
 type documented struct {
 	Path  []string // the words that name it: "run", "sort"
 	Usage string   // one line
+	Args  string   // the positional words
+	Long  string   // paragraphs about the command
 	Flags []argv.Spec
 }
 

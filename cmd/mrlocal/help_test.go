@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,18 @@ func TestOtherShellsReadTheirScripts(t *testing.T) {
 	}
 }
 
+func TestTheManualPageOfACommandDescribesIt(t *testing.T) {
+	pages := manualPages(documentedCommands(), appHelp)
+	for name, want := range map[string]string{
+		"gen":  ".B mrlocal gen\n[FLAGS] KIND DIR_OR_FILE\n.SH DESCRIPTION\nKIND is one of these:\n.nf\n  wiki ",
+		"sort": ".B mrlocal sort\n[FLAGS] [FILE]...\n.SH DESCRIPTION\nWrites the sorted lines",
+	} {
+		if page := pages["mrlocal-"+name]; !strings.Contains(page, want) {
+			t.Errorf("%s lacks %q: %s", name, want, page)
+		}
+	}
+}
+
 // groff formats each page without a warning, if it is installed.
 func TestManualPagesAreWellFormed(t *testing.T) {
 	groff, err := exec.LookPath("groff")
@@ -121,6 +134,9 @@ func TestManualPagesAreWellFormed(t *testing.T) {
 	for name, page := range pages {
 		if strings.Contains(page, "`") {
 			t.Errorf("%s has a backquote", name)
+		}
+		if bare := regexp.MustCompile(`(?m)^\.B (-.*)\n$`).FindStringSubmatch(page); bare != nil {
+			t.Errorf("%s: %s has no description", name, bare[1])
 		}
 		if err != nil {
 			continue

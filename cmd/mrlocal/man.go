@@ -17,13 +17,8 @@ func manualPages(commands []documented, about string) map[string]string {
 	pages := map[string]string{}
 	var b strings.Builder
 	manHead(&b, "mrlocal", "MapReduce on the files and cores of one machine")
-	b.WriteString(".SH SYNOPSIS\n.B mrlocal\n.I COMMAND\n[FLAGS] [PATH...]\n.SH DESCRIPTION\n")
-	for i, paragraph := range strings.Split(about, "\n\n") {
-		if i > 0 {
-			b.WriteString(".PP\n")
-		}
-		b.WriteString(roffText(paragraph) + "\n")
-	}
+	b.WriteString(".SH SYNOPSIS\n.B mrlocal\n.I COMMAND\n[FLAGS] [PATH...]\n")
+	manDescription(&b, about)
 	b.WriteString(".SH COMMANDS\n")
 	for _, c := range commands {
 		fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roffText(manName(c)), roffText(c.Usage))
@@ -54,15 +49,29 @@ func writeManualPages(words []string, pages map[string]string) error {
 // manName returns the name of the page of a command without suffix, as mrlocal-run-sort.
 func manName(c documented) string { return "mrlocal-" + strings.Join(c.Path, "-") }
 
-// page returns the manual page of one command, in the macros of man(7). Flags that only this
-// command has come first. The others stand below the headings of --help-all.
+// page returns the manual page of one command, in the macros of man(7). If the command has many
+// flags, those that only it has come first, and the others stand below the headings of --help-all.
 func (c documented) page() string {
 	var b strings.Builder
 	manHead(&b, manName(c), c.Usage)
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B mrlocal %s\n[FLAGS] [PATH...]\n", roffText(strings.Join(c.Path, " ")))
+	operands := c.Args
+	if !strings.Contains(operands, "FLAGS") {
+		operands = strings.TrimSpace("[FLAGS] " + operands)
+	}
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B mrlocal %s\n%s\n", roffText(strings.Join(c.Path, " ")), roffText(operands))
+	if c.Long != "" {
+		manDescription(&b, c.Long)
+	}
 	below := map[string][]argv.Spec{}
 	for _, f := range c.Flags {
-		below[groupOf(f.Name)] = append(below[groupOf(f.Name)], f)
+		if f.Help == "" { // Long describes the flags of a tool
+			continue
+		}
+		group := ""
+		if isLong(c.Flags) {
+			group = groupOf(f.Name)
+		}
+		below[group] = append(below[group], f)
 	}
 	if len(below[""]) > 0 {
 		manOptions(&b, "OPTIONS", below[""])
@@ -83,6 +92,28 @@ func (c documented) page() string {
 // gives the same bytes.
 func manHead(b *strings.Builder, name, usage string) {
 	fmt.Fprintf(b, ".TH %s 1 \"\" mrlocal \"User Commands\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roffText(name)), roffText(name), roffText(usage))
+}
+
+// manDescription writes the section DESCRIPTION. An empty line of text ends a paragraph. Lines that
+// begin with a blank, such as those of a list, stay as they are.
+func manDescription(b *strings.Builder, text string) {
+	b.WriteString(".SH DESCRIPTION\n")
+	for i, paragraph := range strings.Split(text, "\n\n") {
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		filled := true
+		for line := range strings.Lines(paragraph) {
+			if list := strings.HasPrefix(line, " "); list == filled {
+				b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[list])
+				filled = !list
+			}
+			b.WriteString(roffText(strings.TrimSuffix(line, "\n")) + "\n")
+		}
+		if !filled {
+			b.WriteString(".fi\n")
+		}
+	}
 }
 
 // manOptions writes a section with a tagged paragraph (.TP) for each flag.

@@ -18,7 +18,7 @@ import (
 )
 
 // tuneHelp is the help text of mrlocal tune below its usage.
-const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on each tracker, then with 1 to --reduce-slots reduce slots. The results are thrown away. tune prints Avg_k, the mean time of a task while k tasks run at a time, and the flags that follow from Dynamic Split's guideline: fewer slots m are better than n if Gain_m = (Avg_n - Avg_m)·P/n is above Lose_m = (P/m - P/n)·Avg_m, so the best k has the least Avg_k/k. Each row is compared with the best number; its Gain and Lose belong to the fewer slots of the two. The table calls that number the paper's best, and also marks the fastest run, by its makespan.
+const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on each tracker, then with 1 to --reduce-slots reduce slots. The results are thrown away. tune prints Avg_k, the mean time of a task while k tasks run at a time, and the flags that follow from Dynamic Split's guideline: fewer slots m are better than n if Gain_m = (Avg_n - Avg_m) * P/n is above Lose_m = (P/m - P/n) * Avg_m, so the best k has the least Avg_k/k. Each row is compared with the best number; its Gain and Lose belong to the fewer slots of the two. The table calls that number the paper's best, and also marks the fastest run, by its makespan.
 
 All runs use the policy fair, which lends no slots, and have the same P tasks. The first run is not counted.`
 

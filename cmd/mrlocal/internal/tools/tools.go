@@ -36,7 +36,7 @@ const exitTrouble = 2
 type Tool struct {
 	Name  string
 	Usage string      // one line, for the list of commands
-	Help  string      // the text of --help, one screen; --help-all adds the flags of the engine
+	Help  string      // the text of --help, one screen, after a line of usage; --help-all adds the flags of the engine
 	Flags []argv.Spec // they win over flags of the engine with the same name or letter
 
 	// Rewrite returns the arguments with old forms of flags replaced by those that package argv
@@ -71,7 +71,9 @@ func Sort() command.Command { return sortTool().command() }
 // command returns the tool as a command of package main. It has the flags of the tool and those of
 // the engine, for the completion of shells and the manual pages.
 func (t Tool) command() command.Command {
-	return command.Command{Usage: t.Usage, Flags: append(t.Flags, engineFlags()...), Tool: true,
+	usage, about, _ := strings.Cut(t.Help, "\n")
+	_, operands, _ := strings.Cut(usage, " [FLAG]... ")
+	return command.Command{Usage: t.Usage, Args: operands, Long: strings.TrimSpace(about), Flags: append(t.Flags, engineFlags()...), Tool: true,
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
 			return runTool(ctx, t, args, e, engineOptions), true
 		}}

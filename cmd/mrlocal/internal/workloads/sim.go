@@ -45,7 +45,7 @@ func Sim() command.Command {
 // own, then those of gantts. ganttWhere is as in command.GanttFlags.
 func workloadFlags(own []argv.Spec, ganttWhere string) []argv.Spec {
 	flags := append([]argv.Spec{argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", mrlocal.DefaultPolicy)},
-		command.SchedulingFlags("the file's, else ")...)
+		command.SchedulingFlags("the value in the file, otherwise ")...)
 	return append(append(flags, own...), command.GanttFlags(ganttWhere)...)
 }
 

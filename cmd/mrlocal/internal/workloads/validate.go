@@ -26,7 +26,7 @@ func Validate() command.Command {
 		argv.ValueSpec("runs", "make `N` real runs under each policy", "3"),
 		argv.ValueSpec("measured", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD"),
 		argv.ValueSpec("report", "write the comparison to `FILE` as JSON", "a table on standard output"),
-	}, append(command.SchedulingFlags("the file's, else "), command.EngineFlags()...)...)
+	}, append(command.SchedulingFlags("the value in the file, otherwise "), command.EngineFlags()...)...)
 	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: predict.ValidateHelp, Run: runValidate, Flags: flags}
 }
 
