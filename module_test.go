@@ -23,10 +23,10 @@ func TestAProgramInAnotherModule(t *testing.T) {
 	const files = "echo the quick fox > a.txt; echo the lazy dog, the > b.txt\n"
 	replace := readmeCommands(t)
 	setUp, _, _ := strings.Cut(replace, "go mod edit")
-	workspace := setUp + "go work init . ../mrlocal\ngo run . ../mrlocal/docs\n"
+	workspace := setUp + "go work init . ../mrlocal\ngo run . ../mrlocal/docs/adr\n"
 	for name, script := range map[string]string{"replace": replace, "workspace": workspace} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command("sh", "-e", "-c", files+strings.ReplaceAll(script, "../mrlocal/docs", "../a.txt ../b.txt"))
+			cmd := exec.Command("sh", "-e", "-c", files+strings.ReplaceAll(script, "../mrlocal/docs/adr", "../a.txt ../b.txt"))
 			cmd.Dir = t.TempDir()
 			if err := os.Symlink(root, filepath.Join(cmd.Dir, "mrlocal")); err != nil {
 				t.Fatal(err)

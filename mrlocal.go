@@ -190,11 +190,17 @@ func choosePolicy(o *Options) (err error) {
 
 // Cuts samples the inputs and returns parts-1 ascending keys of job, which divide the records into
 // about equal ranges. A key that equals a cut belongs to the range behind the cut. The caller owns
-// the keys. Cuts fails if the inputs cannot be read, or the mapper fails on the sample.
+// the keys. parts is at least 1. Cuts fails if job or parts cannot be used, the inputs cannot be read, or the mapper fails on the sample.
 //
 // Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. It
 // reads only Inputs, Stdin, All, NoDecode and HDFS of o. Inputs must be files, not streams.
 func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
+	if err := (jobs.Chain{job}).Check(); err != nil {
+		return nil, err
+	}
+	if parts < 1 {
+		return nil, errs.Optionf("", "%d parts: must be at least 1", parts)
+	}
 	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
 	if err != nil {
 		return nil, err

@@ -328,3 +328,19 @@ func TestAReleaserOfALaterJobThatPanicsFailsItsChain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestCutsOfAWrongJobAreRefused(t *testing.T) {
+	identity := mapOnly(func(jobs.Block, jobs.Emitter) error { return nil })
+	for name, c := range map[string]struct {
+		job   jobs.Job
+		parts int
+		want  string
+	}{
+		"a job without a mapper": {jobs.Job{}, 3, "job: has no mapper"},
+		"no parts":               {identity, 0, "0 parts: must be at least 1"},
+	} {
+		if _, err := mrlocal.Cuts(t.Context(), c.job, c.parts, input(t, "a\n")); !errors.Is(err, mrlocal.ErrBadOptions) || err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -222,6 +222,7 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 		"a circle":                            {[]engine.BatchJob{job("A", in(dir), 1), job("B", in(dir), 0)}, "job A: Submission.After: jobs wait for each other in a circle"},
 		"itself":                              {[]engine.BatchJob{job("A", in(dir), 0)}, "job A: Submission.After: jobs wait for each other in a circle"},
 		"a job that is not there":             {[]engine.BatchJob{job("A", in(dir), 7)}, "job A: Submission.After: there is no job 7"},
+		"an empty chain":                      {[]engine.BatchJob{job("A", in(dir)), {JobOptions: in(dir)}}, "job 1: job: an empty chain"},
 		"no input":                            {[]engine.BatchJob{job("A", in())}, "job A: Options.Inputs: name files"},
 		"standard input twice":                {[]engine.BatchJob{{Submission: setup.Submission{Name: "A"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Submission: setup.Submission{Name: "B"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
 		"a submission before the run's start": {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: -1}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Submit: "},

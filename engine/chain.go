@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -39,12 +40,13 @@ type chain struct {
 	}
 }
 
-// name returns the name of the chain in messages: that of its first job if it has none.
+// name returns the name of the chain in messages: that of its first job if it has none, or the
+// index of an empty chain.
 func (ch *chain) name() string {
-	if ch.job.Name == "" {
+	if ch.job.Name == "" && len(ch.job.Chain) > 0 {
 		return ch.job.Chain[0].Name
 	}
-	return ch.job.Name
+	return cmp.Or(ch.job.Name, fmt.Sprint(ch.index))
 }
 
 // spec returns the job at index step of the chain for the Ledger. before is the number of jobs of

@@ -36,7 +36,7 @@ type JobOptions struct {
 	HDFS      hdfs.Options // how files of HDFS are reached
 	All       bool         // read hidden files inside directories too
 	NoDecode  bool         // read the bytes of compressed inputs as they are
-	Stdin     io.Reader    // input "-"; nil: an empty input
+	Stdin     io.Reader    // input "-", which is refused if Stdin is nil
 	Uncounted bool         // leave MAP_INPUT_RECORDS at 0, which saves a pass over the input
 
 	// OutputDir or OutputFile is where the result goes; only one of them may be set. If neither

@@ -272,7 +272,7 @@ func streamError(err error) error {
 // behind a link, not the link.
 func openFile(spec Spec) (place, error) {
 	if strings.HasSuffix(spec.File, string(filepath.Separator)) {
-		return nil, wrong(spec.File, "names a directory; give a file, or use Options.OutputDir for a directory of parts")
+		return nil, wrong(spec.File, "names a directory; name a file")
 	}
 	if p, ok := descriptor(spec); ok {
 		return p, nil
@@ -283,7 +283,7 @@ func openFile(spec Spec) (place, error) {
 		return nil, err
 	case info == nil:
 	case info.IsDir():
-		return nil, wrong(spec.File, "is a directory; use Options.OutputDir for a directory of parts")
+		return nil, wrong(spec.File, "is a directory; name a file")
 	case info.Mode()&fs.ModeSocket != 0:
 		return nil, wrong(spec.File, "is a socket")
 	default:

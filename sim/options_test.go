@@ -40,6 +40,8 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"a penalty that is a gain", parse(t, two, oneJob), sim.Options{Config: setup.Config{RemotePenalty: slots.One / 2}}, "Options.RemotePenalty: 0.5: must be at least 1"},
 		{"a negative delay", parse(t, two, oneJob), sim.Options{Config: setup.Config{LocalityDelay: -1}}, "must be from 0 to"},
 		{"a slow tracker that flags took away", parse(t, two, "slow: [{tracker: 1, factor: 0.5}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Slow: there is no tracker 1; they count from 0 to 0"},
+		{"a fault of a tracker and of a task", parse(t, two, oneJob), sim.Options{Config: setup.Config{Faults: []setup.Fault{{Fail: 1}}}}, "Options.Faults: a fault of tracker 0 and of a task"},
+		{"a fault without an effect", parse(t, two, oneJob), sim.Options{Config: setup.Config{Faults: []setup.Fault{{Tracker: -1}}}}, "Options.Faults: a fault of task 0 of job 0 has either Lost or Fail"},
 		{"a lost tracker that flags took away", parse(t, two, "faults: [{at: 1s, tracker: 1, lost: true}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Faults: there is no tracker 1 to lose; they count from 0 to 0"},
 		{"fewer slots than home slots", parse(t, two, oneJob), sim.Options{Config: setup.Config{MaxSlots: 1}}, "Options.MaxSlots: 1: must be at least "},
 		{"a negative number of slots", parse(t, two, oneJob), sim.Options{Config: setup.Config{MaxSlots: -5}}, "Options.MaxSlots: -5: must be at least "},

@@ -88,7 +88,8 @@ type PPM = ppm.Share
 const One = ppm.One
 
 // Ranking is the ordering that a policy keeps: ids by key, the least key first, the
-// smaller id first if keys are equal.
+// smaller id first if keys are equal. Package internal/order has its methods: Keep, Remove, First,
+// Len, Each and others.
 type Ranking[K any] = order.Ranking[K]
 
 // AttemptID names one attempt at one task.

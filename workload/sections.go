@@ -314,7 +314,7 @@ func (d *decoder) fault(n ast.Node) {
 		d.failAt(of, "fault", "has tracker and task; give only one of them")
 	// A fault has exactly one of lost and fail. fail is for tasks only.
 	case f.Lost == (f.Fail > 0) || tracker.Line > 0 && f.Fail > 0:
-		d.fail(d.resolve(n), "fault", "is one of {at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2} and {at: 50s, task: J01/m/7, lost: true}")
+		d.fail(d.resolve(n), "fault", "write one of {at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2} and {at: 50s, task: J01/m/7, lost: true}")
 	case f.Lost && when.Line == 0:
 		d.must(n, "fault", false, "at, the time of the loss")
 	case !f.Lost && when.Line > 0:

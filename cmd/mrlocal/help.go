@@ -17,6 +17,24 @@ type documented struct {
 	Flags []argv.Spec
 }
 
+// below returns those of commands that are directly below c.
+func (c documented) below(commands []documented) (list []documented) {
+	for _, o := range commands {
+		if n := len(c.Path); len(o.Path) == n+1 && slices.Equal(o.Path[:n], c.Path) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// synopsis returns what follows the name of a command in its line of usage. args are the operands.
+func synopsis(args string) string {
+	if strings.Contains(args, "FLAGS") {
+		return args
+	}
+	return strings.TrimSpace("[FLAGS] " + args)
+}
+
 // mostFlagsAtOnce is the largest number of flags that --help shows in full. A command with more
 // flags is a long one.
 const mostFlagsAtOnce = 16

@@ -19,10 +19,9 @@ func manualPages(commands []documented, about string) map[string]string {
 	manHead(&b, "mrlocal", "MapReduce on the files and cores of one machine")
 	b.WriteString(".SH SYNOPSIS\n.B mrlocal\n.I COMMAND\n[FLAGS] [PATH...]\n")
 	manDescription(&b, about)
-	b.WriteString(".SH COMMANDS\n")
+	manCommands(&b, commands)
 	for _, c := range commands {
-		fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roffText(manName(c)), roffText(c.Usage))
-		pages[manName(c)] = c.page()
+		pages[manName(c)] = c.page(commands)
 	}
 	pages["mrlocal"] = b.String()
 	return pages
@@ -51,18 +50,18 @@ func manName(c documented) string { return "mrlocal-" + strings.Join(c.Path, "-"
 
 // page returns the manual page of one command, in the macros of man(7). If the command has many
 // flags, those that only it has come first, and the others stand below the headings of --help-all.
-func (c documented) page() string {
+// commands are all commands; the page lists those below c.
+func (c documented) page(commands []documented) string {
 	var b strings.Builder
 	manHead(&b, manName(c), c.Usage)
-	operands := c.Args
-	if !strings.Contains(operands, "FLAGS") {
-		operands = strings.TrimSpace("[FLAGS] " + operands)
-	}
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B mrlocal %s\n%s\n", roffText(strings.Join(c.Path, " ")), roffText(operands))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B mrlocal %s\n%s\n", roffText(strings.Join(c.Path, " ")), roffText(synopsis(c.Args)))
 	if c.Long != "" {
 		manDescription(&b, c.Long)
 	}
-	below := map[string][]argv.Spec{}
+	if below := c.below(commands); len(below) > 0 {
+		manCommands(&b, below)
+	}
+	grouped := map[string][]argv.Spec{}
 	for _, f := range c.Flags {
 		if f.Help == "" { // Long describes the flags of a tool
 			continue
@@ -71,14 +70,14 @@ func (c documented) page() string {
 		if isLong(c.Flags) {
 			group = groupOf(f.Name)
 		}
-		below[group] = append(below[group], f)
+		grouped[group] = append(grouped[group], f)
 	}
-	if len(below[""]) > 0 {
-		manOptions(&b, "OPTIONS", below[""])
+	if len(grouped[""]) > 0 {
+		manOptions(&b, "OPTIONS", grouped[""])
 	}
 	for _, g := range flagGroups() {
-		if len(below[g[0]]) > 0 {
-			manOptions(&b, g[0], below[g[0]])
+		if len(grouped[g[0]]) > 0 {
+			manOptions(&b, g[0], grouped[g[0]])
 		}
 	}
 	if examples := examplesOf(c.Path); len(examples) > 0 {
@@ -92,6 +91,14 @@ func (c documented) page() string {
 // gives the same bytes.
 func manHead(b *strings.Builder, name, usage string) {
 	fmt.Fprintf(b, ".TH %s 1 \"\" mrlocal \"User Commands\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roffText(name)), roffText(name), roffText(usage))
+}
+
+// manCommands writes the section COMMANDS, which lists pages.
+func manCommands(b *strings.Builder, commands []documented) {
+	b.WriteString(".SH COMMANDS\n")
+	for _, c := range commands {
+		fmt.Fprintf(b, ".TP\n.BR %s (1)\n%s\n", roffText(manName(c)), roffText(c.Usage))
+	}
 }
 
 // manDescription writes the section DESCRIPTION. An empty line of text ends a paragraph. Lines that

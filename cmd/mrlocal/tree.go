@@ -168,7 +168,7 @@ func newApp(tree []command.Command, line argv.Line, e command.Env, code *int) *c
 // appHelp is the description in mrlocal --help and in the manual page of mrlocal.
 const appHelp = `Results go to standard output, everything else to standard error.
 
-Exit codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.
+Exit codes: 0 done; 1 nothing matched (grep, run grep), out of order (sort -c), or a difference (replay, compare, sim --compare, lint); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.
 
 Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5. Flags may stand anywhere; -- ends them.`
 
@@ -186,14 +186,16 @@ func libraryArgs(line argv.Line) []string {
 // lower returns c as a command of the flag library. Its action calls c.Run with line and sets *code
 // to the exit code. above is the path of the command above c.
 func lower(c *command.Command, above []string, line argv.Line, e command.Env, code *int) *cli.Command {
-	l := &cli.Command{Name: c.Name, Usage: c.Usage, ArgsUsage: c.Args, Description: c.Long, HideHelpCommand: true}
+	path := append(slices.Clone(above), c.Name)
+	usage := "mrlocal " + strings.Join(path, " ") + " " + synopsis(c.Args)
+	l := &cli.Command{Name: c.Name, Usage: c.Usage, UsageText: usage, Description: c.Long, HideHelpCommand: true}
 	for i := range c.Sub {
 		l.Subcommands = append(l.Subcommands, lower(&c.Sub[i], []string{c.Name}, line, e, code))
 	}
 	// The library needs examples and flags only for the help. Making them takes time, so other
 	// starts skip them.
 	if line.Help && c.Raw == nil {
-		addHelp(c, append(slices.Clone(above), c.Name), line.HelpAll, l)
+		addHelp(c, path, line.HelpAll, l)
 	}
 	if c.Raw != nil {
 		l.Action = func(*cli.Context) error { return errs.Optionf(c.Name, "the name stands first: mrlocal %s", c.Name) }

@@ -114,7 +114,7 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 	case o.Words && o.ZeroEnded && o.Fields == "":
 		return nil, errs.Optionf("Options.Words, Options.ZeroEnded", "give one of them, not both: no word has a newline")
 	case o.Delimiter != "" && (o.Words || o.Fields == "" && !o.CSV):
-		return nil, errs.Optionf("Options.Delimiter", "is for fields, without words")
+		return nil, errs.Optionf("Options.Delimiter", "needs Options.Fields, and does not go with Options.Words")
 	case len(o.Delimiter) > 1:
 		return nil, errs.Optionf("Options.Delimiter", "%q: must be one byte", o.Delimiter)
 	case o.Delimited && (o.CSV || o.Fields == ""):

@@ -326,7 +326,7 @@ func (m *moment) demand(k slots.Kind) string {
 	if lent > 0 {
 		text += fmt.Sprintf(", %d of them by %ss", lent, k.Other())
 	}
-	text += fmt.Sprintf(". The demand for them is %d", pending+used)
+	text += fmt.Sprintf(". The demand for %s slots, pending tasks plus used slots, is %d", k, pending+used)
 	if capacity > 0 {
 		text += ": load factor " + slots.Number{Num: int64(pending + used), Den: int64(capacity)}.Value()
 	}

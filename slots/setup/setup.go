@@ -189,6 +189,10 @@ func (c *Config) Check(jobs int) error {
 			return errs.Optionf("Options.Faults", "a time, a task or a number of failures is negative")
 		case max(f.Fail, f.Task) > math.MaxInt32:
 			return errs.Optionf("Options.Faults", "a number above %d", math.MaxInt32)
+		case f.Tracker >= 0 && f.Fail > 0:
+			return errs.Optionf("Options.Faults", "a fault of tracker %d and of a task; Tracker of a task's is negative", f.Tracker)
+		case f.Tracker < 0 && f.Lost == (f.Fail > 0):
+			return errs.Optionf("Options.Faults", "a fault of task %d of job %d has either Lost or Fail", f.Task, f.Job)
 		case f.Tracker >= c.Trackers:
 			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
@@ -291,7 +295,7 @@ type Submission struct {
 }
 
 // Check fails if the value of a field cannot be used, for a run of that many jobs. The errors
-// are of kind errs.BadOptions and name the key of a workload file.
+// are of kind errs.BadOptions and name the field.
 func (s *Submission) Check(jobs int) error {
 	switch {
 	case s.Submit < 0:

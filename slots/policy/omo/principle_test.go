@@ -16,10 +16,12 @@ import (
 
 // principle watches [OMO21, Principle 1]: while a job has launched some of its reduces
 // and not all, nothing else starts. The exception is a visit on which the Ledger has just
-// refused a reduce of that job.
+// refused a reduce of that job. After that, several jobs may have launched some of their reduces. The
+// job that began first goes on first.
 type principle struct {
 	total   map[slots.JobID]int32
 	begun   map[slots.JobID]int32 // reduces launched for the first time
+	order   []slots.JobID         // jobs that have launched reduces, as they began
 	refused map[slots.JobID]bool
 	stages  int
 	early   int // stages that began before the job's last map was started
@@ -34,10 +36,17 @@ func newPrinciple(jobs []policytest.ScriptJob) *principle {
 	return p
 }
 
-// open is the job that has launched some of its reduces but not all, and was refused none.
-func (p *principle) open(except slots.JobID) (slots.JobID, bool) {
-	for id, n := range p.begun {
-		if id != except && n > 0 && n < p.total[id] && !p.refused[id] {
+// open reports whether the job has launched some of its reduces but not all.
+func (p *principle) open(id slots.JobID) bool { return p.begun[id] > 0 && p.begun[id] < p.total[id] }
+
+// first returns the job that has to start a task before attempt a: the first open one, unless it is
+// that of the reduce a or was refused.
+func (p *principle) first(a slots.AttemptID) (slots.JobID, bool) {
+	for _, id := range p.order {
+		if a.Kind == slots.Reduce && id == a.Job && p.open(id) {
+			break
+		}
+		if p.open(id) && !p.refused[id] {
 			return id, true
 		}
 	}
@@ -55,16 +64,13 @@ func (p *principle) explain(e *slots.Explanation) {
 		}
 	default:
 		a := e.Start.Attempt
-		except := slots.JobID(-1)
-		if a.Kind == slots.Reduce {
-			except = a.Job
-		}
-		if id, ok := p.open(except); ok && p.bad == nil {
+		if id, ok := p.first(a); ok && p.bad == nil {
 			p.bad = fmt.Errorf("at %v %v starts while job %d has launched %d of %d reduces", e.Now, a, id, p.begun[id], p.total[id])
 		}
 		if a.Kind == slots.Reduce && a.N == 0 {
 			if p.begun[a.Job] == 0 {
 				p.stages++
+				p.order = append(p.order, a.Job)
 				if e.Why.Numbers[0].Num > 0 {
 					p.early++
 				}

@@ -173,8 +173,8 @@ func TestSharesAreMaxMinInSteadyState(t *testing.T) {
 // order, soon is before the longest task could end. In any other order it is before five
 // of these could end in a row. With a slow tracker that is then lost, and attempts that
 // fail, the longest task is one on that tracker. No job has reduces then, which could
-// hold slots until the failed maps are done. In FIFO order a job waits for those before
-// it, so such policies promise nothing.
+// hold slots until the failed maps are done. Other policies promise nothing: in FIFO order a job
+// waits for those before it.
 func TestNobodyStarves(t *testing.T) {
 	const longest = 9 * time.Second
 	soon := map[string]time.Duration{
@@ -182,10 +182,10 @@ func TestNobodyStarves(t *testing.T) {
 		"fair-deficit": 5 * longest, "fair-containers": 5 * longest, "yarn": 5 * longest, "lazy-start": 5 * longest, "batch-finish": 5 * longest,
 		"omo": 5 * longest, "fresh": 5 * longest, "ras": 5 * longest, "dynsplit": 5 * longest,
 	}
-	inFIFOOrder := []string{"fifo", "pi-fifo"}
-	listed := slices.Sorted(slices.Values(slices.AppendSeq(inFIFOOrder, maps.Keys(soon))))
+	promiseNothing := []string{"fifo", "pi-fifo"}
+	listed := slices.Sorted(slices.Values(slices.AppendSeq(promiseNothing, maps.Keys(soon))))
 	if all := slices.Sorted(slices.Values(registry.Names())); !slices.Equal(listed, all) {
-		t.Fatalf("each policy either promises something or is in FIFO order: listed are %v, there are %v", listed, all)
+		t.Fatalf("each policy is in soon or in promiseNothing: listed are %v, there are %v", listed, all)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(rt, "jobs")
@@ -341,15 +341,7 @@ func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 func TestEveryOptionIsRecorded(t *testing.T) {
 	o := policy.DefaultOptions()
 	for _, f := range o.Fields() {
-		text := map[string]string{
-			"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "*int32": "7", "*demand.Weights": "map=2,reduce=3",
-		}[fmt.Sprintf("%T", f.Value)]
-		if text == "" {
-			text = f.Choices()[1]
-		}
-		if err := f.Set(text); err != nil {
-			t.Fatal(f.Name, err)
-		}
+		setOther(t, f)
 	}
 	p := mustNew(t, "dynamicmr", o)
 	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1), LocalityDelay: o.LocalityDelay}, p)
@@ -366,6 +358,52 @@ func TestEveryOptionIsRecorded(t *testing.T) {
 	}
 	if got, want := again.Traits().Options, p.Traits().Options; got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestAPolicyRecordsItsOptions: with the options of the recorded configuration, each policy decides the
+// same again. Each draw changes some options.
+func TestAPolicyRecordsItsOptions(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, o := drawCrowd(rt), policy.DefaultOptions()
+		for _, f := range o.Fields() {
+			if rapid.Bool().Draw(rt, f.Name) {
+				setOther(t, f)
+			}
+		}
+		w.config.LocalityDelay = o.LocalityDelay
+		for _, name := range registry.Names() {
+			decisions := func(p slots.Policy) (all []string, c slots.Config) {
+				l, err := policytest.Drive(w.config, p, w.jobs, policytest.Options{Explain: func(e *slots.Explanation) {
+					all = append(all, fmt.Sprint(e.Now, e.Start, e.Grant.Rule, e.Refused, e.Reclaimed))
+				}})
+				if err != nil {
+					rt.Fatalf("%s: %v", name, err)
+				}
+				return all, l.Config()
+			}
+			want, c := decisions(mustNew(t, name, o))
+			again, err := registry.ForReplay(c)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if got, _ := decisions(again); !slices.Equal(got, want) {
+				rt.Fatalf("%s decides otherwise after %+v: Traits.Options records its options", name, c)
+			}
+		}
+	})
+}
+
+// setOther gives an option another value than the default.
+func setOther(t *testing.T, f policy.OptionField) {
+	text := map[string]string{
+		"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "*int32": "7", "*demand.Weights": "map=2,reduce=3",
+	}[fmt.Sprintf("%T", f.Value)]
+	if text == "" {
+		text = f.Choices()[1]
+	}
+	if err := f.Set(text); err != nil {
+		t.Fatal(f.Name, err)
 	}
 }
 

@@ -1,9 +1,9 @@
 // Package registry is the table of slot policies. The command, replays and explanations make
 // policies by name here.
 //
-// A policy of this project has its own package below slots/policy and one entry in All. A
-// user's policy needs no entry, because the drivers take any slots.Policy
-// (examples/policy).
+// A policy of this project has one entry in All. Its package is below slots/policy, or is slots/fifo.
+// Close relatives share a package. A user's policy needs no entry, because the drivers take any
+// slots.Policy (examples/policy).
 //
 // Ownership: a policy belongs to the caller of New. Neighbours: the packages of the policies,
 // and slots/policy, which has their Options.

@@ -2,7 +2,7 @@
 // RMContainerAllocator). It also has the base of all policies on containers (Base); the
 // others are in packages omo and fresh.
 //
-// The slots of these policies take any task. A container is an open slot, whatever its
+// The slots of these policies take any task. A container is a slot, whatever its
 // home kind [OMO21, section III]. As in the Hadoop that [OMO21] changed, a heartbeat
 // starts one task. With heartbeat 0 trackers are visited in turn until nothing is left
 // to start, so that few tasks spread evenly.

@@ -93,7 +93,7 @@ func TestMistakesAreNamedWithTheNearestName(t *testing.T) {
 		"unknown job":                     {"run wordcout a", "run: wordcout: no such job; did you mean wordcount?"},
 		"a job like nothing":              {"run frobnicate a", "run: frobnicate: no such job; one of wordcount, sort, grep"},
 		"a letter of two meanings":        {"run -o grep sort", "run -o grep sort: can be read as run sort and as run grep; put the command's name first"},
-		"a letter of two meanings, again": {"run -o x grep", "run grep: a flag in front of it takes a value with some commands only; put the command's name first"},
+		"a letter of two meanings, again": {"run -o x grep", "run grep: name the command before its flags"},
 		"an overlong flag":                {"run sort --" + strings.Repeat("x", 100_000), "run sort: --"},
 		"a flag with a newline":           {"run sort --a\u0001b", "run sort: --a\u0001b: no such flag"},
 	} {

@@ -115,7 +115,7 @@ func diagnose(args []string, commands []Command) error {
 	// In "run -o x grep", the flags of all commands take x as a value. With those of grep, x is a
 	// word, and no job has this name.
 	if s.err == nil {
-		return errs.Optionf(strings.Join(path, " "), "a flag in front of it takes a value with some commands only; put the command's name first")
+		return errs.Optionf(strings.Join(path, " "), "name the command before its flags")
 	}
 	return at(path, s.err)
 }

@@ -136,7 +136,7 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 func (r *Reader) Seed() uint64 {
 	n := Value(r, "seed", Seed)
 	if r.Err == nil && n == 0 && r.Line.Has("seed") {
-		r.Keep(errs.Optionf("--seed", "0: must be more than 0"))
+		r.Keep(errs.Optionf("--seed", "0: must be at least 1"))
 	}
 	return n
 }

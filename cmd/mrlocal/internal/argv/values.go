@@ -101,7 +101,7 @@ func Limit(flag, text string) (*int64, error) {
 func Seed(flag, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, bad(flag, text, "not a whole number from 0 to 18446744073709551615")
+		return 0, bad(flag, text, "not a whole number up to 18446744073709551615")
 	}
 	return n, nil
 }

@@ -52,14 +52,14 @@ func RunFlags(shortOutput string) []argv.Spec {
 func JobFlags(shortOutput string) []argv.Spec {
 	input := argv.ValueSpec("input", "read `PATH`: a file, directory, glob, - or named FIFO, or hdfs://HOST:PORT/PATH; may be repeated; plain PATHs are read too", "")
 	input.Repeat = true // the order of the paths is the order of the input
-	outputFile := argv.ValueSpec("output-file", "write the result to one `FILE`, or to standard output if it is -", "standard output")
+	outputFile := argv.ValueSpec("output-file", "write the result to one `FILE`, which it replaces, or to standard output if it is -", "standard output")
 	outputFile.Short = shortOutput
 	return append([]argv.Spec{
 		input,
 		argv.ValueSpec("decode", "decode compressed inputs and refuse zip, 7z, rar and the like, or read all bytes as they are: `auto|none`", "auto"),
 		argv.ToggleSpec("all", "", "read hidden files, and files whose names start with _, inside directories too"),
 		argv.ValueSpec("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
-		argv.ToggleSpec("overwrite", "", "let --output replace a directory that mrlocal made"),
+		argv.ToggleSpec("overwrite", "", "let --output replace a directory that mrlocal made; --output-file always replaces its file"),
 		outputFile,
 		CompressOutputFlag(),
 		argv.ValueSpec("reducers", "`N` reduce tasks; 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input"),

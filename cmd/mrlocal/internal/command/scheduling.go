@@ -177,7 +177,7 @@ func (r *Reader) checkPolicy(name string, known []string) {
 		return
 	}
 	if name == "all" {
-		r.Keep(errs.Optionf("--sched", "all stands alone, and only in sim, batch, sweep"))
+		r.Keep(errs.Optionf("--sched", "all stands alone, in sim, batch and sweep; run takes one policy"))
 		return
 	}
 	// Mostly the name is only misspelt. Then the message suggests the nearest name and lists no

@@ -64,7 +64,7 @@ func TestCountTool(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"-f2x f": `-f: "2x": not a list`, "-f0 f": "count from 1", "-f 1 -f 2 f": "only one list", "-f= f": `-f: "=": not a list`, "-d, f": "-d: is for fields", "-d:: -f2 f": "must be one byte",
+		"-f2x f": `-f: "2x": not a list`, "-f0 f": "count from 1", "-f 1 -f 2 f": "only one list", "-f= f": `-f: "=": not a list`, "-d, f": "-d: needs -f", "-d:: -f2 f": "must be one byte",
 		"--top 0 f": "--top: 0: too small", "--top x f": "not a whole number", "--max 0 f": "too small", "-w --csv f": "--csv, -w: give one", "-wz f": "-w, -z: give one",
 		"--csv -z f": "--csv, -z: give one", "--csv -f9 t": "no such column; the columns are name, n", "--csv -d\" t": "no such separator", "--csv t other": "header differs",
 		"none": "none: cannot read: no such file", ".": "is a directory", "-o none/x f": "none", "-o x -o y f": "given twice", "-u f": "no such flag", "-s f": "-s: is for fields",
