@@ -150,22 +150,19 @@ func (r *run) isFaulty(a *runningAttempt) bool {
 // injectFaults injects the faults of Options.Faults whose time has come.
 func (c *coordinator) injectFaults() {
 	for now := c.run.now(); len(c.faults) > 0 && c.faults[0].At <= now; c.faults = c.faults[1:] {
-		f := c.faults[0]
-		if f.Tracker >= 0 {
+		if f := c.faults[0]; f.Tracker >= 0 {
 			c.loseTracker(f.Tracker)
-			continue
+		} else {
+			c.loseTask(f)
 		}
-		c.loseTask(f)
 	}
 }
 
 // loseTask takes back the committed output of the map that the fault names. It does nothing if
 // the map has not committed by now.
 func (c *coordinator) loseTask(f setup.Fault) {
-	ch := c.run.chains[f.Job]
-	j := ch.current
-	if ch.state != chainRunning || j.step > 0 || f.Task >= len(j.maps) || j.maps[f.Task].output == nil {
-		return
+	j := c.run.chains[f.Job].current
+	if j != nil && j.chain.state == chainRunning && j.step == 0 && f.Task < len(j.maps) && j.maps[f.Task].output != nil {
+		c.loseOutput(j, f.Task, errOutputLost)
 	}
-	c.loseOutput(j, f.Task, errOutputLost)
 }

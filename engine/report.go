@@ -7,6 +7,7 @@ import (
 	"mrlocal/internal/machine"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 )
 
 // The types of the report, under the names that users of the engine know.
@@ -23,8 +24,10 @@ func (r *run) report(err error) *Report {
 		return nil
 	}
 	ledger := r.coordinator.ledger
-	if text := ledger.Refused(); text != "" {
-		r.o.Note(text)
+	for _, text := range []string{ledger.Refused(), setup.LateFaults(r.now(), len(r.coordinator.faults))} {
+		if text != "" {
+			r.o.Note(text)
+		}
 	}
 	// A simulation reports the same facts of its Ledger. The rest of this function adds what
 	// only the engine knows.

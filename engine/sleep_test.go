@@ -310,3 +310,17 @@ func TestReducesThatWaitForMapsHoardTheirSlots(t *testing.T) {
 		})
 	}
 }
+
+// TestFaultsAfterTheEndAreSaid, as in a simulation. The run does not wait for them.
+func TestFaultsAfterTheEndAreSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var notes []string
+		must(t, sleeping(t, secs(2, 2), secs(1)), engine.Options{
+			Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 1, At: time.Hour}}},
+			NoPin:  true, MemoryBytes: 64 << 20, Note: func(text string) { notes = append(notes, text) },
+		})
+		if want := "faults: the run ended at 3s, before 1 of the faults"; len(notes) != 1 || notes[0] != want {
+			t.Errorf("%q, want %q", notes, want)
+		}
+	})
+}

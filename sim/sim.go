@@ -121,8 +121,8 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 			err = errors.Join(err, fmt.Errorf("events: %w", serr))
 		}
 	}
-	if n := d.faultsLeft; n > 0 && err == nil {
-		o.Note(fmt.Sprintf("faults: the run ended at %v, before %d of the faults", l.Now(), n))
+	if text := setup.LateFaults(l.Now(), d.faultsLeft); text != "" && err == nil {
+		o.Note(text)
 	}
 	if text := l.Refused(); text != "" {
 		o.Note(text)

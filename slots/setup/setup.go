@@ -86,6 +86,15 @@ type Fault struct {
 	Lost bool
 }
 
+// LateFaults returns the note about faults whose time had not come when the run ended at now. It
+// returns "" if left, their number, is 0.
+func LateFaults(now time.Duration, left int) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("faults: the run ended at %v, before %d of the faults", now.Round(time.Millisecond), left)
+}
+
 // TimedFaults returns the losses of trackers and of map outputs, in the order of their times.
 // The slice is a new one.
 func TimedFaults(faults []Fault) []Fault {

@@ -203,7 +203,7 @@ const mostPenalty = 1000
 // placementFlags returns the flags that place the inputs of maps and that slow trackers down.
 // elsewhere is as in SchedulingFlags.
 func placementFlags(elsewhere string) []argv.Spec {
-	slow := argv.ValueSpec("slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5; may be repeated", elsewhere+"none")
+	slow := argv.ValueSpec("slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated", elsewhere+"none")
 	slow.Repeat = true
 	return []argv.Spec{
 		argv.ValueSpec("replicas", "place the input of each map on `N` trackers, at random", elsewhere+"no placement"),
