@@ -190,7 +190,8 @@ func choosePolicy(o *Options) (err error) {
 
 // Cuts samples the inputs and returns parts-1 ascending keys of job, which divide the records into
 // about equal ranges. A key that equals a cut belongs to the range behind the cut. The caller owns
-// the keys. parts is at least 1. Cuts fails if job or parts cannot be used, the inputs cannot be read, or the mapper fails on the sample.
+// the keys. parts is at least 1. Cuts fails if job or parts cannot be used, if the inputs cannot be
+// read, or if the mapper fails on the sample.
 //
 // Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. It
 // reads only Inputs, Stdin, All, NoDecode and HDFS of o. Inputs must be files, not streams.

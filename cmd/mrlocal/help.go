@@ -27,7 +27,8 @@ func (c documented) below(commands []documented) (list []documented) {
 	return list
 }
 
-// synopsis returns what follows the name of a command in its line of usage. args are the operands.
+// synopsis returns what follows the name of a command in its line of usage. args are the
+// positional words.
 func synopsis(args string) string {
 	if strings.Contains(args, "FLAGS") {
 		return args

@@ -109,15 +109,18 @@ func manDescription(b *strings.Builder, text string) {
 		if i > 0 {
 			b.WriteString(".PP\n")
 		}
-		filled := true
-		for line := range strings.Lines(paragraph) {
-			if list := strings.HasPrefix(line, " "); list == filled {
-				b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[list])
-				filled = !list
+		list := false
+		for line := range strings.SplitSeq(paragraph, "\n") {
+			before := list
+			switch list = strings.HasPrefix(line, " "); {
+			case list && !before:
+				b.WriteString(".nf\n")
+			case before && !list:
+				b.WriteString(".fi\n")
 			}
-			b.WriteString(roffText(strings.TrimSuffix(line, "\n")) + "\n")
+			b.WriteString(roffText(line) + "\n")
 		}
-		if !filled {
+		if list {
 			b.WriteString(".fi\n")
 		}
 	}

@@ -86,15 +86,6 @@ type Fault struct {
 	Lost bool
 }
 
-// LateFaults returns the note about faults whose time had not come when the run ended at now. It
-// returns "" if left, their number, is 0.
-func LateFaults(now time.Duration, left int) string {
-	if left == 0 {
-		return ""
-	}
-	return fmt.Sprintf("faults: the run ended at %v, before %d of the faults", now.Round(time.Millisecond), left)
-}
-
 // TimedFaults returns the losses of trackers and of map outputs, in the order of their times.
 // The slice is a new one.
 func TimedFaults(faults []Fault) []Fault {
@@ -106,6 +97,15 @@ func TimedFaults(faults []Fault) []Fault {
 	}
 	slices.SortStableFunc(timed, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return timed
+}
+
+// LateFaults returns a note about the faults whose time had not come when the run ended. left is their
+// number. It returns "" if left is 0.
+func LateFaults(end time.Duration, left int) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("faults: the run ended at %v, before %d of the faults", end.Round(time.Millisecond), left)
 }
 
 // Or returns c, completed from o: a field that c leaves at its zero value has the value
@@ -199,9 +199,9 @@ func (c *Config) Check(jobs int) error {
 		case max(f.Fail, f.Task) > math.MaxInt32:
 			return errs.Optionf("Options.Faults", "a number above %d", math.MaxInt32)
 		case f.Tracker >= 0 && f.Fail > 0:
-			return errs.Optionf("Options.Faults", "a fault of tracker %d and of a task; Tracker of a task's is negative", f.Tracker)
+			return errs.Optionf("Options.Faults", "tracker %d cannot fail attempts; the fault of a task has a negative Tracker", f.Tracker)
 		case f.Tracker < 0 && f.Lost == (f.Fail > 0):
-			return errs.Optionf("Options.Faults", "a fault of task %d of job %d has either Lost or Fail", f.Task, f.Job)
+			return errs.Optionf("Options.Faults", "the fault of task %d of job %d needs either Lost or Fail", f.Task, f.Job)
 		case f.Tracker >= c.Trackers:
 			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):

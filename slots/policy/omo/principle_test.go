@@ -39,8 +39,8 @@ func newPrinciple(jobs []policytest.ScriptJob) *principle {
 // open reports whether the job has launched some of its reduces but not all.
 func (p *principle) open(id slots.JobID) bool { return p.begun[id] > 0 && p.begun[id] < p.total[id] }
 
-// first returns the job that has to start a task before attempt a: the first open one, unless it is
-// that of the reduce a or was refused.
+// first returns the job that has to launch a reduce before attempt a starts. It is the first open job
+// that was not refused, unless a is a reduce of an open job that began earlier.
 func (p *principle) first(a slots.AttemptID) (slots.JobID, bool) {
 	for _, id := range p.order {
 		if a.Kind == slots.Reduce && id == a.Job && p.open(id) {

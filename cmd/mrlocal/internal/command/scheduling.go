@@ -29,8 +29,8 @@ type Scheduling struct {
 
 // SchedulingFlags returns the flags that say which task may run where. A flag means the same in a
 // run, a batch and a simulation. elsewhere is the beginning of the help of a default. It says that the
-// workload file comes first, as in "the value in the file, otherwise ". It is empty for a command without a workload
-// file. Such a command makes real runs only. Reader.Scheduling reads the flags.
+// workload file comes first, as in "the value in the file, otherwise ". It is empty for a command
+// without a workload file. Such a command makes real runs only. Reader.Scheduling reads the flags.
 func SchedulingFlags(elsewhere string) []argv.Spec {
 	// simulated ends the help of a default that differs in simulations.
 	simulated := func(slots string) string {

@@ -72,8 +72,8 @@ func Sort() command.Command { return sortTool().command() }
 // the engine, for the completion of shells and the manual pages.
 func (t Tool) command() command.Command {
 	usage, about, _ := strings.Cut(t.Help, "\n")
-	_, operands, _ := strings.Cut(usage, " [FLAG]... ")
-	return command.Command{Usage: t.Usage, Args: operands, Long: strings.TrimSpace(about), Flags: append(t.Flags, engineFlags()...), Tool: true,
+	_, words, _ := strings.Cut(usage, " [FLAG]... ")
+	return command.Command{Usage: t.Usage, Args: words, Long: strings.TrimSpace(about), Flags: append(t.Flags, engineFlags()...), Tool: true,
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
 			return runTool(ctx, t, args, e, engineOptions), true
 		}}

@@ -1,0 +1,144 @@
+package spill
+
+import (
+	"mrlocal/internal/membudget"
+	"mrlocal/spill/record"
+	"mrlocal/spill/rule"
+	"mrlocal/spill/runs"
+)
+
+// makeRoom makes room for a record of up to need bytes in the chunks being filled. It takes
+// chunks, grows the buffer, or spills. It returns false after an error, after the end, and for
+// a record that is longer than a chunk.
+func (b *Buffer) makeRoom(need int) bool {
+	if !b.alive() || need > membudget.ChunkBytes {
+		return false
+	}
+	if int64(need) > b.room {
+		b.atMark(int64(need))
+	}
+	for b.err == nil && (b.n == len(b.cur) || need > len(b.data)-b.off) {
+		if b.n == len(b.cur) && !b.nextIndex() || need > len(b.data)-b.off && !b.nextData() {
+			b.flush()
+		}
+	}
+	return b.err == nil
+}
+
+// nextIndex begins the next index chunk. It returns false if there is no memory. With a divider
+// it first divides the chunk that is full.
+func (b *Buffer) nextIndex() bool {
+	c, ok := b.chunk()
+	if ok {
+		b.countEntries()
+		if b.divider != nil {
+			b.divide()
+		}
+		b.load.index = append(b.load.index, c)
+		b.cur, b.n = record.EntriesIn(c.Data, record.ChunkEntries), 0
+		// The slice spans the whole chunk. load.entries says how much of the last one is in
+		// use.
+		b.load.full = append(b.load.full, b.cur)
+	}
+	return ok
+}
+
+// nextData begins the next chunk of records. It returns false if there is no memory.
+func (b *Buffer) nextData() bool {
+	c, ok := b.chunk()
+	if ok {
+		b.useData(c)
+	}
+	return ok
+}
+
+// useData makes c, which the lease holds, the chunk being filled. The arena assigns it the next
+// addresses, so addresses ascend in the order of arrival.
+func (b *Buffer) useData(c *membudget.Chunk) {
+	b.load.chunks = append(b.load.chunks, c)
+	b.data, b.off, b.dataAddr = c.Data, 0, b.load.arena.Add(c.Data)
+}
+
+// countEntries brings load.entries up to date. Emit and Take only count in the index chunk
+// being filled (n).
+func (b *Buffer) countEntries() {
+	if n := len(b.load.index); n > 0 {
+		b.load.entries = (n-1)*record.ChunkEntries + b.n
+	}
+}
+
+// chunk takes a chunk for the load, and leaves reserveChunks of the lease to the input. It
+// keeps the invariant of heldBytes, but never refuses a load its first two chunks. The lease
+// may grow beyond its floor, because the capacity was granted before. It returns false if the
+// capacity is used up and may not grow, or if the lease has no memory.
+func (b *Buffer) chunk() (*membudget.Chunk, bool) {
+	// heldBytes is atomic, because a spill under way frees its chunks on another thread.
+	over := b.heldBytes.Load()+membudget.ChunkBytes > max(b.capacityBytes, leastHeldBytes)
+	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes)) && !b.load.slim() {
+		return nil, false
+	}
+	if !b.reserve(reserveChunks + 1) {
+		return nil, false
+	}
+	c, ok := b.lease.Chunk()
+	if ok {
+		b.hold(c)
+	}
+	return c, ok
+}
+
+// hold adds c to the held bytes of the load and of the buffer.
+func (b *Buffer) hold(c *membudget.Chunk) {
+	b.load.heldBytes += int64(len(c.Data))
+	b.heldBytes.Add(int64(len(c.Data)))
+}
+
+// reserve makes the given number of chunks available in the lease, and grows the lease if
+// necessary. It returns false if the budget refuses that.
+func (b *Buffer) reserve(chunks int64) bool {
+	short := chunks*membudget.ChunkBytes - b.lease.Available()
+	return short <= 0 || b.lease.Grow(short)
+}
+
+// atMark is called when a record of need bytes would pass the spill mark. The buffer grows by
+// the rule of Dynamic Split, or spills.
+func (b *Buffer) atMark(need int64) {
+	if b.mayGrow && b.grow(need) {
+		return
+	}
+	b.countEntries()
+	if !b.load.empty() {
+		b.rotate()
+	}
+}
+
+// grow applies the rule of Dynamic Split [Split11, dynamic buffer enlargement]. abs bytes are
+// allocated after pfs of the tfs bytes of the split were read. The whole split then needs x
+// bytes: pfs : tfs = abs : x. The buffer grows to x if x < afm * threshold, where afm is the
+// free memory for each map.
+//
+// The size of a table does not follow the input. So a table doubles instead, unless
+// Options.TablesInProportion is set. After the first refusal the buffer never grows again, and
+// only spills. grow returns false if the buffer did not grow.
+func (b *Buffer) grow(need int64) bool {
+	abs := b.capacityBytes
+	g := rule.Growth{
+		AbsBytes: abs, PfsBytes: b.doneBytes, TfsBytes: b.totalBytes, Doubles: b.mode != sortMode && !b.o.TablesInProportion,
+		LeastBytes: int64(float64(b.markBytes-b.room+need)/b.o.SpillPercent) + 1,
+	}
+	x := g.NeedsBytes()
+	if x == 0 {
+		return false
+	}
+	afm := b.o.AfmBytes()
+	if !rule.MayGrow(x, afm, b.o.GrowthThreshold) || !b.lease.Grow(x-abs) {
+		b.mayGrow = false
+		b.stats.Refusals++
+		b.o.Notify(runs.Event{Kind: runs.Refuse, Bytes: x, ToBytes: afm})
+		return false
+	}
+	b.stats.Expansions++
+	b.setCapacity(x)
+	b.o.Notify(runs.Event{Kind: runs.Grow, Bytes: abs, ToBytes: x})
+	return true
+}
