@@ -94,6 +94,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		"a codec that is none":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), KVBuffer: spill.KVBuffer{Codec: 99}}, kind: mrlocal.ErrBadOptions, text: "Options.Codec: 99: no such codec"},
 		"a slowstart above 1":         {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Slowstart: new(2 * slots.One)}}, kind: mrlocal.ErrBadOptions, text: "Options.Slowstart: 2: is not between 0 and 1"},
 		"a pool that is there twice":  {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Pools: []slots.Pool{{Name: "a"}, {Name: "a"}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Pools: pool "a" is there twice`},
+		"a pool without a name":       {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Pools: []slots.Pool{{}}}}, kind: mrlocal.ErrBadOptions, text: "Options.Pools: a pool has no name"},
 		"a user with a limit below 0": {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{Name: "a", MaxRunning: -1}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Users: user "a" has a negative limit`},
 		"an input that is not there":  {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, cause: fs.ErrNotExist, text: "/no/such: no such file or directory"},
 		"a mapper that fails":         {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},

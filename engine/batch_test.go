@@ -19,6 +19,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
@@ -227,6 +228,7 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 		"standard input twice":                {[]engine.BatchJob{{Submission: setup.Submission{Name: "A"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Submission: setup.Submission{Name: "B"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
 		"a submission before the run's start": {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: -1}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Submit: "},
 		"a deadline before the submission":    {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: 5, Deadline: 4}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Deadline: "},
+		"tasks that need less than nothing":   {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Profile: &demand.Profile{Shuffle: demand.Vector{IO: -1}}}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Profile: a number is negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := engine.RunBatch(t.Context(), c.batch, engine.Options{MemoryBytes: 64 << 20})

@@ -25,17 +25,12 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	if len(batch) == 0 {
 		return errs.Optionf("", "no jobs")
 	}
-	// One allocation for all chains: a batch may have thousands.
-	chains := make([]chain, len(batch))
-	r.chains = make([]*chain, len(batch))
 	for i := range batch {
-		chains[i] = chain{run: r, index: i, job: &batch[i], lastID: -1}
-		r.chains[i] = &chains[i]
-	}
-	for _, ch := range r.chains {
+		ch := &chain{run: r, index: i, job: &batch[i], lastID: -1}
 		if err := ch.validate(len(batch)); err != nil {
 			return ch.withJobName(err)
 		}
+		r.chains = append(r.chains, ch)
 	}
 	// Chains that wait for each other would never start, and the run would never end.
 	if circle := setup.Cycle(len(batch), func(i int) *setup.Submission { return &batch[i].Submission }); circle != nil {

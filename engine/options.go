@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strconv"
 	"time"
 
@@ -168,6 +169,9 @@ func (o Options) withDefaults(cores int) Options {
 		fits := max((machine.AddressSpaceLimit()-leastAddressBytes)/3*2, int64(o.slotCount())*LeastBytesPerSlot)
 		o.MemoryBytes, o.memoryByDefault = min(machine.MemoryBytes()/4, fits), true
 	}
+	if len(o.TempDirs) == 0 {
+		o.TempDirs = []string{os.TempDir()}
+	}
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
@@ -199,8 +203,12 @@ func (o *Options) extra() int {
 	return min(o.Extra(o.Policy), max(0, int(fit)-o.MapSlots-o.ReduceSlots))
 }
 
-// noteExtra notes that a tracker has fewer extra slots than the policy may open.
-func (o *Options) noteExtra() {
+// warn notes what may be a mistake in the configuration, and that a tracker has fewer extra slots
+// than the policy may open.
+func (o *Options) warn() {
+	for _, text := range o.Warnings() {
+		o.Note(text)
+	}
 	if wanted := o.Extra(o.Policy); wanted > o.extraSlots {
 		o.Note(fmt.Sprintf("extra slots: a tracker has %d of the %d that %s may open: a run has at most %d slots, each with %dMiB of the %dMiB of memory", o.extraSlots, wanted, o.Policy.Traits().Name, maxSlotCount, LeastBytesPerSlot>>20, o.MemoryBytes>>20))
 	}

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"time"
-
 	"mrlocal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/report"
@@ -32,8 +30,8 @@ func (r *run) report(err error) *Report {
 	// A simulation reports the same facts of its Ledger. The rest of this function adds what
 	// only the engine knows.
 	rep := report.FromLedger(r.kind, ledger)
-	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
-	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes.All()
+	rep.MakespanSeconds, rep.PeakRSSBytes = r.now().Seconds(), machine.PeakRSSBytes()
+	rep.AbandonedThreads = r.abandonedThreads
 	r.used.Report(rep)
 	r.settings(&rep.Config)
 	// The Ledger numbers slots as the pool does.
@@ -53,7 +51,7 @@ func (r *run) report(err error) *Report {
 			rep.Jobs = append(rep.Jobs, ch.report())
 		}
 	}
-	if err != nil {
+	if rep.Notes = r.notes.All(); err != nil {
 		rep.Error = err.Error()
 	}
 	return rep
@@ -72,6 +70,9 @@ func (j *runningJob) report(r *Report) {
 			u.Phase = slots.Phase(phase).String()
 			rep.Phases = append(rep.Phases, u)
 		}
+	}
+	for _, text := range setup.UnknownTasks(ch.run.o.Faults, ch.index, j.number, rep.Maps, rep.Reduces) {
+		ch.note(text)
 	}
 	if j.number > 0 && !ch.run.single() {
 		rep.StepOf = ch.name()
@@ -107,12 +108,10 @@ func (ch *chain) report() JobReport {
 func (r *run) settings(c *report.Config) {
 	o := &r.o
 	c.Set(&o.Config)
-	c.TaskTimeoutS = seconds(o.TaskTimeout)
+	c.TaskTimeoutS = o.TaskTimeout.Seconds()
 	c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers.Parallel, o.Copiers.BytesPerSecond
 	c.DataPlane = &report.DataPlane{
 		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.env.SortBufferBytes, SpillPercent: o.SpillPercent,
 		BufferGrowth: !o.NoGrowth, GrowthThreshold: o.GrowthThreshold, MergeFactor: o.MergeFactor, Compress: o.Codec.String(),
 	}
 }
-
-func seconds(d time.Duration) float64 { return d.Seconds() }

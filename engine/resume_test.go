@@ -221,16 +221,17 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 		}
 	}
 	for what, f := range map[string]func(o *engine.Options){
-		"Options.Reducers was 3 and is 4":              func(o *engine.Options) { o.Reducers = 4 },
-		"Options.BlockBytes was 32768 and is 16384":    func(o *engine.Options) { o.BlockBytes = 16 << 10 },
-		"the version was 1 and is 2":                   func(o *engine.Options) { o.ResumeSettings = []string{"the job=x", "the version=2"} },
-		"the job was x and is y":                       func(o *engine.Options) { o.ResumeSettings = []string{"the job=y", "the version=1"} },
-		"-k was not given and is 2 3":                  func(o *engine.Options) { o.ResumeSettings = append(o.ResumeSettings, "-k=2", "-k=3") },
-		"Options.NoDecode was not given and is given":  func(o *engine.Options) { o.NoDecode = true },
-		"Options.Codec was auto and is zstd":           func(o *engine.Options) { o.Codec = 3 },
-		"2 input files and are 1":                      func(o *engine.Options) { o.Inputs = o.Inputs[:1] },
-		"stands where":                                 func(o *engine.Options) { o.Inputs = []string{o.Inputs[1], o.Inputs[0]} },
-		"Options.OutputDir was not given and is given": func(o *engine.Options) { o.OutputDir = filepath.Join(t.TempDir(), "out") },
+		"Options.Reducers was 3 and is 4":                         func(o *engine.Options) { o.Reducers = 4 },
+		"Options.BlockBytes was 32768 and is 16384":               func(o *engine.Options) { o.BlockBytes = 16 << 10 },
+		"the version was 1 and is 2":                              func(o *engine.Options) { o.ResumeSettings = []string{"the job=x", "the version=2"} },
+		"the job was x and is y":                                  func(o *engine.Options) { o.ResumeSettings = []string{"the job=y", "the version=1"} },
+		"-k was not given and is 2 3":                             func(o *engine.Options) { o.ResumeSettings = append(o.ResumeSettings, "-k=2", "-k=3") },
+		`Options.ResumeSettings: "x": not of the form name=value`: func(o *engine.Options) { o.ResumeSettings = append(o.ResumeSettings, "x") },
+		"Options.NoDecode was not given and is given":             func(o *engine.Options) { o.NoDecode = true },
+		"Options.Codec was auto and is zstd":                      func(o *engine.Options) { o.Codec = 3 },
+		"2 input files and are 1":                                 func(o *engine.Options) { o.Inputs = o.Inputs[:1] },
+		"stands where":                                            func(o *engine.Options) { o.Inputs = []string{o.Inputs[1], o.Inputs[0]} },
+		"Options.OutputDir was not given and is given":            func(o *engine.Options) { o.OutputDir = filepath.Join(t.TempDir(), "out") },
 	} {
 		o := r.o
 		o.ResumeSettings = o.ResumeSettings[:2:2]

@@ -31,7 +31,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"runtime/pprof"
 	"slices"
@@ -185,8 +184,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.o.validate(len(batch)); err != nil {
 		return err
 	}
-	r.o.noteExtra()
-	r.temp = disk.NewTempRoot(r.tempDirs(), r.o.MaxTempBytes)
+	r.temp = disk.NewTempRoot(r.o.TempDirs, r.o.MaxTempBytes)
 	if !r.o.TempAtNeed {
 		if err := r.temp.Check(); err != nil {
 			return err
@@ -206,14 +204,6 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	r.divideMemory(totalBytes, streams)
 	r.setPace()
 	return nil
-}
-
-// tempDirs returns the directories for temporary files.
-func (r *run) tempDirs() []string {
-	if len(r.o.TempDirs) == 0 {
-		return []string{os.TempDir()}
-	}
-	return r.o.TempDirs
 }
 
 // divideMemory divides the bound of memory among its uses, and sets most of r.env. The floors of
@@ -311,8 +301,9 @@ func (r *run) runAll() error {
 	c := r.coordinator
 	// Abandoned threads may still post. A closed inbox drops their closures.
 	defer c.inbox.Close()
-	if n := disk.SweepTemp(r.tempDirs()); n > 0 {
-		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.tempDirs(), ", "), n))
+	r.o.warn()
+	if n := disk.SweepTemp(r.o.TempDirs); n > 0 {
+		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.o.TempDirs, ", "), n))
 	}
 	return c.serve(r.ctx)
 }

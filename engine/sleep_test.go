@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -311,16 +312,29 @@ func TestReducesThatWaitForMapsHoardTheirSlots(t *testing.T) {
 	}
 }
 
-// TestFaultsAfterTheEndAreSaid, as in a simulation. The run does not wait for them.
-func TestFaultsAfterTheEndAreSaid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var notes []string
-		must(t, sleeping(t, secs(2, 2), secs(1)), engine.Options{
-			Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 1, At: time.Hour}}},
-			NoPin:  true, MemoryBytes: 64 << 20, Note: func(text string) { notes = append(notes, text) },
+// TestNotesOfARun: a run notes faults without effect, and settings that may be a mistake, as a simulation
+// does. It does not wait for a fault whose time comes late.
+func TestNotesOfARun(t *testing.T) {
+	lost := []setup.Fault{{Tracker: 1, At: time.Hour}}
+	for name, c := range map[string]struct {
+		setup setup.Config
+		want  []string
+	}{
+		"nothing to note":             {setup.Config{}, nil},
+		"a fault after the end":       {setup.Config{Faults: lost}, []string{"faults: the run ended at 3s, before 1 of the faults"}},
+		"a map that is not there":     {setup.Config{Faults: []setup.Fault{{Tracker: -1, Task: 2, Fail: 1}}}, []string{"faults: there is no map task 2, only 2 of them"}},
+		"a reduce that is not there":  {setup.Config{Faults: []setup.Fault{{Tracker: -1, Reduce: true, Task: 1, Fail: 1}}}, []string{"faults: there is no reduce task 1, only 1 of them"}},
+		"more replicas than trackers": {setup.Config{Replicas: 3}, []string{"locality: 3 replicas, and there are 2 trackers: every tracker has every block"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var notes []string
+				c.setup.Trackers, c.setup.MapSlots, c.setup.ReduceSlots = 2, 1, 1
+				_, report := must(t, sleeping(t, secs(2, 2), secs(1)), engine.Options{Config: c.setup, NoPin: true, MemoryBytes: 64 << 20, Note: func(text string) { notes = append(notes, text) }})
+				if !slices.Equal(notes, c.want) || !slices.Equal(report.Notes, c.want) {
+					t.Errorf("%q, in the report %q, want %q", notes, report.Notes, c.want)
+				}
+			})
 		})
-		if want := "faults: the run ended at 3s, before 1 of the faults"; len(notes) != 1 || notes[0] != want {
-			t.Errorf("%q, want %q", notes, want)
-		}
-	})
+	}
 }

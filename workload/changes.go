@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,8 +44,8 @@ func (e element) matches(word string) bool {
 const changedLine = 1 << 30
 
 // ParseChanged reads a workload file as Parse does, and makes the changes before it checks
-// anything. It fails as Parse does. An error about a change is of kind errs.BadOptions and
-// names the change. A path that does not fit the file is such an error, which lists the names
+// anything. It fails as Parse does, and the error lists the changes. An error about a change is of
+// kind errs.BadOptions and names only that change. A path that does not fit the file is such an error, which lists the names
 // that are there.
 func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 	d := newDecoder(name, len(text))
@@ -55,7 +56,16 @@ func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 		}
 		d.changes = append(d.changes, change{Change: c, path: path, near: -1})
 	}
-	return d.read(string(text), partBytes)
+	f, err := d.read(string(text), partBytes)
+	// A change may make another place of the file wrong. The user has to see the change then.
+	if e := (*errs.Error)(nil); errors.As(err, &e) && e.Kind == errs.BadInput && len(changes) > 0 {
+		var all []string
+		for _, c := range changes {
+			all = append(all, c.Path+"="+c.Value)
+		}
+		err = errs.Inputf(e.Object, "%w; the file was changed by %s", e.Cause, strings.Join(all, ", "))
+	}
+	return f, err
 }
 
 // Changed reads the text of f again with changes, as ParseChanged does, and returns the new File.

@@ -83,6 +83,15 @@ func TestBadChangesAreNamed(t *testing.T) {
 	}
 }
 
+// A change that makes another place of the file wrong stands in the message beside that place.
+func TestAChangeIsNamedBesideThePlaceThatItMakesWrong(t *testing.T) {
+	text := "slow: [{tracker: 1, factor: 0.5}]\n" + changeable
+	_, err := ParseChanged("w", []byte(text), []Change{{"pools.prod.weight", "1"}, {"cluster.trackers", "1"}})
+	if want := "w:1:18: tracker: no tracker 1; the cluster has 1, counted from 0; the file was changed by pools.prod.weight=1, cluster.trackers=1"; err == nil || err.Error() != want {
+		t.Errorf("%v instead of %s", err, want)
+	}
+}
+
 // Jobs keep their indexes if the file is read in parts.
 func TestChangesFindJobsInAnyPart(t *testing.T) {
 	var b strings.Builder

@@ -129,6 +129,11 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 	case len(plan.Streams) > 0:
 		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which Options.ResumeDir cannot go on with; give it as a plain file")
 	}
+	for _, s := range r.Settings {
+		if name, _, ok := strings.Cut(s, "="); !ok || name == "" {
+			return nil, errs.Optionf("Options.ResumeSettings", "%q: not of the form name=value", s)
+		}
+	}
 	kept, err := disk.KeepTemp(dir, r.Temp)
 	if err != nil {
 		return nil, err

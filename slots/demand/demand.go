@@ -85,6 +85,12 @@ func (p *Profile) Of(phase trace.Phase) *Vector {
 	return &p.Map
 }
 
+// Negative reports whether a task needs a negative amount of a resource.
+func (p *Profile) Negative() bool {
+	least := p.Map.AtMost(p.Shuffle).AtMost(p.Reduce)
+	return min(least.CPU, least.IO, least.Memory) < 0
+}
+
 // Capacities lists the trackers that do not have exactly the whole of each
 // resource.
 type Capacities []Capacity

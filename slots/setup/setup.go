@@ -108,6 +108,22 @@ func LateFaults(end time.Duration, left int) string {
 	return fmt.Sprintf("faults: the run ended at %v, before %d of the faults", end.Round(time.Millisecond), left)
 }
 
+// UnknownTasks returns a note for each fault of a task that the job at an index does not have. The job
+// has so many maps and reduces, and number jobs of its chain came before it. Faults concern the
+// first job of a chain.
+func UnknownTasks(faults []Fault, job, number, maps, reduces int) (notes []string) {
+	for _, f := range faults {
+		kind, tasks := slots.Map, maps
+		if f.Reduce {
+			kind, tasks = slots.Reduce, reduces
+		}
+		if f.Tracker < 0 && f.Job == job && number == 0 && f.Task >= tasks {
+			notes = append(notes, fmt.Sprintf("faults: there is no %s task %d, only %d of them", kind, f.Task, tasks))
+		}
+	}
+	return notes
+}
+
 // Or returns c, completed from o: a field that c leaves at its zero value has the value
 // of o. Slow has the trackers of both; for a tracker that both list, the entry of c counts.
 func (c Config) Or(o Config) Config {
@@ -183,6 +199,9 @@ func (c *Config) Check(jobs int) error {
 	}
 	if c.RemotePenalty < slots.One {
 		return errs.Optionf("Options.RemotePenalty", "%v: must be at least 1: it is a factor of a map's time", c.RemotePenalty)
+	}
+	if slices.ContainsFunc(c.Pools, func(p slots.Pool) bool { return p.Name == "" }) {
+		return errs.Optionf("Options.Pools", "a pool has no name")
 	}
 	for _, s := range c.Slow {
 		switch {
@@ -313,6 +332,8 @@ func (s *Submission) Check(jobs int) error {
 		return errs.Optionf("Submission.Deadline", "%v is not after the submission", s.Deadline)
 	case s.Weight < 0:
 		return errs.Optionf("Submission.Weight", "must be above 0")
+	case s.Profile != nil && s.Profile.Negative():
+		return errs.Optionf("Submission.Profile", "a number is negative")
 	case s.Priority < slots.VeryLow || s.Priority > slots.VeryHigh:
 		return errs.Optionf("Submission.Priority", "%d is not between %d and %d", s.Priority, slots.VeryLow, slots.VeryHigh)
 	}

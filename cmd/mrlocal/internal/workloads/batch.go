@@ -18,7 +18,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/slots/setup"
-	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
@@ -38,7 +37,7 @@ func Batch() command.Command {
 }
 
 // batch is a workload file that is run for real, once for each policy. readBatch and load set its
-// fields. A run changes only warned and engine.Profile. The runs follow one another.
+// fields. A run changes only noted and engine.Profile. The runs follow one another.
 type batch struct {
 	command.Scheduling
 	file   *workload.File
@@ -46,14 +45,12 @@ type batch struct {
 	engine mrlocal.Options // as command.EngineFlags and command.BandwidthFlags set them
 	reader *batchReader    // names the place in the file of an error
 	stdout io.Writer       // for the job that writes to standard output; nil: no job does
-	// warned is true after the warnings about the configuration have been written. They are the same
-	// for all policies, so one run writes them.
-	warned bool
+	noted  map[string]bool // notes that a run has written; runs of the same file give the same ones
 }
 
 // readBatch reads the flags of a batch. r.Err has the first mistake. load must follow.
 func readBatch(r *command.Reader) *batch {
-	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1)}
+	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1), noted: map[string]bool{}}
 	command.ReadEngine(&r.Reader, &b.engine)
 	command.ReadBandwidths(&r.Reader, &b.engine)
 	return b
@@ -215,19 +212,6 @@ func (b *batch) checkRuns(runs int, names []string) error {
 	return nil
 }
 
-// warn writes the warnings about the configuration of o as notes of s, on its first call only.
-func (b *batch) warn(s *show.Screen, o mrlocal.Options) {
-	if b.warned {
-		return
-	}
-	b.warned = true
-	// Setup fills in the defaults, because some warnings concern them.
-	config := o.Setup()
-	for _, w := range config.Warnings() {
-		s.Note(w)
-	}
-}
-
 // run runs all jobs under the policy of that name and returns the report of the engine. suffix is
 // as in work. events gets the event file; nil: none is written. run stops the screen s. The report
 // is not nil if the run has started, also after an error.
@@ -245,12 +229,11 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 		o.Events = events
 	}
 	s.Attach(ctx, &o)
-	// Attach has set Watch. The engine calls it after all checks, so a run that is refused writes no
-	// warnings.
-	watch := o.Watch
-	o.Watch = func(stream *trace.Stream) {
-		b.warn(s, o)
-		watch(stream)
+	o.Note = func(text string) {
+		if !b.noted[text] {
+			b.noted[text] = true
+			s.Note(text)
+		}
 	}
 	work := b.work(jobs, e.Stdin, suffix)
 	b.onStdout(work, s, suffix)
@@ -271,7 +254,33 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 	}
 	done, err = process.RunBatch(ctx, work, o)
 	b.reported(done)
-	return done, b.reader.named(err)
+	return done, b.reader.named(b.ofCluster(err))
+}
+
+// ofCluster names the keys of the file in an error about the size of the cluster, if no flag sets
+// this size. It returns any other error, and nil, as it is.
+func (b *batch) ofCluster(err error) error {
+	var e *errs.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	var keys []string
+	for field := range strings.SplitSeq(e.Object, ", ") {
+		key, flag := "", 0
+		switch field {
+		case "Options.Trackers":
+			key, flag = "cluster.trackers", b.Trackers
+		case "Options.MapSlots":
+			key, flag = "cluster.map_slots", b.MapSlots
+		case "Options.ReduceSlots":
+			key, flag = "cluster.reduce_slots", b.ReduceSlots
+		}
+		if key == "" || flag > 0 {
+			return err
+		}
+		keys = append(keys, key)
+	}
+	return errs.Inputf(b.file.Name, "%s: %w", strings.Join(keys, ", "), e.Cause)
 }
 
 // reported adds to the report the counters and the status that commands of streaming jobs have
