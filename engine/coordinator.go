@@ -98,6 +98,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 			return c.interrupt(context.Cause(ctx))
 		}
 	}
+	c.windDown() // attempts on lost trackers may be left
 	return nil
 }
 

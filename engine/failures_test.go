@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mrlocal/engine"
@@ -279,5 +281,63 @@ func corrupt(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// User code that hangs on a lost tracker holds the end of the run for stopWithin at most, whether the
+// job goes on elsewhere or fails.
+func TestCodeThatHangsOnALostTrackerDoesNotHoldTheRun(t *testing.T) {
+	lose := func(trackers ...int) (all []setup.Fault) {
+		for _, tracker := range trackers {
+			all = append(all, setup.Fault{Tracker: tracker, At: 300 * time.Millisecond})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		maps, reduces bool // the first attempt hangs
+		faults        []setup.Fault
+		want          string // error; "": the job succeeds
+		within        time.Duration
+	}{
+		"a map, and a tracker is left":    {maps: true, faults: lose(1), within: 64 * time.Second}, // the one on tracker 0 times out
+		"a reduce, and a tracker is left": {reduces: true, faults: lose(1), within: 64 * time.Second},
+		"a map, and no tracker is left":   {maps: true, faults: lose(0, 1), want: "every tracker is lost", within: 2 * time.Second},
+		"a reduce, and none is left":      {reduces: true, faults: lose(0, 1), want: "every tracker is lost", within: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				files := []jobtest.File{{Path: "a", Data: text(195, 10_000)}, {Path: "b", Data: text(196, 10_000)}}
+				dir := writeFiles(t, files)
+				var maps, reduces atomic.Int64
+				hangs := func(begun *atomic.Int64) {
+					if begun.Add(1) <= 2 { // on both trackers
+						time.Sleep(time.Hour)
+					}
+				}
+				chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+					if c.maps {
+						hangs(&maps)
+					}
+					return emitLines(b, out)
+				}, func() error {
+					if c.reduces {
+						hangs(&reduces)
+					}
+					return nil
+				})
+				begun := time.Now()
+				_, err := engine.RunChain(t.Context(), chain, engine.Options{
+					JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 5000, Stdout: io.Discard, Reducers: 2}, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: c.faults},
+					NoPin: true, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()}, TaskTimeout: time.Minute,
+				})
+				if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("error %v, want %q", err, c.want)
+				}
+				if took := time.Since(begun); took > c.within {
+					t.Errorf("the run took %v, want at most %v", took, c.within)
+				}
+				time.Sleep(2 * time.Hour) // the abandoned threads end
+			})
+		})
 	}
 }

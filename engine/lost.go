@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"mrlocal/engine/source"
 	"mrlocal/internal/invariant"
@@ -85,6 +86,7 @@ func (c *coordinator) loseTracker(tracker int) {
 	for _, a := range c.order {
 		if int(a.Tracker) == tracker {
 			a.Kill()
+			a.stopBy = time.Now().Add(stopWithin)
 		}
 	}
 	c.ledger.LostTracker(c.run.now(), slots.TrackerID(tracker))
