@@ -16,7 +16,7 @@ func (l *Ledger) grant(g Grant) Refusal {
 			}
 			l.stats.Refused++
 		}
-		invariant.Check(!refused.bug(), "slots: %s grants %+v at tracker %d: %s", l.policy.Traits().Name, g, l.visited, refused)
+		invariant.Check(!refused.bug(), "slots: %s grants %+v at tracker %d: %s", l.traits.Name, g, l.visited, refused)
 		return refused
 	}
 	l.start(&g)

@@ -41,3 +41,38 @@ func TestRefusedGrantsAreCounted(t *testing.T) {
 		t.Errorf("%d refused, %q; checks on: %v", n, d.Refused(), invariant.Enabled)
 	}
 }
+
+// refusing is a policy whose grants the Ledger refuses, because the maps of the job are not done.
+type refusing struct {
+	anySlot
+	refused int
+}
+
+func (*refusing) Traits() slots.Traits {
+	return slots.Traits{Name: "refusing", Options: map[string]any{"an": "option"}}
+}
+
+func (p *refusing) Decide(_ *slots.View, d *slots.Decision) {
+	if !d.Grant(slots.Grant{Slot: slots.NoSlot, Kind: slots.Reduce, Task: slots.NoTask}) {
+		p.refused++
+	}
+}
+
+// TestARefusedGrantAllocatesNothing: policies offer a slot to many jobs until one may use it, as under
+// delay scheduling.
+func TestARefusedGrantAllocatesNothing(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("checked builds allocate on purpose")
+	}
+	p := &refusing{}
+	c := two()
+	c.Slowstart = slots.One
+	l, err := slots.New(c, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Submit(0, slots.JobSpec{Name: "j", Maps: 9, Reduces: 1, MapsSealed: true})
+	if n := testing.AllocsPerRun(100, func() { l.Assign(0, 0) }); n != 0 || p.refused < 100 {
+		t.Errorf("%v allocations a visit, %d refused", n, p.refused)
+	}
+}
