@@ -98,6 +98,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 			return c.interrupt(context.Cause(ctx))
 		}
 	}
+	c.run.ended = c.run.now()
 	c.windDown() // attempts on lost trackers may be left
 	return nil
 }

@@ -326,7 +326,7 @@ func TestCodeThatHangsOnALostTrackerDoesNotHoldTheRun(t *testing.T) {
 					return nil
 				})
 				begun := time.Now()
-				_, err := engine.RunChain(t.Context(), chain, engine.Options{
+				report, err := engine.RunChain(t.Context(), chain, engine.Options{
 					JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 5000, Stdout: io.Discard, Reducers: 2}, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: c.faults},
 					NoPin: true, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()}, TaskTimeout: time.Minute,
 				})
@@ -335,6 +335,10 @@ func TestCodeThatHangsOnALostTrackerDoesNotHoldTheRun(t *testing.T) {
 				}
 				if took := time.Since(begun); took > c.within {
 					t.Errorf("the run took %v, want at most %v", took, c.within)
+				}
+				// The makespan ends with the last job.
+				if report.MakespanSeconds > report.Jobs[0].FinishS+0.01 {
+					t.Errorf("the makespan is %v s, and the job ended at %v s", report.MakespanSeconds, report.Jobs[0].FinishS)
 				}
 				time.Sleep(2 * time.Hour) // the abandoned threads end
 			})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"mrlocal/engine/source"
 	"mrlocal/internal/invariant"
@@ -86,7 +85,6 @@ func (c *coordinator) loseTracker(tracker int) {
 	for _, a := range c.order {
 		if int(a.Tracker) == tracker {
 			a.Kill()
-			a.stopBy = time.Now().Add(stopWithin)
 		}
 	}
 	c.ledger.LostTracker(c.run.now(), slots.TrackerID(tracker))

@@ -306,7 +306,7 @@ func (o *Options) validate(jobCount int) error {
 		}
 	}
 	if o.slotCount() > maxSlotCount {
-		return errs.Optionf("Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d are allowed", o.slotCount(), maxSlotCount)
+		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d are allowed", o.slotCount(), maxSlotCount)
 	}
 	for _, s := range []struct {
 		field string

@@ -30,8 +30,7 @@ func (r *run) report(err error) *Report {
 	// A simulation reports the same facts of its Ledger. The rest of this function adds what
 	// only the engine knows.
 	rep := report.FromLedger(r.kind, ledger)
-	rep.MakespanSeconds, rep.PeakRSSBytes = r.now().Seconds(), machine.PeakRSSBytes()
-	rep.AbandonedThreads = r.abandonedThreads
+	rep.MakespanSeconds, rep.PeakRSSBytes, rep.AbandonedThreads = r.now().Seconds(), machine.PeakRSSBytes(), r.abandonedThreads
 	r.used.Report(rep)
 	r.settings(&rep.Config)
 	// The Ledger numbers slots as the pool does.
@@ -71,8 +70,11 @@ func (j *runningJob) report(r *Report) {
 			rep.Phases = append(rep.Phases, u)
 		}
 	}
-	for _, text := range setup.UnknownTasks(ch.run.o.Faults, ch.index, j.number, rep.Maps, rep.Reduces) {
-		ch.note(text)
+	// Not all maps may be known of a job that failed, or of one that reads a stream and stopped early.
+	if j.number == 0 && ch.err == nil && j.feeder == nil {
+		for _, text := range setup.UnknownTasks(ch.run.o.Faults, ch.index, rep.Maps, rep.Reduces) {
+			ch.note(text)
+		}
 	}
 	if j.number > 0 && !ch.run.single() {
 		rep.StepOf = ch.name()
@@ -108,8 +110,7 @@ func (ch *chain) report() JobReport {
 func (r *run) settings(c *report.Config) {
 	o := &r.o
 	c.Set(&o.Config)
-	c.TaskTimeoutS = o.TaskTimeout.Seconds()
-	c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers.Parallel, o.Copiers.BytesPerSecond
+	c.TaskTimeoutS, c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.TaskTimeout.Seconds(), o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers.Parallel, o.Copiers.BytesPerSecond
 	c.DataPlane = &report.DataPlane{
 		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.env.SortBufferBytes, SpillPercent: o.SpillPercent,
 		BufferGrowth: !o.NoGrowth, GrowthThreshold: o.GrowthThreshold, MergeFactor: o.MergeFactor, Compress: o.Codec.String(),

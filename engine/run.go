@@ -61,6 +61,7 @@ type run struct {
 	kind        string // "run" or "batch", as the report shows it
 	ctx         context.Context
 	started     time.Time
+	ended       time.Duration  // when the last chain ended; 0: one is left
 	used        report.Sampler // readings of what the process and the machine have used
 	cores       []int          // cores that the process may use
 	slotCores   []int          // core of each slot; -1: its threads are not bound
@@ -290,8 +291,9 @@ func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	return factor
 }
 
-// now returns the time since the start of the run. The Ledger and events count time from there.
-func (r *run) now() time.Duration { return time.Since(r.started) }
+// now returns the time since the start of the run, up to the end of its last chain. The Ledger and
+// events count time from there.
+func (r *run) now() time.Duration { return cmp.Or(r.ended, time.Since(r.started)) }
 
 // runAll starts the slots and serves until every job has ended.
 func (r *run) runAll() error {

@@ -322,8 +322,8 @@ func TestNotesOfARun(t *testing.T) {
 	}{
 		"nothing to note":             {setup.Config{}, nil},
 		"a fault after the end":       {setup.Config{Faults: lost}, []string{"faults: the run ended at 3s, before 1 of the faults"}},
-		"a map that is not there":     {setup.Config{Faults: []setup.Fault{{Tracker: -1, Task: 2, Fail: 1}}}, []string{"faults: there is no map task 2, only 2 of them"}},
-		"a reduce that is not there":  {setup.Config{Faults: []setup.Fault{{Tracker: -1, Reduce: true, Task: 1, Fail: 1}}}, []string{"faults: there is no reduce task 1, only 1 of them"}},
+		"a map that is not there":     {setup.Config{Faults: []setup.Fault{{Tracker: -1, Task: 2, Fail: 1}}}, []string{"faults: there is no map task 2; the job has 2"}},
+		"a reduce that is not there":  {setup.Config{Faults: []setup.Fault{{Tracker: -1, Reduce: true, Task: 1, Fail: 1}}}, []string{"faults: there is no reduce task 1; the job has 1"}},
 		"more replicas than trackers": {setup.Config{Replicas: 3}, []string{"locality: 3 replicas, and there are 2 trackers: every tracker has every block"}},
 	} {
 		t.Run(name, func(t *testing.T) {

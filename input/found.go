@@ -32,7 +32,7 @@ var ErrOutput = errors.New("input file is also the output")
 
 // Found yields plans of the files of a search, in order, so that maps read the first files while
 // others are still being found. It takes the attributes of a file when the file is found. The
-// first plans are small, so that all slots soon have work. An error ends the sequence.
+// first plans are small, so that all slots soon have work. The caller stops at an error.
 func Found(s *Search, o Options) iter.Seq2[*Plan, error] {
 	return func(yield func(*Plan, error) bool) {
 		b := &batch{o: o.withDefaults(), most: leastBatchFiles, search: s}

@@ -44,9 +44,9 @@ func (e element) matches(word string) bool {
 const changedLine = 1 << 30
 
 // ParseChanged reads a workload file as Parse does, and makes the changes before it checks
-// anything. It fails as Parse does, and the error lists the changes. An error about a change is of
-// kind errs.BadOptions and names only that change. A path that does not fit the file is such an error, which lists the names
-// that are there.
+// anything. It fails as Parse does, and the error lists the changes. An error about a change itself
+// is of kind errs.BadOptions, and names only that change. If a path does not fit the file, the error
+// also lists the names that are there.
 func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 	d := newDecoder(name, len(text))
 	for _, c := range changes {

@@ -108,17 +108,18 @@ func LateFaults(end time.Duration, left int) string {
 	return fmt.Sprintf("faults: the run ended at %v, before %d of the faults", end.Round(time.Millisecond), left)
 }
 
-// UnknownTasks returns a note for each fault of a task that the job at an index does not have. The job
-// has so many maps and reduces, and number jobs of its chain came before it. Faults concern the
-// first job of a chain.
-func UnknownTasks(faults []Fault, job, number, maps, reduces int) (notes []string) {
+// UnknownTasks returns a note for each task that faults name and that the job at an index does not
+// have. The job has so many maps and reduces. It is the first one of its chain, because faults
+// concern no other.
+func UnknownTasks(faults []Fault, job, maps, reduces int) (notes []string) {
 	for _, f := range faults {
 		kind, tasks := slots.Map, maps
 		if f.Reduce {
 			kind, tasks = slots.Reduce, reduces
 		}
-		if f.Tracker < 0 && f.Job == job && number == 0 && f.Task >= tasks {
-			notes = append(notes, fmt.Sprintf("faults: there is no %s task %d, only %d of them", kind, f.Task, tasks))
+		text := fmt.Sprintf("faults: there is no %s task %d; the job has %d", kind, f.Task, tasks)
+		if f.Tracker < 0 && f.Job == job && f.Task >= tasks && !slices.Contains(notes, text) {
+			notes = append(notes, text)
 		}
 	}
 	return notes

@@ -193,6 +193,17 @@ func TestWhatMayBeAMistakeIsAWarning(t *testing.T) {
 	}
 }
 
+func TestFaultsOfTasksThatAreNotThereAreNoted(t *testing.T) {
+	task := func(job int, reduce bool, n int) setup.Fault {
+		return setup.Fault{Tracker: -1, Job: job, Reduce: reduce, Task: n, Fail: 1}
+	}
+	faults := []setup.Fault{{Tracker: 9, Task: 9}, task(0, false, 3), task(1, false, 2), task(1, false, 3), task(1, false, 3), task(1, true, 0), task(2, true, 9)}
+	want := []string{"faults: there is no map task 3; the job has 3", "faults: there is no reduce task 0; the job has 0"}
+	if d := cmp.Diff(want, setup.UnknownTasks(faults, 1, 3, 0)); d != "" {
+		t.Error(d)
+	}
+}
+
 // Whatever workload accepts, a Ledger takes.
 func TestEveryFileThatLoadsMakesALedger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

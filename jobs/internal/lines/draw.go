@@ -38,8 +38,8 @@ func (d *pointDraw) Add(line []byte) {
 	d.Lines, d.sums = d.Lines[:n], d.sums[:n]
 }
 
-// DrawPoints returns a job that draws most lines of its input and numbers them: "0 TAB line"
-// and so on.
+// DrawPoints returns a job that draws lines of its input, most of them at most, and numbers them:
+// "0 TAB line" and so on.
 func DrawPoints(name string, most int) jobs.Job {
 	return jobs.Job{
 		Name: name, Reduces: 1, BuiltIn: true,

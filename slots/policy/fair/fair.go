@@ -67,8 +67,8 @@ func NewLate(o policy.Options) *Late {
 	return NewCopying("late", o, true, false, [trace.Kinds]slots.PPM{})
 }
 
-// NewCopying returns a fair scheduler with the given name. If copies is true, it copies slow tasks;
-// checked and atInput are as for policy.NewCopies.
+// NewCopying returns a fair scheduler with the given name. If copies is true, it copies slow tasks.
+// policy.NewCopies describes checked and atInput.
 func NewCopying(name string, o policy.Options, copies, atInput bool, checked [trace.Kinds]slots.PPM) *Late {
 	f := newFair(name, o)
 	l := &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}

@@ -38,7 +38,7 @@ var thirdParty embed.FS
 func Notices() ([]byte, error) { return thirdParty.ReadFile("THIRD_PARTY") }
 
 // Program returns the words by which the user calls this program in a shell. arg0 is os.Args[0],
-// or "" if it is not known. The program of "go run" is gone when it has ended.
+// or "" if it is not known. For a program that "go run" has built, it returns that command.
 func Program(arg0 string) string {
 	if strings.Contains(arg0, string(filepath.Separator)+"go-build") {
 		return "go run ./cmd/mrlocal"

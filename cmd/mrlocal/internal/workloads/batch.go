@@ -37,7 +37,7 @@ func Batch() command.Command {
 }
 
 // batch is a workload file that is run for real, once for each policy. readBatch and load set its
-// fields. A run changes only noted and engine.Profile. The runs follow one another.
+// fields. A run changes only warned and engine.Profile. The runs follow one another.
 type batch struct {
 	command.Scheduling
 	file   *workload.File
@@ -45,12 +45,12 @@ type batch struct {
 	engine mrlocal.Options // as command.EngineFlags and command.BandwidthFlags set them
 	reader *batchReader    // names the place in the file of an error
 	stdout io.Writer       // for the job that writes to standard output; nil: no job does
-	noted  map[string]bool // notes that a run has written; runs of the same file give the same ones
+	warned bool            // a run has written the warnings about the configuration, which are the same for all policies
 }
 
 // readBatch reads the flags of a batch. r.Err has the first mistake. load must follow.
 func readBatch(r *command.Reader) *batch {
-	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1), noted: map[string]bool{}}
+	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1)}
 	command.ReadEngine(&r.Reader, &b.engine)
 	command.ReadBandwidths(&r.Reader, &b.engine)
 	return b
@@ -229,10 +229,12 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 		o.Events = events
 	}
 	s.Attach(ctx, &o)
+	config, warned := o.Setup(), b.warned
+	warnings := config.Warnings()
 	o.Note = func(text string) {
-		if !b.noted[text] {
-			b.noted[text] = true
+		if isWarning := slices.Contains(warnings, text); !warned || !isWarning {
 			s.Note(text)
+			b.warned = b.warned || isWarning
 		}
 	}
 	work := b.work(jobs, e.Stdin, suffix)
@@ -257,30 +259,35 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 	return done, b.reader.named(b.ofCluster(err))
 }
 
-// ofCluster names the keys of the file in an error about the size of the cluster, if no flag sets
-// this size. It returns any other error, and nil, as it is.
+// ofCluster names the keys of the file in an error about the size of the cluster, where no flag sets
+// this size, and leaves out what neither sets. It returns any other error, and nil, as it is.
 func (b *batch) ofCluster(err error) error {
 	var e *errs.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	var keys []string
-	for field := range strings.SplitSeq(e.Object, ", ") {
-		key, flag := "", 0
-		switch field {
-		case "Options.Trackers":
-			key, flag = "cluster.trackers", b.Trackers
-		case "Options.MapSlots":
-			key, flag = "cluster.map_slots", b.MapSlots
-		case "Options.ReduceSlots":
-			key, flag = "cluster.reduce_slots", b.ReduceSlots
-		}
-		if key == "" || flag > 0 {
-			return err
-		}
-		keys = append(keys, key)
+	type size struct{ flag, file int } // 0: not given
+	sizes := map[string]size{
+		"trackers": {b.Trackers, b.file.Trackers}, "map_slots": {b.MapSlots, b.file.MapSlots}, "reduce_slots": {b.ReduceSlots, b.file.ReduceSlots},
 	}
-	return errs.Inputf(b.file.Name, "%s: %w", strings.Join(keys, ", "), e.Cause)
+	keys := map[string]string{"Options.Trackers": "trackers", "Options.MapSlots": "map_slots", "Options.ReduceSlots": "reduce_slots"}
+	var names []string
+	ofFile := false
+	for field := range strings.SplitSeq(e.Object, ", ") {
+		key, ok := keys[field]
+		switch {
+		case !ok:
+			return err
+		case sizes[key].flag > 0:
+			names = append(names, field)
+		case sizes[key].file > 0:
+			names, ofFile = append(names, "cluster."+key), true
+		}
+	}
+	if !ofFile {
+		return err
+	}
+	return errs.Inputf(b.file.Name, "%s: %w", strings.Join(names, ", "), e.Cause)
 }
 
 // reported adds to the report the counters and the status that commands of streaming jobs have
