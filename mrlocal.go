@@ -45,6 +45,7 @@
 package mrlocal
 
 import (
+	"cmp"
 	"context"
 
 	"mrlocal/engine"
@@ -195,7 +196,8 @@ func choosePolicy(o *Options) (err error) {
 //
 // Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. It
 // reads only Inputs, Stdin, All, NoDecode and HDFS of o. Inputs must be files, not streams.
-func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
+func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) (keys [][]byte, err error) {
+	defer func() { err = errs.Typed(ctx, err) }()
 	if err := (jobs.Chain{job}).Check(); err != nil {
 		return nil, err
 	}
@@ -216,6 +218,9 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte,
 		return nil, err
 	}
 	defer lease.Close()
-	cuts, _, err := source.Sample(&job, plan, nil, parts, false, lease)
-	return source.PadCuts(cuts, parts), err
+	keys, _, err = source.Sample(&job, plan, nil, parts, false, lease)
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return nil, err
+	}
+	return source.PadCuts(keys, parts), nil
 }

@@ -330,6 +330,20 @@ func TestAReleaserOfALaterJobThatPanicsFailsItsChain(t *testing.T) {
 	}
 }
 
+func TestErrorsOfCutsHaveTheirKinds(t *testing.T) {
+	boom, ended := errors.New("boom"), errors.New("ended")
+	_, err := mrlocal.Cuts(t.Context(), mapOnly(func(jobs.Block, jobs.Emitter) error { return boom }), 3, input(t, "a\n"))
+	if !errors.Is(err, mrlocal.ErrJobFailed) || !errors.Is(err, boom) {
+		t.Errorf("a mapper that fails: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(ended)
+	_, err = mrlocal.Cuts(ctx, mapOnly(func(jobs.Block, jobs.Emitter) error { return nil }), 3, input(t, "a\n"))
+	if !errors.Is(err, mrlocal.ErrInterrupted) || !errors.Is(err, ended) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
 func TestCutsOfAWrongJobAreRefused(t *testing.T) {
 	identity := mapOnly(func(jobs.Block, jobs.Emitter) error { return nil })
 	for name, c := range map[string]struct {

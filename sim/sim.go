@@ -98,6 +98,8 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	if err != nil {
 		return nil, err
 	}
+	var notes report.Notes
+	o.Note = notes.Keep(o.Note)
 	for _, w := range o.Warnings() {
 		o.Note(w)
 	}
@@ -128,7 +130,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 		o.Note(text)
 	}
 	r := d.report()
-	if err != nil {
+	if r.Notes = notes.All(); err != nil {
 		r.Error = err.Error()
 	}
 	return r, err

@@ -81,6 +81,9 @@ func TestTheGraylistSparesTrackersThatAreNotWorseThanOthers(t *testing.T) {
 		"three jobs": {3, 9, func(_, tracker int) bool { return tracker == 2 }, nil},
 		// A third of the trackers has all faults, so that the average is a third of theirs.
 		"two of nine": {4, 9, func(_, tracker int) bool { return tracker < 2 }, []slots.TrackerID{0, 1}},
+		// Two trackers at a time, because a job blacklists a quarter of the cluster at most. The fifth
+		// tracker has 4 faults, the average 2.5.
+		"five of eight": {12, 8, func(job, tracker int) bool { return tracker < 5 && tracker/2 == job/4 }, []slots.TrackerID{0, 1, 2, 3}},
 		// In turn: each tracker has as many faults as the others.
 		"all alike": {36, 9, func(job, tracker int) bool { return tracker == job%9 }, nil},
 	} {

@@ -67,8 +67,11 @@ func (d *decoder) workload(body ast.Node, items []part) {
 		{"faults", d.items(d.fault)},
 		{"jobs", func(v ast.Node, key string) {
 			jobsDone = true
-			if items == nil {
+			switch {
+			case items == nil:
 				d.list(v, key, d.readJob)
+			case placeOf(v).Line >= changedLine: // the items would stay as they are
+				d.fail(v, key, "the whole list cannot be replaced; name an item, as in jobs.0.maps")
 			}
 			// The tree of a part is garbage before the next part is parsed, which bounds the memory.
 			for _, p := range items {

@@ -443,8 +443,11 @@ func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 func TestTheTableOfNamesAgreesWithThePolicies(t *testing.T) {
 	for _, info := range registry.All() {
 		p := mustNew(t, info.Name, policy.DefaultOptions())
-		if p.Traits().Name != info.Name || info.Line == "" || info.Paper == "" {
-			t.Errorf("%+v makes a policy named %q", info, p.Traits().Name)
+		if name := p.Traits().Name; name != info.Name {
+			t.Errorf("%s makes a policy named %q", info.Name, name)
+		}
+		if info.Line == "" || info.Paper == "" {
+			t.Errorf("%s has no Line or no Paper", info.Name)
 		}
 	}
 }

@@ -31,7 +31,7 @@ import (
 type Entry struct {
 	Name  string
 	Line  string                              // what it does, in a line
-	Key   string                              // of its page in docs/papers; "": the source is Hadoop
+	Key   string                              // of its page in docs/papers; "": there is none, because the source is Hadoop or the user
 	Paper string                              // the reference
 	New   func(o policy.Options) slots.Policy // makes the policy; some ignore o
 }
