@@ -130,7 +130,8 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 		o.Note(text)
 	}
 	r := d.report()
-	if r.Notes = notes.All(); err != nil {
+	r.Notes = notes.All()
+	if err != nil {
 		r.Error = err.Error()
 	}
 	return r, err

@@ -61,9 +61,6 @@ func (p *refusing) Decide(_ *slots.View, d *slots.Decision) {
 // TestARefusedGrantAllocatesNothing: policies offer a slot to many jobs until one may use it, as under
 // delay scheduling.
 func TestARefusedGrantAllocatesNothing(t *testing.T) {
-	if invariant.Enabled {
-		t.Skip("checked builds allocate on purpose")
-	}
 	p := &refusing{}
 	c := two()
 	c.Slowstart = slots.One
@@ -72,7 +69,11 @@ func TestARefusedGrantAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Submit(0, slots.JobSpec{Name: "j", Maps: 9, Reduces: 1, MapsSealed: true})
-	if n := testing.AllocsPerRun(100, func() { l.Assign(0, 0) }); n != 0 || p.refused < 100 {
-		t.Errorf("%v allocations a visit, %d refused", n, p.refused)
+	n := testing.AllocsPerRun(100, func() { l.Assign(0, 0) })
+	if p.refused < 100 {
+		t.Errorf("%d grants are refused", p.refused)
+	}
+	if n != 0 && !invariant.Enabled { // checked builds allocate the arguments of checks
+		t.Errorf("%v allocations a visit", n)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"mrlocal/slots/meter"
 )
 
-// State is the state of a job. A job that waits is Running too. Event
-// files use the same words.
+// State is the state of a job. A job that waits is Running too. Event files use the same words.
 type State uint8
 
 const (

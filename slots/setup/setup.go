@@ -108,9 +108,9 @@ func LateFaults(end time.Duration, left int) string {
 	return fmt.Sprintf("faults: the run ended at %v, before %d of the faults", end.Round(time.Millisecond), left)
 }
 
-// UnknownTasks returns a note for each task that faults name and that the job at an index does not
-// have. The job has so many maps and reduces. It is the first one of its chain, because faults
-// concern no other.
+// UnknownTasks returns a note for each task that a fault names and the job does not have. job is the
+// index that Fault.Job has for it. maps and reduces are the numbers of its tasks. For a chain they are
+// those of its first job, because faults concern no other.
 func UnknownTasks(faults []Fault, job, maps, reduces int) (notes []string) {
 	for _, f := range faults {
 		kind, tasks := slots.Map, maps

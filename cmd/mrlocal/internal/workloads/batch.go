@@ -45,7 +45,7 @@ type batch struct {
 	engine mrlocal.Options // as command.EngineFlags and command.BandwidthFlags set them
 	reader *batchReader    // names the place in the file of an error
 	stdout io.Writer       // for the job that writes to standard output; nil: no job does
-	warned bool            // a run has written the warnings about the configuration, which are the same for all policies
+	warned bool            // a run has written the warnings about the configuration
 }
 
 // readBatch reads the flags of a batch. r.Err has the first mistake. load must follow.
@@ -229,6 +229,7 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 		o.Events = events
 	}
 	s.Attach(ctx, &o)
+	// The engine notes the warnings about the configuration, which are the same for all policies.
 	config, warned := o.Setup(), b.warned
 	warnings := config.Warnings()
 	o.Note = func(text string) {
@@ -260,28 +261,30 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 }
 
 // ofCluster names the keys of the file in an error about the size of the cluster, where no flag sets
-// this size, and leaves out what neither sets. It returns any other error, and nil, as it is.
+// this size. It leaves out what neither sets. It returns any other error, and nil, as it is.
 func (b *batch) ofCluster(err error) error {
 	var e *errs.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	type size struct{ flag, file int } // 0: not given
-	sizes := map[string]size{
-		"trackers": {b.Trackers, b.file.Trackers}, "map_slots": {b.MapSlots, b.file.MapSlots}, "reduce_slots": {b.ReduceSlots, b.file.ReduceSlots},
+	sizes := map[string]struct {
+		flag, file int // 0: not given
+		key        string
+	}{
+		"Options.Trackers":    {b.Trackers, b.file.Trackers, "cluster.trackers"},
+		"Options.MapSlots":    {b.MapSlots, b.file.MapSlots, "cluster.map_slots"},
+		"Options.ReduceSlots": {b.ReduceSlots, b.file.ReduceSlots, "cluster.reduce_slots"},
 	}
-	keys := map[string]string{"Options.Trackers": "trackers", "Options.MapSlots": "map_slots", "Options.ReduceSlots": "reduce_slots"}
 	var names []string
 	ofFile := false
 	for field := range strings.SplitSeq(e.Object, ", ") {
-		key, ok := keys[field]
-		switch {
+		switch size, ok := sizes[field]; {
 		case !ok:
 			return err
-		case sizes[key].flag > 0:
+		case size.flag > 0:
 			names = append(names, field)
-		case sizes[key].file > 0:
-			names, ofFile = append(names, "cluster."+key), true
+		case size.file > 0:
+			names, ofFile = append(names, size.key), true
 		}
 	}
 	if !ofFile {
