@@ -66,7 +66,7 @@ func TestAUsersFailureIsTriedFourTimesAndLeavesNothing(t *testing.T) {
 				JobOptions: engine.JobOptions{Inputs: []string{in}, OutputDir: filepath.Join(out, "result")}, TempDirs: []string{temp}, Stderr: &stderr,
 			})
 			if err == nil || errs.IsUsage(err) || !strings.Contains(err.Error(), "boom") {
-				t.Errorf("error %v, want the first cause", err)
+				t.Errorf("error %v, want the mapper's or the reducer's", err)
 			}
 			if tries.Load() != 4 {
 				t.Errorf("%d attempts, want 4", tries.Load())
@@ -80,6 +80,25 @@ func TestAUsersFailureIsTriedFourTimesAndLeavesNothing(t *testing.T) {
 			empty(t, temp)
 			empty(t, out)
 		})
+	}
+}
+
+// The first file's map fails once, and its retry succeeds. Only then does the second one fail four
+// times.
+func TestAFailedJobNamesTheTaskThatFailedTooOften(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("once\n")}, {Path: "b", Data: []byte("always\n")}})
+	var tries atomic.Int64
+	chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+		if err := emitLines(b, out); string(b.Data) != "once\n" || tries.Add(1) == 1 {
+			return errors.Join(err, errors.New(strings.TrimSpace(string(b.Data))))
+		}
+		return nil
+	}, func() error { return nil })
+	_, err := engine.RunChain(t.Context(), chain, engine.Options{
+		Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 1, Stdout: io.Discard}, Stderr: io.Discard,
+	})
+	if tries.Load() != 2 || err == nil || !strings.HasSuffix(err.Error(), ": always") {
+		t.Errorf("error %v after %d attempts of the first map, want that of the second map", err, tries.Load())
 	}
 }
 

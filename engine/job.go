@@ -35,13 +35,12 @@ type runningJob struct {
 	before *task.Spools       // sink of the job before in the chain, whose parts are the input
 	binary map[int32]struct{} // files of the plan that were left out as binary
 
-	restored     map[int]*journal.Output // map outputs of a killed run, until the job is submitted
-	releaser     jobs.Releaser           // nil: none
-	counters     Counters
-	usage        []report.Usage                   // by phase, of attempts that committed
-	firstFailure error                            // of an attempt
-	written      map[slots.TaskID]*runningAttempt // attempts on lost trackers that have committed the part of the task
-	stuck        map[slots.TaskID]struct{}        // maps with an abandoned attempt, which may still read its source
+	restored map[int]*journal.Output // map outputs of a killed run, until the job is submitted
+	releaser jobs.Releaser           // nil: none
+	counters Counters
+	usage    []report.Usage                   // by phase, of attempts that committed
+	written  map[slots.TaskID]*runningAttempt // attempts on lost trackers that have committed the part of the task
+	stuck    map[slots.TaskID]struct{}        // maps with an abandoned attempt, which may still read its source
 
 	planning sync.Mutex // guards plan while attempts run (planAgain)
 	plan     *input.Plan
@@ -311,7 +310,7 @@ func (j *runningJob) release() {
 func (j *runningJob) over() {
 	invariant.Move(&j.state, jobOver)
 	j.countRecords()
-	j.SharedJob, j.firstFailure = nil, nil
+	j.SharedJob = nil
 }
 
 // countRecords sets the counter of output records to the number that the Releaser has written,

@@ -67,9 +67,7 @@ func (c *coordinator) jobDone(j *runningJob) {
 	ch := j.chain
 	// The Ledger knows that the job failed, but not why.
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
-		if ch.err = j.firstFailure; ch.err == nil {
-			ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)
-		}
+		ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)
 	}
 	j.countLost()
 	j.noteBinary()
@@ -123,13 +121,10 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	j.stopFeeder(cause)
 }
 
-// failJob notes that an attempt of a job has failed with cause. The job's chain fails if atOnce
-// is true, or if the Ledger counts too many failures. Its error is the first cause.
+// failJob makes the chain of a job fail with cause, with which an attempt has just failed, if atOnce
+// is true or if by this failure a task has failed too often (Options.Attempts).
 func (c *coordinator) failJob(j *runningJob, cause error, atOnce bool) {
-	if j.firstFailure == nil {
-		j.firstFailure = cause
-	}
 	if atOnce || c.ledger.JobState(j.id) == slots.Failed {
-		c.fail(j.chain, j.firstFailure)
+		c.fail(j.chain, cause)
 	}
 }

@@ -60,7 +60,7 @@ type simJob struct {
 	spec    slots.JobSpec
 	state   jobState
 	id      slots.JobID // once it is in the Ledger
-	blame   int32       // index of the job because of which it was dropped
+	blame   int32       // index of the job because of which it was dropped; negative: no tracker was left
 	written int64       // number of maps that have written their output
 	faulty  bool        // a fault makes attempts of some task fail
 	placed  bool        // its maps' input has a place
@@ -173,8 +173,7 @@ func (d *driver) afterFact(i int32) {
 	invariant.Check(d.ledger.Active() == d.active, "sim: %d jobs are active, not %d", d.ledger.Active(), d.active)
 }
 
-// noteEnd notes the end of job i, if it has ended. If the job did not succeed, it drops the jobs
-// that wait for it, which are never submitted.
+// noteEnd notes the end of job i, if it has ended.
 func (d *driver) noteEnd(i int32) {
 	j := &d.jobs[i]
 	if j.state != jobRunning || d.ledger.JobState(j.id) == slots.Running {
@@ -184,19 +183,36 @@ func (d *driver) noteEnd(i int32) {
 	j.flow.Release() // no reduce copies any more
 	d.active--
 	d.left--
-	for _, drop := range d.release.Ended(d.now, int(i), d.ledger.JobState(j.id) == slots.Succeeded) {
-		j := &d.jobs[drop.Job]
-		invariant.Move(&j.state, jobDropped)
-		j.blame = int32(drop.Because)
-		d.left--
-		d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
+	d.released(i, d.ledger.JobState(j.id) == slots.Succeeded)
+}
+
+// released tells release that job i has ended. If the job did not succeed, it drops the jobs that
+// wait for it, which are never submitted.
+func (d *driver) released(i int32, succeeded bool) {
+	for _, x := range d.release.Ended(d.now, int(i), succeeded) {
+		d.drop(int32(x.Job), int32(x.Because))
 	}
 }
 
+// drop drops job i, which is never submitted. blame is as in simJob.
+func (d *driver) drop(i, blame int32) {
+	j := &d.jobs[i]
+	invariant.Move(&j.state, jobDropped)
+	j.blame = blame
+	d.left--
+	d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
+}
+
+// everyTrackerLost is the error of a job that has not ended when the last tracker is lost.
+const everyTrackerLost = "every tracker is lost"
+
 // blamed returns in words why a job is not submitted.
 func (d *driver) blamed(j *simJob) string {
+	if j.blame < 0 {
+		return everyTrackerLost
+	}
 	b, did := &d.jobs[j.blame], "failed"
-	if b.state == jobDropped {
+	if b.state == jobDropped && b.blame >= 0 {
 		did = "does not start either"
 	}
 	return fmt.Sprintf("job %s, which it waits for, %s", b.spec.Name, did)
@@ -243,6 +259,25 @@ func (d *driver) lose(t slots.TrackerID) {
 		if j := &d.jobs[i]; j.state == jobRunning && j.spec.Reduces > 0 {
 			d.dropped(j, func(a *cost.Available) bool { return a.Tracker == t })
 		}
+	}
+	if d.trackersLost == len(d.trackers) {
+		d.failAll()
+	}
+}
+
+// failAll makes all jobs fail that have not ended, because no attempt can run any more. As in a
+// real run, jobs that are not submitted yet fail without being submitted.
+func (d *driver) failAll() {
+	for _, i := range d.fileJob {
+		if j := &d.jobs[i]; j.state == jobRunning {
+			d.ledger.Abort(d.now, j.id)
+			d.noteEnd(i)
+		}
+	}
+	for i, _, ok := d.release.Next(); ok; i, _, ok = d.release.Next() {
+		d.release.Take()
+		d.drop(int32(i), -1)
+		d.released(int32(i), false)
 	}
 }
 

@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,27 +173,57 @@ func TestAJobMayHaveNoMapsOrNoReduces(t *testing.T) {
 	}
 }
 
+// TestJobsFailWhenEveryTrackerIsLost: the run ends then, as a real one does, with a report. Jobs to
+// come fail too, but a job that has succeeded stays so.
+func TestJobsFailWhenEveryTrackerIsLost(t *testing.T) {
+	f := parse(t, two, "faults: [{at: 2s, tracker: 0, lost: true}, {at: 3s, tracker: 1, lost: true}, {at: 60s, task: J/m/0, lost: true}]", "jobs:",
+		"  - {name: first, maps: 1, map_time: 1s}",
+		"  - {name: J, maps: 3, reduces: 2, submit: 1s, map_time: 4s, reduce_time: 4s}",
+		"  - {name: behind, maps: 1, after: [J], map_time: 1s}",
+		"  - {name: later, maps: 1, submit: 50s, map_time: 1s}",
+		"  - {name: last, maps: 1, after: [later], map_time: 1s}")
+	want := map[string]struct {
+		state string
+		end   float64
+		cause string
+	}{
+		"first":  {"succeeded", 1, ""},
+		"J":      {"failed", 3, "every tracker is lost"},
+		"behind": {"killed", -1, "job J, which it waits for, failed"},
+		"later":  {"failed", -1, "every tracker is lost"},
+		"last":   {"killed", -1, "job later, which it waits for, failed"},
+	}
+	for _, policy := range policies() {
+		for _, o := range []sim.Options{{}, {Cost: "l1"}, {Cost: "l2"}, {Heartbeat: 500e6}} {
+			o.Policy = named(t, policy)
+			r, _, _ := recorded(t, f, o)
+			if seconds(r) != 3 || len(r.Jobs) != len(want) || !slices.Contains(r.Notes, "faults: the run ended at 3s, before 1 of the faults") {
+				t.Errorf("%s: %v s, %d jobs, notes %q", policy, seconds(r), len(r.Jobs), r.Notes)
+			}
+			for name, w := range want {
+				// Under a heartbeat the end of first is known at the next one.
+				if j := job(t, r, name); j.State != w.state || math.Abs(j.FinishS-w.end) > 0.5 || j.Error != w.cause {
+					t.Errorf("%s: %+v, want %+v", policy, j, w)
+				}
+			}
+		}
+	}
+}
+
 // TestARunThatCannotGoOnSaysWhy: never a loop, never success.
 func TestARunThatCannotGoOnSaysWhy(t *testing.T) {
 	work := "jobs: [{name: first, maps: 1, map_time: 1s}, {name: J, maps: 3, reduces: 2, submit: 1s, map_time: 4s, reduce_time: 4s}]"
-	lost := parse(t, two, "faults: [{at: 2s, tracker: 0, lost: true}, {at: 3s, tracker: 1, lost: true}]", work)
+	f := parse(t, two, work)
 	for _, c := range []struct {
 		name string
 		o    sim.Options
 		want []string
-		file []string
 	}{
-		{"all trackers are lost", sim.Options{Policy: named(t, "fair")}, []string{"stalled at 3s", "job J has 3 maps and 2 reduces to do", "every tracker is lost"}, nil},
-		{"the same under a heartbeat", sim.Options{Policy: named(t, "fair"), Heartbeat: 1e9}, []string{"job J has 3 maps and 2 reduces to do", "every tracker is lost"}, nil},
-		{"a policy that starts nothing", sim.Options{Policy: idler{}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them, with 2 map and 2 reduce slots idle"}, []string{two, work}},
-		{"the same under a heartbeat, though it beats", sim.Options{Policy: idler{}, Heartbeat: 1e9}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}, []string{two, work}},
-		{"a policy that always wants to be woken", sim.Options{Policy: idler{wake: 1e6}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}, []string{two, work}},
-		{"a policy that kills what it starts", sim.Options{Policy: killer{}}, []string{"killer kills and starts without end at 0s"}, []string{two, work}},
+		{"a policy that starts nothing", sim.Options{Policy: idler{}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them, with 2 map and 2 reduce slots idle"}},
+		{"the same under a heartbeat, though it beats", sim.Options{Policy: idler{}, Heartbeat: 1e9}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}},
+		{"a policy that always wants to be woken", sim.Options{Policy: idler{wake: 1e6}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}},
+		{"a policy that kills what it starts", sim.Options{Policy: killer{}}, []string{"killer kills and starts without end at 0s"}},
 	} {
-		f := lost
-		if c.file != nil {
-			f = parse(t, c.file...)
-		}
 		r, err := sim.Run(t.Context(), f, c.o)
 		if err == nil || r == nil || r.Error != err.Error() {
 			t.Errorf("%s: %v, report %+v", c.name, err, r)

@@ -166,11 +166,18 @@ func (d *driver) report() *report.Report {
 		if a, failed := d.ledger.FailedBy(id); failed {
 			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
 		}
+		if d.ledger.JobState(id) == slots.Killed { // by failAll
+			r.Jobs[id].State, r.Jobs[id].Error = slots.Failed.String(), everyTrackerLost
+		}
 	}
 	for i := range d.jobs {
 		if j := &d.jobs[i]; j.state == jobDropped {
+			state := slots.Killed
+			if j.blame < 0 {
+				state = slots.Failed
+			}
 			r.Jobs = append(r.Jobs, report.JobReport{
-				State: slots.Killed.String(), Maps: int(j.spec.Maps), Reduces: int(j.spec.Reduces),
+				State: state.String(), Maps: int(j.spec.Maps), Reduces: int(j.spec.Reduces),
 				SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1, Error: d.blamed(j),
 			})
 			r.Describe(slots.JobID(len(r.Jobs)-1), &j.spec)
@@ -346,8 +353,6 @@ func (d *driver) waitsFor() string {
 	_, idle := d.ledger.Idle()
 	why := fmt.Sprintf("%s starts none of them, with %d map and %d reduce slots idle", d.o.Policy.Traits().Name, idle[slots.Map], idle[slots.Reduce])
 	switch {
-	case d.trackersLost == len(d.trackers):
-		why = "every tracker is lost"
 	case idle[slots.Map] == 0 && idle[slots.Reduce] == 0:
 		why = "no slot is left"
 	}
