@@ -67,7 +67,7 @@ func (c *coordinator) start(s slots.Start) {
 	a := &runningAttempt{SlotAttempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
 	// These fields must be set before the slot's thread gets the attempt.
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
-	a.Faulty = c.run.isFaulty(a)
+	a.Faulty = int(a.ID.N) < a.job.failing(a.ID.Kind, a.ID.Task)
 	a.Stretch = c.run.stretch(a, s.Locality)
 	if a.ID.Kind == slots.Reduce && c.ledger.HoldsCopy() {
 		a.Gate = make(task.Gate)

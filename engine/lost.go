@@ -138,13 +138,15 @@ func (c *coordinator) handOverSource(a *runningAttempt) {
 	}
 }
 
-// isFaulty reports whether a fault of Options.Faults makes the attempt fail at its end.
-func (r *run) isFaulty(a *runningAttempt) bool {
-	// A fault concerns the first job of a chain only, because the simulator has no later ones.
-	return slices.ContainsFunc(r.o.Faults, func(f setup.Fault) bool {
-		return f.Tracker < 0 && f.Job == a.job.chain.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
-			f.Task == int(a.ID.Task) && int(a.ID.N) < f.Fail
-	})
+// failing returns how many first attempts of a task fail at their ends, by faults of Options.Faults.
+func (j *runningJob) failing(k slots.Kind, t slots.TaskID) (attempts int) {
+	for _, f := range j.chain.run.o.Faults {
+		// A fault concerns the first job of a chain only, because the simulator has no later ones.
+		if f.Tracker < 0 && f.Job == j.chain.index && j.step == 0 && f.Reduce == (k == slots.Reduce) && f.Task == int(t) {
+			attempts = max(attempts, f.Fail)
+		}
+	}
+	return attempts
 }
 
 // injectFaults injects the faults of Options.Faults whose time has come.

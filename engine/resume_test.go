@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -134,7 +135,11 @@ func TestARunGoesOnAndMapsNothingAgain(t *testing.T) {
 				r.stop(9)
 				r.stop(5)
 				r.o.Config.MapSlots, r.o.MemoryBytes = 2, 32<<20
+				r.o.Faults = []setup.Fault{{Tracker: -1, Task: 1, Fail: 1}}
 				report := r.goOn(want)
+				if note := "faults: map task 1 does not run again, so it does not fail"; !slices.Contains(report.Notes, note) {
+					t.Errorf("notes %q, want %q", report.Notes, note)
+				}
 				c := report.Jobs[0].Counters
 				if done := c.ResumedMaps; done < 8 || c.LaunchedMaps+done != int64(report.Jobs[0].Maps) {
 					t.Errorf("%d maps were done, %d were launched, of %d", done, c.LaunchedMaps, report.Jobs[0].Maps)

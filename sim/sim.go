@@ -100,8 +100,13 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	}
 	var notes report.Notes
 	o.Note = notes.Keep(o.Note)
-	for _, w := range o.Warnings() {
+	for _, w := range o.Warnings(false) {
 		o.Note(w)
+	}
+	for i := range f.Jobs {
+		for _, w := range setup.UnknownTasks(o.Faults, i, f.Jobs[i].Maps, f.Jobs[i].Reduces) {
+			o.Note("job " + f.Jobs[i].Name + ": " + w)
+		}
 	}
 	d := newDriver(f, jobs, &o, l, claimed)
 	var stream *trace.Stream

@@ -288,9 +288,9 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 }
 
 // Warnings returns a line for each setting that is legal but may be a mistake. These are
-// min shares that exceed the slots together, and more replicas than trackers. c has its
-// defaults.
-func (c *Config) Warnings() (lines []string) {
+// min shares that exceed the slots together, and more replicas than trackers. In a real run,
+// trackers that are to be faster than the others are too. c has its defaults.
+func (c *Config) Warnings(real bool) (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)
 		for i := range c.Pools {
@@ -306,6 +306,11 @@ func (c *Config) Warnings() (lines []string) {
 			there = "there is one tracker"
 		}
 		lines = append(lines, fmt.Sprintf("locality: %d replicas, and %s: every tracker has every block", c.Replicas, there))
+	}
+	for _, slow := range c.Slow {
+		if real && slow.Factor > slots.One {
+			lines = append(lines, fmt.Sprintf("slow: tracker %d is to be faster than the others (%v), which only a simulation can do", slow.Tracker, slow.Factor))
+		}
 	}
 	return lines
 }

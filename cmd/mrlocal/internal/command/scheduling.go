@@ -130,8 +130,8 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 	}
 }
 
-// Complete takes the slot weights from the file if no flag sets them. It returns an options error if
-// --slow names a tracker that does not exist. The number of trackers may come from the file.
+// Complete takes the slot weights from the file if no flag sets them. It returns an error if --slow or
+// slow in the file names a tracker that does not exist. The number of trackers may come from either.
 func (s *Scheduling) Complete(f *workload.File) error {
 	if !s.PolicyOptions.SlotWeights.Bound() {
 		s.PolicyOptions.SlotWeights = f.SlotWeights()
@@ -140,6 +140,11 @@ func (s *Scheduling) Complete(f *workload.File) error {
 	for _, slow := range s.Slow {
 		if slow.Tracker >= trackers {
 			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
+		}
+	}
+	for _, slow := range f.Slow {
+		if slow.Tracker >= trackers {
+			return errs.Inputf(f.Name, "slow: there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
 		}
 	}
 	return nil
