@@ -96,6 +96,8 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		"a pool that is there twice":  {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Pools: []slots.Pool{{Name: "a"}, {Name: "a"}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Pools: pool "a" is there twice`},
 		"a pool without a name":       {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Pools: []slots.Pool{{}}}}, kind: mrlocal.ErrBadOptions, text: "Options.Pools: a pool has no name"},
 		"a user with a limit below 0": {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{Name: "a", MaxRunning: -1}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Users: user "a" has a negative limit`},
+		"a user without a name":       {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{MaxRunning: 1}}}}, kind: mrlocal.ErrBadOptions, text: "Options.Users: a user has no name"},
+		"reduces of a map-only job":   {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: input(t, "a\n").Inputs, MapOnly: true, Reducers: 2}}, kind: mrlocal.ErrBadOptions, text: "Options.Reducers: 2: must be 0, because MapOnly is set"},
 		"an input that is not there":  {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, cause: fs.ErrNotExist, text: "/no/such: no such file or directory"},
 		"a mapper that fails":         {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},
 		"a context that ends":         {job: waits, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrInterrupted, cause: stop, text: "stop", report: true},
@@ -341,6 +343,10 @@ func TestErrorsOfCutsHaveTheirKinds(t *testing.T) {
 	_, err = mrlocal.Cuts(ctx, mapOnly(func(jobs.Block, jobs.Emitter) error { return nil }), 3, input(t, "a\n"))
 	if !errors.Is(err, mrlocal.ErrInterrupted) || !errors.Is(err, ended) {
 		t.Errorf("a context that has ended: %v", err)
+	}
+	_, err = mrlocal.Cuts(t.Context(), mapOnly(func(jobs.Block, jobs.Emitter) error { return nil }), 3, mrlocal.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("a\n")})
+	if want := "(standard input): the job reads its input several times; name a file"; !errors.Is(err, mrlocal.ErrBadInput) || err.Error() != want {
+		t.Errorf("standard input: %v, want %q", err, want)
 	}
 }
 

@@ -12,11 +12,6 @@ import (
 	"mrlocal/spill/runs"
 )
 
-var (
-	errTrackerLost = errors.New("its tracker is lost")
-	errOutputLost  = errors.New("its output is lost by an injected fault")
-)
-
 // outputLost checks whether err is a *runs.CorruptError: a reduce has found a map output of j to
 // be damaged. If it is, outputLost takes the output back and returns true. The map runs again, or
 // the job fails if the input of the map cannot be read again.
@@ -95,7 +90,7 @@ func (c *coordinator) loseTracker(tracker int) {
 		j := ch.current
 		c.mayBeDone(j)
 		for i, t := range j.maps {
-			if t.output != nil && int(t.ranOn) == tracker && !c.loseMap(j, i, errTrackerLost) {
+			if t.output != nil && int(t.ranOn) == tracker && !c.loseMap(j, i, errors.New("its tracker is lost")) {
 				break
 			}
 		}
@@ -165,6 +160,6 @@ func (c *coordinator) injectFaults() {
 func (c *coordinator) loseTask(f setup.Fault) {
 	j := c.run.chains[f.Job].current
 	if j != nil && j.chain.state == chainRunning && j.step == 0 && f.Task < len(j.maps) && j.maps[f.Task].output != nil {
-		c.loseOutput(j, f.Task, errOutputLost)
+		c.loseOutput(j, f.Task, errors.New("its output is lost by an injected fault"))
 	}
 }

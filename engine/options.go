@@ -123,7 +123,8 @@ type Options struct {
 
 	// ResumeSettings are lines of the form name=value. They describe all on which the map
 	// outputs depend beside the inputs and these options, such as the version of the program and
-	// its arguments. A run refuses a journal with other settings.
+	// its arguments. A run refuses a journal with other settings. Without ResumeDir they are
+	// ignored.
 	ResumeSettings []string
 
 	TaskTimeout time.Duration // an attempt fails after so long without a sign of life; 0: 600 s
@@ -229,6 +230,8 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Optionf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > 100*slots.One || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
 		return errs.Optionf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)
+	case o.MapOnly && o.Reducers > 0:
+		return errs.Optionf("Options.Reducers", "%d: must be 0, because MapOnly is set", o.Reducers)
 	}
 	return cmp.Or(setup.Within("Reducers", int64(o.Reducers), 0, mostReducers), setup.Within("BlockBytes", o.BlockBytes, 0, math.MaxInt64))
 }

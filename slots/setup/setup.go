@@ -204,6 +204,9 @@ func (c *Config) Check(jobs int) error {
 	if slices.ContainsFunc(c.Pools, func(p slots.Pool) bool { return p.Name == "" }) {
 		return errs.Optionf("Options.Pools", "a pool has no name")
 	}
+	if slices.ContainsFunc(c.Users, func(u slots.User) bool { return u.Name == "" }) {
+		return errs.Optionf("Options.Users", "a user has no name")
+	}
 	for _, s := range c.Slow {
 		switch {
 		case s.Tracker < 0 || s.Tracker >= c.Trackers:
