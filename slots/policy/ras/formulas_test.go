@@ -170,3 +170,31 @@ func TestLogarithms(t *testing.T) {
 		}
 	}
 }
+
+// TestProfilesSwitchWhenTheMapPhaseIsAboutToEnd: all maps have started, one of them is done, and
+// the rest of the work takes the maps placed no longer than a control cycle, here 10 s. Or all maps
+// are done.
+func TestProfilesSwitchWhenTheMapPhaseIsAboutToEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		measured, pending, placed int32
+		work                      time.Duration
+		done                      bool
+		want                      bool
+	}{
+		"about to end":          {1, 0, 4, 40 * time.Second, false, true},
+		"too much work":         {1, 0, 4, 41 * time.Second, false, false},
+		"a map has not started": {1, 1, 4, 40 * time.Second, false, false},
+		"no map is measured":    {0, 0, 4, 40 * time.Second, false, false},
+		"nothing is placed":     {1, 0, 0, 0, false, false},
+		"all maps are done":     {0, 0, 0, 0, true, true},
+	} {
+		j := &rasJob{mapsDone: c.done, work: c.work, switched: !c.want}
+		j.pending[slots.Map], j.allotted[slots.Map] = c.pending, c.placed
+		r := &RAS{jobs: []*rasJob{j}}
+		r.options.Cycle = 10 * time.Second
+		r.measures.Of(0).Tasks[slots.Map] = int64(c.measured)
+		if r.switchProfiles(); j.switched != c.want {
+			t.Errorf("%s: switched is %v", name, j.switched)
+		}
+	}
+}
