@@ -357,8 +357,7 @@ func (d *driver) waitsFor() string {
 	}
 	_, idle := d.ledger.Idle()
 	why := fmt.Sprintf("%s starts none of them, with %d map and %d reduce slots idle", d.o.Policy.Traits().Name, idle[slots.Map], idle[slots.Reduce])
-	switch {
-	case idle[slots.Map] == 0 && idle[slots.Reduce] == 0:
+	if idle[slots.Map] == 0 && idle[slots.Reduce] == 0 {
 		why = "no slot is left"
 	}
 	return fmt.Sprintf(": job %s has %s and %s to do, and %s", j.spec.Name, counted(unfinished[slots.Map], "map"), counted(unfinished[slots.Reduce], "reduce"), why)

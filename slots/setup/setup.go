@@ -291,8 +291,8 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 }
 
 // Warnings returns a line for each setting that is legal but may be a mistake. These are
-// min shares that exceed the slots together, and more replicas than trackers. In a real run,
-// trackers that are to be faster than the others are too. c has its defaults.
+// min shares that exceed the slots together, and more replicas than trackers. A real run
+// cannot make a tracker faster than the others either. c has its defaults.
 func (c *Config) Warnings(real bool) (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)
