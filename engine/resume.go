@@ -70,7 +70,7 @@ func (j *runningJob) restoreMaps() {
 		j.Shuffle.Commit(i, t.output)
 		c.ledger.Restore(c.run.now(), j.id, slots.TaskID(i))
 		if j.failing(slots.Map, slots.TaskID(i)) > 0 {
-			j.chain.note(fmt.Sprintf("faults: map task %d does not run again, so it does not fail", i))
+			j.chain.note(fmt.Sprintf("faults: map task %d is restored, so it fails only if it has to run again", i))
 		}
 	}
 	j.restored = nil

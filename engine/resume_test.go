@@ -137,7 +137,7 @@ func TestARunGoesOnAndMapsNothingAgain(t *testing.T) {
 				r.o.Config.MapSlots, r.o.MemoryBytes = 2, 32<<20
 				r.o.Faults = []setup.Fault{{Tracker: -1, Task: 1, Fail: 1}}
 				report := r.goOn(want)
-				if note := "faults: map task 1 does not run again, so it does not fail"; !slices.Contains(report.Notes, note) {
+				if note := "faults: map task 1 is restored, so it fails only if it has to run again"; !slices.Contains(report.Notes, note) {
 					t.Errorf("notes %q, want %q", report.Notes, note)
 				}
 				c := report.Jobs[0].Counters

@@ -266,7 +266,8 @@ func (d *driver) lose(t slots.TrackerID) {
 }
 
 // failAll makes all jobs fail that have not ended, because no attempt can run any more. As in a
-// real run, jobs that are not submitted yet fail without being submitted.
+// real run, jobs that are to come fail without being submitted, and jobs that wait for others are
+// dropped.
 func (d *driver) failAll() {
 	for _, i := range d.fileJob {
 		if j := &d.jobs[i]; j.state == jobRunning {

@@ -202,7 +202,7 @@ func TestJobsFailWhenEveryTrackerIsLost(t *testing.T) {
 			}
 			for name, w := range want {
 				// Under a heartbeat the end of first is known at the next one.
-				if j := job(t, r, name); j.State != w.state || math.Abs(j.FinishS-w.end) > 0.5 || j.Error != w.cause {
+				if j := job(t, r, name); j.State != w.state || math.Abs(j.FinishS-w.end) > o.Heartbeat.Seconds() || j.Error != w.cause {
 					t.Errorf("%s: %+v, want %+v", policy, j, w)
 				}
 			}

@@ -57,7 +57,7 @@ func TestTasksSlowEachOtherAsMeasured(t *testing.T) {
 func TestAFaultOfATaskThatWasNotMeasuredIsNoted(t *testing.T) {
 	for _, f := range []setup.Fault{{Tracker: -1, Task: 3, Fail: 1}, {Tracker: -1, Task: 3, Lost: true}} {
 		r := simulateMeasured(t, 3, setup.Config{MapSlots: 1, Faults: []setup.Fault{f}}, 0)
-		if want := []string{"job a: faults: there is no map task 3; the job has 3"}; !slices.Equal(r.Notes, want) || r.MakespanSeconds != 30 {
+		if want := []string{"a: faults: there is no map task 3; the job has 3"}; !slices.Equal(r.Notes, want) || r.MakespanSeconds != 30 {
 			t.Errorf("%v s, notes %q, want %q", r.MakespanSeconds, r.Notes, want)
 		}
 	}

@@ -105,7 +105,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	}
 	for i := range f.Jobs {
 		for _, w := range setup.UnknownTasks(o.Faults, i, f.Jobs[i].Maps, f.Jobs[i].Reduces) {
-			o.Note("job " + f.Jobs[i].Name + ": " + w)
+			o.Note(f.Jobs[i].Name + ": " + w)
 		}
 	}
 	d := newDriver(f, jobs, &o, l, claimed)

@@ -292,7 +292,7 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 
 // Warnings returns a line for each setting that is legal but may be a mistake. These are
 // min shares that exceed the slots together, and more replicas than trackers. A real run
-// cannot make a tracker faster than the others either. c has its defaults.
+// cannot make a tracker faster than normal either. c has its defaults.
 func (c *Config) Warnings(real bool) (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)
@@ -312,7 +312,7 @@ func (c *Config) Warnings(real bool) (lines []string) {
 	}
 	for _, slow := range c.Slow {
 		if real && slow.Factor > slots.One {
-			lines = append(lines, fmt.Sprintf("slow: tracker %d is to be faster than the others (%v), which only a simulation can do", slow.Tracker, slow.Factor))
+			lines = append(lines, fmt.Sprintf("slow: tracker %d is to be faster than normal (%v), which only a simulation can do", slow.Tracker, slow.Factor))
 		}
 	}
 	return lines

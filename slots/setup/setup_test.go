@@ -239,7 +239,7 @@ func TestOnlyARealRunWarnsOfFastTrackers(t *testing.T) {
 	if got := c.Warnings(false); got != nil {
 		t.Errorf("in a simulation %q", got)
 	}
-	want := []string{"slow: tracker 2 is to be faster than the others (1.5), which only a simulation can do"}
+	want := []string{"slow: tracker 2 is to be faster than normal (1.5), which only a simulation can do"}
 	if got := c.Warnings(true); !slices.Equal(got, want) {
 		t.Errorf("in a real run %q, want %q", got, want)
 	}

@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"sync/atomic"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -128,7 +129,8 @@ func withoutSwept(line argv.Line) argv.Line {
 }
 
 // runSweep makes all runs of the plan, prints its table, and writes its files. The first run that
-// fails ends the sweep with its error.
+// fails ends the sweep with its error. A simulated run with jobs that did not succeed does not end it,
+// but the exit code says so.
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	p := readSweep(r)
@@ -155,14 +157,27 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	var failed atomic.Bool
+	checked := func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
+		done, notes, err := simulate(ctx, t)
+		if err == nil && show.Failures(done) != nil {
+			failed.Store(true)
+		}
+		return done, notes, err
+	}
 	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}, show.NewNotes(e.Stderr).Note
 	if isStudy(r) {
 		// The key has all flags that change a run without being a column of --results.
 		except := append(append(measure.SweptFlags(), measure.SweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
 		key := files.Key(append(line.Except(except), mrlocal.Version))
-		return command.Done, sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
+		err = sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, checked, note)
+	} else {
+		err = sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, checked, note) })
 	}
-	return command.Done, sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
+	if failed.Load() {
+		return command.Failed, err
+	}
+	return command.Done, err
 }
 
 // runner makes one real run of a sweep.
