@@ -121,8 +121,8 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	j.stopFeeder(cause)
 }
 
-// failJob makes the chain of a job fail with cause, with which an attempt has just failed, if atOnce
-// is true or if by this failure a task has failed too often (Options.Attempts).
+// failJob handles the failure of an attempt of a job. The chain of the job fails with cause if atOnce
+// is true. It also does if the task has now failed too often (Options.Attempts).
 func (c *coordinator) failJob(j *runningJob, cause error, atOnce bool) {
 	if atOnce || c.ledger.JobState(j.id) == slots.Failed {
 		c.fail(j.chain, cause)

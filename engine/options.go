@@ -207,7 +207,7 @@ func (o *Options) extra() int {
 // warn notes what may be a mistake in the configuration, and that a tracker has fewer extra slots
 // than the policy may open.
 func (o *Options) warn() {
-	for _, text := range o.Warnings(true) {
+	for _, text := range o.Warnings(false) {
 		o.Note(text)
 	}
 	if wanted := o.Extra(o.Policy); wanted > o.extraSlots {

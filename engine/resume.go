@@ -55,7 +55,8 @@ func (j *runningJob) keepMaps() error {
 	return nil
 }
 
-// restoreMaps commits the map outputs of a killed run. Their maps do not run again.
+// restoreMaps commits the map outputs of a killed run. Their maps run again only if
+// an output is lost.
 func (j *runningJob) restoreMaps() {
 	c := j.chain.run.coordinator
 	for i := range j.maps {

@@ -109,7 +109,7 @@ func check(f *workload.File, o *Options) error {
 	if err := checkBuffers(f); err != nil {
 		return err
 	}
-	if !o.level.machine { // otherwise the file does not give the numbers of tasks, so runAll notes such faults
+	if !o.level.machine { // a file with measured tasks does not give their numbers, so runAll notes such faults
 		if err := checkFaults(f, o.Faults); err != nil {
 			return err
 		}

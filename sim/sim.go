@@ -100,10 +100,10 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	}
 	var notes report.Notes
 	o.Note = notes.Keep(o.Note)
-	for _, w := range o.Warnings(false) {
+	for _, w := range o.Warnings(true) {
 		o.Note(w)
 	}
-	for i := range f.Jobs {
+	for i := range f.Jobs { // check refuses such faults unless the tasks are measured
 		for _, w := range setup.UnknownTasks(o.Faults, i, f.Jobs[i].Maps, f.Jobs[i].Reduces) {
 			o.Note(f.Jobs[i].Name + ": " + w)
 		}

@@ -291,9 +291,9 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 }
 
 // Warnings returns a line for each setting that is legal but may be a mistake. These are
-// min shares that exceed the slots together, and more replicas than trackers. A real run
-// cannot make a tracker faster than normal either. c has its defaults.
-func (c *Config) Warnings(real bool) (lines []string) {
+// min shares that exceed the slots together, and more replicas than trackers. Unless the run is
+// simulated, a factor of Slow above 1 is one too: it has no effect. c has its defaults.
+func (c *Config) Warnings(simulated bool) (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)
 		for i := range c.Pools {
@@ -311,8 +311,8 @@ func (c *Config) Warnings(real bool) (lines []string) {
 		lines = append(lines, fmt.Sprintf("locality: %d replicas, and %s: every tracker has every block", c.Replicas, there))
 	}
 	for _, slow := range c.Slow {
-		if real && slow.Factor > slots.One {
-			lines = append(lines, fmt.Sprintf("slow: tracker %d is to be faster than normal (%v), which only a simulation can do", slow.Tracker, slow.Factor))
+		if !simulated && slow.Factor > slots.One {
+			lines = append(lines, fmt.Sprintf("slow: tracker %d cannot be faster than normal (%v) in a real run; only a simulation can do that", slow.Tracker, slow.Factor))
 		}
 	}
 	return lines

@@ -171,7 +171,7 @@ func TestAJobIsSubmittedWhole(t *testing.T) {
 func warnings(f *workload.File, over setup.Config) []string {
 	c, _ := f.Lower(over)
 	c = c.WithDefaults(2, 1)
-	return c.Warnings(false)
+	return c.Warnings(true)
 }
 
 func TestWhatMayBeAMistakeIsAWarning(t *testing.T) {
@@ -236,11 +236,11 @@ func TestEveryFileThatLoadsMakesALedger(t *testing.T) {
 func TestOnlyARealRunWarnsOfFastTrackers(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 3}\nslow: [{tracker: 1, factor: 0.5}, {tracker: 2, factor: 1.5}]\njobs: [{name: a, maps: 1}]")
 	c, _ := f.Lower(setup.Config{})
-	if got := c.Warnings(false); got != nil {
+	if got := c.Warnings(true); got != nil {
 		t.Errorf("in a simulation %q", got)
 	}
-	want := []string{"slow: tracker 2 is to be faster than normal (1.5), which only a simulation can do"}
-	if got := c.Warnings(true); !slices.Equal(got, want) {
+	want := []string{"slow: tracker 2 cannot be faster than normal (1.5) in a real run; only a simulation can do that"}
+	if got := c.Warnings(false); !slices.Equal(got, want) {
 		t.Errorf("in a real run %q, want %q", got, want)
 	}
 }

@@ -131,7 +131,8 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 }
 
 // Complete takes the slot weights from the file if no flag sets them. It returns an error if --slow or
-// slow in the file names a tracker that does not exist. The number of trackers comes from --trackers, or else from the file.
+// slow in the file names a tracker that does not exist. The number of trackers is that of --trackers,
+// or else that of the file.
 func (s *Scheduling) Complete(f *workload.File) error {
 	if !s.PolicyOptions.SlotWeights.Bound() {
 		s.PolicyOptions.SlotWeights = f.SlotWeights()

@@ -231,7 +231,7 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 	s.Attach(ctx, &o)
 	// The engine notes the warnings about the configuration, which are the same for all policies.
 	config, warned := o.Setup(), b.warned
-	warnings := config.Warnings(true)
+	warnings := config.Warnings(false)
 	o.Note = func(text string) {
 		if isWarning := slices.Contains(warnings, text); !warned || !isWarning {
 			s.Note(text)

@@ -129,8 +129,8 @@ func withoutSwept(line argv.Line) argv.Line {
 }
 
 // runSweep makes all runs of the plan, prints its table, and writes its files. The first run that
-// fails ends the sweep with its error. A simulated run with jobs that did not succeed does not end it,
-// but the exit code says so.
+// fails ends the sweep with its error. A simulated run with failed jobs is not such a run. It is noted,
+// and the exit code says so.
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	p := readSweep(r)
@@ -158,21 +158,25 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	var failed atomic.Bool
-	checked := func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
+	noted := func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
 		done, notes, err := simulate(ctx, t)
-		if err == nil && show.Failures(done) != nil {
+		if err != nil {
+			return done, notes, err
+		}
+		failures := show.Failures(done)
+		if len(failures) > 0 {
 			failed.Store(true)
 		}
-		return done, notes, err
+		return done, append(notes, failures...), nil
 	}
 	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}, show.NewNotes(e.Stderr).Note
 	if isStudy(r) {
 		// The key has all flags that change a run without being a column of --results.
 		except := append(append(measure.SweptFlags(), measure.SweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
 		key := files.Key(append(line.Except(except), mrlocal.Version))
-		err = sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, checked, note)
+		err = sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, noted, note)
 	} else {
-		err = sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, checked, note) })
+		err = sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, noted, note) })
 	}
 	if failed.Load() {
 		return command.Failed, err
@@ -230,9 +234,6 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 		var notes []string
 		o.Note = func(text string) { notes = append(notes, text) }
 		done, err := sim.Run(ctx, f, o)
-		if err == nil {
-			notes = append(notes, show.Failures(done)...)
-		}
 		return done, notes, err
 	}
 }
