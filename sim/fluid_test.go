@@ -100,13 +100,19 @@ func (c *cluster) begin(a *literal) {
 	} else if j.CPU == 0 && p.CPU+p.IO > 0 {
 		a.io = took * float64(p.IO) / float64(p.CPU+p.IO)
 	}
-	a.cpu = took - a.io
+	a.io = whole(a.io)
 	for _, s := range c.file.Slow {
-		if s.Tracker == a.tracker {
-			a.cpu, a.io = a.cpu/float64(s.Factor)*1e6, a.io/float64(s.Factor)*1e6
+		if s.Tracker == a.tracker && took > 0 {
+			slow := whole(took / float64(s.Factor) * 1e6)
+			took, a.io = slow, whole(a.io/took*slow)
 		}
 	}
+	a.cpu = took - a.io
 }
+
+// whole rounds a time down to whole nanoseconds, like all times of tasks. A fraction of a
+// nanosecond of work matters, because attempts may share a tenth of a core.
+func whole(s float64) float64 { return math.Floor(s*1e9+1e-4) / 1e9 }
 
 // part is the bytes of n outputs of a job that are for one reduce.
 func (c *cluster) part(job, n int) float64 {
