@@ -60,6 +60,7 @@ func Metrics() []Metric {
 		{"jain_in_time", "fairness in time (Jain)", func(r *Report) float64 { return r.JainInTime }},
 		{"lent_slot_s", "lent slot time (s)", func(r *Report) float64 { return r.LentSlotSeconds }},
 		{"hoarding_slot_s", "slot time of waiting reduces (s)", func(r *Report) float64 { return r.HoardingSlotSeconds }},
+		{"failed_jobs", "jobs that did not succeed", func(r *Report) float64 { return float64(r.FailedJobs()) }},
 		{"mean_job_s", "mean job time (s)", (*Report).MeanJobSeconds},
 		{"mean_slowdown", "mean slowdown", func(r *Report) float64 { mean, _ := r.Slowdowns(); return mean }},
 		{"max_slowdown", "largest slowdown", func(r *Report) float64 { _, most := r.Slowdowns(); return most }},
@@ -92,6 +93,16 @@ func (r *Report) figures() map[string]float64 {
 		all[m.Name] = m.Of(r)
 	}
 	return all
+}
+
+// FailedJobs returns the number of jobs that did not succeed.
+func (r *Report) FailedJobs() (failed int) {
+	for i := range r.Jobs {
+		if r.Jobs[i].State != slots.Succeeded.String() {
+			failed++
+		}
+	}
+	return failed
 }
 
 // SetAlone sets AloneSeconds of j, the first job of a chain. The value is the time of the chain

@@ -77,6 +77,21 @@ func (p *Plan) Rows(ctx context.Context, simulate Simulate, note func(string)) (
 // cells returns the number of cells: configurations times policies.
 func (s *Study) cells() int { return len(s.runs) * len(s.policies) }
 
+// Failed reports whether jobs of any run did not succeed, in runs of the results file too.
+func (s *Study) Failed() bool {
+	return slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt(failedJobs)] > 0 })
+}
+
+// failed reports whether jobs of a run of the cell did not succeed.
+func (s *Study) failed(cell int) bool { return slices.Max(s.column(cell, metricAt(failedJobs))) > 0 }
+
+// failedJobs is the name of a metric.
+const failedJobs = "failed_jobs"
+
+// comparable reports whether the figures of a cell can be compared with those of its base. They
+// cannot if jobs of one of the two failed, because less work was done.
+func (s *Study) comparable(cell int) bool { return !s.failed(cell) && !s.failed(s.base(cell)) }
+
 // column returns one metric of all runs of a cell, in the order of the seeds. metric is an index as of
 // metricAt.
 func (s *Study) column(cell, metric int) (all []float64) {
@@ -145,8 +160,9 @@ func (s *Study) Table() []byte {
 	columns := []column{
 		{"makespan", "makespan_s", "s", 1}, {"mean job time", "mean_job_s", "s", 1}, {"utilisation", "utilisation", "%", 100},
 		{"moves", "moves", "", 1}, {"fairness (Jain)", "jain", "", 1}, {"missed", "deadlines_missed", "", 1}, {"tardiness", "mean_tardiness_s", "s", 1}, {"slowdown", "mean_slowdown", "", 1},
+		{"failed jobs", failedJobs, "", 1},
 	}
-	// Each of the last three columns is left out if all its values are 0, as without deadlines.
+	// Each of the last four columns is left out if all its values are 0, as without deadlines.
 	columns = append(columns[:5:5], slices.DeleteFunc(columns[5:], func(c column) bool {
 		return !slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt(c.metric)] > 0 })
 	})...)
@@ -199,6 +215,9 @@ func (s *Study) differences(b *bytes.Buffer) {
 // the unit and the percentage. If the interval of the difference has 0 in it, the verdict is "no
 // difference".
 func (s *Study) verdict(cell, metric int, seconds bool) string {
+	if !s.comparable(cell) {
+		return "-"
+	}
 	d, base := s.difference(cell, metric), stats.IntervalOf(s.column(s.base(cell), metric))
 	if d.Has(0) {
 		return "no difference"
@@ -263,7 +282,7 @@ type cellJSON struct {
 }
 
 // figureJSON is the mean of a metric over the seeds, with its 95 % interval. Difference is nil if
-// the cell is its own base, and if there is only one seed.
+// the cell is its own base, if there is only one seed, and if jobs of one of the two failed.
 type figureJSON struct {
 	Mean       float64         `json:"mean"`
 	Low        float64         `json:"low"`
@@ -297,7 +316,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 			x := stats.IntervalOf(s.column(cell, i))
 			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
 			// An interval of differences needs at least two seeds.
-			if cell != s.base(cell) && s.seeds > 1 {
+			if cell != s.base(cell) && s.seeds > 1 && s.comparable(cell) {
 				d := s.difference(cell, i)
 				f.Difference = &differenceJSON{d.Mean, d.Low, d.High, !d.Has(0)}
 			}
@@ -314,7 +333,8 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 
 // Chart returns a chart of one metric: a line for each series, with a band of the 95 % intervals. y is
 // the value of -y, a name of a metric or speedup. If it is "", the metric is the makespan. Without a
-// swept value, the x axis has the policies. file is the name of the workload file, for the title.
+// swept value, the x axis has the policies. A cell with failed jobs has no point, except for their
+// number. file is the name of the workload file, for the title.
 func (s *Study) Chart(file, y string) *svg.Chart {
 	// -y has short names for some metrics. Any other value is the name of a metric.
 	names := map[string]string{"": "makespan_s", "makespan": "makespan_s", "mean-job": "mean_job_s", "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}
@@ -330,6 +350,9 @@ func (s *Study) Chart(file, y string) *svg.Chart {
 		c.YName = report.Metrics()[metric].Title
 	}
 	for cell := range s.cells() {
+		if s.failed(cell) && y != failedJobs || speedup && !s.comparable(cell) {
+			continue
+		}
 		values := s.column(cell, metric)
 		// Each run is compared with the run of the base that has the same seed.
 		if speedup {

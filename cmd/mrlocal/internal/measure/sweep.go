@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -242,9 +243,12 @@ type SweepRow struct {
 	*report.Report
 }
 
+// failed reports whether jobs of the run did not succeed.
+func (r SweepRow) failed() bool { return r.FailedJobs() > 0 }
+
 // speedups returns T0/T1 - 1 for each row. T1 is the makespan of the row. T0 is that of the first
 // policy in the same configuration. With one policy only, it is that of the first row. If T1 is 0,
-// the speedup is 0.
+// the speedup is 0. If jobs of one of the two runs failed, it is NaN: less work was done.
 func (p *Plan) speedups(rows []SweepRow) []float64 {
 	all := make([]float64, len(rows))
 	for i := range rows {
@@ -253,7 +257,10 @@ func (p *Plan) speedups(rows []SweepRow) []float64 {
 			// The rows of a configuration follow one another, one for each policy. This is the first.
 			first = i / n * n
 		}
-		if t1 := rows[i].MakespanSeconds; t1 > 0 {
+		switch t1 := rows[i].MakespanSeconds; {
+		case rows[i].FailedJobs() > 0 || rows[first].FailedJobs() > 0:
+			all[i] = math.NaN()
+		case t1 > 0:
 			all[i] = rows[first].MakespanSeconds/t1 - 1
 		}
 	}
@@ -279,6 +286,7 @@ func (p *Plan) settings(c *Configuration) string {
 }
 
 // Table returns the rows as a table for people, then a line on the speedup and a line on the best row.
+// If jobs of a row failed, a column has their number.
 func (p *Plan) Table(rows []SweepRow) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -289,7 +297,12 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 	if p.total > 0 {
 		fmt.Fprint(t, "reduce-slots\t")
 	}
-	fmt.Fprintln(t, "policy\tmakespan\tspeedup\tutilisation\tmoves\t")
+	fmt.Fprint(t, "policy\tmakespan\tspeedup\tutilisation\tmoves\t")
+	failed := slices.ContainsFunc(rows, SweepRow.failed)
+	if failed {
+		fmt.Fprint(t, "failed jobs\t")
+	}
+	fmt.Fprintln(t)
 	for i, speedup := range p.speedups(rows) {
 		r := &rows[i]
 		for d := range p.dimensions {
@@ -298,7 +311,15 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 		if p.total > 0 {
 			fmt.Fprintf(t, "%d\t", r.ReduceSlots)
 		}
-		fmt.Fprintf(t, "%s\t%ss\t%.1f%%\t%.1f%%\t%d\t\n", r.Policy, number(math.Round(1000*r.MakespanSeconds)/1000), 100*speedup, 100*r.Utilisation, r.Moves)
+		against := "-"
+		if !math.IsNaN(speedup) {
+			against = fmt.Sprintf("%.1f%%", 100*speedup)
+		}
+		fmt.Fprintf(t, "%s\t%ss\t%s\t%.1f%%\t%d\t", r.Policy, number(math.Round(1000*r.MakespanSeconds)/1000), against, 100*r.Utilisation, r.Moves)
+		if failed {
+			fmt.Fprintf(t, "%d\t", r.FailedJobs())
+		}
+		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // into memory
 	fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n", p.against())
@@ -308,10 +329,14 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 
 // best returns a line that names the row with the shortest makespan. It also says by how much this
 // makespan is shorter than the next one and than that of the first row. Of equal rows the first is
-// best. With one row, there is no such line.
+// best. Rows with failed jobs do not count. With one row, there is no such line.
 func (p *Plan) best(rows []SweepRow) string {
 	if len(rows) < 2 {
 		return ""
+	}
+	first, all := rows[0], len(rows)
+	if rows = slices.DeleteFunc(slices.Clone(rows), SweepRow.failed); len(rows) == 0 {
+		return "best: none, jobs of every row failed\n"
 	}
 	// equal counts the rows after the best one that have the same makespan.
 	best, equal := 0, 0
@@ -336,44 +361,53 @@ func (p *Plan) best(rows []SweepRow) string {
 	if equal > 0 {
 		text += fmt.Sprintf(" (%s as short)", count(equal, "other row"))
 	}
-	if math.IsInf(next, 1) {
-		return text + "; all rows are equal\n"
+	switch {
+	case !math.IsInf(next, 1):
+		text += fmt.Sprintf("; %.1f%% shorter than the next", 100*(1-r.MakespanSeconds/next))
+		if !first.failed() && first.MakespanSeconds > r.MakespanSeconds {
+			text += fmt.Sprintf(", %.1f%% shorter than the first row", 100*(1-r.MakespanSeconds/first.MakespanSeconds))
+		}
+	case len(rows) == all:
+		text += "; all rows are equal"
 	}
-	text += fmt.Sprintf("; %.1f%% shorter than the next", 100*(1-r.MakespanSeconds/next))
-	if first := rows[0].MakespanSeconds; first > r.MakespanSeconds {
-		text += fmt.Sprintf(", %.1f%% shorter than the first row", 100*(1-r.MakespanSeconds/first))
+	if failed := all - len(rows); failed > 0 {
+		text += fmt.Sprintf("; without %s with failed jobs", count(failed, "row"))
 	}
 	return text + "\n"
 }
 
 // CSV returns a header and a row for each run, with all its figures. All sweeps without seeds and
-// --set have the same columns.
+// --set have the same columns. A speedup that is not known is empty.
 func (p *Plan) CSV(rows []SweepRow) []byte {
 	var b bytes.Buffer
 	// Times are in seconds. Shares, the utilisation and the speedup are fractions of 1.
-	b.WriteString("policy,trackers,map_slots,reduce_slots,borrow_map,borrow_reduce,makespan_s,mean_job_s,speedup,utilisation,moves,lent_slot_s,jain,hoarding_slot_s\n")
+	b.WriteString("policy,trackers,map_slots,reduce_slots,borrow_map,borrow_reduce,makespan_s,mean_job_s,speedup,utilisation,moves,lent_slot_s,jain,hoarding_slot_s,failed_jobs\n")
 	for i, speedup := range p.speedups(rows) {
 		r := &rows[i]
 		c := &r.Config
 		fields := []string{
 			r.Policy, strconv.Itoa(c.Trackers), strconv.Itoa(c.MapSlots), strconv.Itoa(c.ReduceSlots), number(c.BorrowMap), number(c.BorrowReduce),
 			number(r.MakespanSeconds), number(r.MeanJobSeconds()), number(speedup), number(r.Utilisation), strconv.FormatInt(r.Moves, 10),
-			number(r.LentSlotSeconds), number(r.Jain), number(r.HoardingSlotSeconds),
+			number(r.LentSlotSeconds), number(r.Jain), number(r.HoardingSlotSeconds), strconv.Itoa(r.FailedJobs()),
 		}
 		b.WriteString(strings.Join(fields, ",") + "\n")
 	}
 	return b.Bytes()
 }
 
-// number formats v with as many decimals as it needs, at most six.
+// number formats v with as many decimals as it needs, at most six. It returns "" for NaN.
 func number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
 	text := strconv.FormatFloat(v, 'f', 6, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 // Chart returns a chart with a line for each series. A series is a policy with a value of each
 // dimension except that of the x axis. y is the value of -y; "" is the speedup over shares, else
-// the makespan. file is the name of the workload file, for the title.
+// the makespan. Runs with failed jobs have no point. file is the name of the workload file, for the
+// title.
 func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	x := &p.dimensions[p.x]
 	if y == "" {
@@ -388,6 +422,9 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	c := &svg.Chart{Title: filepath.Base(file), XName: x.unit, YName: names[y]}
 	for i := range rows {
 		r := &rows[i]
+		if r.failed() || y == "speedup" && math.IsNaN(speedups[i]) {
+			continue
+		}
 		v := map[string]float64{"makespan": r.MakespanSeconds, "speedup": 100 * speedups[i], "utilisation": 100 * r.Utilisation, "moves": float64(r.Moves)}[y]
 		c.Add(p.series(r), svg.Point{X: x.number(*x.at(&r.Configuration)), Y: v})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/report"
+	"mrlocal/slots"
 )
 
 const million = 1_000_000
@@ -102,6 +103,50 @@ func TestARunThatFailsIsNamed(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err = p.Run(func(Configuration, string) (*report.Report, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// TestARowWithFailedJobsIsMarkedAndNeverBest: a run without its failed jobs is short, but does less
+// work. A negative makespan stands for such a run.
+func TestARowWithFailedJobsIsMarkedAndNeverBest(t *testing.T) {
+	for _, c := range []struct {
+		makespans [3]float64
+		speedups  string
+		want      string
+		points    int
+	}{
+		{[3]float64{-10, 80, 90}, "[NaN NaN NaN]", "best: fair, map-slots 2, 80s; 11.1% shorter than the next; without 1 row with failed jobs\n", 2},
+		{[3]float64{100, -10, 90}, "[0 NaN 0.11111111111111116]", "best: fair, map-slots 3, 90s; 10.0% shorter than the next, 10.0% shorter than the first row; without 1 row with failed jobs\n", 2},
+		{[3]float64{100, -10, -20}, "[0 NaN NaN]", "best: fair, map-slots 1, 100s; without 2 rows with failed jobs\n", 1},
+		{[3]float64{-10, -10, -20}, "[NaN NaN NaN]", "best: none, jobs of every row failed\n", 0},
+	} {
+		p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2, 3}, Policies: []string{"fair"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := p.Run(func(c2 Configuration, name string) (*report.Report, error) {
+			x, state := c.makespans[c2.MapSlots-1], slots.Succeeded
+			if x < 0 {
+				x, state = -x, slots.Failed
+			}
+			return &report.Report{Policy: name, MakespanSeconds: x, Jobs: []report.JobReport{{State: state.String()}}}, nil
+		})
+		if got := p.best(rows); got != c.want {
+			t.Errorf("got %swant %s", got, c.want)
+		}
+		if got := fmt.Sprint(p.speedups(rows)); got != c.speedups {
+			t.Errorf("speedups %s, want %s", got, c.speedups)
+		}
+		points := 0
+		for _, s := range p.Chart("f", "", rows).Series {
+			points += len(s.Points)
+		}
+		if points != c.points {
+			t.Errorf("%d points, want %d", points, c.points)
+		}
+		if csv := string(p.CSV(rows)); strings.Contains(csv, "NaN") {
+			t.Errorf("%s", csv)
+		}
 	}
 }
 

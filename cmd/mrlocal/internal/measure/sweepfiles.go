@@ -89,43 +89,43 @@ func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, we
 
 // Table calls runs, which makes all runs of p, and writes the table to w.Stdout, and the files. If
 // a file is standard output, the table goes to stderr. name is that of the workload file, for
-// titles.
-func (s *SweepFiles) Table(p *Plan, name string, w process.Work, stderr io.Writer, runs func() ([]SweepRow, error)) error {
+// titles. failed reports whether jobs of a run did not succeed.
+func (s *SweepFiles) Table(p *Plan, name string, w process.Work, stderr io.Writer, runs func() ([]SweepRow, error)) (failed bool, err error) {
 	files, web, err := s.open(w)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// No row can be written before the last run, because the columns align.
 	rows, err := runs()
 	if err != nil {
-		return err
+		return false, err
 	}
-	return s.write(files, web, "Sweep of "+name, p.Table(rows), p.CSV(rows), p.Chart(name, s.y, rows), w.Stdout, stderr)
+	return slices.ContainsFunc(rows, SweepRow.failed), s.write(files, web, "Sweep of "+name, p.Table(rows), p.CSV(rows), p.Chart(name, s.y, rows), w.Stdout, stderr)
 }
 
 // Study makes the runs of a sweep with seeds or --set, and writes its table and files as Table
 // does. jobs is the number of jobs of each run. key is that of Files.Key. simulate and note are as
-// in Plan.Study.
-func (s *SweepFiles) Study(ctx context.Context, p *Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate Simulate, note func(string)) error {
+// in Plan.Study. failed is as of Table, with the runs that the file of --results had.
+func (s *SweepFiles) Study(ctx context.Context, p *Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate Simulate, note func(string)) (failed bool, err error) {
 	files, web, err := s.open(w)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var results *Results
 	if s.results != "" {
 		if results, err = p.OpenResults(s.results, key, jobs); err != nil {
-			return err
+			return false, err
 		}
 	}
 	study, err := p.Study(ctx, results, simulate, note, nil)
 	if err = errors.Join(err, results.Close()); err != nil {
-		return err
+		return false, err
 	}
 	err = s.write(files, web, "Sweep of "+name, study.Table(), study.CSV(), study.Chart(name, s.y), w.Stdout, stderr)
 	if out := files["json"]; out != nil {
 		err = errors.Join(err, study.WriteJSON(out, name), out.Close())
 	}
-	return err
+	return study.Failed(), err
 }
 
 // write writes the table, then the files, so that a file that cannot be written does not hide the

@@ -196,12 +196,8 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	}
 	// A study keeps only figures. The reports are kept only for --report, because there may be very
 	// many.
-	code := command.Done
 	var reports []*report.Report
 	study, err := p.Study(ctx, nil, s.simulate(p, files), show.NewNotes(e.Stderr).Note, func(r *report.Report) {
-		if len(show.Failures(r)) > 0 {
-			code = command.Failed
-		}
 		if out != nil {
 			reports = append(reports, r)
 		}
@@ -210,9 +206,9 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	if out != nil {
-		return code, errors.Join(report.WriteJSON(out, reports), out.Close())
+		return exitCode(study.Failed()), errors.Join(report.WriteJSON(out, reports), out.Close())
 	}
-	return code, e.Write(study.Table())
+	return exitCode(study.Failed()), e.Write(study.Table())
 }
 
 // loadWorkload reads the workload file that the line names, or standard input for -.

@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"context"
-	"sync/atomic"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -151,37 +150,32 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			return 0, err
 		}
 		defer b.close()
-		return command.Done, sweepFiles.Table(p, b.file.Name, process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
+		failed, err := sweepFiles.Table(p, b.file.Name, process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
+		return exitCode(failed), err
 	}
 	simulate, files, jobs, err := sweepSimulated(e, withoutSwept(line), p)
 	if err != nil {
 		return 0, err
 	}
-	var failed atomic.Bool
-	noted := func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
-		done, notes, err := simulate(ctx, t)
-		if err != nil {
-			return done, notes, err
-		}
-		failures := show.Failures(done)
-		if len(failures) > 0 {
-			failed.Store(true)
-		}
-		return done, append(notes, failures...), nil
-	}
 	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}, show.NewNotes(e.Stderr).Note
+	var failed bool
 	if isStudy(r) {
 		// The key has all flags that change a run without being a column of --results.
 		except := append(append(measure.SweptFlags(), measure.SweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
 		key := files.Key(append(line.Except(except), mrlocal.Version))
-		err = sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, noted, note)
+		failed, err = sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
 	} else {
-		err = sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, noted, note) })
+		failed, err = sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
 	}
-	if failed.Load() {
-		return command.Failed, err
+	return exitCode(failed), err
+}
+
+// exitCode returns the exit code of a sweep. failed reports whether jobs of a run did not succeed.
+func exitCode(failed bool) int {
+	if failed {
+		return command.Failed
 	}
-	return command.Done, err
+	return command.Done
 }
 
 // runner makes one real run of a sweep.
@@ -212,8 +206,8 @@ func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate me
 	return base.simulate(p, files), files, len(f.Jobs), nil
 }
 
-// simulate returns a function that makes one simulated run of p. Several goroutines may call it. It
-// only reads s.
+// simulate returns a function that makes one simulated run of p. The notes name the jobs that did
+// not succeed. Several goroutines may call it. It only reads s.
 func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Simulate {
 	return func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
 		f, err := files.Of(p, &t.Configuration)
@@ -234,6 +228,9 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 		var notes []string
 		o.Note = func(text string) { notes = append(notes, text) }
 		done, err := sim.Run(ctx, f, o)
+		if err == nil {
+			notes = append(notes, show.Failures(done)...)
+		}
 		return done, notes, err
 	}
 }
