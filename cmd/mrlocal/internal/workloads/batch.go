@@ -37,7 +37,7 @@ func Batch() command.Command {
 }
 
 // batch is a workload file that is run for real, once for each policy. readBatch and load set its
-// fields. A run changes only warned and engine.Profile. The runs follow one another.
+// fields. A run changes only noted and engine.Profile. The runs follow one another.
 type batch struct {
 	command.Scheduling
 	file   *workload.File
@@ -45,12 +45,12 @@ type batch struct {
 	engine mrlocal.Options // as command.EngineFlags and command.BandwidthFlags set them
 	reader *batchReader    // names the place in the file of an error
 	stdout io.Writer       // for the job that writes to standard output; nil: no job does
-	warned bool            // a run has written the warnings about the configuration
+	noted  map[string]bool // the notes that a run has written; other runs do not write them again
 }
 
 // readBatch reads the flags of a batch. r.Err has the first mistake. load must follow.
 func readBatch(r *command.Reader) *batch {
-	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1)}
+	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1), noted: map[string]bool{}}
 	command.ReadEngine(&r.Reader, &b.engine)
 	command.ReadBandwidths(&r.Reader, &b.engine)
 	return b
@@ -229,13 +229,10 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 		o.Events = events
 	}
 	s.Attach(ctx, &o)
-	// The engine notes the warnings about the configuration, which are the same for all policies.
-	config, warned := o.Setup(), b.warned
-	warnings := config.Warnings(false)
 	o.Note = func(text string) {
-		if isWarning := slices.Contains(warnings, text); !warned || !isWarning {
+		if !b.noted[text] {
+			b.noted[text] = true
 			s.Note(text)
-			b.warned = b.warned || isWarning
 		}
 	}
 	work := b.work(jobs, e.Stdin, suffix)
