@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,7 +146,11 @@ func (s *Scheduling) Complete(f *workload.File) error {
 	}
 	for _, slow := range f.Slow {
 		if slow.Tracker >= trackers {
-			return errs.Inputf(f.Name, "slow: there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
+			under := ""
+			if s.Trackers > 0 {
+				under = fmt.Sprintf(" under --trackers %d", s.Trackers)
+			}
+			return errs.Inputf(f.Name, "slow: there is no tracker %d%s; they count from 0 to %d", slow.Tracker, under, trackers-1)
 		}
 	}
 	return nil
