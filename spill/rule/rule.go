@@ -19,9 +19,12 @@ const (
 )
 
 // MarkBytes returns the spill mark of a kvbuffer: the number of collected bytes at which it
-// grows or spills. percent is a share of the capacity, 0 to 1.
+// grows or spills. percent is a share of the capacity, 0 to 1. The mark is rounded down to whole
+// bytes. A floating-point product may be too small by two units in the last place: 0.58 of 3,000,000
+// is 1,739,999.9999999998.
 func MarkBytes(capacityBytes int64, percent float64) int64 {
-	return max(1, int64(float64(capacityBytes)*percent))
+	const units = 4e-16 // two of them
+	return max(1, int64(float64(capacityBytes)*percent*(1+units)))
 }
 
 // Growth is the input of the rule of Dynamic Split at the spill mark [Split11, dynamic buffer

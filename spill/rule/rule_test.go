@@ -31,6 +31,20 @@ func TestTheBufferNeedsInProportion(t *testing.T) {
 	}
 }
 
+// TestTheMarkIsTheExactShareOfTheCapacity compares it with whole numbers, for capacities up to
+// 1 TB.
+func TestTheMarkIsTheExactShareOfTheCapacity(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		capacity, thousandths := rapid.Int64Range(1, 1_000_000_000_000).Draw(rt, "capacity"), rapid.Int64Range(1, 1000).Draw(rt, "percent in tenths")
+		if got, want := MarkBytes(capacity, float64(thousandths)/1000), max(1, capacity*thousandths/1000); got != want {
+			rt.Fatalf("%d, want %d", got, want)
+		}
+	})
+	if got := MarkBytes(3_000_000, 0.58); got != 1_740_000 {
+		t.Errorf("%d", got)
+	}
+}
+
 // TestPassesAreHadoops: the first pass reads so many runs that all later passes read fanIn
 // (Hadoop 1.0.3, Merger).
 func TestPassesAreHadoops(t *testing.T) {

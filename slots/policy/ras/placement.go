@@ -526,10 +526,19 @@ func (r *RAS) running(v *slots.View, t int) (sum demand.Vector) {
 	return sum
 }
 
-// checkFeasible checks [RAS11, eq. 6] for the running attempts of every tracker.
-func (r *RAS) checkFeasible(v *slots.View) {
+// loads returns the needs of the running attempts of each tracker.
+func (r *RAS) loads(v *slots.View) (all []demand.Vector) {
 	for t := range r.nodes {
-		sum := r.running(v, t)
-		invariant.Check(sum.Fits(r.nodes[t].capacity), "ras: at %v tracker %d has %+v, and what runs there needs %+v", v.Now(), t, r.nodes[t].capacity, sum)
+		all = append(all, r.running(v, t))
+	}
+	return all
+}
+
+// checkFeasible checks [RAS11, eq. 6] for the running attempts of every tracker, after a decision.
+// before has their needs before it.
+func (r *RAS) checkFeasible(v *slots.View, before []demand.Vector) {
+	for t, sum := range r.loads(v) {
+		capacity := r.nodes[t].capacity.AtLeast(before[t])
+		invariant.Check(sum.Fits(capacity), "ras: at %v tracker %d has %+v, and what runs there needs %+v", v.Now(), t, capacity, sum)
 	}
 }
