@@ -349,7 +349,7 @@ func (t *explainer) eventWords(e *trace.Event, a about) string {
 	case trace.OpRestore:
 		return fmt.Sprintf("the output of %s was taken from the journal of a killed run, so the map did not run.", t.taskName(a.attempt))
 	case trace.OpAbort:
-		return name + " was cancelled."
+		return name + " was aborted."
 	case trace.OpGate:
 		return t.gateWords(a.job)
 	case trace.OpAdmit:
@@ -422,7 +422,7 @@ func (t *explainer) endWords(id slots.JobID) string {
 		a, _ := t.l.FailedBy(id)
 		return fmt.Sprintf("%s failed, %s after it was submitted: %v %d failed %s.", t.jobName(id), after, a.Kind, a.Task, counted(t.c.MaxAttempts, "time"))
 	case slots.Killed:
-		return fmt.Sprintf("%s ended: it was cancelled, %s after it was submitted.", t.jobName(id), after)
+		return fmt.Sprintf("%s ended: it was aborted, %s after it was submitted.", t.jobName(id), after)
 	}
 	text := fmt.Sprintf("%s was done, %s after it was submitted", t.jobName(id), after)
 	if d := t.v.Job(id).Deadline(); d > 0 && t.now > d {

@@ -126,11 +126,13 @@ func Time(flag, text string) (time.Duration, error) {
 }
 
 // Choice returns text if it is one of names. Otherwise its error suggests the nearest name, or
-// lists all names if several are equally near.
+// lists all names if several are equally near. An empty name is the default of a flag, which is not
+// listed.
 func Choice(flag, text string, names ...string) (string, error) {
 	if slices.Contains(names, text) {
 		return text, nil
 	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 	// Nearest returns the first of several equally near names. With the reversed list it returns
 	// another one if there is a tie.
 	backwards := slices.Clone(names)

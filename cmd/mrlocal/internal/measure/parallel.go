@@ -125,12 +125,16 @@ func (p *Plan) inOrder(ctx context.Context, wanted func(run int) bool, ends <-ch
 // nil, as it is.
 func (p *Plan) in(c Configuration, policyName string, err error) error {
 	var u *errs.Error
-	if errors.As(err, &u) {
-		what := policyName
-		if settings := p.settings(&c); settings != "" {
-			what += ", " + settings
-		}
-		return errs.Optionf(what+": "+u.Object, "%s", u.Cause)
+	if errors.As(err, &u) && errs.IsUsage(err) {
+		return errs.Optionf(p.Of(c, policyName)+": "+u.Object, "%s", u.Cause)
 	}
 	return err
+}
+
+// Of names a run by its policy and its settings, as in "fair, map-slots 2".
+func (p *Plan) Of(c Configuration, policyName string) string {
+	if settings := p.settings(&c); settings != "" {
+		return policyName + ", " + settings
+	}
+	return policyName
 }

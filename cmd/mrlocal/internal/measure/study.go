@@ -45,8 +45,15 @@ type Study struct {
 // and keep may be nil. The first error ends the study, and results keeps the runs before it.
 func (p *Plan) Study(ctx context.Context, results *Results, simulate Simulate, note func(string), keep func(*report.Report)) (*Study, error) {
 	s := &Study{p, make([][]float64, p.Runs())}
+	failed := 0
 	for run := range s.samples {
 		s.samples[run] = results.sample(p, p.trial(run))
+		if x := s.samples[run]; x != nil && x[metricAt(failedJobs)] > 0 {
+			failed++
+		}
+	}
+	if failed > 0 {
+		note(fmt.Sprintf("--results: in %s of the file jobs did not succeed", count(failed, "run")))
 	}
 	err := p.each(ctx, func(run int) bool { return s.samples[run] == nil }, simulate, func(f finished) error {
 		for _, text := range f.notes {

@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -128,8 +129,8 @@ func withoutSwept(line argv.Line) argv.Line {
 }
 
 // runSweep makes all runs of the plan, prints its table, and writes its files. The first run that
-// fails ends the sweep with its error. A simulated run with failed jobs is not such a run. It is noted,
-// and the exit code says so.
+// fails ends the sweep with its error. A run with failed jobs is not such a run. It is noted, and the
+// exit code says so.
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	p := readSweep(r)
@@ -262,7 +263,14 @@ func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Pl
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		b.Scheduling = base
 		apply(&b.Scheduling, c)
-		return b.run(ctx, e, e.Screen(mode, nil), policyName, discard, nil)
+		s := e.Screen(mode, nil)
+		done, err := b.run(ctx, e, s, policyName, discard, nil)
+		// A run with failed jobs is a row, as in a simulated sweep.
+		if done != nil && done.FailedJobs() > 0 && ctx.Err() == nil {
+			s.Note(fmt.Sprintf("sweep: %s: %v", p.Of(c, policyName), err))
+			err = nil
+		}
+		return done, err
 	}, b, nil
 }
 
