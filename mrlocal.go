@@ -191,7 +191,7 @@ func choosePolicy(o *Options) (err error) {
 
 // Cuts samples the inputs and returns parts-1 ascending keys of job, which divide the records into
 // about equal ranges. A key that equals a cut belongs to the range behind the cut. The caller owns
-// the keys. parts is at least 1. Cuts fails if job or parts cannot be used, if the inputs cannot be
+// the keys. parts is between 1 and 100,000. Cuts fails if job or parts cannot be used, if the inputs cannot be
 // read, or if the mapper fails on the sample.
 //
 // Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. It
@@ -201,8 +201,9 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) (keys [][]
 	if err := (jobs.Chain{job}).Check(); err != nil {
 		return nil, err
 	}
-	if parts < 1 {
-		return nil, errs.Optionf("", "%d parts: must be at least 1", parts)
+	const mostParts = 100_000 // as many as reducers
+	if parts < 1 || parts > mostParts {
+		return nil, errs.Optionf("", "%d parts: must be between 1 and %d", parts, mostParts)
 	}
 	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
 	if err != nil {

@@ -358,7 +358,8 @@ func TestCutsOfAWrongJobAreRefused(t *testing.T) {
 		want  string
 	}{
 		"a job without a mapper": {jobs.Job{}, 3, "job: has no mapper"},
-		"no parts":               {identity, 0, "0 parts: must be at least 1"},
+		"no parts":               {identity, 0, "0 parts: must be between 1 and 100000"},
+		"too many parts":         {identity, 100_001, "100001 parts: must be between 1 and 100000"},
 	} {
 		if _, err := mrlocal.Cuts(t.Context(), c.job, c.parts, input(t, "a\n")); !errors.Is(err, mrlocal.ErrBadOptions) || err.Error() != c.want {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
