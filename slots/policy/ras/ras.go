@@ -16,7 +16,8 @@
 // Feasibility [RAS11, eq. 6] means that the running tasks of a tracker need no more than the
 // tracker has. It holds after every launch and every switch of a reduce from shuffle to
 // reduce. Checked builds test it after each decision. A fact may break it: the reduces of a job
-// need more when a map is dropped or restored. Then nothing starts there before it holds again.
+// need more when a map is dropped or restored. The policy then starts no task on that tracker until
+// feasibility holds again.
 //
 // Memory: a RAS owns some words for each pair of a running job and a tracker. Neighbours:
 // slots/demand has the profiles, slots/policy the measurements of finished tasks.

@@ -116,6 +116,7 @@ func TestARowWithFailedJobsIsMarkedAndNeverBest(t *testing.T) {
 		points    int
 	}{
 		{[3]float64{-10, 80, 90}, "[NaN NaN NaN]", "best: fair, map-slots 2, 80s; 11.1% shorter than the next; without 1 row with failed jobs\n", 2},
+		{[3]float64{-100, 80, 90}, "[NaN NaN NaN]", "best: fair, map-slots 2, 80s; 11.1% shorter than the next; without 1 row with failed jobs\n", 2},
 		{[3]float64{100, -10, 90}, "[0 NaN 0.11111111111111116]", "best: fair, map-slots 3, 90s; 10.0% shorter than the next, 10.0% shorter than the first row; without 1 row with failed jobs\n", 2},
 		{[3]float64{100, -10, -20}, "[0 NaN NaN]", "best: fair, map-slots 1, 100s; without 2 rows with failed jobs\n", 1},
 		{[3]float64{-10, -10, -20}, "[NaN NaN NaN]", "best: none, jobs of every row failed\n", 0},
@@ -137,12 +138,15 @@ func TestARowWithFailedJobsIsMarkedAndNeverBest(t *testing.T) {
 		if got := fmt.Sprint(p.speedups(rows)); got != c.speedups {
 			t.Errorf("speedups %s, want %s", got, c.speedups)
 		}
-		points := 0
-		for _, s := range p.Chart("f", "", rows).Series {
-			points += len(s.Points)
+		points := func(y string) (n int) {
+			for _, s := range p.Chart("f", y, rows).Series {
+				n += len(s.Points)
+			}
+			return n
 		}
-		if points != c.points {
-			t.Errorf("%d points, want %d", points, c.points)
+		known := 3 - strings.Count(c.speedups, "NaN")
+		if makespans, speedups := points("makespan"), points("speedup"); makespans != c.points || speedups != known {
+			t.Errorf("%d points of makespans and %d of speedups, want %d and %d", makespans, speedups, c.points, known)
 		}
 		if csv := string(p.CSV(rows)); strings.Contains(csv, "NaN") {
 			t.Errorf("%s", csv)
