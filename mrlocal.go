@@ -72,6 +72,9 @@ const Version = "0.5.0"
 // lends idle slots of one kind to tasks of the other kind ([DHFS13, Alg. 1]).
 const DefaultPolicy = "pi-dhfs"
 
+// MostReducers is the largest number of reducers of a job, and of parts of Cuts.
+const MostReducers = engine.MostReducers
+
 type (
 	// Options are the options of a run. The zero value of every field works, except that Run and
 	// RunChain require JobOptions.Inputs of a job that reads files.
@@ -191,8 +194,8 @@ func choosePolicy(o *Options) (err error) {
 
 // Cuts samples the inputs and returns parts-1 ascending keys of job, which divide the records into
 // about equal ranges. A key that equals a cut belongs to the range behind the cut. The caller owns
-// the keys. parts is between 1 and 100,000. Cuts fails if job or parts cannot be used, if the inputs cannot be
-// read, or if the mapper fails on the sample.
+// the keys. parts is between 1 and MostReducers. Cuts fails if job or parts cannot be used, if the
+// inputs cannot be read, or if the mapper fails on the sample.
 //
 // Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. It
 // reads only Inputs, Stdin, All, NoDecode and HDFS of o. Inputs must be files, not streams.
@@ -201,9 +204,8 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) (keys [][]
 	if err := (jobs.Chain{job}).Check(); err != nil {
 		return nil, err
 	}
-	const mostParts = 100_000 // as many as reducers
-	if parts < 1 || parts > mostParts {
-		return nil, errs.Optionf("", "%d parts: must be between 1 and %d", parts, mostParts)
+	if parts < 1 || parts > MostReducers {
+		return nil, errs.Optionf("", "%d parts: must be between 1 and %d", parts, MostReducers)
 	}
 	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
 	if err != nil {

@@ -60,7 +60,7 @@ func Metrics() []Metric {
 		{"jain_in_time", "fairness in time (Jain)", func(r *Report) float64 { return r.JainInTime }},
 		{"lent_slot_s", "lent slot time (s)", func(r *Report) float64 { return r.LentSlotSeconds }},
 		{"hoarding_slot_s", "slot time of waiting reduces (s)", func(r *Report) float64 { return r.HoardingSlotSeconds }},
-		{"failed_jobs", "jobs that did not succeed", func(r *Report) float64 { return float64(r.FailedJobs()) }},
+		{"failed_jobs", "jobs that did not succeed", func(r *Report) float64 { return float64(len(r.FailedJobs())) }},
 		{"mean_job_s", "mean job time (s)", (*Report).MeanJobSeconds},
 		{"mean_slowdown", "mean slowdown", func(r *Report) float64 { mean, _ := r.Slowdowns(); return mean }},
 		{"max_slowdown", "largest slowdown", func(r *Report) float64 { _, most := r.Slowdowns(); return most }},
@@ -95,11 +95,11 @@ func (r *Report) figures() map[string]float64 {
 	return all
 }
 
-// FailedJobs returns the number of jobs that did not succeed.
-func (r *Report) FailedJobs() (failed int) {
+// FailedJobs returns the jobs that did not succeed, in the order of Jobs.
+func (r *Report) FailedJobs() (failed []*JobReport) {
 	for i := range r.Jobs {
-		if r.Jobs[i].State != slots.Succeeded.String() {
-			failed++
+		if j := &r.Jobs[i]; j.State != slots.Succeeded.String() {
+			failed = append(failed, j)
 		}
 	}
 	return failed

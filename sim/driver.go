@@ -183,12 +183,12 @@ func (d *driver) noteEnd(i int32) {
 	j.flow.Release() // no reduce copies any more
 	d.active--
 	d.left--
-	d.released(i, d.ledger.JobState(j.id) == slots.Succeeded)
+	d.releaseAfter(i, d.ledger.JobState(j.id) == slots.Succeeded)
 }
 
-// released tells release that job i has ended. If the job did not succeed, it drops the jobs that
-// wait for it, which are never submitted.
-func (d *driver) released(i int32, succeeded bool) {
+// releaseAfter releases the jobs that wait for job i, which has ended. If it did not succeed, they are
+// dropped: they are never submitted.
+func (d *driver) releaseAfter(i int32, succeeded bool) {
 	for _, x := range d.release.Ended(d.now, int(i), succeeded) {
 		d.drop(int32(x.Job), int32(x.Because))
 	}
@@ -232,7 +232,7 @@ func (d *driver) inject(x *setup.Fault) {
 		return
 	}
 	d.ledger.LostOutput(d.now, j.id, slots.TaskID(x.Task))
-	d.dropped(j, func(a *cost.Available) bool { return a.Task == slots.TaskID(x.Task) })
+	d.loseOutputs(j, func(a *cost.Available) bool { return a.Task == slots.TaskID(x.Task) })
 	d.afterFact(int32(x.Job))
 }
 
@@ -257,7 +257,7 @@ func (d *driver) lose(t slots.TrackerID) {
 	d.ledger.LostTracker(d.now, t)
 	for _, i := range d.fileJob {
 		if j := &d.jobs[i]; j.state == jobRunning && j.spec.Reduces > 0 {
-			d.dropped(j, func(a *cost.Available) bool { return a.Tracker == t })
+			d.loseOutputs(j, func(a *cost.Available) bool { return a.Tracker == t })
 		}
 	}
 	if d.trackersLost == len(d.trackers) {
@@ -278,14 +278,14 @@ func (d *driver) failAll() {
 	for i, _, ok := d.release.Next(); ok; i, _, ok = d.release.Next() {
 		d.release.Take()
 		d.drop(int32(i), -1)
-		d.released(int32(i), false)
+		d.releaseAfter(int32(i), false)
 	}
 }
 
-// dropped takes lost outputs out of a job's flow, so that reduces that copy have to wait. It
-// drops only as many as the Ledger counts as lost: the Ledger ignores outputs of maps that
-// are not done.
-func (d *driver) dropped(j *simJob, lost func(a *cost.Available) bool) {
+// loseOutputs takes lost outputs out of a job's flow, so that reduces that copy have to wait. It
+// takes only as many as the Ledger counts as lost: the Ledger ignores outputs of maps that are not
+// done.
+func (d *driver) loseOutputs(j *simJob, lost func(a *cost.Available) bool) {
 	done, _ := d.ledger.JobTasks(j.id, slots.Map)
 	if done >= j.flow.There { // the Ledger has lost none of them
 		return

@@ -1,6 +1,6 @@
-// Package invariant has checks that find bugs of this project, never wrong input. They
-// cost nothing in a normal build: Enabled is a constant that is true only under the build
-// tags `invariants` and `race`, so the compiler removes the code that it guards.
+// Package invariant has checks that find bugs of this project, never wrong input. They cost
+// nothing in a normal build. Enabled is a constant that is true only under the build tags
+// `invariants` and `race`. So the compiler removes the code that it guards.
 //
 //	if invariant.Enabled {
 //		invariant.Check(sum == total, "slots: %d of %d", sum, total)

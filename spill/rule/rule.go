@@ -23,8 +23,8 @@ const (
 // bytes. A floating-point product may be too small by two units in the last place: 0.58 of 3,000,000
 // is 1,739,999.9999999998.
 func MarkBytes(capacityBytes int64, percent float64) int64 {
-	const units = 4e-16 // two of them
-	return max(1, int64(float64(capacityBytes)*percent*(1+units)))
+	const twoUnits = 4e-16
+	return max(1, int64(float64(capacityBytes)*percent*(1+twoUnits)))
 }
 
 // Growth is the input of the rule of Dynamic Split at the spill mark [Split11, dynamic buffer

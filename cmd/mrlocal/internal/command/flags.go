@@ -25,7 +25,6 @@ const (
 	MostTrackers = 1024 // of a real run
 
 	mostReducersPerSlot = 100 * slots.One // X of --reducers auto:X
-	MostReducers        = 100_000         // --reducers
 	MostAttempts        = 1000            // --attempts
 	LeastBlock          = 1 << 10         // --block-size, in bytes
 )
@@ -143,7 +142,7 @@ func (r *Reader) JobOptions(o *mrlocal.Options) {
 	// The full slice expression makes append copy, so the directory does not become an input.
 	o.HDFS = ReadHDFS(&r.Reader, append(o.Inputs[:len(o.Inputs):len(o.Inputs)], o.OutputDir))
 	o.CompressOutput = r.Compression()
-	o.Reducers, o.ReducersPerSlot = r.CountOrMultiple("reducers", "auto:", MostReducers, mostReducersPerSlot)
+	o.Reducers, o.ReducersPerSlot = r.CountOrMultiple("reducers", "auto:", mrlocal.MostReducers, mostReducersPerSlot)
 	// In the options, 0 reducers stand for the default. MapOnly says that the user wants none.
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0 && o.ReducersPerSlot == 0
 	o.BlockBytes = r.Size("block-size", LeastBlock)

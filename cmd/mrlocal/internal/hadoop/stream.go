@@ -69,7 +69,7 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		r.Keep(err)
 	}
 	o := stream.Options{
-		Step: r.Count("step", 1, 100), Reduces: r.Count("reduces", 1, command.MostReducers), Files: r.Count("files", 1, 1<<31-1),
+		Step: r.Count("step", 1, 100), Reduces: r.Count("reduces", 1, mrlocal.MostReducers), Files: r.Count("files", 1, 1<<31-1),
 		InOrder: line.Has("in-order"), Inputs: line.Values("input"), Task: stream.TaskOf(e.Getenv),
 	}
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))

@@ -66,7 +66,7 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	}
 	s := submit.Options{
 		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
-		Reducers: r.Count("reducers", 1, command.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
+		Reducers: r.Count("reducers", 1, mrlocal.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
 		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
 		// sort -s and -u depend on the order of lines with equal keys, which Hadoop does not keep
 		// by itself.

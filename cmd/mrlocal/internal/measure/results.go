@@ -101,8 +101,8 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 	}
 	whole = c.InputOffset()
 	// words is the number of words of an identity: the key, the swept values, the policy and the seed.
-	// rows counts the rows of the run whose identity is last, and figures are those of its first row.
-	words, rows, last, figures := len(p.dimensions)+3, 0, "", ""
+	// rows counts the rows of the run whose identity is last. lastFigures are those of its first row.
+	words, rows, last, lastFigures := len(p.dimensions)+3, 0, "", ""
 	for {
 		row, err := c.Read()
 		// The last line may be cut off anywhere, even so that its fields look whole. Only a newline
@@ -114,13 +114,13 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 			return 0, errors.New("the results of another workload, or of other flags; name another file")
 		}
 		line, _ := c.FieldPos(0)
-		identity, run := strings.Join(row[:words], "\x00"), strings.Join(row[words:words+len(report.Metrics())], ",")
+		identity, figures := strings.Join(row[:words], "\x00"), strings.Join(row[words:words+len(report.Metrics())], ",")
 		switch {
 		case identity != last && rows > 0 && rows < r.jobs:
 			return 0, fmt.Errorf("line %d: the run before it has %d of its %d rows; name another file", line, rows, r.jobs)
 		case identity != last:
-			rows, last, figures = 0, identity, run
-		case run != figures:
+			rows, last, lastFigures = 0, identity, figures
+		case figures != lastFigures:
 			return 0, fmt.Errorf("line %d: the figures of its run differ from those in the line before; name another file", line)
 		}
 		if rows++; rows == r.jobs {

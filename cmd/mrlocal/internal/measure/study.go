@@ -26,6 +26,9 @@ func sampleOf(r *report.Report) (all []float64) {
 	return all
 }
 
+// failedJobs is the name of the metric that counts the jobs that did not succeed.
+const failedJobs = "failed_jobs"
+
 // metricAt returns the index of the metric of that name in a sample, or -1 if there is none.
 func metricAt(name string) int {
 	return slices.IndexFunc(report.Metrics(), func(m report.Metric) bool { return m.Name == name })
@@ -91,9 +94,6 @@ func (s *Study) Failed() bool {
 
 // failed reports whether jobs of a run of the cell did not succeed.
 func (s *Study) failed(cell int) bool { return slices.Max(s.column(cell, metricAt(failedJobs))) > 0 }
-
-// failedJobs is the name of a metric.
-const failedJobs = "failed_jobs"
 
 // comparable reports whether the figures of a cell can be compared with those of its base. They
 // cannot if jobs of one of the two failed, because less work was done.

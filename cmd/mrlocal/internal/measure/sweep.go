@@ -244,7 +244,7 @@ type SweepRow struct {
 }
 
 // failed reports whether jobs of the run did not succeed.
-func (r SweepRow) failed() bool { return r.FailedJobs() > 0 }
+func (r SweepRow) failed() bool { return len(r.FailedJobs()) > 0 }
 
 // speedups returns T0/T1 - 1 for each row. T1 is the makespan of the row. T0 is that of the first
 // policy in the same configuration. With one policy only, it is that of the first row. If T1 is 0,
@@ -258,7 +258,7 @@ func (p *Plan) speedups(rows []SweepRow) []float64 {
 			first = i / n * n
 		}
 		switch t1 := rows[i].MakespanSeconds; {
-		case rows[i].FailedJobs() > 0 || rows[first].FailedJobs() > 0:
+		case rows[i].failed() || rows[first].failed():
 			all[i] = math.NaN()
 		case t1 > 0:
 			all[i] = rows[first].MakespanSeconds/t1 - 1
@@ -317,7 +317,7 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 		}
 		fmt.Fprintf(t, "%s\t%ss\t%s\t%.1f%%\t%d\t", r.Policy, number(math.Round(1000*r.MakespanSeconds)/1000), against, 100*r.Utilisation, r.Moves)
 		if failed {
-			fmt.Fprintf(t, "%d\t", r.FailedJobs())
+			fmt.Fprintf(t, "%d\t", len(r.FailedJobs()))
 		}
 		fmt.Fprintln(t)
 	}
@@ -388,7 +388,7 @@ func (p *Plan) CSV(rows []SweepRow) []byte {
 		fields := []string{
 			r.Policy, strconv.Itoa(c.Trackers), strconv.Itoa(c.MapSlots), strconv.Itoa(c.ReduceSlots), number(c.BorrowMap), number(c.BorrowReduce),
 			number(r.MakespanSeconds), number(r.MeanJobSeconds()), number(speedup), number(r.Utilisation), strconv.FormatInt(r.Moves, 10),
-			number(r.LentSlotSeconds), number(r.Jain), number(r.HoardingSlotSeconds), strconv.Itoa(r.FailedJobs()),
+			number(r.LentSlotSeconds), number(r.Jain), number(r.HoardingSlotSeconds), strconv.Itoa(len(r.FailedJobs())),
 		}
 		b.WriteString(strings.Join(fields, ",") + "\n")
 	}

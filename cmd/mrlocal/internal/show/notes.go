@@ -9,7 +9,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/report"
-	"mrlocal/slots"
 )
 
 // Notes writes the notes of several runs, each text once. Runs of the same file give the same
@@ -30,36 +29,30 @@ func (n *Notes) Note(text string) {
 	}
 }
 
-// Failures writes a note that names the jobs of a run that did not succeed. It returns 1 if there
-// are such jobs, else 0.
-func (n *Notes) Failures(r *report.Report) (failed int) {
-	for _, text := range Failures(r) {
+// Failures writes a note that names the jobs of a run that did not succeed. It reports whether there
+// are such jobs.
+func (n *Notes) Failures(r *report.Report) bool {
+	texts := Failures(r)
+	for _, text := range texts {
 		n.Note(text)
-		failed++
 	}
-	return failed
+	return len(texts) > 0
 }
 
 // Failures returns a line that names the jobs of a run that did not succeed, or nil if there are none.
 func Failures(r *report.Report) []string {
 	// The line names so many jobs at most. The report has all of them.
 	const mostNamed = 5
-	failed := 0
-	var names []string
-	for i := range r.Jobs {
-		if r.Jobs[i].State != slots.Succeeded.String() {
-			failed++
-			if len(names) < mostNamed {
-				names = append(names, errs.OneLine(r.Jobs[i].Name))
-			}
-		}
-	}
-	if failed == 0 {
+	failed := r.FailedJobs()
+	if len(failed) == 0 {
 		return nil
 	}
-	more := ""
-	if failed > len(names) {
-		more = ", …"
+	var names []string
+	for _, j := range failed[:min(len(failed), mostNamed)] {
+		names = append(names, errs.OneLine(j.Name))
 	}
-	return []string{fmt.Sprintf("under %s %d of %d jobs did not succeed: %s%s", r.Policy, failed, len(r.Jobs), strings.Join(names, ", "), more)}
+	if len(failed) > mostNamed {
+		names = append(names, "…")
+	}
+	return []string{fmt.Sprintf("under %s %d of %d jobs did not succeed: %s", r.Policy, len(failed), len(r.Jobs), strings.Join(names, ", "))}
 }

@@ -6,8 +6,8 @@
 // A tool is a value of type Tool, in a file of its own. runTool parses the command line, writes the
 // help and turns errors into exit codes.
 //
-// Exit codes: the code that Tool.Run returns if there is no error; 2 for every error, also for a
-// failed job; 128 plus the number of the signal after a signal.
+// The exit code is that of Tool.Run if there is no error. It is 2 for every error, also for a failed
+// job. After a signal it is 128 plus the number of the signal.
 package tools
 
 import (

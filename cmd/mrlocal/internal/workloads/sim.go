@@ -130,7 +130,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		}
 		// The report of a run with failed jobs is kept, because it names them.
 		reports = append(reports, done)
-		if notes.Failures(done) > 0 {
+		if notes.Failures(done) {
 			code = command.Failed
 		}
 		if err := e.Write(picture.Of(name, len(names), show.Width(e.Stdout), true)); err != nil {

@@ -266,7 +266,7 @@ func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Pl
 		s := e.Screen(mode, nil)
 		done, err := b.run(ctx, e, s, policyName, discard, nil)
 		// A run with failed jobs is a row, as in a simulated sweep.
-		if done != nil && done.FailedJobs() > 0 && ctx.Err() == nil {
+		if done != nil && len(done.FailedJobs()) > 0 && ctx.Err() == nil {
 			s.Note(fmt.Sprintf("sweep: %s: %v", p.Of(c, policyName), err))
 			err = nil
 		}
