@@ -70,6 +70,8 @@ func TestAnErrorHasItsKind(t *testing.T) {
 	defer cancel(nil)
 	fails := mapOnly(func(jobs.Block, jobs.Emitter) error { return boom })
 	emits := mapOnly(func(_ jobs.Block, out jobs.Emitter) error { out.Emit([]byte("x"), nil); return nil })
+	reduces := emits
+	reduces.Name, reduces.NewReducer = "reducing", func() jobs.Reducer { return jobs.NewSum() }
 	waits := mapOnly(func(_ jobs.Block, out jobs.Emitter) error {
 		cancel(stop)
 		for range 1000 { // the attempt ends in Emit
@@ -98,6 +100,8 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		"a user with a limit below 0": {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{Name: "a", MaxRunning: -1}}}}, kind: mrlocal.ErrBadOptions, text: `Options.Users: user "a" has a negative limit`},
 		"a user without a name":       {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Users: []slots.User{{MaxRunning: 1}}}}, kind: mrlocal.ErrBadOptions, text: "Options.Users: a user has no name"},
 		"reduces of a map-only job":   {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: input(t, "a\n").Inputs, MapOnly: true, Reducers: 2}}, kind: mrlocal.ErrBadOptions, text: "Options.Reducers: 2: must be 0, because MapOnly is set"},
+		"MapOnly of a job of reduces": {job: reduces, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: input(t, "a\n").Inputs, MapOnly: true}}, kind: mrlocal.ErrBadOptions, text: "Options.MapOnly: job reducing needs its reduces"},
+		"reduces without a slot":      {job: reduces, o: mrlocal.Options{JobOptions: input(t, "a\n"), NoReduces: true}, kind: mrlocal.ErrBadOptions, text: "Options.NoReduces: job reducing has reduces; they need a reduce slot"},
 		"an input that is not there":  {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, cause: fs.ErrNotExist, text: "/no/such: no such file or directory"},
 		"a mapper that fails":         {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},
 		"a context that ends":         {job: waits, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrInterrupted, cause: stop, text: "stop", report: true},

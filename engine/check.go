@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -48,6 +47,10 @@ func (ch *chain) validate(jobCount int) error {
 	if err := b.JobOptions.validate(&b.Chain[0]); err != nil {
 		return err
 	}
+	// If the first job has no reduces, it is the only one (jobs.Chain).
+	if b.Chain[0].NewReducer != nil && ch.run.o.NoReduces {
+		return errs.Optionf("Options.NoReduces", "job %s has reduces; they need a reduce slot", b.Chain[0].Name)
+	}
 	last := &b.Chain[len(b.Chain)-1]
 	if len(last.Outputs) > 0 && !ch.discards() && (b.OutputDir == "" || hdfs.Is(b.OutputDir)) {
 		return errs.Optionf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
@@ -66,11 +69,7 @@ func (ch *chain) withJobName(err error) error {
 	if err == nil || ch.run.single() {
 		return err
 	}
-	kind := errs.JobFailed
-	if e := (*errs.Error)(nil); errors.As(err, &e) {
-		kind = e.Kind
-	}
-	return &errs.Error{Kind: kind, Object: "job " + ch.name(), Cause: err}
+	return &errs.Error{Kind: errs.KindOf(err), Object: "job " + ch.name(), Cause: err}
 }
 
 // single reports whether RunChain runs one chain. Messages then need no name of the job.

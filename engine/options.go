@@ -230,6 +230,8 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Optionf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > 100*slots.One || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
 		return errs.Optionf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)
+	case o.MapOnly && job.NewReducer != nil:
+		return errs.Optionf("Options.MapOnly", "job %s needs its reduces", job.Name)
 	case o.MapOnly && o.Reducers > 0:
 		return errs.Optionf("Options.Reducers", "%d: must be 0, because MapOnly is set", o.Reducers)
 	}

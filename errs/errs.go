@@ -83,11 +83,20 @@ func Inputf(object, format string, args ...any) error {
 }
 
 // IsUsage reports whether err is of kind BadOptions or BadInput. The same call would fail again: the
-// caller must correct it.
-// The outermost kind counts: a batch has failed if one of its jobs has met a bad input.
+// caller must correct it. The outermost kind counts: a batch has failed if one of its jobs has met a
+// bad input.
 func IsUsage(err error) bool {
+	kind := KindOf(err)
+	return kind == BadOptions || kind == BadInput
+}
+
+// KindOf returns the outermost kind of err, or JobFailed if it has none.
+func KindOf(err error) Kind {
 	var e *Error
-	return errors.As(err, &e) && (e.Kind == BadOptions || e.Kind == BadInput)
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return JobFailed
 }
 
 // Typed returns the error of a run under ctx with a kind. An error with a kind keeps it. An error

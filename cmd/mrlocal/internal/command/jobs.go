@@ -6,7 +6,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
 	"mrlocal/jobs"
 )
 
@@ -46,24 +45,6 @@ func ForEachJob(c Command, flags func(NamedJob) []argv.Spec, run RunJob) Command
 			}})
 	}
 	return c
-}
-
-// CheckReduces returns an options error if the options leave a job of the chain without the reduces
-// that it needs. A chain without reduces, such as that of grep --lines, accepts any options. name is
-// the name of the job in the message.
-func CheckReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
-	for i := range chain {
-		switch {
-		// This job of the chain is map only.
-		case chain[i].NewReducer == nil:
-		// Without reduce slots its reduces would never start.
-		case o.NoReduces:
-			return errs.Optionf("--reduce-slots", "0: %s has reduces; at least 1", name)
-		case o.MapOnly:
-			return errs.Optionf("--reducers", "0: %s needs its reduces; at least 1", name)
-		}
-	}
-	return nil
 }
 
 // StreamingJob returns the job of run streaming. Its Build also sets Reader.Stream, the work that the

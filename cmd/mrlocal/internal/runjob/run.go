@@ -72,9 +72,6 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 		return 0, err
 	}
 	defer r.Stream.Close()
-	if err := command.CheckReduces(name, chain, o); err != nil {
-		return 0, err
-	}
 	// Open checks that no auxiliary file is an input or an output of the run.
 	beside := besideRun(e, &o)
 	files, err := pictures.Open(line, []string{name}, eventsPath, reportPath, beside)

@@ -131,9 +131,6 @@ func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 	if job.chain, err = k.Build(r); err != nil {
 		return b.at(job.ListedJob, err)
 	}
-	if err := command.CheckReduces(k.Name, job.chain, job.options); err != nil {
-		return b.at(job.ListedJob, err)
-	}
 	job.stream = r.Stream
 	command.ApplyStreaming(r.Stream, &job.options)
 	return b.result(job)
