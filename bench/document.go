@@ -191,12 +191,12 @@ Fitted says that a constant was chosen by this figure. Such a figure only shows 
 other figures test the constant. The list below a paper's table has all such constants. The summaries count fitted
 figures separately. Some constants were chosen after runs that also showed other figures. The experiments say so below.
 
-A reason names the cause, and what comes out if one thing is changed and nothing else: "Isolated: with cluster.disk=30MB
-it is 10.9 % (10.5 to 11.3), inside (20 seeds)". The cause is isolated if one change makes the comparison true. For a
-figure with a band, the change brings it into the band or to the other side. Otherwise the changes are listed under
-"Each alone". The 95 % interval is in parentheses. If it reaches out of the band, ours is inside "by its mean alone".
-The changes are in the files, under isolate, and these commands make them again. So no number of a reason is written by
-hand.
+A reason names the cause, and the result if one thing is changed and nothing else. For example: "Isolated: with
+cluster.disk=30MB it is 10.9 % (10.5 to 11.3), inside (20 seeds)". The cause is isolated if one change makes the
+comparison true. For a figure with a band, the change brings it into the band or to the other side. Otherwise the
+changes are listed under "Each alone". The 95 % interval is in parentheses. If it reaches out of the band, ours is
+inside "by its mean alone". The changes are in the files, under isolate, and these commands make them again. So no
+number of a reason is written by hand.
 
 A reading is a number that the paper does not have: the difference of two readings of its text, or a property of the
 model. It has no band and no verdict, and stands in a table of its own.

@@ -303,8 +303,8 @@ func corrupt(t *testing.T, dir string) {
 	}
 }
 
-// User code that hangs on a lost tracker holds the end of the run for stopWithin at most, whether the
-// job goes on elsewhere or fails.
+// User code that hangs on a lost tracker delays the end of the run by stopWithin at most. This holds
+// whether the job goes on elsewhere or fails.
 func TestCodeThatHangsOnALostTrackerDoesNotHoldTheRun(t *testing.T) {
 	lose := func(trackers ...int) (all []setup.Fault) {
 		for _, tracker := range trackers {

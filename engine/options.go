@@ -211,7 +211,7 @@ func (o *Options) warn() {
 		o.Note(text)
 	}
 	if wanted := o.Extra(o.Policy); wanted > o.extraSlots {
-		o.Note(fmt.Sprintf("extra slots: a tracker has %d of the %d that %s may open: a run has at most %d slots, each with %dMiB of the %dMiB of memory", o.extraSlots, wanted, o.Policy.Traits().Name, maxSlotCount, LeastBytesPerSlot>>20, o.MemoryBytes>>20))
+		o.Note(fmt.Sprintf("extra slots: a tracker has %d of the %d that %s may open; a run has at most %d slots, each with %dMiB of the %dMiB of memory", o.extraSlots, wanted, o.Policy.Traits().Name, maxSlotCount, LeastBytesPerSlot>>20, o.MemoryBytes>>20))
 	}
 }
 

@@ -44,8 +44,8 @@ func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 	})
 }
 
-// phased are the policies under which one phase of a job, where copying takes no
-// time, follows the other: Dynamic Split's reduces have slots before that.
+// phased returns the policies under which one phase of a job follows the other, if copying takes
+// no time. Under Dynamic Split reduces have slots earlier.
 func phased() []string {
 	return slices.DeleteFunc(policies(), func(name string) bool { return name == "dynsplit" })
 }
@@ -219,7 +219,7 @@ func TestTheGainOfBorrowing(t *testing.T) {
 	}
 }
 
-// TestSlowstartUnderL1 is [OMO21, "one-job simulation"]: 8 slots, 80 maps of 30 s, 4 reduces that
+// TestSlowstartUnderL1 is [OMO21, "one-job simulation"]: 8 slots, 80 maps of 30 s, 4 reduces. These
 // copy for 20, 60 or 120 s each and then work for 20 s. With static 4+4 slots
 // only late starts hurt; with lent slots an early start costs maps their slots
 // and a late one its overlap.

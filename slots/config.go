@@ -177,7 +177,7 @@ func (c *Config) validate() error {
 		users[u.Name] = true
 	}
 	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
-		return fmt.Errorf("slots: a negative number among %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
+		return fmt.Errorf("slots: a number is negative: %d replicas, %d trackers per group, %d failures per tracker, locality delay %v, %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ type totals struct {
 func (t *totals) freeSlots() int32 { return t.open + t.draining - t.running[Map] - t.running[Reduce] }
 
 // New returns a Ledger without jobs that asks policy p. The Ledger keeps p, and the slices of
-// c except Pools; the caller must not change them. New fails if a value of c is wrong or
+// c except Pools. The caller must not change them. New fails if a value of c is wrong or
 // contradicts another, or if p borrows and does not lend. It also fails if the weights of p
 // are wrong, or if its options cannot be written as JSON.
 func New(c Config, p Policy) (*Ledger, error) {

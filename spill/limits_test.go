@@ -12,8 +12,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// A worked example of the rule [Split11, "buffer terms"]: 100 bytes were allocated after 32 of
-// 64 bytes of the split were read, so the buffer grows to 200 bytes.
+// A worked example of the rule [Split11, "buffer terms"]. After 32 of 64 bytes of the split are
+// read, the buffer has 100 bytes. So it grows to 200 bytes.
 func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 	const unit = 10 << 10
 	for _, c := range []struct {

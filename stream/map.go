@@ -33,7 +33,7 @@ func (c *child) runMap(stdin io.Reader) error {
 			return fmt.Errorf("read standard input: %w", err)
 		}
 		if c.job.SkipBinary && bytes.IndexByte(data, 0) >= 0 {
-			return errs.Inputf(file, "holds a NUL byte; mrlocal run skips such a binary file, but a map cannot skip the other splits of its file: give -a to read it as text")
+			return errs.Inputf(file, "holds a NUL byte; mrlocal run skips such a binary file, but a map cannot skip the file's other splits; give -a to read it as text")
 		}
 		b.Data = data
 		c.counters[mapInputBytes] += int64(len(data))

@@ -18,7 +18,7 @@ import (
 )
 
 // cleanHelp is the help text of mrlocal clean below its usage.
-const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished; a DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
+const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished. A DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
 
 // cleanCommand returns mrlocal clean, which removes what killed runs have left behind.
 func cleanCommand() command.Command {

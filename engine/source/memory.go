@@ -112,7 +112,8 @@ const mostShrink = 4
 
 // Check returns an options error for a job whose map outputs cannot fit in memory and in the
 // temporary directories. If they may fit or not, it calls Note. ratio is the bytes of map output
-// for each byte of input, as Sample returns it; 0: not known, and Check samples if it has to.
+// for each byte of input, as Sample returns it. If it is 0, it is not known, and Check samples if
+// it has to.
 func (r *Room) Check(ctx context.Context, ratio float64) error {
 	// A sample does not show how much a combiner leaves.
 	if r.Temp == nil || r.Fits || r.Job.NewReducer == nil || r.Plan == nil || r.Job.NewFolder != nil || r.Job.NewCombiner != nil {

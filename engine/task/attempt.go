@@ -297,8 +297,8 @@ func (a *SlotAttempt) lasts(total time.Duration) {
 // Done returns the progress of the attempt. maps of the all map tasks of its job are done.
 // Done may be called from any goroutine.
 //
-//   - Work whose time is known (lasts) is done in proportion to the time that has passed: all
-//     of a map, and the part of a reduce after its copy phase, as in the simulator.
+//   - Work whose time is known (lasts) is done in proportion to the time that has passed. This
+//     is all of a map, and the part of a reduce after its copy phase, as in the simulator.
 //   - The copy phase of a reduce is done in proportion to the maps that are done: within one
 //     machine a copy moves references. If Pace bounds the bandwidth, copyPhase counts copies.
 //   - All else is done in proportion to its bytes or records.

@@ -203,8 +203,8 @@ func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
 	return dst, true
 }
 
-// cutZstd returns the length of the whole frames at the start of stored that make a unit; 0: there
-// is no whole frame, or its text is too long.
+// cutZstd returns the length of the whole frames at the start of stored that make a unit. It returns
+// 0 if there is no whole frame, or if its text is too long.
 func cutZstd(stored []byte) int {
 	at, text := 0, uint64(0)
 	for at < leastStoredBytes && at < len(stored) {

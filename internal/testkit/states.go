@@ -57,8 +57,8 @@ func neverMade[S invariant.State[S]](last S) (never []string) {
 }
 
 // Transitions runs the tests of a package whose enums of states CheckStates knows. In a checked
-// build it fails if no test makes a transition that a table lists, because such a table would
-// also allow a wrong transition. It does not look if only some of the tests run.
+// build it fails if no test makes a transition that a table lists. Such a table would also allow
+// a wrong transition. It does not look if only some of the tests run.
 type Transitions struct{ *testing.M }
 
 // Run runs the tests and returns the exit code.

@@ -1,7 +1,7 @@
 // Package selection is the job Select of Gridmix, also called monsterQuery. It is a chain of three
-// jobs. In each job, the maps keep a tenth of the records, and the reduces keep two fifths of these
-// (Gridmix2, GridMixRunner: -keepmap 10 -keepred 40, three times). The result is the remaining lines
-// in byte order. RAS runs it with one reduce.
+// jobs. In each job, the maps keep a tenth of the records, and the reduces keep two fifths of these.
+// GridMixRunner of Gridmix2 gives -keepmap 10 -keepred 40, three times. The result is the
+// remaining lines in byte order. RAS runs it with one reduce.
 //
 // The hash of a line decides whether it is kept, so the result does not depend on how the input is
 // divided. Gridmix counts records instead.

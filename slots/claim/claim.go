@@ -47,7 +47,7 @@ var serving = &sync.Map{}
 // that are no policies, or in what functions refer to. A policy without a pointer and an empty struct
 // have no state. Of takes nothing of them, so they may serve several runs at once.
 //
-// A policy must not end its goroutine (runtime.Goexit, t.Fatal of a test): the goroutine is that of
+// A policy must not end its goroutine (runtime.Goexit, t.Fatal of a test). The goroutine is that of
 // the run's caller, and the Ledger is in the middle of its work.
 func Of(p slots.Policy) (*Claim, error) {
 	if p == nil {
@@ -85,10 +85,10 @@ func (c *Claim) Release() {
 // panicked. stack is the stack of the panic.
 func (c *Claim) Err() (stack []byte, err error) { return c.guarded.stack, c.guarded.err }
 
-// Stalled returns an error of kind errs.JobFailed if a run cannot go on. This is so if some job is
-// left, all attempts are reduces that the policy holds in their copy phase, and the policy is not
-// asked again. attempts is the number of attempts of the driver, because l does not know of those on
-// lost trackers. wake is that of the last orders of l, which has got no fact since then.
+// Stalled returns an error of kind errs.JobFailed if a run cannot go on. Then some job is left, the
+// policy holds all attempts in the copy phase of reduces, and it is not asked again. attempts is the
+// number of attempts of the driver, because l does not know of those on lost trackers. wake is that
+// of the last orders of l, which has got no fact since then.
 //
 // A driver that expects a fact, such as a further job, must not end the run.
 func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration, attempts int) error {

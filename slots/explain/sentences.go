@@ -441,7 +441,7 @@ func (t *explainer) killed(e *trace.Event, a about) string {
 	var why, grounds string // grounds has the numbers of the policy; "" for other rules
 	switch a.rule {
 	case trace.RuleDeadlockGuard:
-		why = fmt.Sprintf("This was the deadlock guard of the Ledger: %s pending, no map ran, and every slot that a map may use held a reduce that waits for maps. This reduce is the newest of them. It has only copied so far.",
+		why = fmt.Sprintf("This was the deadlock guard of the Ledger: %s pending, and no map ran. Every slot that a map may use held a reduce that waits for maps. This reduce is the newest of them. It has only copied so far.",
 			countedWere(t.v.Pending(slots.Map), "map"))
 	case trace.RuleLostRace:
 		why = "Another attempt of the same task finished first."

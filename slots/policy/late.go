@@ -221,8 +221,8 @@ func of(a slots.AttemptID) taskOf { return taskOf{a.Job, a.Kind, a.Task} }
 //
 //  1. maxNumOfJobsCheckedForPendingTasks = ceil(percentage * running jobs).
 //  2. totalNumOfPendingMapTasks, or …ReduceTasks, is the number of pending tasks of these jobs.
-//  3. A copy may start if that number is less than the number of idle slots for such tasks,
-//     and if its own job has no pending tasks of the kind (Order.Try).
+//  3. A copy may start if that number is less than the number of idle slots for such tasks.
+//     Its own job must have no pending tasks of the kind (Order.Try).
 //
 // A running job counts even if it has no pending tasks. In fair order, jobs with few running
 // tasks come first, so jobs whose last tasks run are checked first. A greater percentage

@@ -77,9 +77,8 @@ type Options struct {
 
 	// fair-containers, batch-finish, lazy-start, omo:
 	//
-	//   - ContainerOrder is the order of jobs in their fair scheduler: "deficit", by the
-	//     container time below their fair share, or "count", by the number of containers
-	//     that a job has.
+	//   - ContainerOrder is the order of jobs in their fair scheduler. "deficit" goes by the
+	//     container time below their fair share, "count" by the containers that a job has.
 	//   - Containers, also for yarn, is "slots", also as "", or "resources". With the latter
 	//     a tracker runs no more than its CPU and memory have room for.
 	//   - BatchReserve: a batch of last maps that has begun gets every free container until
@@ -252,13 +251,13 @@ func (o *Options) Fields() []OptionField {
 		{"prescheduling", "PreScheduling", "let dynamicmr give a tracker maps at their input beyond its part of the load: `on|off`", "on", 1, &o.PreScheduling},
 		{"slot-weights", "SlotWeights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
 		{"copy-after", "CopyAfter", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
-		{"copy-rule", "CopyRule", "which running tasks late and dynamicmr copy, `late|hadoop`: the slow ones that will end last, or, as Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
+		{"copy-rule", "CopyRule", "which running tasks late and dynamicmr copy, `late|hadoop`. late: the slow ones that will end last; hadoop: as in Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
 		{"container-order", "ContainerOrder", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
-		{"containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`: a slot, or a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
+		{"containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`. slots: a slot; resources: a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
 		{"batch-reserve", "BatchReserve", "keep what becomes free for a batch of last maps until all of it has started (omo, batch-finish): `off|on`", "off", 1, &o.BatchReserve},
 		{"release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
 		{"additional-map-slots", "AdditionalMapSlots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
-		{"early-reduces", "EarlyReduces", "which limit holds for reduces that would wait for maps (dynsplit), `both|floor|bound|printed`. floor: for each job, the whole slots of its share; bound: for all jobs together, the sum of their shares; both: both limits; printed: as on the slides, where a part of a slot is enough for one more reduce", "both", 1, &o.EarlyReduces},
+		{"early-reduces", "EarlyReduces", "which limit holds for reduces that would wait for maps (dynsplit), `both|floor|bound|printed`. floor: for each job, the whole slots of its share. bound: for all jobs together, the sum of their shares. both: both limits. printed: as on the slides, where a part of a slot is enough for one more reduce", "both", 1, &o.EarlyReduces},
 		{"reduce-total", "ReduceTotal", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
 		{"reduce-shuffle", "ReduceShuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
 		{"reduce-compute", "ReduceCompute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
@@ -266,6 +265,6 @@ func (o *Options) Fields() []OptionField {
 		{"shuffle-memory", "ShuffleMemory", "under ras, let a reduce hold the memory of its reduce phase while it copies: `off|on`", "off", 1, &o.ShuffleMemory},
 		{"preempt-reduces", "PreemptReduces", "let ras kill a reduce, at most once per task, when a reduce of a job with an earlier goal waits for its room: `off|on`", "off", 1, &o.PreemptReduces},
 		{"required-at-first", "RequiredAtFirst", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
-		{"take-maps-for", "TakeMapsFor", "how long ras takes maps from the job with the highest utility, `room|any`. room: while this utility stays above the lowest one of the jobs that have room for a map; any: while it stays above the lowest one of all other jobs that have a map to place", "room", 1, &o.TakeMapsFor},
+		{"take-maps-for", "TakeMapsFor", "how long ras takes maps from the job with the highest utility, `room|any`. room: while this utility stays above the lowest one of the jobs that have room for a map. any: while it stays above the lowest one of all other jobs that have a map to place", "room", 1, &o.TakeMapsFor},
 	}
 }

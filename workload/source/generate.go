@@ -50,9 +50,13 @@ type Class struct {
 }
 
 // FB2009 returns the ten classes of the 1,129,193 jobs that Facebook ran on 600 machines from
-// May to October 2009. K-means found these classes (Chen, Alspaugh, Katz: Interactive
-// Analytical Processing in Big Data Systems, VLDB 2012, Table 2; Chen, Ganapathi, Griffith,
-// Katz: The Case for Evaluating MapReduce Performance Using Workload Suites, MASCOTS 2011).
+// May to October 2009. K-means found these classes. Sources:
+//
+//   - Chen, Alspaugh, Katz: Interactive Analytical Processing in Big Data Systems, VLDB 2012,
+//     Table 2.
+//   - Chen, Ganapathi, Griffith, Katz: The Case for Evaluating MapReduce Performance Using
+//     Workload Suites, MASCOTS 2011.
+//
 // SWIM's traces are samples of these jobs. The numbers are not verified against the table.
 // docs/workloads.md compares them with SWIM's sample of the trace.
 func FB2009() []Class {
@@ -137,7 +141,7 @@ func (o *Options) notes() []string {
 	sizes := map[string]string{
 		"lognormal": fmt.Sprintf("lognormal, median %d bytes, sigma %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
 		"pareto":    fmt.Sprintf("Pareto, at least %d bytes, alpha %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
-		"fb-2009":   "the ten classes of the Facebook trace FB-2009, by their shares of its jobs (after Chen, Alspaugh, Katz, VLDB 2012, Table 2; not compared with it)",
+		"fb-2009":   "the ten classes of the Facebook trace FB-2009, by their shares of its jobs; after Chen, Alspaugh, Katz, VLDB 2012, Table 2, but not compared with it",
 	}
 	n := []string{fmt.Sprintf("%d jobs drawn with seed %d", o.Jobs, o.Seed), "arrivals: " + arrivals[o.Arrivals], "sizes: " + sizes[o.Sizes.Law]}
 	if o.Bytes > 0 && o.Bytes != ppm.One {

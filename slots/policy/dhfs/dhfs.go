@@ -240,8 +240,8 @@ func (p *PD) Traits() slots.Traits {
 	t.PoolLimits = true
 	t.Rules = map[slots.Rule]string{
 		RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
-		RuleMapBorrows:    "the case MAP_ON_REDUCE, where the pool farthest below its share has a map to start and the tracker's map slots are taken; so the map borrows a reduce slot",
-		RuleReduceBorrows: "the case REDUCE_ON_MAP, where the pool farthest below its share has a reduce to start and the tracker's reduce slots are taken; so the reduce borrows a map slot",
+		RuleMapBorrows:    "the case MAP_ON_REDUCE. The pool farthest below its share has a map to start, and the tracker's map slots are taken. So the map borrows a reduce slot",
+		RuleReduceBorrows: "the case REDUCE_ON_MAP. The pool farthest below its share has a reduce to start, and the tracker's reduce slots are taken. So the reduce borrows a map slot",
 	}
 	return t
 }

@@ -97,8 +97,8 @@ func (p *PD) nextCase(v *slots.View) (pool slots.PoolID, k slots.Kind, ok bool) 
 	return m, slots.Map, true
 }
 
-// firstPool returns the first pool with a task of kind k, if the tracker may run
-// one: on an idle slot of its kind (l. 9, l. 14) or on a borrowed slot (l. 19, l. 24).
+// firstPool returns the first pool with a task of kind k, if the tracker may run one. The
+// task takes an idle slot of its kind (l. 9, l. 14) or borrows a slot (l. 19, l. 24).
 func (p *PD) firstPool(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 	if !p.Counts.Load(v).Within() && (k == slots.Reduce || !stranded(v)) {
 		return 0, false

@@ -107,7 +107,7 @@ func (d *DynamicMR) Traits() slots.Traits {
 }
 
 // preScheduledWords are the words of trace.RulePreScheduled.
-const preScheduledWords = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
+const preScheduledWords = "Slot PreScheduling. The tracker has had its even part of the load, and has map slots beyond it. The pool and the job that come first in fair order have a map whose input is there"
 
 // Decide is one heartbeat of the allocation, with the steps of this package around it.
 func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {

@@ -91,8 +91,8 @@ const (
 // although no slot is lent. w_r replaces the slowstart [Split11, "no slowstart"].
 func (s *Split) Traits() slots.Traits {
 	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
-		ruleSplit:      "of the maps and reduces of all jobs, those farthest below their share; as a job's maps get done, its share goes from maps to reduces (w_m, w_r)",
-		ruleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others; so one more map may run than the tracker has slots (resource usage pipeline)",
+		ruleSplit:      "of the maps and reduces of all jobs, these are farthest below their share. As a job's maps finish, its share goes from maps to reduces (w_m, w_r)",
+		ruleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others. So one more map may run than the tracker has slots (resource usage pipeline)",
 	}}
 }
 

@@ -15,9 +15,9 @@ func estimatedFrequency(observed, availableThen, available float64) float64 {
 	return observed * availableThen / available
 }
 
-// shareFrequency returns F_e = F_o · (A_o - r) / (A_o · D) [OMO21, eq. 3]: how many released
-// containers per second one of D active jobs gets, once each of its r reduces holds a
-// container [OMO21, "active jobs"]. With D = 1 and A_o = S it is the F_e of [OMO21, eq. 2].
+// shareFrequency returns F_e = F_o · (A_o - r) / (A_o · D) [OMO21, eq. 3]. F_e is how many
+// released containers per second one of D active jobs gets, once each of its r reduces holds
+// a container [OMO21, "active jobs"]. With D = 1 and A_o = S it is the F_e of [OMO21, eq. 2].
 func shareFrequency(observed, available float64, reduces int32, jobs int) float64 {
 	return estimatedFrequency(observed, available-float64(reduces), available) / float64(max(jobs, 1))
 }
@@ -32,8 +32,8 @@ func shuffleTime(mapOutput float64, maps int32, bandwidth float64, reduces int32
 	return mapOutput * float64(maps) / float64(bandwidth*float64(reduces))
 }
 
-// gap returns β(x) = T_s - (x/F_e + T_m) [OMO21, eq. 2-3]: the time from the end of the map
-// phase to the end of the shuffle, if the reduces start when x maps are pending.
+// gap returns β(x) = T_s - (x/F_e + T_m) [OMO21, eq. 2-3]. It is the time from the end of the
+// map phase to that of the shuffle, if the reduces start when x maps are pending.
 func gap(shuffle, mapTime, frequency float64, pending int32) float64 {
 	maps := mapTime
 	if pending > 0 {

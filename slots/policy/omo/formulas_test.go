@@ -10,7 +10,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9*max(1, math.Abs(b)) }
 
-// TestAlignment works [OMO21, eq. 2]: S 16, r 4, F_o 0.4, T_m 30, T_s 40 give F_e 0.3 and x* 3;
+// TestAlignment works [OMO21, eq. 2]: S 16, r 4, F_o 0.4, T_m 30, T_s 40 give F_e 0.3 and x* 3.
 // T_m 50 gives a start when no map is pending. Eq. (3): A_o 12, D 2, r 4, F_o 0.5
 // give F_e 1/6, and T_s 60, T_m 30 x* 5.
 func TestAlignment(t *testing.T) {
@@ -52,8 +52,8 @@ func TestStartsNowIsTheLeastGap(t *testing.T) {
 	})
 }
 
-// TestBatch is the example of [OMO21, "batch time"]: K 3, m' 6, F_o 0.5, T_m 30, A_o 12, r 4 give t_fair
-// 66, s 22 and t_batch 52.5, where the paper prints 33.
+// TestBatch is the example of [OMO21, "batch time"]. K 3, m' 6, F_o 0.5, T_m 30, A_o 12, r 4 give t_fair
+// 66, s 22 and t_batch 52.5. The paper prints 33 for t_batch.
 func TestBatch(t *testing.T) {
 	fair := fairTime(0.5, 30, 3, 6)
 	s := othersGet(0.5, fair, 3)

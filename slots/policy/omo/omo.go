@@ -145,7 +145,7 @@ func (s *scheduler) Traits() slots.Traits {
 		ruleDeficit:     "its job is the one that is owed most: fair share of the containers less those it has, over time",
 	}
 	if s.lazy {
-		rules[ruleLazyStart] = "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers"
+		rules[ruleLazyStart] = "the reduce stage of its job begins, because the shuffle should end when the pending maps do (Algorithm 1). Of such jobs this one has the fewest containers"
 		rules[ruleConsecutive] = "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)"
 	}
 	if s.batch {

@@ -171,9 +171,9 @@ func TestLogarithms(t *testing.T) {
 	}
 }
 
-// TestProfilesSwitchWhenTheMapPhaseIsAboutToEnd: all maps have started, one of them is done, and
-// the rest of the work takes the maps placed no longer than a control cycle, here 10 s. Or all maps
-// are done.
+// TestProfilesSwitchWhenTheMapPhaseIsAboutToEnd: all maps have started, and one of them is done.
+// The placed maps need no longer than a control cycle, here 10 s, for the rest of the work. Or all
+// maps are done.
 func TestProfilesSwitchWhenTheMapPhaseIsAboutToEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		measured, pending, placed int32

@@ -149,7 +149,7 @@ const ruleLowestUtility slots.Rule = "lowest-utility"
 // runs beside the maps [RAS11, section 3.3].
 func (r *RAS) Traits() slots.Traits {
 	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options, Rules: map[slots.Rule]string{
-		ruleLowestUtility: "the placement of this control cycle has it on this tracker, and there is room for it; its job has the lowest utility of such jobs",
+		ruleLowestUtility: "the placement of this control cycle has it on this tracker, and there is room for it. Its job has the lowest utility of such jobs",
 	}}
 }
 

@@ -85,9 +85,9 @@ func All() []Entry {
 			func(o policy.Options) slots.Policy { return omo.New(o) }},
 		{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "FRESH14", fresh14,
 			func(policy.Options) slots.Policy { return fresh.New() }},
-		{"ras", "slots take any task; tasks are placed by what they need of CPU, I/O and memory, so that the job worst off against its deadline gets most", "RAS11", ras11,
+		{"ras", "slots take any task; tasks are placed by their needs of CPU, I/O and memory; jobs farthest behind their deadlines get most", "RAS11", ras11,
 			func(o policy.Options) slots.Policy { return ras.New(o) }},
-		{"dynsplit", "a job's slots go from maps to reduces as its maps get done, and change their home kind; a map in its I/O period lets one more map in", "Split11", split11,
+		{"dynsplit", "slots change their home kind from map to reduce as a job's maps finish; a map in its I/O period lets one more start", "Split11", split11,
 			func(o policy.Options) slots.Policy { return dynsplit.New(o) }},
 	}
 }

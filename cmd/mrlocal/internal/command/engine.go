@@ -20,14 +20,14 @@ func EngineFlags() []argv.Spec {
 		argv.ValueSpec("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory, or what ulimit -v leaves"),
 		argv.ValueSpec("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
 		argv.ValueSpec("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
-		argv.ValueSpec("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`; on doubles tables that combine by hash, proportion lets them grow with the input, as all others do", "on"),
+		argv.ValueSpec("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`. on doubles tables that combine by hash; proportion lets them grow with the input, as all others do", "on"),
 		argv.ValueSpec("growth-threshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8"),
 		argv.ValueSpec("merge-factor", "merge `N` sorted runs at a time, at least 2", "64"),
 		argv.ValueSpec("compress", "compress spills: `none|s2|zstd|auto`", "auto"),
 		argv.ValueSpec("tmp", "spill into `DIR[,DIR]`, shared out by free space", "the temporary directory of the system"),
 		argv.ValueSpec("max-temp", "`SIZE` that bounds all temporary files together", "what is free"),
 		argv.ValueSpec("task-timeout", "fail an attempt that makes no progress for `TIME`", "600s"),
-		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|json|none`; auto is a block on a terminal and a line every 10 s elsewhere, json an object a second for programs", "auto"),
+		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|json|none`. auto is a block on a terminal and a line every 10 s elsewhere; json is an object a second for programs", "auto"),
 	}
 }
 

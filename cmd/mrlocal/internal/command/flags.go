@@ -38,7 +38,7 @@ func RunFlags(shortOutput string) []argv.Spec {
 	flags = append(flags, SchedulingFlags("")...)
 	flags = append(append(append(flags, BandwidthFlags()...), EngineFlags()...),
 		faultFlag(),
-		argv.ValueSpec("resume", "keep the outputs of maps with a journal in `DIR`: after a kill or a full disk the same command goes on, and no committed map runs again; the job must have reduces, and inputs that are no streams", "nothing is kept"),
+		argv.ValueSpec("resume", "keep the outputs of maps with a journal in `DIR`. After a kill or a full disk the same command goes on, and no committed map runs again. The job must have reduces, and inputs that are no streams", "nothing is kept"),
 		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
 		argv.ValueSpec("report", "write the report of the run to `FILE` as JSON", ""),
 		ProfileFlag(""))
@@ -61,7 +61,7 @@ func JobFlags(shortOutput string) []argv.Spec {
 		argv.ToggleSpec("overwrite", "", "let --output replace a directory that mrlocal made; --output-file always replaces its file"),
 		outputFile,
 		CompressOutputFlag(),
-		argv.ValueSpec("reducers", "`N` reduce tasks; 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input"),
+		argv.ValueSpec("reducers", "`N` reduce tasks. 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input"),
 		argv.ValueSpec("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs; on HDFS the file's blocks"),
 	}, HDFSFlags()...)
 }
@@ -191,7 +191,7 @@ const leastWidth, mostWidth = 30, 10_000
 // GanttFlags returns --gantt, --step and --width. where is a phrase of the help of --gantt: the
 // stream on which the gantt appears. Reader.Picture reads the flags.
 func GanttFlags(where string) []argv.Spec {
-	gantt := argv.ToggleSpec("gantt", "", "draw which job used which slot when: a row is a slot, a letter is a job, lower case means lent, . means idle; below it, count the running maps and reduces of each pool at each step of time"+where+"; with --gantt=pools a letter is a pool, as when there are more jobs than letters; with --gantt=phases it is a phase of a task; with --gantt=jobs it is always a job")
+	gantt := argv.ToggleSpec("gantt", "", "draw which job used which slot when"+where+". A row is a slot, a letter is a job, lower case means lent, and a dot means idle. Below it are the numbers of running maps and reduces of each pool at each step of time. With --gantt=pools a letter is a pool, as when there are more jobs than letters. With --gantt=phases it is a phase of a task, with --gantt=jobs always a job")
 	gantt.Maybe = true // --gantt may have a value, and needs none
 	return []argv.Spec{gantt,
 		argv.ValueSpec("step", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run"),
@@ -220,7 +220,7 @@ func (r *Reader) Picture(drawn bool) *show.Picture {
 
 // faultFlag returns --fault, which only run takes. A batch has its faults in the workload file.
 func faultFlag() argv.Spec {
-	f := argv.ValueSpec("fault", "make something go wrong, as an item of faults in a workload file does: `FAULT` is 'at: 5s, tracker: 1, lost: true', 'task: JOB/m/7, fail: 2' or 'at: 5s, task: JOB/m/7, lost: true'; may be repeated", "none")
+	f := argv.ValueSpec("fault", "make something go wrong, as an item of faults in a workload file does. `FAULT` is 'at: 5s, tracker: 1, lost: true', 'task: JOB/m/7, fail: 2' or 'at: 5s, task: JOB/m/7, lost: true'; may be repeated", "none")
 	f.Repeat = true
 	return f
 }

@@ -11,7 +11,7 @@ import (
 func VirtualFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0"),
-		argv.ValueSpec("cost", "what takes time, `l0|l1|l2|measured`. l0: the times of the tasks; l1: also copying over the network; l2: also sharing the CPU, disk and network of a tracker; measured: what mrlocal profile has measured of real jobs on this machine", "l0"),
+		argv.ValueSpec("cost", "what takes time, `l0|l1|l2|measured`. l0: the times of the tasks. l1: also copying over the network. l2: also sharing the CPU, disk and network of a tracker. measured: what mrlocal profile has measured of real jobs on this machine", "l0"),
 		argv.ValueSpec("seed", "seed `N` of drawn times and of the placement", "1"),
 		argv.ToggleSpec("alone", "", "also run each job by itself, and report by how much the others slow it down (mean_slowdown)"),
 	}

@@ -102,7 +102,7 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 		if again, _, err := lintRun(ctx, args, dir, streaming.DefaultOrder); err != nil || again != first {
 			return append(found, "two runs on the same input give two results, so it is not known whether the order of the values of a key matters"), err
 		}
-		return append(found, "the result depends on the order of the values of a key, which Hadoop leaves open: a second run with the values "+order.words+" gave another result"), nil
+		return append(found, "the result depends on the order of the values of a key, which Hadoop leaves open; a second run with the values "+order.words+" gave another result"), nil
 	}
 	return found, nil
 }

@@ -72,8 +72,8 @@ type Result struct {
 	Default *Comparison `json:"default,omitempty"`
 }
 
-// Comparison has the measures by which [Split11, evaluation] compares two runs of the same jobs: the
-// one with other slots, and the one with the slots that were chosen.
+// Comparison has the measures by which [Split11, evaluation] compares two runs of the same jobs. One
+// run has the slots that were chosen, the other run has other slots.
 type Comparison struct {
 	MapSlots       int     `json:"map_slots"` // of the other run
 	ReduceSlots    int     `json:"reduce_slots"`

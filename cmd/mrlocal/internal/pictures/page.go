@@ -37,7 +37,7 @@ func pageFlags() []argv.Spec {
 
 // UIFlags returns the flags of mrlocal ui.
 func UIFlags() []argv.Spec {
-	return append(AddrFlags(), argv.ValueSpec("export", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host; the simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./web", ""))
+	return append(AddrFlags(), argv.ValueSpec("export", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host. The simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./web", ""))
 }
 
 // AddrFlags returns the flags of the address of a page, which pageOptions reads.

@@ -33,7 +33,7 @@ import (
 // WithPage read them.
 func Flags() []argv.Spec {
 	return append(pageFlags(),
-		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`; --svg, --trace, --csv and --metrics write into FILE.POLICY if there are several policies", ""),
+		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies, --svg, --trace, --csv and --metrics write into FILE.POLICY", ""),
 		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
 		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),
 		argv.ValueSpec("metrics", "write the figures of the run into `FILE` as Prometheus text", ""),

@@ -32,8 +32,8 @@ type Profiler struct {
 // leastBlock is the least --block-size, in bytes, with which jobs are profiled.
 const leastBlock = 64 << 10
 
-// slotCounts returns the numbers of slots of each kind with which a job is profiled: 1 to 4, then
-// powers of two, up to twice the cores. The last one is exactly twice the cores.
+// slotCounts returns the numbers of slots of each kind with which a job is profiled. These are 1 to
+// 4, then powers of two, up to twice the cores. The last one is exactly twice the cores.
 func slotCounts(cores int) (all []int) {
 	for k := 1; k < 2*cores; k++ {
 		if k <= 4 || k&(k-1) == 0 {

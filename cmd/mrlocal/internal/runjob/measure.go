@@ -18,7 +18,7 @@ import (
 )
 
 // tuneHelp is the help text of mrlocal tune below its usage.
-const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on each tracker, then with 1 to --reduce-slots reduce slots. The results are thrown away. tune prints Avg_k, the mean time of a task while k tasks run at a time, and the flags that follow from Dynamic Split's guideline: fewer slots m are better than n if Gain_m = (Avg_n - Avg_m) * P/n is above Lose_m = (P/m - P/n) * Avg_m, so the best k has the least Avg_k/k. Each row is compared with the best number; its Gain and Lose belong to the fewer slots of the two. The table calls that number the paper's best, and also marks the fastest run, by its makespan.
+const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on each tracker, then with 1 to --reduce-slots reduce slots. The results are thrown away. tune prints Avg_k, the mean time of a task while k tasks run at a time, and the flags that follow from Dynamic Split's guideline. By it, fewer slots m are better than n if Gain_m is above Lose_m. Gain_m = (Avg_n - Avg_m) * P/n, and Lose_m = (P/m - P/n) * Avg_m. So the best k has the least Avg_k/k. Each row is compared with the best number; its Gain and Lose belong to the fewer slots of the two. The table calls that number the paper's best, and also marks the fastest run, by its makespan.
 
 All runs use the policy fair, which lends no slots, and have the same P tasks. The first run is not counted.`
 
@@ -140,7 +140,7 @@ func readAgain(r *command.Reader, inputs []string) {
 }
 
 // profileHelp is the help text of mrlocal profile JOB below its usage.
-const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it: the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
+const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it. A profile has the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
 
 // Profile returns mrlocal profile with a subcommand for each job. It measures what tasks need. The
 // flag --profile is something else: it records profiles for pprof.

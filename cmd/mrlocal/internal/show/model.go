@@ -233,8 +233,8 @@ func (s *slotState) end(e *trace.Event) {
 	}
 }
 
-// cell returns the character for the slot at time now: M for a map, S for a reduce that copies or
-// sorts, R for a reduce in its reduce phase. Lower case means lent. A slot without an attempt has
+// cell returns the character for the slot at time now. M is a map, S is a reduce that copies or
+// sorts, R is a reduce in its reduce phase. Lower case means lent. A slot without an attempt has
 // idleCell or missedCell.
 func (s *slotState) cell(now time.Duration) byte {
 	switch {

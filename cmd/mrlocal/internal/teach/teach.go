@@ -43,7 +43,7 @@ With the NAME of a lesson: runs its workload under two policies, explains the im
 func flags() []argv.Spec {
 	return append([]argv.Spec{
 		{Flag: argv.Flag{Name: "list"}, Help: "list the lessons"},
-		argv.ValueSpec("speed", "`real|fast`. real: run the lesson for real, which takes 20 s to 40 s; fast: in virtual time or, if it reads files, for real without slow disks", "real; fast with --ui"),
+		argv.ValueSpec("speed", "`real|fast`. real: run the lesson for real, which takes 20 s to 40 s. fast: in virtual time or, if it reads files, for real without slow disks", "real; fast with --ui"),
 		{Flag: argv.Flag{Name: "no-questions"}, Help: "do not ask which slot a decision will choose"},
 		{Flag: argv.Flag{Name: "ui"}, Help: "show the lesson on a page, whose address is printed; Ctrl-C ends it"},
 	}, pictures.AddrFlags()...)

@@ -96,8 +96,8 @@ func rewriteGrep(args []string) ([]string, error) {
 	return args, nil
 }
 
-// runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep: 0 if a line was selected,
-// 1 if none was, 2 if a file could not be read. With -q a selected line wins over such a file.
+// runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep. It is 0 if a line was
+// selected, 1 if none was, and 2 if a file could not be read. With -q a selected line wins over such a file.
 func runGrep(ctx context.Context, c *Call) (int, error) {
 	words := c.Line.Words
 	o := c.grepOptions()

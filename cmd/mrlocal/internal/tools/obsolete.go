@@ -9,9 +9,9 @@ import (
 	"mrlocal/errs"
 )
 
-// rewriteSort is Tool.Rewrite of mrlocal sort. It replaces two forms that package argv cannot parse:
-// --check=WORD, whose value may be missing, and the obsolete keys +F.C and -F.C, which count from 0.
-// It fails if such a word is wrong.
+// rewriteSort is Tool.Rewrite of mrlocal sort. It replaces two forms that package argv cannot parse.
+// One is --check=WORD, whose value may be missing. The other is the obsolete keys +F.C and -F.C,
+// which count from 0. It fails if such a word is wrong.
 func rewriteSort(args []string) ([]string, error) {
 	var words []string
 	for i := 0; i < len(args); i++ {

@@ -21,7 +21,7 @@ const sweepHelp = `Runs WORKLOAD once for every combination of the values, under
 
 --total-slots N keeps the sum of map and reduce slots at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as in Fig. 6 of the DHFS paper.
 
---set PATH=RANGE sweeps any value of the file, as pools.adhoc.weight=1..8*2, jobs.*.map_time=10s,20s or cluster.trackers=5..20/5; the items of a list have their name or index. --seeds N makes N runs of each row, with other seeds: the table shows means with 95 % intervals, and differences between policies on the same seeds. Simulated runs use all cores.
+--set PATH=RANGE sweeps any value of the file, as pools.adhoc.weight=1..8*2, jobs.*.map_time=10s,20s or cluster.trackers=5..20/5; the items of a list have their name or index. --seeds N makes N runs of each row, with other seeds. The table shows means with 95 % intervals, and differences between policies on the same seeds. Simulated runs use all cores.
 
 --results FILE gets a row of CSV for each job of each run. If the file is there, its runs are not made again: a sweep that was interrupted goes on.
 
