@@ -6,8 +6,8 @@
 #   -size      size of the text; 1GiB
 #   -runs      runs of Hadoop and mrlocal, in turn, of which medians are taken; 1
 #   -only      only the rows whose name in the first column the GLOB matches
-#   -cluster   two more columns: a run of Hadoop's job on a pseudo-distributed cluster on this machine (HDFS, YARN),
-#              and a run of mrlocal that reads the text from that HDFS
+#   -cluster   two more columns: a run of Hadoop's job on a pseudo-distributed cluster on this machine (HDFS, YARN);
+#              a run of mrlocal that reads the text from that HDFS
 #   -dir       keep jars, text and the cluster in DIR for other calls; hack/hadoop/cluster down DIR/cluster ends it
 #
 # Hadoop runs on its local runner, with two maps and two reduces at a time, 1 GiB of heap and all of Java's compilers.

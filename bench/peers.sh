@@ -20,8 +20,8 @@
 # from Debian packages. Data and outputs are in memory if there is /dev/shm,
 # because writing back to a disk makes times noisy. The literals suit the
 # generated data. For other text set RARE (a few hits), COMMON (many lines),
-# NOCASE (a literal, any case), FIVE (five words in one string) and TREE (for
-# the tree).
+# NOCASE (a literal, any case) and FIVE (five words in one string). For the tree
+# set TREE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh

@@ -204,7 +204,7 @@ export class Run {
   }
 }
 
-// chain returns linked lists of the rows of a table, one for each bar: first and last are by bar, and
+// chain returns linked lists of the rows of a table, one for each bar. first and last are by bar, and
 // next is by row; -1: none. grow adds the new rows; bars is the column of bars of the table.
 function chain() {
   return {

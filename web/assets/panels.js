@@ -1,5 +1,5 @@
-// This module has the panels below and beside the slots: jobs with their progress, curves of pools,
-// kvbuffers, the shuffle matrix, and the differences between runs.
+// This module has the panels below and beside the slots. They show jobs with their progress, curves
+// of pools, kvbuffers, the shuffle matrix, and the differences between runs.
 
 import { ask } from './api.js';
 import { fit, ticks } from './draw.js';
