@@ -190,8 +190,10 @@ func TestUserCodeThatEmitsForEverEndsWithItsRun(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
+			// The run ends while the endless code runs. A limit of time could end it before.
+			begins := func() { time.AfterFunc(100*time.Millisecond, cancel) }
 			ended := make(chan struct{}, 9)
 			job := jobs.Job{Name: "endless", NewReducer: c.reducer, NewMapper: func() jobs.Mapper {
 				return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
@@ -200,7 +202,7 @@ func TestUserCodeThatEmitsForEverEndsWithItsRun(t *testing.T) {
 						out.Emit([]byte("x"), nil)
 						return nil
 					}
-					for {
+					for begins(); ; {
 						c.emit(b, out)
 					}
 				})
@@ -211,6 +213,7 @@ func TestUserCodeThatEmitsForEverEndsWithItsRun(t *testing.T) {
 					r := reducer()
 					return jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 						defer func() { ended <- struct{}{} }()
+						begins()
 						return r.Reduce(key, vs, out)
 					})
 				}
