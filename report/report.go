@@ -20,6 +20,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -473,11 +474,12 @@ func WriteJSON(w io.Writer, reports []*Report) error {
 	return err
 }
 
-// WriteTable writes a table with a row for each report, to compare policies. It fails if w
-// does.
+// WriteTable writes a table with a row for each report, to compare policies. If jobs of a run did
+// not succeed, a column has their number. It fails if w does.
 func WriteTable(w io.Writer, reports []*Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	if _, err := fmt.Fprintln(t, "policy\tmakespan\tmean job time\tutilisation\tmoves\tfairness (Jain)\tlent\thoarding\t"); err != nil {
+	failed := FailedColumn(reports)
+	if _, err := fmt.Fprintln(t, "policy\tmakespan\tmean job time\tutilisation\tmoves\tfairness (Jain)\tlent\thoarding\t"+failed[0]); err != nil {
 		return err
 	}
 	// Whole columns are formatted together, so that their numbers have the same form.
@@ -486,11 +488,24 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	lent := durations(reports, func(r *Report) float64 { return r.LentSlotSeconds })
 	hoarding := durations(reports, func(r *Report) float64 { return r.HoardingSlotSeconds })
 	for i, r := range reports {
-		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%.1f%%\t%d\t%.3f\t%s\t%s\t\n", r.Policy, makespan[i], mean[i], 100*r.Utilisation, r.Moves, r.Jain, lent[i], hoarding[i]); err != nil {
+		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%.1f%%\t%d\t%.3f\t%s\t%s\t%s\n", r.Policy, makespan[i], mean[i], 100*r.Utilisation, r.Moves, r.Jain, lent[i], hoarding[i], failed[i+1]); err != nil {
 			return err
 		}
 	}
 	return t.Flush()
+}
+
+// FailedColumn returns a column of a table for a tabwriter: its title, then the number of failed jobs
+// of each report. All cells are empty if no job failed.
+func FailedColumn(reports []*Report) []string {
+	column := make([]string, 1+len(reports))
+	if slices.ContainsFunc(reports, func(r *Report) bool { return len(r.FailedJobs()) > 0 }) {
+		column[0] = "failed jobs\t"
+		for i, r := range reports {
+			column[i+1] = strconv.Itoa(len(r.FailedJobs())) + "\t"
+		}
+	}
+	return column
 }
 
 // durations returns a column of times in seconds, all with the same number of decimals. There

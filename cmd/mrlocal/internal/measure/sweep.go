@@ -297,12 +297,12 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 	if p.total > 0 {
 		fmt.Fprint(t, "reduce-slots\t")
 	}
-	fmt.Fprint(t, "policy\tmakespan\tspeedup\tutilisation\tmoves\t")
-	failed := slices.ContainsFunc(rows, SweepRow.failed)
-	if failed {
-		fmt.Fprint(t, "failed jobs\t")
+	var reports []*report.Report
+	for i := range rows {
+		reports = append(reports, rows[i].Report)
 	}
-	fmt.Fprintln(t)
+	failed := report.FailedColumn(reports)
+	fmt.Fprintln(t, "policy\tmakespan\tspeedup\tutilisation\tmoves\t"+failed[0])
 	for i, speedup := range p.speedups(rows) {
 		r := &rows[i]
 		for d := range p.dimensions {
@@ -315,11 +315,7 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 		if !math.IsNaN(speedup) {
 			against = fmt.Sprintf("%.1f%%", 100*speedup)
 		}
-		fmt.Fprintf(t, "%s\t%ss\t%s\t%.1f%%\t%d\t", r.Policy, number(math.Round(1000*r.MakespanSeconds)/1000), against, 100*r.Utilisation, r.Moves)
-		if failed {
-			fmt.Fprintf(t, "%d\t", len(r.FailedJobs()))
-		}
-		fmt.Fprintln(t)
+		fmt.Fprintf(t, "%s\t%ss\t%s\t%.1f%%\t%d\t%s\n", r.Policy, number(math.Round(1000*r.MakespanSeconds)/1000), against, 100*r.Utilisation, r.Moves, failed[i+1])
 	}
 	_ = t.Flush() // into memory
 	fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n", p.against())
