@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 	"text/tabwriter"
 
 	"mrlocal/slots"
@@ -46,7 +48,7 @@ func (r *Report) spent(s *slots.Stats) {
 type Metric struct {
 	Name  string                  // name of a column, with the unit
 	Title string                  // title of an axis
-	Of    func(r *Report) float64 // returns the figure of a report
+	Of    func(r *Report) float64 // returns the figure of a report; NaN: it has none
 }
 
 // Metrics returns the figures of a run, in the order of columns. docs/research.md defines
@@ -86,11 +88,13 @@ func Metrics() []Metric {
 // inFile is how many of the first metrics are fields of a Report.
 const inFile = 7
 
-// figures returns the metrics that are no fields of a Report, by name.
+// figures returns the metrics that are no fields of a Report, by name, without those that are NaN.
 func (r *Report) figures() map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range Metrics()[inFile:] {
-		all[m.Name] = m.Of(r)
+		if x := m.Of(r); !math.IsNaN(x) {
+			all[m.Name] = x
+		}
 	}
 	return all
 }
@@ -142,7 +146,7 @@ func WriteFigures(w io.Writer, reports ...*Report) error {
 }
 
 // WriteMetrics writes a table with a line for each metric and a column for each report. names are
-// the headings of the columns. It leaves out metrics that are 0 in all reports. It fails if w
+// the headings of the columns. It leaves out metrics that are 0 or NaN in all reports. It fails if w
 // does.
 func WriteMetrics(w io.Writer, names []string, reports []*Report) error {
 	var b bytes.Buffer
@@ -157,8 +161,8 @@ func WriteMetrics(w io.Writer, names []string, reports []*Report) error {
 		line := m.Title + "\t"
 		for _, r := range reports {
 			x := m.Of(r)
-			known = known || x != 0
-			line += fmt.Sprintf("%.6g\t", x)
+			known = known || x > 0
+			line += strings.Replace(fmt.Sprintf("%.6g\t", x), "NaN", "-", 1)
 		}
 		if known {
 			fmt.Fprintln(t, line)

@@ -297,17 +297,16 @@ func (r *Report) LocalMaps() float64 {
 }
 
 // MeanJobSeconds returns the mean time from the submission of a job to its end, over the
-// jobs that succeeded; 0 if there is none. The jobs of a chain count as one.
+// jobs that succeeded; NaN if there is none. The jobs of a chain count as one.
 func (r *Report) MeanJobSeconds() float64 {
-	var sum float64
-	n := 0
+	var sum, n float64
 	for first, last := range r.chains() {
 		if last.State == slots.Succeeded.String() {
 			sum += last.FinishS - first.SubmitS
 			n++
 		}
 	}
-	return sum / float64(max(1, n))
+	return sum / n
 }
 
 // chains yields the first and the last job of each chain. A job is a chain by itself unless
@@ -510,20 +509,27 @@ func FailedColumn(reports []*Report) []string {
 
 // durations returns a column of times in seconds, all with the same number of decimals. There
 // are none if no time has a fraction, one if a time is 1000 s or more, and three otherwise.
-// Simulated times are often whole seconds.
+// Simulated times are often whole seconds. NaN is shown as -.
 func durations(reports []*Report, of func(r *Report) float64) (column []string) {
 	digits, most := 0, 0.0
 	for _, r := range reports {
 		s := of(r)
-		if most = max(most, s); s != math.Trunc(s) {
+		if s > math.Trunc(s) {
 			digits = 3
+		}
+		if s > most {
+			most = s
 		}
 	}
 	if digits > 0 && most >= 1000 {
 		digits = 1
 	}
 	for _, r := range reports {
-		column = append(column, strconv.FormatFloat(max(0, of(r)), 'f', digits, 64)+"s")
+		cell := "-"
+		if s := of(r); !math.IsNaN(s) {
+			cell = strconv.FormatFloat(max(0, s), 'f', digits, 64) + "s"
+		}
+		column = append(column, cell)
 	}
 	return column
 }

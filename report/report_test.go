@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -65,8 +66,14 @@ func TestTheMeanIsOverJobsThatSucceeded(t *testing.T) {
 	if got := r.MeanJobSeconds(); got != 2 {
 		t.Errorf("mean %v s, want 2", got)
 	}
-	if got := (&report.Report{}).MeanJobSeconds(); got != 0 {
-		t.Errorf("mean of no job: %v s", got)
+	r.Jobs = r.Jobs[1:2]
+	var b bytes.Buffer
+	if err := report.WriteJSON(&b, []*report.Report{r}); err != nil || !math.IsNaN(r.MeanJobSeconds()) || strings.Contains(b.String(), "mean_job_s") {
+		t.Errorf("mean of no job: %v s, %v, in the file %s", r.MeanJobSeconds(), err, b.String())
+	}
+	b.Reset()
+	if err := report.WriteMetrics(&b, []string{"a", "b"}, []*report.Report{r, {Jobs: []report.JobReport{{State: "succeeded", FinishS: 4}}}}); err != nil || !strings.Contains(b.String(), "mean job time (s)  -  4\n") {
+		t.Errorf("mean of no job: %v, in the figures\n%s", err, b.String())
 	}
 }
 
@@ -111,7 +118,7 @@ func TestTheTableHasARowForEachPolicy(t *testing.T) {
 	want := strings.Join([]string{
 		"   policy  makespan  mean job time  utilisation  moves  fairness (Jain)  lent  hoarding",
 		"     fifo      4.0s             4s        50.0%      0            1.000    0s        0s",
-		"  pi-dhfs   1234.6s             0s         0.0%      7            0.000    0s        0s",
+		"  pi-dhfs   1234.6s              -         0.0%      7            0.000    0s        0s",
 		"",
 	}, "\n")
 	if diff := cmp.Diff(want, b.String()); diff != "" {

@@ -118,7 +118,7 @@ export class Lanes {
     else if (run.ended) words.push('makespan ' + span(Math.max(0, ...run.jobs.map((j) => (j ? j.finish : 0)))));
     else if (!run.over) words.push('goes on, ' + span(run.last));
     else words.push('ended early');
-    if (m) words.push(`mean ${+m.mean_job_s.toFixed(1)} s`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
+    if (m) words.push(`mean ${m.mean_job_s === undefined ? '-' : +m.mean_job_s.toFixed(1) + ' s'}`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
     if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
     this.title.textContent = words.join(' · '); // it may be cut on the screen; the tab Differences shows all
     this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table beside it lists those near the moment that is shown.`);

@@ -197,7 +197,7 @@ export class Run {
     const home = this.lanes.filter((l) => !l.extra).length;
     return {
       makespan, jobs: done.length, of: this.jobs.length, bars: b.seq.length, lent, lentTime, copies, kills, busy,
-      mean: done.length ? done.reduce((s, j) => s + j.finish - j.submit, 0) / done.length : 0,
+      mean: done.length ? done.reduce((s, j) => s + j.finish - j.submit, 0) / done.length : undefined,
       use: makespan && home ? busy / (makespan * home) : 0,
       failed: this.how.filter((h) => h !== ok && this.howNames[h] === 'failed').length,
     };

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -60,7 +61,7 @@ type Result struct {
 	Run             string   `json:"run"` // the id of the run
 	Policy          string   `json:"policy"`
 	MakespanSeconds float64  `json:"makespan_s"`
-	MeanJobSeconds  float64  `json:"mean_job_s"`
+	MeanJobSeconds  *float64 `json:"mean_job_s,omitempty"` // nil: no job succeeded
 	Jain            float64  `json:"jain"`
 	Utilisation     float64  `json:"utilisation"`
 	Moves           int64    `json:"moves"`
@@ -279,7 +280,10 @@ func (d *Draft) events(name string) (io.ReadCloser, error) {
 
 // fill sets the numbers of r to those of a report.
 func (r *Result) fill(done *report.Report) {
-	r.MakespanSeconds, r.MeanJobSeconds = done.MakespanSeconds, done.MeanJobSeconds()
+	r.MakespanSeconds = done.MakespanSeconds
+	if mean := done.MeanJobSeconds(); !math.IsNaN(mean) {
+		r.MeanJobSeconds = &mean
+	}
 	r.Jain, r.Utilisation = done.Jain, done.Utilisation
 	r.Moves, r.LentSeconds = done.Moves, done.LentSlotSeconds
 }

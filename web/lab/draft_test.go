@@ -162,6 +162,15 @@ func TestSettingsGoBeforeTheFile(t *testing.T) {
 	}
 }
 
+// TestARunWhoseJobsAllFailHasNoMeanJobTime: 0 would be the best of all.
+func TestARunWhoseJobsAllFailHasNoMeanJobTime(t *testing.T) {
+	var l lab.Lab
+	text, err := l.Simulate(t.Context(), draft(t, lab.Draft{Workload: "faults: [{task: A/m/0, fail: 4}]\n" + oneJob, Policies: []string{"fair"}}))
+	if err != nil || !strings.Contains(string(text), `"makespan_s":40,"jain"`) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 func TestMistakesHaveTheirLine(t *testing.T) {
 	var l lab.Lab
 	for text, want := range map[string][2]int{

@@ -126,6 +126,10 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 		if rows++; rows == r.jobs {
 			sample := make([]float64, len(report.Metrics()))
 			for i := range sample {
+				if row[words+i] == "" && i == metricAt("mean_job_s") {
+					sample[i] = math.NaN()
+					continue
+				}
 				if sample[i], err = strconv.ParseFloat(row[words+i], 64); err != nil || math.IsNaN(sample[i]) || math.IsInf(sample[i], 0) {
 					return 0, fmt.Errorf("line %d: %q is no number; name another file", line, row[words+i])
 				}
@@ -184,5 +188,11 @@ func (r *Results) Close() error {
 	return r.f.Close()
 }
 
-// exact formats x with the fewest digits from which ParseFloat gets exactly x again.
-func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// exact formats x with the fewest digits from which ParseFloat gets exactly x again. It returns "" for
+// NaN.
+func exact(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}

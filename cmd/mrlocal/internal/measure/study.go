@@ -143,8 +143,12 @@ func (s *Study) names() (all []string) {
 }
 
 // plusMinus formats a mean with half the width of its interval, as 12.3 ± 0.4s. Both are multiplied by
-// scale. If the interval has no width, it formats the mean alone, with at most three decimals.
+// scale. If the interval has no width, it formats the mean alone, with at most three decimals. NaN is
+// shown as -.
 func plusMinus(x stats.Interval, scale float64, unit string) string {
+	if math.IsNaN(x.Mean) {
+		return "-"
+	}
 	half := scale * (x.High - x.Low) / 2
 	if half == 0 {
 		return number(math.Round(1000*scale*x.Mean)/1000) + unit
@@ -306,8 +310,8 @@ type differenceJSON struct {
 	Differs bool    `json:"differs"` // 0 lies outside of the interval
 }
 
-// WriteJSON writes all metrics of all cells to w, as studyJSON. file is the name of the workload
-// file. It returns the error of w.
+// WriteJSON writes all metrics of all cells to w, as studyJSON, without those that are NaN for some
+// seed. file is the name of the workload file. It returns the error of w.
 func (s *Study) WriteJSON(w io.Writer, file string) error {
 	out := studyJSON{Schema: 1, Kind: "study", Workload: file, Cells: []cellJSON{}}
 	for i := range max(1, s.seeds) {
@@ -321,6 +325,9 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 		}
 		for i, m := range report.Metrics() {
 			x := stats.IntervalOf(s.column(cell, i))
+			if math.IsNaN(x.Mean) {
+				continue
+			}
 			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
 			// An interval of differences needs at least two seeds.
 			if cell != s.base(cell) && s.seeds > 1 && s.comparable(cell) {

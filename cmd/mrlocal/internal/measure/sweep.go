@@ -373,7 +373,7 @@ func (p *Plan) best(rows []SweepRow) string {
 }
 
 // CSV returns a header and a row for each run, with all its figures. All sweeps without seeds and
-// --set have the same columns. A speedup that is not known is empty.
+// --set have the same columns. A speedup or mean job time that is not known is empty.
 func (p *Plan) CSV(rows []SweepRow) []byte {
 	var b bytes.Buffer
 	// Times are in seconds. Shares, the utilisation and the speedup are fractions of 1.
