@@ -25,7 +25,7 @@ type change struct {
 	path []string // the words of Path
 	used bool     // the decoder has read Value
 	near int      // how many of the first words of path the file has; -1: not one is looked up
-	what []string // the words that the file has after those, for the message
+	what string   // says which words the file has after those, for the message
 }
 
 // element is one step of a path: a key of a mapping, or an item of a list.
@@ -116,9 +116,9 @@ func (d *decoder) isAt(c *change) bool {
 	return true
 }
 
-// seen keeps, for each change whose path begins with d.at, the words that may come next. what
-// returns these words. unused needs them for its message.
-func (d *decoder) seen(what func() []string) {
+// seen keeps, for each change whose path begins with d.at, which words may come next, as what says it.
+// unused needs that for its message.
+func (d *decoder) seen(what func() string) {
 	for i := range d.changes {
 		if c := &d.changes[i]; len(c.path) > len(d.at) && len(d.at) > c.near && d.isAt(c) {
 			c.near, c.what = len(d.at), what()
@@ -172,19 +172,21 @@ func (d *decoder) nameOf(n ast.Node) (name string) {
 	return name
 }
 
-// namesIn returns the names of the first 12 items of a list, or their indexes where they have
-// no name. from is the index of the first item.
-func (d *decoder) namesIn(list []ast.Node, from int) (names []string) {
+// itemsIn says how many items a list has, or the names of the first 12 where some have names. from is
+// the index of the first item.
+func (d *decoder) itemsIn(list []ast.Node, from int) string {
 	const most = 12
+	if !slices.ContainsFunc(list, func(n ast.Node) bool { return d.nameOf(n) != "" }) {
+		return fmt.Sprintf("it has %d, counted from 0", len(list))
+	}
+	var names []string
 	for i, n := range list[:min(len(list), most)] {
-		name := d.nameOf(n)
-		name = cmp.Or(name, strconv.Itoa(from+i))
-		names = append(names, plain(name))
+		names = append(names, plain(cmp.Or(d.nameOf(n), strconv.Itoa(from+i))))
 	}
 	if len(list) > most {
 		names = append(names, "…")
 	}
-	return names
+	return "there are " + strings.Join(names, ", ") + ", with indexes from 0"
 }
 
 // unused fails if a change has changed nothing. The message says which word of its path the
@@ -199,10 +201,6 @@ func (d *decoder) unused() {
 		if c.near > 0 {
 			behind = " in " + strings.Join(c.path[:c.near], ".")
 		}
-		cause := fmt.Sprintf("no %s%s", quote(word), behind)
-		if len(c.what) > 0 {
-			cause += "; there are " + strings.Join(c.what, ", ")
-		}
-		d.err = errs.Optionf(c.Path+"="+c.Value, "%s", cause)
+		d.err = errs.Optionf(c.Path+"="+c.Value, "no %s%s; %s", quote(word), behind, c.what)
 	}
 }

@@ -69,14 +69,16 @@ func TestBadChangesAreNamed(t *testing.T) {
 		{"pools.adhok.weight", "1", `pools.adhok.weight=1: no "adhok" in pools; there are prod, adhoc`},
 		{"pool.adhoc.weight", "1", `pool.adhoc.weight=1: no "pool"; there are cluster, defaults, locality, users, pools, `},
 		{"pools.adhoc.wait", "1", `no "wait" in pools.adhoc; there are name, weight, `},
-		{"pools.2.weight", "1", `no "2" in pools; there are prod, adhoc`},
+		{"pools.2.weight", "1", `no "2" in pools; there are prod, adhoc, with indexes from 0`},
+		{"slow.3.factor", "1", `slow.3.factor=1: no "3" in slow; it has 1, counted from 0`},
+		{"jobs.B.map_time.uniform.2", "1s", `no "2" in jobs.B.map_time.uniform; it has 2, counted from 0`},
 		{"cluster.trackers", "x", `cluster.trackers=x: "x" is not a whole number`},
 		{"jobs.A.pool", "nosuch", "jobs.A.pool=nosuch: unknown pool"},
 		{"cluster.trackers", "{", "cluster.trackers={: not YAML"},
 		{"cluster..trackers", "1", "not PATH=VALUE on one line"},
 		{"jobs.A.maps.x", "1", `jobs.A.maps.x=1: no "maps" in jobs.A; there are name, `},
 	} {
-		_, err := ParseChanged("w", []byte(changeable), []Change{{c.path, c.value}})
+		_, err := ParseChanged("w", []byte("slow: [{tracker: 1, factor: 0.5}]\n"+changeable), []Change{{c.path, c.value}})
 		if err == nil || !errors.Is(err, errs.BadOptions) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s=%s: %v instead of %s", c.path, c.value, err, c.want)
 		}

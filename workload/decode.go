@@ -224,11 +224,12 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 	case depth > 20:
 		d.fail(n, what, "<< is nested too deeply")
 	}
-	d.seen(func() (keys []string) {
+	d.seen(func() string {
+		var keys []string
 		for _, f := range fields {
 			keys = append(keys, f.key)
 		}
-		return keys
+		return "there are " + strings.Join(keys, ", ")
 	})
 	// A key that is repeated in this mapping is an error. A key that an outer mapping has too is
 	// skipped. own tells them apart: it has the line of each key of this mapping; 0: none.
@@ -300,7 +301,7 @@ func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 	// d.from is for this list only, not for the lists inside its items.
 	from := d.from
 	d.from = 0
-	d.seen(func() []string { return d.namesIn(list.Values, from) })
+	d.seen(func() string { return d.itemsIn(list.Values, from) })
 	for i, item := range list.Values {
 		if d.err != nil {
 			return
