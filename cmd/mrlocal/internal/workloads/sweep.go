@@ -75,6 +75,16 @@ func readSweep(r *command.Reader) *measure.Plan {
 		return nil
 	}
 	p, err := measure.NewPlan(o)
+	if err != nil {
+		// A range for a flag that cannot be swept may be why nothing is swept.
+		rest := command.NewReader(withoutSwept(r.Line))
+		readSimulation(rest)
+		command.ReadEngine(&rest.Reader, &mrlocal.Options{})
+		command.ReadBandwidths(&rest.Reader, &mrlocal.Options{})
+		if rest.Err != nil {
+			err = fmt.Errorf("%w; %w", rest.Err, err)
+		}
+	}
 	r.Keep(err)
 	return p
 }
