@@ -196,6 +196,7 @@ type explainer struct {
 	now        time.Duration   // of the latest event
 	seq        uint64          // of the latest event
 	orders     uint64          // number of orders of the latest Assign
+	lost       int             // number of lost trackers
 	heartbeats bool            // the driver asks for one tracker at a time
 	asked      slots.TrackerID // the tracker of the latest Assign; or AllTrackers
 

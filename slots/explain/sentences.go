@@ -247,6 +247,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 			t.mode.add(paragraph{a, t.killed(e, a), t.reclaimed(a.slot)})
 		}
 	case trace.OpLostTracker:
+		t.lost++
 		t.wordEvent(e, about{topic: fact, job: slots.NoJob})
 	case trace.OpAbort:
 		t.wordEvent(e, about{topic: fact, job: job})
@@ -422,7 +423,11 @@ func (t *explainer) endWords(id slots.JobID) string {
 		a, _ := t.l.FailedBy(id)
 		return fmt.Sprintf("%s failed, %s after it was submitted: %v %d failed %s.", t.jobName(id), after, a.Kind, a.Task, counted(t.c.MaxAttempts, "time"))
 	case slots.Killed:
-		return fmt.Sprintf("%s ended: it was aborted, %s after it was submitted.", t.jobName(id), after)
+		because := ""
+		if t.lost == t.v.Trackers() {
+			because = ", because every tracker was lost"
+		}
+		return fmt.Sprintf("%s ended: it was aborted, %s after it was submitted%s.", t.jobName(id), after, because)
 	}
 	text := fmt.Sprintf("%s was done, %s after it was submitted", t.jobName(id), after)
 	if d := t.v.Job(id).Deadline(); d > 0 && t.now > d {
