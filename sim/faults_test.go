@@ -25,6 +25,9 @@ func TestFaultsTakeTheTimeTheyTake(t *testing.T) {
 		"two attempts fail at their ends, the third commits": {
 			[]string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/m/0, fail: 2}]", "jobs: [{name: J, maps: 1, reduces: 1, map_time: 10s, reduce_time: 5s}]"},
 			"fair", 35, "succeeded"},
+		"of two numbers of failures the larger counts": {
+			[]string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/m/0, fail: 2}, {task: J/m/0, fail: 1}]", "jobs: [{name: J, maps: 1, reduces: 1, map_time: 10s, reduce_time: 5s}]"},
+			"fair", 35, "succeeded"},
 		"four attempts fail, and with them the job": {
 			[]string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/m/0, fail: 4}]", "jobs: [{name: J, maps: 1, reduces: 1, map_time: 10s, reduce_time: 5s}]"},
 			"fair", 40, "failed"},
