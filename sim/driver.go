@@ -60,7 +60,7 @@ type simJob struct {
 	spec    slots.JobSpec
 	state   jobState
 	id      slots.JobID // once it is in the Ledger
-	blame   int32       // index of the job because of which it was dropped; negative: no tracker was left
+	blame   int32       // index of the job because of which it does not start; negative: no tracker was left
 	written int64       // number of maps that have written their output
 	faulty  bool        // a fault makes attempts of some task fail
 	placed  bool        // its maps' input has a place
@@ -186,18 +186,18 @@ func (d *driver) noteEnd(i int32) {
 	d.releaseAfter(i, d.ledger.JobState(j.id) == slots.Succeeded)
 }
 
-// releaseAfter releases the jobs that wait for job i, which has ended. If it did not succeed, they are
-// dropped: they are never submitted.
+// releaseAfter releases the jobs that wait for job i, which has ended. If it did not succeed, they never
+// start.
 func (d *driver) releaseAfter(i int32, succeeded bool) {
 	for _, x := range d.release.Ended(d.now, int(i), succeeded) {
-		d.drop(int32(x.Job), int32(x.Because))
+		d.neverStart(int32(x.Job), int32(x.Because))
 	}
 }
 
-// drop drops job i, which is never submitted. blame is as in simJob.
-func (d *driver) drop(i, blame int32) {
+// neverStart notes that job i is never submitted. blame is as in simJob.
+func (d *driver) neverStart(i, blame int32) {
 	j := &d.jobs[i]
-	invariant.Move(&j.state, jobDropped)
+	invariant.Move(&j.state, jobNotStarted)
 	j.blame = blame
 	d.left--
 	d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
@@ -212,7 +212,7 @@ func (d *driver) blamed(j *simJob) string {
 		return everyTrackerLost
 	}
 	b, did := &d.jobs[j.blame], "failed"
-	if b.state == jobDropped && b.blame >= 0 {
+	if b.state == jobNotStarted && b.blame >= 0 {
 		did = "does not start either"
 	}
 	return fmt.Sprintf("job %s, which it waits for, %s", b.spec.Name, did)
@@ -266,8 +266,8 @@ func (d *driver) lose(t slots.TrackerID) {
 }
 
 // failAll makes all jobs fail that have not ended, because no attempt can run any more. As in a
-// real run, jobs that are to come fail without being submitted, and jobs that wait for others are
-// dropped.
+// real run, jobs that are to come fail without being submitted, and jobs that wait for others never
+// start.
 func (d *driver) failAll() {
 	for _, i := range d.fileJob {
 		if j := &d.jobs[i]; j.state == jobRunning {
@@ -277,7 +277,7 @@ func (d *driver) failAll() {
 	}
 	for i, _, ok := d.release.Next(); ok; i, _, ok = d.release.Next() {
 		d.release.Take()
-		d.drop(int32(i), -1)
+		d.neverStart(int32(i), -1)
 		d.releaseAfter(int32(i), false)
 	}
 }

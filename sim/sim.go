@@ -176,7 +176,7 @@ func (d *driver) report() *report.Report {
 		}
 	}
 	for i := range d.jobs {
-		if j := &d.jobs[i]; j.state == jobDropped {
+		if j := &d.jobs[i]; j.state == jobNotStarted {
 			state := slots.Killed
 			if j.blame < 0 {
 				state = slots.Failed

@@ -38,17 +38,17 @@ func (s attemptState) Next() []attemptState {
 type jobState uint8
 
 const (
-	jobWaiting jobState = iota // for its time of submission, or for jobs that it names in After
-	jobRunning                 // it is in the Ledger
-	jobEnded                   // its tasks are done, or it has failed
-	jobDropped                 // it is never submitted, because a job that it waits for has not succeeded
+	jobWaiting    jobState = iota // for its time of submission, or for jobs that it names in After
+	jobRunning                    // it is in the Ledger
+	jobEnded                      // its tasks are done, or it has failed
+	jobNotStarted                 // it is never submitted: a job that it waits for has not succeeded, or no tracker is left
 )
 
 func (s jobState) String() string {
-	return [...]string{"waiting", "running", "ended", "dropped"}[s]
+	return [...]string{"waiting", "running", "ended", "not started"}[s]
 }
 
 // Next lists the states that may follow s, for checked builds.
 func (s jobState) Next() []jobState {
-	return [...][]jobState{{jobRunning, jobDropped}, {jobEnded}, nil, nil}[s]
+	return [...][]jobState{{jobRunning, jobNotStarted}, {jobEnded}, nil, nil}[s]
 }

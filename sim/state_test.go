@@ -10,6 +10,6 @@ import (
 func TestMain(m *testing.M) { os.Exit(testkit.Transitions{M: m}.Run()) }
 
 func TestStatesAreOrdered(t *testing.T) {
-	testkit.CheckStates(t, jobDropped, jobEnded)
+	testkit.CheckStates(t, jobNotStarted, jobEnded)
 	testkit.CheckStates(t, attemptGone)
 }
