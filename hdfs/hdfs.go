@@ -229,6 +229,9 @@ func split(name string) (host, path string, err error) {
 	if host == "" {
 		return "", "", errors.New("names no NameNode; write hdfs://HOST:PORT/PATH")
 	}
+	if strings.Contains(host, "@") {
+		return "", "", errors.New("names a user before the host; use Options.HDFS.User")
+	}
 	return host, "/" + path, nil
 }
 

@@ -146,6 +146,7 @@ func TestFaultsAreErrorsOfOneLine(t *testing.T) {
 		"refused":      {name: "webhdfs://" + nobody + "/x", want: "connection refused"},
 		"no host":      {name: "webhdfs://host.invalid:9870/x", want: "no such host: host.invalid"},
 		"no authority": {name: "hdfs:///x", want: "names no NameNode"},
+		"a user":       {name: "hdfs://ann@host/x", want: "names a user before the host; use Options.HDFS.User"},
 		"RPC port": {name: "hdfs://h:1/x", want: "RPC port", fault: func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "It looks like you are making an HTTP request to a Hadoop IPC port. This is not the correct port for the web interface on this daemon.", 404)
 		}},

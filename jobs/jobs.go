@@ -214,7 +214,8 @@ type Summer interface {
 // read all values.
 //
 // As a combiner (Job.NewCombiner), a Reducer gets the part of a group that is in memory when
-// the kvbuffer spills. It must then emit only the key of the group, unless it is a Flusher.
+// the kvbuffer spills. It must then emit only the key of the group, unless it is a Flusher. With
+// GroupBytes its groups are still those of whole keys.
 type Reducer interface {
 	Reduce(key []byte, vs *Values, out Emitter) error
 }

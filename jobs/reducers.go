@@ -138,8 +138,8 @@ func (v *Values) Value() []byte {
 	return v.base[s.Off : uint64(s.Off)+uint64(s.Len) : uint64(s.Off)+uint64(s.Len)]
 }
 
-// Key returns the whole key of the current value if the job has GroupBytes; otherwise nil. It
-// is borrowed until the next call of Next.
+// Key returns the whole key of the current value in the reducer of a job with GroupBytes; otherwise
+// nil. It is borrowed until the next call of Next.
 func (v *Values) Key() []byte { return v.key }
 
 // SetKey sets the result of Key for the values of the current window. Refillers call it. The

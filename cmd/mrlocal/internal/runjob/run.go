@@ -113,6 +113,9 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	if name == "grep" && !done.Matched() { // the empty result is committed
 		return command.NoMatch, nil
 	}
+	if s.Silent {
+		return command.Done, nil
+	}
 	return command.Done, writeCounters(e.Stderr, r.Stream, done)
 }
 
