@@ -34,7 +34,7 @@ func (c *coordinator) openDue() {
 		// The coordinator opens a chain without files itself. Such a chain must not overtake
 		// one that is still being opened.
 		if ch.inMemory() && !c.opening && len(c.toOpen) == 0 {
-			j, err := ch.open()
+			j, err := ch.openApart()
 			c.opened(ch, j, err)
 			continue
 		}
@@ -77,11 +77,7 @@ func (c *coordinator) openAll(chains []*chain) {
 		if c.run.ctx.Err() != nil {
 			break
 		}
-		var j *runningJob
-		err := task.Apart(func() (err error) {
-			j, err = ch.open()
-			return err
-		})
+		j, err := ch.openApart()
 		ready = append(ready, result{ch, j, err})
 		// A large directory of the next chain must not delay the chains that are ready.
 		if time.Since(posted) > openWithin {
@@ -96,7 +92,7 @@ func (c *coordinator) openAll(chains []*chain) {
 func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 	// fail may have set ch.err while the chain was opened. The first cause counts.
 	if ch.err == nil && err != nil {
-		ch.err = source.OfJob(ch.job.Chain[0].Name, err)
+		ch.err = c.run.env.OfJob(&ch.job.Chain[0], err)
 	}
 	if ch.plan != nil {
 		ch.noteLeftOut(ch.plan.Notes)
@@ -166,13 +162,13 @@ func (c *coordinator) end(ch *chain) {
 // nil. It posts the outcome.
 func (c *coordinator) settle(ch *chain, cause error) {
 	defer c.run.leaveMemory()
-	var err error
-	var readerGone bool
+	err, readerGone := cause, false
 	// A panic in settle fails the chain, not the process.
-	if fault := task.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
-		err = errors.Join(cause, fault)
-	}
+	fault := task.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil })
 	c.inbox.Post(func() {
+		if err = errors.Join(err, fault); ch.err == nil { // else the job has failed before
+			err = c.run.env.OfJob(&ch.current.Spec, err)
+		}
 		ch.err, ch.readerGone = err, readerGone
 		c.settling--
 		c.ended(ch)

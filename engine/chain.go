@@ -195,6 +195,12 @@ func (ch *chain) open() (*runningJob, error) {
 	return j, nil
 }
 
+// openApart calls open on a goroutine of its own, because user code in open may end the goroutine.
+func (ch *chain) openApart() (j *runningJob, err error) {
+	err = task.Apart(func() (err error) { j, err = ch.open(); return err })
+	return j, err
+}
+
 // newJob returns the job at index step of the chain, without input and tasks.
 func (ch *chain) newJob(step int) *runningJob {
 	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: source.GuardNew(ch.job.Chain[step]), Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
@@ -312,7 +318,8 @@ func (ch *chain) settle(cause error) (err error, readerGone bool) {
 		return err, false
 	case cause == nil:
 		// Commit and Abort may sync files and remove directories. No lock is held here.
-		cause = target.Commit()
+		// Commit calls the Releaser, which may end its goroutine.
+		cause = task.Apart(target.Commit)
 	}
 	switch {
 	case cause == nil:

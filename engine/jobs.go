@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
@@ -78,11 +77,11 @@ func (c *coordinator) jobDone(j *runningJob) {
 	}
 	// The next job takes over the parts of j (task.Spools). j.release gives back all else.
 	var next *runningJob
-	err := task.CatchPanic(func() (err error) { next, err = ch.next(j); return err })
+	err := task.Apart(func() (err error) { next, err = ch.next(j); return err })
 	j.release()
 	if err != nil {
 		j.Sink.(*task.Spools).Release()
-		ch.err = source.OfJob(j.Spec.Name, err)
+		ch.err = c.run.env.OfJob(&j.Spec, err)
 		c.end(ch)
 		return
 	}

@@ -140,7 +140,7 @@ type Options struct {
 	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers; nil: not
 	Note   func(string)        // gets notes and warnings of one line, one call at a time, on any goroutine; nil: dropped
 	Warn   func(string)        // gets warnings about inputs that were read to their end, on any goroutine; nil: dropped
-	Stderr io.Writer           // gets stacks of failed user code; nil: dropped
+	Stderr io.Writer           // gets stacks of failed user code, one call at a time, on any goroutine; nil: dropped
 }
 
 const (

@@ -3,6 +3,7 @@ package engine
 import (
 	"sync"
 
+	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/jobs"
 	"mrlocal/output"
@@ -53,7 +54,7 @@ func (s *targetSink) begin() (*output.Target, error) {
 			inbox := r.coordinator.inbox
 			p.OnRelease = func(int) { inbox.Post(func() { j.progressed() }) }
 			if j.releaser != nil {
-				p.Releaser = j.releaser
+				p.Releaser = source.GuardReleaser(j.releaser)
 				p.OnVerdict = func(task int, v jobs.Verdict) { inbox.Post(func() { j.verdict(task, v) }) }
 			}
 		}

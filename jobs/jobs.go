@@ -242,7 +242,8 @@ const (
 // The engine calls Release once for each split, in the order of the input. split is the output
 // of the mapper of that split, borrowed until Release returns. Release writes the result of the
 // split to w. It computes what a mapper cannot know inside a split: line numbers, counts of a
-// whole file, limits. The engine calls Finish after the last split.
+// whole file, limits. The engine calls Finish after the last split. If a method fails or panics,
+// the job fails at once, because the text in w cannot be written a second time.
 type Releaser interface {
 	Release(split io.Reader, w io.Writer) (Verdict, error)
 	Finish(w io.Writer) error

@@ -407,6 +407,9 @@ func (o *ordered) notify(t *turn, verdict jobs.Verdict, handed bool) {
 	}
 }
 
+// errReleaser says that the Releaser has not returned.
+var errReleaser = errors.New("the Releaser has ended its goroutine")
+
 // release passes one part on: to the sink, or to the Releaser. handed reports whether the
 // Releaser got it. The spool is freed in all cases.
 func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error) {
@@ -427,6 +430,13 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 	// The Releaser may stop reading at any byte. The rest of the part is then dropped.
 	r := a.spool.NewReader()
 	defer r.Close()
+	// If Release ends the goroutine, no other attempt can pass the part on.
+	err = errReleaser
+	defer func() {
+		if err == errReleaser {
+			_ = o.fail(err)
+		}
+	}()
 	verdict, err = o.parts.Releaser.Release(r, sinkWriter{o})
 	return verdict, true, errors.Join(err, o.fatal())
 }

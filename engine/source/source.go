@@ -14,6 +14,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	"mrlocal/input"
@@ -275,6 +276,23 @@ func GuardNew(j jobs.Job) jobs.Job {
 	j.NewFolder = guardNew("new folder", j.NewFolder)
 	j.NewReleaser = guardNew("new releaser", j.NewReleaser)
 	return j
+}
+
+// GuardReleaser returns the Releaser with guarded methods.
+func GuardReleaser(r jobs.Releaser) jobs.Releaser { return guardedReleaser{r} }
+
+type guardedReleaser struct{ jobs.Releaser }
+
+func (g guardedReleaser) Release(split io.Reader, w io.Writer) (verdict jobs.Verdict, err error) {
+	err = GuardPanic("release", func() (err error) {
+		verdict, err = g.Releaser.Release(split, w)
+		return err
+	})
+	return verdict, err
+}
+
+func (g guardedReleaser) Finish(w io.Writer) error {
+	return GuardPanic("finish", func() error { return g.Releaser.Finish(w) })
 }
 
 // guardNew guards one constructor.

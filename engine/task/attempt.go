@@ -230,21 +230,33 @@ func (e *internalError) Error() string { return fmt.Sprintf("internal error: %v"
 // that has failed the attempt. It prints nothing for other failures. The stack is
 // indented, so that it does not look like a message of mrlocal.
 func (a *SlotAttempt) ReportFailure(err error) {
-	var stack []byte
+	a.Env.report(&a.Job.Spec, fmt.Errorf("attempt %s failed: %w", a.Name(), err))
+}
+
+// OfJob returns an error of user code that has run outside of an attempt, with the name of its job. It
+// prints the stack, as ReportFailure does. It returns other errors as they are. Only the coordinator
+// calls it, so that Stderr is used by one goroutine at a time.
+func (e *Env) OfJob(j *jobs.Job, err error) error {
+	err = source.OfJob(j.Name, err)
+	e.report(j, err)
+	return err
+}
+
+// report prints an error of user code or a defect of mrlocal, with its stack. It prints nothing for
+// other errors, and for errors of the user code of built-in jobs.
+func (e *Env) report(j *jobs.Job, err error) {
 	var ue *source.UserError
 	var internal *internalError
 	switch {
 	case errors.As(err, &internal):
-		stack = internal.stack
-	case errors.As(err, &ue) && !a.Job.Spec.BuiltIn:
-		stack = ue.Stack
-	default:
-		return
+		WriteStack(e.Stderr, err, internal.stack)
+	case errors.As(err, &ue) && !j.BuiltIn:
+		WriteStack(e.Stderr, err, ue.Stack)
 	}
-	WriteStack(a.Env.Stderr, fmt.Errorf("attempt %s failed: %w", a.Name(), err), stack)
 }
 
-// WriteStack prints an error with the stack of the user code that has failed, in one piece.
+// WriteStack prints an error with the stack of the user code that has failed, in one piece. w is user
+// code too. If w fails, panics or ends its goroutine, the stack is lost, and the run goes on.
 func WriteStack(w io.Writer, err error, stack []byte) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mrlocal: %s\n", errs.OneLine(err.Error()))
@@ -252,7 +264,10 @@ func WriteStack(w io.Writer, err error, stack []byte) {
 		b.WriteString("    ")
 		b.WriteString(line)
 	}
-	fmt.Fprint(w, b.String())
+	_ = Apart(func() error {
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
 }
 
 // begin calls Begin of user code that is a jobs.Attempter, with what the attempt offers to it.
