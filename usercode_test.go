@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +104,129 @@ func TestAReleaserThatDoesNotReturnFailsItsJob(t *testing.T) {
 				if !strings.Contains(stderr, way.text) || how == "panics" && !strings.Contains(stderr, "usercode_test.go") {
 					t.Errorf("no stack: %s", stderr)
 				}
+			})
+		}
+	}
+}
+
+// closing is a mapper and a reducer with a Close.
+type closing struct {
+	begun *atomic.Int64
+	work  func()
+	close func() error
+}
+
+func (c closing) Begin(jobs.OwnAttempt) { c.begun.Add(1) }
+func (c closing) Close() error          { return c.close() }
+func (c closing) Map(b jobs.Block, out jobs.Emitter) error {
+	c.work()
+	out.Emit(b.Data, b.Data)
+	return nil
+}
+
+func (c closing) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	c.work()
+	out.Emit(key, nil)
+	return nil
+}
+
+// TestUserCodeThatEndsItsGoroutineGivesBackWhatItHas: its input is closed, and so is it.
+func TestUserCodeThatEndsItsGoroutineGivesBackWhatItHas(t *testing.T) {
+	exits := jobs.Job{
+		AppendKey: func([]byte, []byte) []byte { runtime.Goexit(); return nil },
+		NewFolder: func() jobs.Folder { return exitFolder{} },
+		Partition: func([]byte, int) int { runtime.Goexit(); return 0 },
+	}
+	for at, change := range map[string]func(j *jobs.Job, c *closing){
+		"map":                   func(_ *jobs.Job, c *closing) { c.work = runtime.Goexit },
+		"map of a map-only job": func(j *jobs.Job, c *closing) { c.work, j.NewReducer = runtime.Goexit, nil },
+		"partition":             func(j *jobs.Job, _ *closing) { j.Partition = exits.Partition },
+		"fold":                  func(j *jobs.Job, _ *closing) { j.NewFolder = exits.NewFolder },
+		"close":                 func(_ *jobs.Job, c *closing) { c.close = func() error { runtime.Goexit(); return nil } },
+		"append key": func(j *jobs.Job, c *closing) {
+			j.AppendKey = exits.AppendKey
+			m := *c
+			j.NewMapper = func() jobs.Mapper { return taking{m} }
+		},
+	} {
+		t.Run(at, func(t *testing.T) {
+			var begun, closed atomic.Int64
+			c := closing{begun: &begun, work: func() {}, close: func() error { closed.Add(1); return nil }}
+			job := jobs.Job{Name: "exits", NewReducer: func() jobs.Reducer { return jobs.NewSum() }}
+			change(&job, &c)
+			if job.NewMapper == nil {
+				job.NewMapper = func() jobs.Mapper { return c }
+			}
+			o := mrlocal.Options{JobOptions: input(t, strings.Repeat("a b c\n", 1000)), Config: mrlocal.Config{MapSlots: 2, Attempts: 2}}
+			o.BlockBytes, o.Reducers = 1000, 2
+			if job.NewReducer == nil {
+				o.Reducers = 0
+			}
+			failedRun(t, o, jobs.Chain{job}, "exits", "runtime.Goexit")
+			if at != "close" && (begun.Load() == 0 || begun.Load() != closed.Load()) {
+				t.Errorf("%d mappers were begun, %d closed", begun.Load(), closed.Load())
+			}
+		})
+	}
+}
+
+type exitFolder struct{}
+
+func (exitFolder) Fold([]byte, []byte) []byte { runtime.Goexit(); return nil }
+
+// taking is a closing whose Map passes the whole block on.
+type taking struct{ closing }
+
+func (taking) Map(b jobs.Block, out jobs.Emitter) error {
+	out.(jobs.Taker).Take(b, []jobs.Span{{Len: uint32(len(b.Data))}})
+	return nil
+}
+
+// TestAnErrorOfCloseFailsTheAttempt, and the task is tried again.
+func TestAnErrorOfCloseFailsTheAttempt(t *testing.T) {
+	boom := errors.New("boom")
+	for at, job := range map[string]func(c closing) jobs.Job{
+		"a mapper": func(c closing) jobs.Job {
+			return jobs.Job{NewMapper: func() jobs.Mapper { return c }, NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} }}
+		},
+		"a mapper of a map-only job": func(c closing) jobs.Job { return jobs.Job{NewMapper: func() jobs.Mapper { return c }} },
+		"a reducer": func(c closing) jobs.Job {
+			return jobs.Job{NewMapper: func() jobs.Mapper { return plain }, NewReducer: func() jobs.Reducer { return c }}
+		},
+		"a combiner": func(c closing) jobs.Job {
+			return jobs.Job{
+				NewMapper: func() jobs.Mapper { return plain }, NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} },
+				NewCombiner: func() jobs.Reducer { return c },
+			}
+		},
+	} {
+		for how, fails := range map[string]func() error{"fails": func() error { return boom }, "panics": func() error { panic(boom) }} {
+			t.Run(at+" "+how, func(t *testing.T) {
+				var begun, calls atomic.Int64
+				c := closing{begun: &begun, work: func() {}}
+				c.close = func() error {
+					if calls.Add(1) == 1 {
+						return fails()
+					}
+					return nil
+				}
+				j := job(c)
+				j.Name = "closes"
+				o := mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: 2}, Stderr: io.Discard}
+				if j.NewReducer != nil {
+					o.Reducers = 1
+				}
+				o.OutputFile = filepath.Join(t.TempDir(), "out")
+				if _, err := mrlocal.Run(t.Context(), j, o); err != nil {
+					t.Error(err)
+				}
+				if begun.Load() != 2 || calls.Load() != 2 {
+					t.Errorf("%d attempts, %d calls of Close", begun.Load(), calls.Load())
+				}
+				c.close = fails
+				j = job(c)
+				j.Name, o.OutputFile = "closes", ""
+				failedRun(t, o, jobs.Chain{j}, "closes", "close: ", "boom")
 			})
 		}
 	}

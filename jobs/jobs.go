@@ -180,7 +180,8 @@ type OwnAttempt struct {
 
 // Attempter is an optional ability of a Mapper or a Reducer, also of a combiner. The engine
 // calls Begin once, before the first block or group. If the value is an io.Closer too, the
-// engine closes it when the attempt has ended, also after a failure.
+// engine closes it at the end of the attempt, also after a failure. It does so before the result
+// of the attempt counts, so an error of Close fails the attempt.
 type Attempter interface {
 	Begin(a OwnAttempt)
 }

@@ -284,14 +284,19 @@ func (a *SlotAttempt) begin(user any) error {
 	return nil
 }
 
-// closeUser closes the user code that begin has called, if it is an io.Closer.
-func (a *SlotAttempt) closeUser() {
-	for _, user := range a.begun {
+// closeUser closes the user code that begin has called, if it is an io.Closer. It returns the first
+// error. An attempt calls it before the commit, because the error fails the attempt. If a Close ends the
+// goroutine, a second call of closeUser closes the rest.
+func (a *SlotAttempt) closeUser() error {
+	var first error
+	for len(a.begun) > 0 {
+		user := a.begun[0]
+		a.begun = a.begun[1:]
 		if c, ok := user.(io.Closer); ok {
-			_ = c.Close() // the part is committed or dropped by now, so an error changes nothing
+			first = cmp.Or(first, source.Guard("close", c.Close))
 		}
 	}
-	a.begun = nil
+	return first
 }
 
 // timedWork is work whose end is known from its start, such as a sleep.
@@ -392,13 +397,7 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 			return err
 		}
 		floorBytes = lease.Granted()
-		a.lease, a.floorBytes = lease, floorBytes
-		a.workingAt, a.pausedFor, a.stretched = time.Now(), 0, 0
-		err = body()
-		a.closeUser()
-		a.peakBytes = lease.Peak()
-		lease.Close()
-		a.lease = nil
+		err = a.inRoom(lease, body)
 		// need is 0 unless a larger floor would help. Then err is how the attempt ends.
 		need := a.roomFor(err)
 		room := need - a.usualFloor()
@@ -412,6 +411,21 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 		// The attempt begins anew, so what the first try has counted must not count twice.
 		a.Counters = report.Counters{}
 	}
+}
+
+// inRoom runs body with a lease. Then it closes the user code that body has not closed, and the lease.
+// It closes both even if user code has ended the goroutine.
+func (a *SlotAttempt) inRoom(lease *membudget.Lease, body func() error) error {
+	a.lease, a.floorBytes = lease, lease.Granted()
+	a.workingAt, a.pausedFor, a.stretched = time.Now(), 0, 0
+	defer func() {
+		a.peakBytes = lease.Peak()
+		lease.Close()
+		a.lease = nil
+	}()
+	// Code that is still open belongs to an attempt that has failed, which keeps its error.
+	defer func() { _ = a.closeUser() }()
+	return body()
 }
 
 // usualFloor returns the bytes of a floor that a large record leaves to all else. An eighth

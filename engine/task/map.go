@@ -2,12 +2,14 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"mrlocal/engine/source"
 	"mrlocal/input"
+	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/spill"
@@ -43,6 +45,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer buf.Discard() // it does nothing once Close has succeeded
 	a.phase(slots.PhaseCompute)
 	total := src.StoredBytes()
 	err = a.feed(src, mapper, buf, func(b input.LentBlock) error {
@@ -50,9 +53,9 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		buf.SetProgress(b.ConsumedBytes, total)
 		// The kvbuffer may take the block's chunk over between Lend and Reclaim only, while the
 		// mapper passes spans of that block.
-		buf.Lend(b.Loan)
-		err := source.Guard("map", func() error { return mapper.Map(b.Block, buf) })
-		buf.Reclaim()
+		err := lent(buf, b.Loan, func() error {
+			return source.Guard("map", func() error { return mapper.Map(b.Block, buf) })
+		})
 		// Emit returns no error; the buffer keeps the first one.
 		if err == nil {
 			err = buf.Err()
@@ -63,7 +66,6 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		err = errors.Join(buf.Err(), a.flushOutputs())
 	}
 	if err != nil {
-		buf.Discard()
 		return nil, err
 	}
 	// The last sort and spill are the I/O period of [Split11]. A map whose output stays in
@@ -73,26 +75,42 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	}
 	out, err := buf.Close()
 	if err != nil {
-		buf.Discard()
 		return nil, err
 	}
+	kept := false
+	defer func() {
+		if !kept {
+			out.Release()
+		}
+	}()
 	began := time.Now()
 	a.awaitDisk()
 	a.spillTime += time.Since(began)
 	a.addBuffer(buf.Stats())
-	if err = a.atEnd(); err == nil {
+	if err = a.closeUser(); err == nil {
+		err = a.atEnd()
+	}
+	if err == nil {
 		err = a.keep(out)
 	}
 	if err != nil {
-		out.Release()
 		return nil, err
 	}
+	kept = true
 	// A reduce waits as long as its disk takes to read what this attempt has spilled
 	// (readSpills).
 	if a.Env.Pace != nil {
 		a.Job.makers.Store(out, a)
 	}
 	return out, nil
+}
+
+// lent calls work while the buffer may take the chunk of loan over. The loan ends even if work ends
+// the goroutine, because a spill may still read the chunk.
+func lent(buf *spill.Buffer, loan *membudget.Loan, work func() error) error {
+	buf.Lend(loan)
+	defer buf.Reclaim()
+	return work()
 }
 
 // keep commits the map output to the Keeper, if a later run may need it.
@@ -152,32 +170,38 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 // The way of a record from its file to the kvbuffer, and who owns its chunk, stand in the
 // comment of package input.
 func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
-	began := time.Now()
-	in, err := src.Open(source.Memory{Lease: a.lease})
-	a.readTime += time.Since(began)
-	if err != nil {
-		return err
-	}
-	// The mapper may charge memory of its own to the attempt (jobs.Attempter).
-	if err = a.begin(mapper); err == nil {
-		err = a.mapBlocks(in, src.StoredBytes(), each)
-	}
-	ended := in.Close()
-	// A failure of the input is permanent. A part of a job before is a temporary file: another
-	// attempt may be able to read it.
-	if _, part := src.(source.Part); ended != nil && !part {
-		ended = source.Input(ended)
-	}
-	if err == nil {
-		err = ended
-	}
-	if err != nil {
+	if err := a.readAll(src, mapper, each); err != nil {
 		return err
 	}
 	if f, ok := mapper.(jobs.Flusher); ok {
 		return source.Guard("flush", func() error { return f.Flush(out) })
 	}
 	return nil
+}
+
+// readAll calls Begin of the mapper, and each for every block of the source. It closes the source
+// even if user code ends the goroutine.
+func (a *SlotAttempt) readAll(src source.Source, mapper jobs.Mapper, each func(input.LentBlock) error) (err error) {
+	began := time.Now()
+	in, err := src.Open(source.Memory{Lease: a.lease})
+	a.readTime += time.Since(began)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ended := in.Close()
+		// A failure of the input is permanent. A part of a job before is a temporary file: another
+		// attempt may be able to read it.
+		if _, part := src.(source.Part); ended != nil && !part {
+			ended = source.Input(ended)
+		}
+		err = cmp.Or(err, ended)
+	}()
+	// The mapper may charge memory of its own to the attempt (jobs.Attempter).
+	if err := a.begin(mapper); err != nil {
+		return err
+	}
+	return a.mapBlocks(in, src.StoredBytes(), each)
 }
 
 // mapBlocks calls each for every block. It counts records and bytes, and notes progress after
@@ -266,30 +290,35 @@ func (a *SlotAttempt) emitter(text *textOut) jobs.Emitter {
 }
 
 // writePart opens the part of the attempt, calls write to fill it, and commits it. If anything
-// fails, it drops the part.
+// fails before the commit, or ends the goroutine, it drops the part.
 func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 	part, err := a.Job.openPart(a)
 	if err != nil {
 		return err
 	}
 	a.part = part
+	whole := false
+	defer func() {
+		if !whole {
+			part.Abort()
+		}
+	}()
 	text, err := newTextOut(a, part)
 	if err == nil {
 		err = write(text)
 	}
-	// atEnd comes before the commit, because it may fail the attempt, and a commit cannot be
+	// All this comes before the commit, because it may fail the attempt, and a commit cannot be
 	// undone.
-	if err == nil {
-		err = a.flushOutputs()
-	}
-	if err == nil {
-		err = a.atEnd()
+	for _, step := range []func() error{a.flushOutputs, a.closeUser, a.atEnd} {
+		if err == nil {
+			err = step()
+		}
 	}
 	if err != nil {
-		part.Abort()
 		return err
 	}
 	a.Counters.OutputBytes += text.bytes
 	a.Counters.ReduceOutputRecords += text.records
+	whole = true
 	return part.Commit()
 }
