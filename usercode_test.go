@@ -2,6 +2,7 @@ package mrlocal_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -180,6 +181,31 @@ type taking struct{ closing }
 func (taking) Map(b jobs.Block, out jobs.Emitter) error {
 	out.(jobs.Taker).Take(b, []jobs.Span{{Len: uint32(len(b.Data))}})
 	return nil
+}
+
+// TestACombinerThatEndsTheGoroutineOfASpillFailsTheJob: the records of the spill must not be lost.
+func TestACombinerThatEndsTheGoroutineOfASpillFailsTheJob(t *testing.T) {
+	job := jobs.Job{Name: "combines", NewMapper: func() jobs.Mapper {
+		return jobs.MapperFunc(func(_ jobs.Block, out jobs.Emitter) error {
+			for i := range 100_000 {
+				out.Emit(binary.BigEndian.AppendUint64(nil, uint64(i)), make([]byte, 8))
+			}
+			return nil
+		})
+	}, NewReducer: func() jobs.Reducer { return jobs.NewSum() }}
+	var calls atomic.Int64
+	job.NewCombiner = func() jobs.Reducer {
+		return jobs.ReducerFunc(func(key []byte, _ *jobs.Values, out jobs.Emitter) error {
+			if calls.Add(1) == 1 { // in the first spill
+				runtime.Goexit()
+			}
+			out.Emit(key, make([]byte, 8))
+			return nil
+		})
+	}
+	o := mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: 1}, SortBufferBytes: 256 << 10}
+	o.NoGrowth, o.Reducers = true, 2
+	failedRun(t, o, jobs.Chain{job}, "combines", "runtime.Goexit")
 }
 
 // TestAnErrorOfCloseFailsTheAttempt, and the task is tried again.

@@ -340,15 +340,16 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.TempFile, e
 	}
 	w.begin(file, f.bytes, stats)
 	end := int64(0)
+	defer func() { // a combiner in write may end the goroutine
+		// Close may report that an earlier write has failed.
+		if err = errors.Join(err, file.Close()); err == nil {
+			f.bytes = end
+		}
+	}()
 	if err = write(w); err == nil {
 		s, end, err = w.end()
 	}
-	// Close may report that an earlier write has failed.
-	if err := errors.Join(err, file.Close()); err != nil {
-		return s, err
-	}
-	f.bytes = end
-	return s, nil
+	return s, err
 }
 
 // openToAppend opens the file behind its last whole segment, or makes it. The caller closes it
