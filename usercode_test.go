@@ -308,3 +308,35 @@ func TestBeginThatEndsItsGoroutineFailsAJobWithoutFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// readerFunc is an io.Reader.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestStandardInputThatBreaksTheRulesOfAReaderFailsTheJob, and the process goes on.
+func TestStandardInputThatBreaksTheRulesOfAReaderFailsTheJob(t *testing.T) {
+	for how, c := range map[string]struct {
+		read func(p []byte) (int, error)
+		text string
+	}{
+		"panics":                      {func([]byte) (int, error) { panic("boo") }, "reads: (standard input): read: panic: boo"},
+		"ends its goroutine":          {func([]byte) (int, error) { runtime.Goexit(); return 0, nil }, "reads: user code: has ended its goroutine by runtime.Goexit"},
+		"returns less than 0":         {func([]byte) (int, error) { return -1, nil }, "reads: (standard input): read: returned -1 bytes"},
+		"returns more than it may":    {func(p []byte) (int, error) { return len(p) + 1, nil }, "reads: (standard input): read: returned"},
+		"returns an error of its own": {func([]byte) (int, error) { return 0, errors.New("boo") }, "boo"},
+	} {
+		for kind, reducer := range map[string]func() jobs.Reducer{"": func() jobs.Reducer { return jobs.NewSum() }, " into a map-only job": nil} {
+			for _, ordered := range []bool{false, true} {
+				t.Run(how+kind, func(t *testing.T) {
+					job := jobs.Job{Name: "reads", NewMapper: func() jobs.Mapper { return plain }, NewReducer: reducer, Ordered: ordered && reducer != nil}
+					for _, text := range []string{"", strings.Repeat("a b c\n", 1<<20)} {
+						o := mrlocal.Options{Config: mrlocal.Config{Attempts: 1}}
+						o.Inputs, o.Stdin = []string{"-"}, io.MultiReader(strings.NewReader(text), readerFunc(c.read))
+						failedRun(t, o, jobs.Chain{job}, c.text)
+					}
+				})
+			}
+		}
+	}
+}

@@ -132,17 +132,16 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 	if j.feeder.Found == nil {
 		c.run.bindFeeder()
 	}
-	err := j.feeder.Serve(func(s source.Source) {
-		c.inbox.Post(func() { j.announce(s) })
-	})
-	if err != nil {
+	task.RunToEnd(func() error {
+		return j.feeder.Serve(func(s source.Source) { c.inbox.Post(func() { j.announce(s) }) })
+	}, func(err error) {
 		c.inbox.Post(func() {
 			// A sealed job needs no more of its input, so the error does not matter to it.
-			if j.state < jobSealed {
-				c.fail(j.chain, err)
+			if err != nil && j.state < jobSealed {
+				c.fail(j.chain, c.run.env.OfJob(&j.Spec, err))
 			}
 		})
-	}
+	})
 }
 
 // end settles a chain whose jobs are done, or which has failed.

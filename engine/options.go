@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/errs"
 	"mrlocal/hdfs"
@@ -70,7 +71,7 @@ type JobOptions struct {
 // InputOptions returns how the files of Inputs are found and read for a job.
 func (o *JobOptions) InputOptions(job *jobs.Job) input.Options {
 	return input.Options{
-		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, Stdin: o.Stdin,
+		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, Stdin: source.GuardReader(o.Stdin),
 		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 
 	"mrlocal/input"
@@ -293,6 +294,29 @@ func (g guardedReleaser) Release(split io.Reader, w io.Writer) (verdict jobs.Ver
 
 func (g guardedReleaser) Finish(w io.Writer) error {
 	return GuardPanic("finish", func() error { return g.Releaser.Finish(w) })
+}
+
+// GuardReader returns the reader with a guarded Read, which also fails if r claims to have read less
+// than 0 bytes, or more than it may. It returns nil and files as they are, because package input
+// treats files in its own way.
+func GuardReader(r io.Reader) io.Reader {
+	if _, file := r.(*os.File); file || r == nil {
+		return r
+	}
+	return guardedReader{r}
+}
+
+type guardedReader struct{ io.Reader }
+
+func (g guardedReader) Read(p []byte) (n int, err error) {
+	err = GuardPanic("read", func() (err error) {
+		n, err = g.Reader.Read(p)
+		return err
+	})
+	if n < 0 || n > len(p) {
+		return 0, &UserError{What: "read", Cause: fmt.Errorf("returned %d bytes for a buffer of %d bytes", n, len(p))}
+	}
+	return n, err
 }
 
 // guardNew guards one constructor.
