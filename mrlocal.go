@@ -73,7 +73,7 @@ const Version = "0.5.0"
 const DefaultPolicy = "pi-dhfs"
 
 // MostReducers is the largest number of reducers of a job, and of parts of Cuts.
-const MostReducers = engine.MostReducers
+const MostReducers = jobs.MostReducers
 
 type (
 	// Options are the options of a run. The zero value of every field works, except that Run and

@@ -90,6 +90,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 	}{
 		"a job without a mapper":      {job: jobs.Job{}, kind: mrlocal.ErrBadOptions, text: "job: has no mapper"},
 		"no input":                    {job: emits, kind: mrlocal.ErrBadOptions, text: "Options.Inputs: name files, directories, globs, or - for standard input"},
+		"too many reduces of a job":   {job: jobs.Job{Reduces: 1 << 30, NewMapper: reduces.NewMapper, NewReducer: reduces.NewReducer}, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrBadOptions, text: "job: 1073741824 reduces; at most 100000"},
 		"a negative block size":       {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes: -1: must be at least 0"},
 		"too little memory":           {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes: 1: too little for 2 slots: at least 16MiB"},
 		"a time limit below 0":        {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), TaskTimeout: -time.Second}, kind: mrlocal.ErrBadOptions, text: "Options.TaskTimeout: -1000000000: must be at least 0"},

@@ -236,7 +236,7 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 	case o.MapOnly && o.Reducers > 0:
 		return errs.Optionf("Options.Reducers", "%d: must be 0, because MapOnly is set", o.Reducers)
 	}
-	return cmp.Or(setup.Within("Reducers", int64(o.Reducers), 0, MostReducers), setup.Within("BlockBytes", o.BlockBytes, 0, math.MaxInt64))
+	return cmp.Or(setup.Within("Reducers", int64(o.Reducers), 0, jobs.MostReducers), setup.Within("BlockBytes", o.BlockBytes, 0, math.MaxInt64))
 }
 
 // Setup returns the configuration of the cluster for a run with these options. Its fields have
@@ -346,7 +346,6 @@ const maxSlotCount = 4096
 // Bounds of options. They lie far above useful values, and below those at which memory, time or
 // address space runs out.
 const (
-	MostReducers    = 100_000 // of a job
 	mostMergeFactor = 1_000_000
 	mostCopiers     = 10_000
 	mostMemoryBytes = 16 << 40 // the address space has 47 bits, and all of the memory is mapped at once

@@ -281,7 +281,7 @@ func (d Delim) Byte() byte {
 type Job struct {
 	Name    string // for messages and reports; may be empty
 	Delim   Delim  // ends each record of input and output
-	Reduces int    // number of reduce tasks; 0: chosen by the size of the input
+	Reduces int    // number of reduce tasks, at most MostReducers; 0: chosen by the size of the input
 
 	// RecordBytes, if it is not 0, says that the input has binary records of so many bytes,
 	// without delimiters. The input is then never decoded. At most MaxRecordBytes.
@@ -363,11 +363,13 @@ type Job struct {
 
 // Limits of a Job. MaxRecordBytes bounds a binary record. MaxSideBytes bounds side data, which
 // each run keeps beside its memory bound. MostOutputs bounds named outputs, because each
-// attempt has an open file for each.
+// attempt has an open file for each. MostReducers bounds the reduce tasks, also those that the
+// options of a run ask for.
 const (
 	MaxRecordBytes = 64 << 10
 	MaxSideBytes   = 8 << 20
 	MostOutputs    = 16
+	MostReducers   = 100_000
 )
 
 // Chain is a sequence of jobs. The output of each job, in the order of its parts, is the input
@@ -393,6 +395,10 @@ func (chain Chain) Check() error {
 			return errs.Optionf(object, "a folder or a combiner needs a reducer")
 		case j.Reduces < 0 || j.Maps < 0:
 			return errs.Optionf(object, "the number of tasks must not be negative")
+		case j.Reduces > MostReducers:
+			return errs.Optionf(object, "%d reduces; at most %d", j.Reduces, MostReducers)
+		case j.Delim > NUL:
+			return errs.Optionf(object, "delimiter %d: must be Newline (0) or NUL (1)", j.Delim)
 		case j.NoInput && i > 0:
 			return errs.Optionf(object, "only the first job of a chain may be without input")
 		case j.RecordBytes < 0 || j.RecordBytes > MaxRecordBytes:

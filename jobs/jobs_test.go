@@ -130,3 +130,20 @@ func TestRangingAndReducingDoNotAllocate(t *testing.T) {
 		t.Errorf("Sum.Reduce: %v allocations", a)
 	}
 }
+
+func TestAChainWithAWrongJobIsRefused(t *testing.T) {
+	mapper := func() Mapper { return MapperFunc(func(Block, Emitter) error { return nil }) }
+	for want, j := range map[string]Job{
+		"":                                      {Reduces: MostReducers, Delim: NUL},
+		"job a: 100001 reduces; at most 100000": {Name: "a", Reduces: MostReducers + 1},
+		"job: 1073741824 reduces; at most 100000":            {Reduces: 1 << 30},
+		"job a: the number of tasks must not be negative":    {Name: "a", Reduces: -1},
+		"job a: delimiter 9: must be Newline (0) or NUL (1)": {Name: "a", Delim: 9},
+	} {
+		j.NewMapper = mapper
+		err := (Chain{j}).Check()
+		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
+			t.Errorf("%v, want %q", got, want)
+		}
+	}
+}
