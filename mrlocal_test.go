@@ -371,3 +371,13 @@ func TestCutsOfAWrongJobAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A job without a name has messages that begin with a word all the same.
+func TestMessagesOfAJobWithoutANameBeginWithAWord(t *testing.T) {
+	o := mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: 1}}
+	o.Stdout, o.Stderr = io.Discard, io.Discard
+	_, err := mrlocal.Run(t.Context(), jobs.Job{NewMapper: func() jobs.Mapper { return nil }}, o)
+	if want := "job m-000000_0: new mapper: returned nil"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+}

@@ -12,6 +12,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -269,8 +270,10 @@ func GuardPanic(what string, f func() error) (err error) {
 }
 
 // GuardNew returns the job with guarded constructors. A constructor that panics, or returns nil,
-// panics with a *UserError that names it.
+// panics with a *UserError that names it. A job without a name gets one, because messages about the
+// job begin with it.
 func GuardNew(j jobs.Job) jobs.Job {
+	j.Name = cmp.Or(j.Name, "job")
 	j.NewMapper = guardNew("new mapper", j.NewMapper)
 	j.NewReducer = guardNew("new reducer", j.NewReducer)
 	j.NewCombiner = guardNew("new combiner", j.NewCombiner)
