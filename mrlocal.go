@@ -219,12 +219,7 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) (keys [][]
 		return nil, err
 	}
 	defer budget.Close()
-	lease, err := budget.Reserve(ctx, source.SampleLeaseBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer lease.Close()
-	keys, _, err = source.Sample(&job, plan, nil, parts, false, lease)
+	keys, _, err = source.Sample(ctx, source.Sampled{Job: &job, Plan: plan}, budget, parts, false)
 	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 		return nil, err
 	}

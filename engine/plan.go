@@ -96,15 +96,16 @@ func (j *runningJob) planMaps(streams bool) error {
 			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
 		}
 	}
+	of := source.Sampled{Job: &j.Spec, Side: j.Side, Plan: j.plan, First: first}
 	// Bytes of map output for each byte of input; 0: not known, and Check samples by itself.
 	ratio := 0.0
 	if sampled {
 		var err error
-		if ratio, err = j.sample(first); err != nil {
+		if ratio, err = j.sample(of); err != nil {
 			return err
 		}
 	}
-	room := source.Room{Job: source.Sampled(r.ctx, &j.Spec, j.Side), Plan: j.plan, First: first, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
+	room := source.Room{Sampled: of, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
 	return room.Check(r.ctx, ratio)
 }
 
@@ -122,15 +123,9 @@ func (j *runningJob) readSplits() {
 }
 
 // sample sets the cut points of the job, and the number of its parts. It returns how many bytes
-// maps emit for each byte of input. first is the first piece of a stream; nil: there is none.
-func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
+// maps emit for each byte of input.
+func (j *runningJob) sample(of source.Sampled) (ratio float64, err error) {
 	r := j.chain.run
-	// This may wait until attempts of other jobs give memory back.
-	lease, err := r.budget.Reserve(r.ctx, source.SampleLeaseBytes)
-	if err != nil {
-		return 0, err
-	}
-	defer lease.Close()
 	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
 	// A frequent key may have several parts if the result does not show where a part ends. Then
 	// the result is one file or stream, and reduces do not read groups.
@@ -139,8 +134,9 @@ func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 			j.Spread = len(j.maps)
 		}
 	}
-	j.Cuts, ratio, err = source.Sample(source.Sampled(r.ctx, &j.Spec, j.Side), j.plan, first, j.Parts, j.Spread > 0, lease)
-	if first != nil && !r.single() {
+	// This may wait until attempts of other jobs give memory back.
+	j.Cuts, ratio, err = source.Sample(r.ctx, of, r.budget, j.Parts, j.Spread > 0)
+	if of.First != nil && !r.single() {
 		j.feeder.ReleaseFirst()
 	}
 	if asked {

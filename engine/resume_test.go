@@ -47,7 +47,8 @@ type stoppedMapper struct {
 }
 
 func (m stoppedMapper) Begin(a jobs.OwnAttempt) {
-	if m.s.maps.Add(1) == m.s.at {
+	// A sample calls Begin too. It has no one to show a status to.
+	if a.Status != nil && m.s.maps.Add(1) == m.s.at {
 		m.s.cancel(errStop)
 	}
 	if user, ok := m.Mapper.(jobs.Attempter); ok {

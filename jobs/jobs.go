@@ -182,6 +182,9 @@ type OwnAttempt struct {
 // calls Begin once, before the first block or group. If the value is an io.Closer too, the
 // engine closes it at the end of the attempt, also after a failure. It does so before the result
 // of the attempt counts, so an error of Close fails the attempt.
+//
+// Before attempts start, the engine may sample the input (Job.Ordered). It makes a mapper for each
+// place of the sample, and begins and closes the mapper as in an attempt. Task and Number are 0 then.
 type Attempter interface {
 	Begin(a OwnAttempt)
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	"mrlocal/errs"
-	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
-	"mrlocal/jobs"
 )
 
 // RoomError is the error of a record, or of several records that must be in memory together, for
@@ -95,9 +93,7 @@ func (m Memory) Put(c *membudget.Chunk) { m.Lease.Free(c) }
 
 // Room estimates, before the maps of a job start, whether its temporary files will fit on the disk.
 type Room struct {
-	Job      *jobs.Job
-	Plan     *input.Plan // nil: the job reads no file
-	First    *Held       // first piece of a stream; nil: there is none
+	Sampled
 	Budget   *membudget.Budget
 	Temp     *disk.TempRoot // nil: the free space is not known
 	MaxBytes int64          // Options.MaxTempBytes
@@ -124,12 +120,7 @@ func (r *Room) Check(ctx context.Context, ratio float64) error {
 		return nil
 	}
 	if ratio == 0 {
-		lease, err := r.Budget.Reserve(ctx, SampleLeaseBytes)
-		if err != nil {
-			return err
-		}
-		defer lease.Close()
-		s, err := sample(r.Job, r.Plan, r.First, lease)
+		s, err := r.sample(ctx, r.Budget)
 		if err != nil {
 			return err
 		}

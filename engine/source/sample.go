@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -17,7 +18,7 @@ import (
 // Bounds of a sample (after Hadoop 1.0.3, InputSampler).
 const (
 	SamplePlaces     = 64                       // places of the input that are read
-	SampleLeaseBytes = 4 * membudget.ChunkBytes // lease for Sample: one place is in memory at a time
+	SampleLeaseBytes = 4 * membudget.ChunkBytes // what Sample leases: one place is in memory at a time
 
 	sampleKeys          = 10_000 // of all places together
 	sampleBytesPerPlace = 64 << 10
@@ -129,15 +130,23 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
+// Sampled is what a sample is taken of.
+type Sampled struct {
+	Job   *jobs.Job   // with guarded constructors (GuardNew)
+	Side  []byte      // side data of the job (jobs.OwnAttempt.Side); nil: none
+	Plan  *input.Plan // nil: the job reads no file
+	First *Held       // first piece of a stream; nil: there is none
+}
+
 // Sample runs the job's mapper over places of the input. It returns at most parts-1 cut points of
 // a total order, and ratio: how many bytes the mapper emits for each byte that it reads. A key
 // that equals a cut point belongs to the part behind it (Hadoop 1.0.3, TotalOrderPartitioner).
 //
-// first is the first piece of a stream; nil: there is none. If spread is true, records of one key
-// may go to several parts (CutsOf). lease is for the input, at least SampleLeaseBytes. The caller
-// closes it. Sample fails if the input cannot be read or the mapper fails.
-func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, lease *membudget.Lease) (cuts [][]byte, ratio float64, err error) {
-	s, err := sample(j, plan, first, lease)
+// If spread is true, records of one key may go to several parts (CutsOf). Sample leases
+// SampleLeaseBytes of budget for the input, and waits until there is room for them. It fails if the
+// input cannot be read, the mapper fails, or ctx ends.
+func Sample(ctx context.Context, of Sampled, budget *membudget.Budget, parts int, spread bool) (cuts [][]byte, ratio float64, err error) {
+	s, err := of.sample(ctx, budget)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -148,22 +157,26 @@ func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, 
 func (s *sampler) ratio() float64 { return float64(s.outBytes) / float64(max(s.inBytes, 1)) }
 
 // sample runs the mapper over places of the input.
-func sample(j *jobs.Job, plan *input.Plan, first *Held, lease *membudget.Lease) (*sampler, error) {
-	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
-	one := func(b jobs.Block) error {
-		s.limit = len(s.keys) + sampleKeys/SamplePlaces
-		s.inBytes += int64(len(b.Data))
-		m := j.NewMapper()
-		err := Guard("map of a sample", func() error { return m.Map(b, s) })
-		if f, ok := m.(jobs.Flusher); ok && err == nil {
-			err = Guard("flush of a sample", func() error { return f.Flush(s) })
-		}
-		return err
-	}
-	if err := plan.Sample(SamplePlaces, sampleBytesPerPlace, Memory{lease}, one); err != nil {
+func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sampler, error) {
+	lease, err := budget.Reserve(ctx, SampleLeaseBytes)
+	if err != nil {
 		return nil, err
 	}
-	if first != nil {
+	defer lease.Close()
+	j := of.Job
+	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
+	one := func(b jobs.Block) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		s.limit = len(s.keys) + sampleKeys/SamplePlaces
+		s.inBytes += int64(len(b.Data))
+		return of.mapPlace(ctx, b, s)
+	}
+	if err := of.Plan.Sample(SamplePlaces, sampleBytesPerPlace, Memory{lease}, one); err != nil {
+		return nil, err
+	}
+	if first := of.First; first != nil {
 		for i := 0; i < len(first.blocks); i += max(1, len(first.blocks)/SamplePlaces) {
 			if err := one(first.blocks[i].block); err != nil {
 				return nil, err
@@ -171,6 +184,43 @@ func sample(j *jobs.Job, plan *input.Plan, first *Held, lease *membudget.Lease) 
 		}
 	}
 	return s, nil
+}
+
+// mapPlace runs a mapper of its own over one place. The mapper is begun and closed as in an attempt.
+func (of Sampled) mapPlace(ctx context.Context, b jobs.Block, out *sampler) (err error) {
+	m := of.Job.NewMapper()
+	if a, ok := m.(jobs.Attempter); ok {
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer func() { err = cmp.Or(err, closeMapper(m)) }() // also if the mapper ends the goroutine
+		own := jobs.OwnAttempt{Context: ctx, Progress: func(int64, int64) {}, Side: of.Side}
+		if len(of.Job.Outputs) > 0 {
+			// The job has reducers, so an attempt that asks for a named output fails. The sample
+			// leaves that to the attempt. A sampler without a limit keeps nothing.
+			own.Output = func(string) jobs.Emitter { return &sampler{} }
+		}
+		if err := Guard("begin of a sample", func() error { a.Begin(own); return nil }); err != nil {
+			return err
+		}
+	}
+	if err := Guard("map of a sample", func() error { return m.Map(b, out) }); err != nil {
+		return err
+	}
+	if f, ok := m.(jobs.Flusher); ok {
+		return Guard("flush of a sample", func() error { return f.Flush(out) })
+	}
+	return nil
+}
+
+// closeMapper closes a mapper that is an io.Closer. It fails only if Close panics: the sample is
+// complete by then.
+func closeMapper(m jobs.Mapper) error {
+	return Guard("close of a sample", func() error {
+		if c, ok := m.(io.Closer); ok {
+			_ = c.Close()
+		}
+		return nil
+	})
 }
 
 // CheckSide returns an input error if the file of side data is not there; "": there is none. A run
@@ -204,23 +254,6 @@ func ReadSide(name string) ([]byte, error) {
 		return nil, errs.Inputf(name, "side data of more than %dMiB", jobs.MaxSideBytes>>20)
 	}
 	return data, nil
-}
-
-// Sampled returns the job for sampling. There are no attempts then, so NewMapper itself passes the
-// side data to mappers that are a jobs.Attempter.
-func Sampled(ctx context.Context, j *jobs.Job, side []byte) *jobs.Job {
-	if side == nil {
-		return j
-	}
-	spec := *j
-	spec.NewMapper = func() jobs.Mapper {
-		m := j.NewMapper()
-		if a, ok := m.(jobs.Attempter); ok {
-			a.Begin(jobs.OwnAttempt{Context: ctx, Progress: func(int64, int64) {}, Side: side})
-		}
-		return m
-	}
-	return &spec
 }
 
 // MayReread returns an error of kind errs.BadInput if the plan has an input that can be read

@@ -1,0 +1,150 @@
+package mrlocal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"mrlocal"
+	"mrlocal/jobs"
+)
+
+// begunMappers counts the mappers of a job that are a jobs.Attempter and an io.Closer.
+type begunMappers struct {
+	mu                  sync.Mutex // maps may run on reduce slots too
+	made, begun, closed int
+	side                string // of the mapper that was begun last
+	contexts            []context.Context
+	fails               error // of Map
+}
+
+func (c *begunMappers) job() jobs.Job {
+	return jobs.Job{
+		Name: "begun", Ordered: true,
+		NewMapper: func() jobs.Mapper {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.made++
+			return &begunMapper{all: c}
+		},
+		NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} },
+	}
+}
+
+type begunMapper struct {
+	all *begunMappers
+	own jobs.OwnAttempt
+}
+
+func (m *begunMapper) Begin(a jobs.OwnAttempt) {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	m.all.begun++
+	m.all.side = string(a.Side)
+	m.all.contexts = append(m.all.contexts, a.Context)
+	m.own = a
+}
+
+func (m *begunMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	m.own.Progress(1, 2)
+	if err := m.own.Context.Err(); err != nil {
+		return err
+	}
+	for line := range b.Lines() {
+		out.Emit(line, nil)
+	}
+	return m.all.fails
+}
+
+func (m *begunMapper) Close() error {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	m.all.closed++
+	return nil
+}
+
+// check fails the test if a mapper was not begun, not closed, or may still go on.
+func (c *begunMappers) check(t *testing.T) {
+	t.Helper()
+	if c.made == 0 || c.begun != c.made || c.closed != c.made {
+		t.Errorf("%d mappers made, %d begun, %d closed", c.made, c.begun, c.closed)
+	}
+	for _, ctx := range c.contexts {
+		if ctx.Err() == nil {
+			t.Error("the context of a mapper that is closed goes on")
+		}
+	}
+}
+
+func numbered(lines int) string {
+	var text strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&text, "line %d\n", i*7919%lines)
+	}
+	return text.String()
+}
+
+// A sample treats a mapper as an attempt does: it calls Begin before Map, and Close at the end.
+func TestASampleBeginsAndClosesItsMappers(t *testing.T) {
+	boom := errors.New("boom")
+	side := filepath.Join(t.TempDir(), "side")
+	if err := os.WriteFile(side, []byte("aside"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		side  string
+		fails error
+	}{"without side data": {}, "with side data": {side: side}, "a mapper that fails": {side: side, fails: boom}} {
+		t.Run(name, func(t *testing.T) {
+			o := mrlocal.Options{JobOptions: input(t, numbered(20_000)), MemoryBytes: 64 << 20, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}
+			o.Side, o.BlockBytes, o.Reducers, o.Stdout = c.side, 8<<10, 3, io.Discard
+			all := &begunMappers{fails: c.fails}
+			_, err := mrlocal.Run(t.Context(), all.job(), o)
+			if !errors.Is(err, c.fails) {
+				t.Errorf("Run: %v", err)
+			}
+			if c.side != "" && all.side != "aside" {
+				t.Errorf("side data %q", all.side)
+			}
+			all.check(t)
+
+			all = &begunMappers{fails: c.fails}
+			cuts, err := mrlocal.Cuts(t.Context(), all.job(), 3, o.JobOptions)
+			if !errors.Is(err, c.fails) || err == nil && len(cuts) != 2 {
+				t.Errorf("Cuts: %q, %v", cuts, err)
+			}
+			all.check(t)
+		})
+	}
+}
+
+// The attempts of such a job fail with a message, because a map of a job with reducers has no named
+// outputs. The sample must not fail before them without one.
+func TestAMapperMayAskForANamedOutputInASample(t *testing.T) {
+	job := (&begunMappers{}).job()
+	job.Outputs = []string{"others"}
+	job.NewMapper = func() jobs.Mapper { return &asking{} }
+	o := mrlocal.Options{JobOptions: input(t, numbered(1000)), Config: mrlocal.Config{Attempts: 1}}
+	o.OutputDir, o.Reducers, o.Stderr = filepath.Join(t.TempDir(), "out"), 2, io.Discard
+	_, err := mrlocal.Run(t.Context(), job, o)
+	if err == nil || !strings.Contains(err.Error(), `output "others": this attempt writes no part of the result`) {
+		t.Error(err)
+	}
+}
+
+type asking struct{ other jobs.Emitter }
+
+func (m *asking) Begin(a jobs.OwnAttempt) { m.other = a.Output("others") }
+func (m *asking) Map(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		out.Emit(line, nil)
+		m.other.Emit(line, nil)
+	}
+	return nil
+}
