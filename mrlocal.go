@@ -214,6 +214,9 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) (keys [][]
 	if err := source.MayReread(plan); err != nil {
 		return nil, err
 	}
+	if job, err = source.Begun(jobs.Chain{job}, len(plan.Files)); err != nil {
+		return nil, err
+	}
 	budget, err := membudget.New(2 * source.SampleLeaseBytes)
 	if err != nil {
 		return nil, err

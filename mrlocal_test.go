@@ -382,3 +382,100 @@ func TestMessagesOfAJobWithoutANameBeginWithAWord(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
+
+// begunBy returns a job whose Begin returns what change makes of the same job.
+func begunBy(change func(j *jobs.Job)) jobs.Job {
+	job := jobs.Job{
+		Name: "first", NewMapper: func() jobs.Mapper { return jobs.MapperFunc(emitLines) },
+		NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} },
+	}
+	begun := job
+	change(&begun)
+	job.Begin = func(int) jobs.Job { return begun }
+	return job
+}
+
+func emitLines(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		out.Emit(line, nil)
+	}
+	return nil
+}
+
+// A run and Cuts refuse the job that Begin returns as they refuse a job of the caller.
+func TestAWrongJobOfBeginIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(j *jobs.Job)
+		text   string
+	}{
+		"a zero job":                 {func(j *jobs.Job) { *j = jobs.Job{} }, "job: has no mapper"},
+		"records of a negative size": {func(j *jobs.Job) { j.RecordBytes = -5 }, "job first: records of -5 bytes; must be from 1 to 65536"},
+		"an output outside":          {func(j *jobs.Job) { j.Outputs = []string{"../x"} }, `job first: output "../x": a name of at most 64 letters and digits, not part, each once`},
+		"too many reduces":           {func(j *jobs.Job) { j.Reduces = 1 << 30 }, "job first: 1073741824 reduces; at most 100000"},
+		"no reducer":                 {func(j *jobs.Job) { j.NewReducer = nil }, "NewReducer and NewReleaser must be nil in both jobs, or in none"},
+	} {
+		o := mrlocal.Options{JobOptions: input(t, "a\n")}
+		dir := t.TempDir()
+		o.OutputDir = filepath.Join(dir, "out")
+		_, err := mrlocal.Run(t.Context(), begunBy(c.change), o)
+		_, ofCuts := mrlocal.Cuts(t.Context(), begunBy(c.change), 3, o.JobOptions)
+		for _, err := range []error{err, ofCuts} {
+			if want := "job first: Begin returned a job that cannot run: " + c.text; !errors.Is(err, mrlocal.ErrBadOptions) || err.Error() != want {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: left over: %v", name, left)
+		}
+	}
+}
+
+// The comment of jobs.Job.Begin says which fields are fixed.
+func TestFieldsOfTheJobOfBeginCountOrAreFixed(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(j *jobs.Job)
+		want   map[string]string
+	}{
+		"Ordered, Reduces": {func(j *jobs.Job) { j.Ordered, j.Reduces = true, 2 }, map[string]string{"part-r-00000": "a\nb\nc\n", "part-r-00001": "d\ne\n"}},
+		"Bare":             {func(j *jobs.Job) { j.Bare = true }, map[string]string{"part-r-00000": "abcde"}},
+		"what is fixed": {func(j *jobs.Job) {
+			j.Name, j.Delim, j.SkipBinary, j.Rereads, j.Outputs = "other", jobs.NUL, true, true, []string{"more"}
+		}, map[string]string{"part-r-00000": "a\nb\nc\nd\ne\n"}},
+	} {
+		o := mrlocal.Options{JobOptions: input(t, "c\na\nb\ne\nd\n")}
+		o.OutputDir = filepath.Join(t.TempDir(), "out")
+		report, err := mrlocal.Run(t.Context(), begunBy(c.change), o)
+		if err != nil || report.Jobs[0].Name != "first" {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for part, want := range c.want {
+			if got, err := os.ReadFile(filepath.Join(o.OutputDir, part)); err != nil || string(got) != want {
+				t.Errorf("%s: %s has %q, want %q, %v", name, part, got, want, err)
+			}
+		}
+	}
+}
+
+// The coordinator itself opens a job without files, unless user code could hang there.
+func TestABeginThatHangsDoesNotKeepARunFromItsEnd(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	job := begunBy(func(*jobs.Job) {})
+	job.NoInput, job.Maps = true, 1
+	job.Begin = func(int) jobs.Job { <-release; return jobs.Job{} }
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	done := make(chan error, 1)
+	go func() {
+		_, err := mrlocal.Run(ctx, job, mrlocal.Options{})
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, mrlocal.ErrInterrupted) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("Run does not return")
+	}
+}

@@ -148,3 +148,20 @@ func (m *asking) Map(b jobs.Block, out jobs.Emitter) error {
 	}
 	return nil
 }
+
+// Cuts samples with the job that Begin returns for the number of files, as a run does.
+func TestCutsSamplesTheJobOfBegin(t *testing.T) {
+	job := mapOnly(func(jobs.Block, jobs.Emitter) error { return errors.New("not this one") })
+	job.Begin = func(files int) jobs.Job {
+		return mapOnly(func(_ jobs.Block, out jobs.Emitter) error {
+			for i := range 10 {
+				out.Emit(fmt.Appendf(nil, "%d files, key %d", files, i), nil)
+			}
+			return nil
+		})
+	}
+	cuts, err := mrlocal.Cuts(t.Context(), job, 2, input(t, "a\n"))
+	if err != nil || len(cuts) != 1 || !strings.HasPrefix(string(cuts[0]), "1 files, key ") {
+		t.Errorf("%q, %v", cuts, err)
+	}
+}

@@ -132,8 +132,11 @@ func (ch *chain) discards() bool {
 }
 
 // inMemory reports whether the chain neither reads nor writes files. The coordinator itself opens
-// such a chain, because that takes no time.
-func (ch *chain) inMemory() bool { return ch.job.Chain[0].NoInput && ch.discards() }
+// such a chain, because that takes no time. User code in Begin could take long.
+func (ch *chain) inMemory() bool {
+	first := &ch.job.Chain[0]
+	return first.NoInput && first.Begin == nil && ch.discards()
+}
 
 // open makes the first job of the chain ready to be submitted. It finds the input, begins the
 // output, samples cut points and makes the map tasks. It may take long, so it mostly runs on the
@@ -168,18 +171,16 @@ func (ch *chain) open() (*runningJob, error) {
 			return nil, err
 		}
 	}
-	// Begin is user code. It gets the number of files before any mapper is made.
-	if first.Begin != nil {
-		files := 0
-		if j.plan != nil {
-			files = len(j.plan.Files)
-		}
-		if err := source.Guard("begin", func() error { j.Spec = source.GuardNew(first.Begin(files)); return nil }); err != nil {
-			return nil, err
-		}
+	// Job.Begin is user code. It gets the number of files before any mapper is made.
+	files := 0
+	if j.plan != nil {
+		files = len(j.plan.Files)
+	}
+	if j.Spec, err = source.Begun(ch.job.Chain, files); err != nil {
+		return nil, err
 	}
 	if !j.MapOnly() {
-		j.Parts = ch.reduces(first, inputBytes, streams)
+		j.Parts = ch.reduces(&j.Spec, inputBytes, streams)
 	}
 	if err := j.planMaps(streams); err != nil {
 		j.releaseFirst()

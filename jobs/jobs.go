@@ -307,8 +307,12 @@ type Job struct {
 	Timed bool
 
 	// Begin, if set, is called once in each run with the number of input files, before any
-	// other function. It returns the Job that runs instead of this one. That Job must have the
-	// same functions, except Begin.
+	// other function. It returns the Job that runs instead of this one. The run fails if
+	// Chain.Check refuses that Job, or if only one of both has a NewReducer or a NewReleaser.
+	//
+	// The engine has used some fields by then, so this Job fixes them: Name, Delim, RecordBytes,
+	// SkipBinary, NoInput, Rereads, Rounds and Outputs. Of the returned Job all other fields
+	// count, except Begin. A run calls Begin of the first job of a chain only.
 	Begin func(files int) Job
 
 	NewMapper   func() Mapper
