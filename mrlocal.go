@@ -198,15 +198,28 @@ func choosePolicy(o *Options) (err error) {
 // inputs cannot be read, or if the mapper fails on the sample.
 //
 // Cuts is for a job that runs elsewhere, such as under package stream: Run samples by itself. It
-// reads only Inputs, Stdin, All, NoDecode and HDFS of o. Inputs must be files, not streams.
-func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) (keys [][]byte, err error) {
-	defer func() { err = errs.Typed(ctx, err) }()
+// reads only Inputs, Stdin, All, NoDecode and HDFS of o. Inputs must be files, not streams. If ctx
+// ends, Cuts returns at once, also if user code hangs. The goroutine of that code goes on.
+func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
 	if err := (jobs.Chain{job}).Check(); err != nil {
 		return nil, err
 	}
 	if parts < 1 || parts > MostReducers {
 		return nil, errs.Optionf("", "%d parts: must be between 1 and %d", parts, MostReducers)
 	}
+	var keys [][]byte // of the goroutine, until it has ended without an error
+	err := task.ApartUntil(ctx, func() (err error) {
+		keys, err = cuts(ctx, job, parts, o)
+		return err
+	})
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return nil, errs.Typed(ctx, err)
+	}
+	return keys, nil
+}
+
+// cuts is Cuts with arguments that are checked. User code in it may hang, panic or end the goroutine.
+func cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
 	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
 	if err != nil {
 		return nil, err
@@ -222,9 +235,6 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) (keys [][]
 		return nil, err
 	}
 	defer budget.Close()
-	keys, _, err = source.Sample(ctx, source.Sampled{Job: &job, Plan: plan}, budget, parts, false)
-	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
-		return nil, err
-	}
-	return source.PadCuts(keys, parts), nil
+	keys, _, err := source.Sample(ctx, source.Sampled{Job: &job, Plan: plan}, budget, parts, false)
+	return source.PadCuts(keys, parts), err
 }

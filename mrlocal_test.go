@@ -350,6 +350,10 @@ func TestErrorsOfCutsHaveTheirKinds(t *testing.T) {
 	if !errors.Is(err, mrlocal.ErrInterrupted) || !errors.Is(err, ended) {
 		t.Errorf("a context that has ended: %v", err)
 	}
+	_, err = mrlocal.Cuts(t.Context(), mapOnly(func(jobs.Block, jobs.Emitter) error { return nil }), 3, mrlocal.JobOptions{})
+	if want := "Options.Inputs: name files, directories, globs, or - for standard input"; !errors.Is(err, mrlocal.ErrBadOptions) || err.Error() != want {
+		t.Errorf("no input: %v, want %q", err, want)
+	}
 	_, err = mrlocal.Cuts(t.Context(), mapOnly(func(jobs.Block, jobs.Emitter) error { return nil }), 3, mrlocal.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("a\n")})
 	if want := "(standard input): the job reads its input several times; name a file"; !errors.Is(err, mrlocal.ErrBadInput) || err.Error() != want {
 		t.Errorf("standard input: %v, want %q", err, want)

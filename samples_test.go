@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"mrlocal"
 	"mrlocal/jobs"
@@ -148,6 +150,86 @@ func (m *asking) Map(b jobs.Block, out jobs.Emitter) error {
 	}
 	return nil
 }
+
+func TestCutsEndsWithItsContext(t *testing.T) {
+	stop, release := errors.New("stop"), make(chan struct{})
+	defer close(release)
+	hangs := mapOnly(func(jobs.Block, jobs.Emitter) error { <-release; return nil })
+	begins := hangs
+	begins.Begin = func(int) jobs.Job { <-release; return hangs }
+	for name, job := range map[string]jobs.Job{"a mapper that hangs": hangs, "a Begin that hangs": begins} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
+		done := make(chan error, 1)
+		go func() {
+			_, err := mrlocal.Cuts(ctx, job, 3, input(t, "a\n"))
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if !errors.Is(err, mrlocal.ErrInterrupted) || !errors.Is(err, stop) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: Cuts does not return", name)
+		}
+	}
+}
+
+// The sample takes no further place once the context has ended, even if Cuts has returned before.
+func TestASampleTakesNoPlaceAfterItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := make(chan struct{}, 100)
+	job := mapOnly(func(jobs.Block, jobs.Emitter) error { calls <- struct{}{}; cancel(); return nil })
+	if _, err := mrlocal.Cuts(ctx, job, 3, input(t, strings.Repeat("a line of text\n", 200_000))); !errors.Is(err, mrlocal.ErrInterrupted) {
+		t.Error(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if len(calls) != 1 {
+		t.Errorf("%d calls of the mapper", len(calls))
+	}
+}
+
+func TestUserCodeThatFailsACutsEndsOnlyTheCuts(t *testing.T) {
+	fine := func(jobs.Block, jobs.Emitter) error { return nil }
+	for name, c := range map[string]struct {
+		job  jobs.Job
+		text string
+	}{
+		"NewMapper that panics":       {jobs.Job{NewMapper: func() jobs.Mapper { panic("boo") }}, "new mapper: panic: boo"},
+		"NewMapper that returns nil":  {jobs.Job{NewMapper: func() jobs.Mapper { return nil }}, "new mapper: returned nil"},
+		"a mapper that panics":        {mapOnly(func(jobs.Block, jobs.Emitter) error { panic("boo") }), "map of a sample: panic: boo"},
+		"a mapper that ends":          {mapOnly(func(jobs.Block, jobs.Emitter) error { runtime.Goexit(); return nil }), "user code: has ended its goroutine by runtime.Goexit"},
+		"AppendKey that panics":       {jobs.Job{NewMapper: func() jobs.Mapper { return takesBlocks{} }, AppendKey: func([]byte, []byte) []byte { panic("boo") }}, "map of a sample: panic: boo"},
+		"Begin that panics":           {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) jobs.Job { panic("boo") }}, "begin: panic: boo"},
+		"Begin of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicking{} }}, "begin of a sample: panic: boo"},
+		"Close of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicsInClose{} }}, "close of a sample: panic: boo"},
+		"GroupBytes that is too long": {jobs.Job{NewMapper: emitting, GroupBytes: func([]byte) int { return 1 << 20 }}, "map of a sample: panic"},
+	} {
+		_, err := mrlocal.Cuts(t.Context(), c.job, 3, input(t, "a\n"))
+		var typed *mrlocal.Error
+		if !errors.As(err, &typed) || typed.Kind != mrlocal.ErrJobFailed || !strings.HasPrefix(err.Error(), c.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func emitting() jobs.Mapper {
+	return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error { out.Emit(b.Data, nil); return nil })
+}
+
+type takesBlocks struct{}
+
+func (takesBlocks) Map(b jobs.Block, out jobs.Emitter) error {
+	out.(jobs.Taker).Take(b, []jobs.Span{{Len: uint32(len(b.Data))}})
+	return nil
+}
+
+type panicsInClose struct{}
+
+func (panicsInClose) Begin(jobs.OwnAttempt)              {}
+func (panicsInClose) Map(jobs.Block, jobs.Emitter) error { return nil }
+func (panicsInClose) Close() error                       { panic("boo") }
 
 // Cuts samples with the job that Begin returns for the number of files, as a run does.
 func TestCutsSamplesTheJobOfBegin(t *testing.T) {

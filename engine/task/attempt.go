@@ -212,10 +212,19 @@ func RunToEnd(work func() error, end func(err error)) {
 
 // Apart is CatchPanic on a goroutine of its own, for which it waits. So user code in work cannot end
 // the goroutine of the caller.
-func Apart(work func() error) error {
+func Apart(work func() error) error { return ApartUntil(context.Background(), work) }
+
+// ApartUntil is Apart, but waits until ctx ends at most. It then returns the cause of ctx, and work goes
+// on: user code in it may hang. So the caller must not take back what work uses.
+func ApartUntil(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go RunToEnd(work, func(err error) { done <- err })
-	return <-done
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // internalError is a defect of mrlocal. Another attempt would fail with it too.
