@@ -13,6 +13,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 )
 
 // chain is one job of a run as its user submits it. It becomes one or more jobs of the
@@ -51,17 +52,13 @@ func (ch *chain) name() string {
 
 // spec returns the job at index step of the chain for the Ledger. before is the number of jobs of
 // the chain that came before it: earlier steps, and earlier rounds. reduces is the number of its
-// reduce tasks. In a single run the job keeps its name. In a batch the jobs of a chain J are named
-// J, J.2, J.3 and so on.
+// reduce tasks. In a single run the job keeps its name. In a batch its name is setup.StepName.
 func (ch *chain) spec(step, before, reduces int) slots.JobSpec {
 	b := ch.job
 	s := b.Spec()
-	s.Name, s.Reduces, s.Unplaced = ch.name(), int32(reduces), before > 0
-	switch {
-	case ch.run.single():
+	s.Reduces, s.Unplaced = int32(reduces), before > 0
+	if s.Name = setup.StepName(ch.name(), before); ch.run.single() {
 		s.Name = b.Chain[step].Name
-	case before > 0:
-		s.Name = fmt.Sprintf("%s.%d", s.Name, before+1)
 	}
 	// In a batch the jobs of a chain share a pool, so that they get one fair share together.
 	if s.Pool == "" {

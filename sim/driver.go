@@ -115,6 +115,7 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	w := &d.file.Jobs[i]
 	j := simJob{spec: s.Spec(), flow: d.model.Flow(int32(i)), copying: list{none, none}}
 	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
+	j.spec.Unplaced = w.StepOf != ""
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
 	return j
 }

@@ -168,6 +168,7 @@ func (d *driver) report() *report.Report {
 	for id, i := range d.fileJob {
 		id := slots.JobID(id)
 		r.Describe(id, &d.jobs[i].spec)
+		r.Jobs[id].StepOf = d.file.Jobs[i].StepOf
 		if a, failed := d.ledger.FailedBy(id); failed {
 			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
 		}
@@ -183,7 +184,7 @@ func (d *driver) report() *report.Report {
 			}
 			r.Jobs = append(r.Jobs, report.JobReport{
 				State: state.String(), Maps: int(j.spec.Maps), Reduces: int(j.spec.Reduces),
-				SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1, Error: d.blamed(j),
+				SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1, Error: d.blamed(j), StepOf: d.file.Jobs[i].StepOf,
 			})
 			r.Describe(slots.JobID(len(r.Jobs)-1), &j.spec)
 		}

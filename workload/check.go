@@ -93,6 +93,13 @@ func (d *decoder) checkTracker(tracker int, at Pos) {
 func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	j, s := &d.file.Jobs[i], &d.places.jobs[i]
 	object := "job " + plain(j.Name)
+	// The figures of two jobs of one name would be mixed up.
+	if at := strings.LastIndexByte(j.Name, '.'); at > 0 {
+		of, listed := jobs[j.Name[:at]]
+		if step, _ := strconv.Atoi(j.Name[at+1:]); listed && step > 1 && d.file.Jobs[of].Job != "" && setup.StepName(j.Name[:at], step-1) == j.Name {
+			d.failAt(s.name, object, "a later job of chain %s would have this name too", plain(j.Name[:at]))
+		}
+	}
 	// A job without a pool has one of its own.
 	j.Pool = cmp.Or(j.Pool, j.Name)
 	// Without the section pools, each name that jobs use is a pool. With the section, a name

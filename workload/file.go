@@ -120,6 +120,10 @@ type ListedJob struct {
 	// File.Predicted sets it, for the cost level measured.
 	Uses [2]Use
 
+	// StepOf is the name of the chain of which the job is a later stage; "": it is none. The input of
+	// such a job has no place. File.Predicted sets it.
+	StepOf string
+
 	Job  string // the name of a real job, such as wordcount; "": the job can only be simulated
 	Args []Arg  // the options of the real job, in the order of the file
 	Pos  Pos

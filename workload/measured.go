@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/slots/setup"
 )
 
 // Measured holds the results of mrlocal profile: a machine, and jobs that ran alone on it.
@@ -259,7 +260,7 @@ func (f *File) Predicted(m *Measured, sizes func(job string, stage int) (Size, b
 				continue
 			}
 			// A real run gives the jobs of a chain the same names.
-			j.Name, j.After = fmt.Sprintf("%s.%d", f.Jobs[i].Name, n+1), []int{last[i]}
+			j.Name, j.StepOf, j.After = setup.StepName(f.Jobs[i].Name, n), f.Jobs[i].Name, []int{last[i]}
 			last[i] = len(p.Jobs)
 			p.Jobs = append(p.Jobs, j)
 		}

@@ -127,9 +127,9 @@ func TestPredictedFollowsTheChain(t *testing.T) {
 		for _, n := range j.After {
 			after += " after " + p.Jobs[n].Name
 		}
-		got = append(got, j.Name+after)
+		got = append(got, j.Name+after+" of "+j.StepOf)
 	}
-	if d := cmp.Diff([]string{"links", "count after links.2", "links.2 after links"}, got); d != "" {
+	if d := cmp.Diff([]string{"links of ", "count after links.2 of ", "links.2 after links of links"}, got); d != "" {
 		t.Error(d)
 	}
 	count := &p.Jobs[1]

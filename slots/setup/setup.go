@@ -354,6 +354,15 @@ func (s *Submission) Check(jobs int) error {
 	return nil
 }
 
+// StepName returns the name of a job of a chain in a workload. step counts the jobs from 0: those of a
+// chain J are J, J.2, J.3 and so on.
+func StepName(chain string, step int) string {
+	if step == 0 {
+		return chain
+	}
+	return fmt.Sprintf("%s.%d", chain, step+1)
+}
+
 // Spec returns the job as a Ledger takes it, without tasks. The driver adds the tasks.
 func (s *Submission) Spec() slots.JobSpec {
 	return slots.JobSpec{Name: s.Name, Pool: s.Pool, User: s.User, Priority: s.Priority, Weight: s.Weight, Deadline: s.Deadline, Profile: s.Profile}

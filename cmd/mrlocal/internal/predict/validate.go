@@ -12,6 +12,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/stats"
 	"mrlocal/report"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -225,10 +226,7 @@ func Sizes(real *report.Report) func(job string, stage int) (workload.Size, bool
 		all[j.Name] = workload.Size{Maps: j.Maps, Reduces: j.Reduces, InputBytes: j.Counters.MapInputBytes}
 	}
 	return func(job string, stage int) (workload.Size, bool) {
-		if stage > 0 {
-			job = fmt.Sprintf("%s.%d", job, stage+1)
-		}
-		size, ok := all[job]
+		size, ok := all[setup.StepName(job, stage)]
 		return size, ok
 	}
 }
