@@ -142,7 +142,8 @@ func (f *File) Lower(over setup.Config) (setup.Config, []setup.Submission) {
 }
 
 // SlotWeights returns the slot weights of the file. If the file has none, it returns zero
-// weights, which bound nothing.
+// weights, which bound nothing. They are no part of what Lower returns: the caller puts them into
+// policy.Options, from which it makes the policy.
 func (f *File) SlotWeights() demand.Weights {
 	return demand.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
 }

@@ -67,14 +67,14 @@ func remarks(name string, text []byte) []remark {
 			all = append(all, remark{fset.Position(group.Pos()).Line, strings.Join(strings.Fields(group.Text()), " ")})
 		}
 		return all
-	case ".sh", ".yaml", ".yml", ".txt", ".s":
+	case ".sh", ".yaml", ".yml", ".txt", ".s", ".js", ".css":
 	default:
 		if !bytes.HasPrefix(text, []byte("#!")) {
 			return nil
 		}
 	}
 	return joined(text, func(line string) (string, bool) {
-		for _, mark := range []string{"# ", "// "} {
+		for _, mark := range []string{"# ", "// ", "/* "} {
 			if i := strings.Index(line, mark); i >= 0 && (strings.TrimSpace(line[:i]) == "" || strings.HasSuffix(line[:i], " ")) {
 				return line[i+len(mark):], true
 			}

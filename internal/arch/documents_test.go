@@ -48,6 +48,26 @@ func TestPagesLinkToTheGlossary(t *testing.T) {
 	}
 }
 
+// Each term of the glossary has one row.
+func TestTheGlossaryDefinesATermOnce(t *testing.T) {
+	row := map[string]int{}
+	for i, line := range strings.Split(string(tracked(t)["docs/glossary.md"]), "\n") {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| ") || len(cells) < 2 || cells[0] == "| term" || cells[0] == "| ---" {
+			continue
+		}
+		for _, term := range strings.Split(strings.TrimPrefix(cells[0], "| "), ", ") {
+			if before := row[term]; before > 0 {
+				t.Errorf("docs/glossary.md:%d: %s has a row already, on line %d", i+1, term, before)
+			}
+			row[term] = i + 1
+		}
+	}
+	if len(row) < 100 {
+		t.Errorf("only %d terms found", len(row))
+	}
+}
+
 // TestArchitectureNamesEachPackage: each package stands in ARCHITECTURE.md, by its path or as
 // the NAME of a parent's row; cmd/../ stands for cmd/mrlocal/internal/ there. Each folder at the
 // top is named too, by itself or by what is in it.
