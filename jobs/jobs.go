@@ -39,6 +39,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -377,6 +378,8 @@ const (
 	MaxSideBytes   = 8 << 20
 	MostOutputs    = 16
 	MostReducers   = 100_000
+
+	mostMaps = 10_000_000 // of a job without input; each takes memory in a run
 )
 
 // Chain is a sequence of jobs. The output of each job, in the order of its parts, is the input
@@ -404,6 +407,8 @@ func (chain Chain) Check() error {
 			return errs.Optionf(object, "the number of tasks must not be negative")
 		case j.Reduces > MostReducers:
 			return errs.Optionf(object, "%d reduces; at most %d", j.Reduces, MostReducers)
+		case j.Maps > mostMaps:
+			return errs.Optionf(object, "%d maps; at most %d", j.Maps, mostMaps)
 		case j.Delim > NUL:
 			return errs.Optionf(object, "delimiter %d: must be Newline (0) or NUL (1)", j.Delim)
 		case j.NoInput && i > 0:
@@ -425,6 +430,28 @@ func (chain Chain) Check() error {
 		}
 	}
 	return nil
+}
+
+// Begun returns the job that runs on so many input files in the place of the first one of the
+// chain. Begin says which of its fields count. Errors are of kind errs.BadOptions.
+func (chain Chain) Begun(files int) (Job, error) {
+	first := &chain[0]
+	if first.Begin == nil {
+		return *first, nil
+	}
+	begun := first.Begin(files)
+	err := append(Chain{begun}, chain[1:]...).Check()
+	// Slots and the place of the result were chosen for a job with these functions, or without them.
+	if err == nil && ((begun.NewReducer == nil) != (first.NewReducer == nil) || (begun.NewReleaser == nil) != (first.NewReleaser == nil)) {
+		err = errors.New("NewReducer and NewReleaser must be nil in both jobs, or in none")
+	}
+	if err != nil {
+		return begun, errs.Optionf(strings.TrimSpace("job "+first.Name), "Begin returned a job that cannot run: %w", err)
+	}
+	// By these fields options were checked, the input was divided, and later jobs of the chain planned.
+	begun.Name, begun.Delim, begun.RecordBytes, begun.SkipBinary = first.Name, first.Delim, first.RecordBytes, first.SkipBinary
+	begun.NoInput, begun.Rereads, begun.Rounds, begun.Outputs = first.NoInput, first.Rereads, first.Rounds, first.Outputs
+	return begun, nil
 }
 
 // badOutput returns the first name that is not allowed or occurs twice; "" if there is none. It

@@ -138,6 +138,7 @@ func TestAChainWithAWrongJobIsRefused(t *testing.T) {
 		"job a: 100001 reduces; at most 100000": {Name: "a", Reduces: MostReducers + 1},
 		"job: 1073741824 reduces; at most 100000":            {Reduces: 1 << 30},
 		"job a: the number of tasks must not be negative":    {Name: "a", Reduces: -1},
+		"job a: 10000001 maps; at most 10000000":             {Name: "a", NoInput: true, Maps: 10_000_001},
 		"job a: delimiter 9: must be Newline (0) or NUL (1)": {Name: "a", Delim: 9},
 	} {
 		j.NewMapper = mapper

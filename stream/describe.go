@@ -31,12 +31,12 @@ func describe(chain jobs.Chain) Description {
 	d := Description{}
 	for i := range chain {
 		j := &chain[i]
-		if j.Begin != nil {
-			begun := j.Begin(1)
-			j = &begun
+		c, err := newChild(chain, Options{Step: i + 1})
+		if err == nil {
+			j = &c.job
 		}
 		o := DescribedJob{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, Partitioned: j.Partition != nil, MapOnly: j.NewReducer == nil}
-		if _, err := newChild(chain, Options{Step: i + 1}); err != nil {
+		if err != nil {
 			o.Refused = err.Error()
 		}
 		d.Jobs = append(d.Jobs, o)

@@ -162,8 +162,10 @@ func newChild(chain jobs.Chain, o Options) (*child, error) {
 	if o.TableBytes <= 0 {
 		o.TableBytes = defaultTableBytes
 	}
-	if job.Begin != nil {
-		job = job.Begin(o.Files)
+	if o.Step <= 1 { // a run calls Begin of the first job only
+		if job, err = chain.Begun(o.Files); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case job.Delim != jobs.Newline || job.RecordBytes > 0:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,6 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/jobtest"
@@ -312,6 +314,25 @@ func TestResultsThatHadoopWouldChangeAreErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+// As in a run, Begin of a later job is not called.
+func TestAChildChecksTheJobOfBegin(t *testing.T) {
+	chain := append(must(wordcount.New(wordcount.Options{})), must(sort.New(sort.Options{}))...)
+	chain[1].Begin = func(int) jobs.Job { panic("Begin of a later job") }
+	for _, step := range []int{0, 2} {
+		if err := Run(t.Context(), chain, Map, Options{Step: step}, strings.NewReader("a\n"), io.Discard, io.Discard); err != nil {
+			t.Errorf("step %d: %v", step, err)
+		}
+	}
+	chain[0].Begin = func(int) jobs.Job { return jobs.Job{} }
+	want := "job wordcount: Begin returned a job that cannot run: job: has no mapper"
+	if err := Run(t.Context(), chain, Map, Options{}, strings.NewReader("a\n"), io.Discard, io.Discard); !errors.Is(err, errs.BadOptions) || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if d := describe(chain); d.Jobs[0].Refused != want || d.Jobs[0].Name != "wordcount" {
+		t.Errorf("%+v, want the first refused: %q", d.Jobs, want)
 	}
 }
 

@@ -18,9 +18,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
 
-	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -271,30 +269,12 @@ func GuardPanic(what string, f func() error) (err error) {
 	return err
 }
 
-// Begun returns the first job of a chain as it runs: with guarded constructors (GuardNew) and, if it has
-// Begin, as Begin returns it for so many input files. It fails if Begin panics, or if the job that it
-// returns cannot run.
+// Begun is jobs.Chain.Begun, with guarded constructors (GuardNew). It fails if Begin panics, too.
 func Begun(chain jobs.Chain, files int) (begun jobs.Job, err error) {
-	first := &chain[0]
-	if first.Begin == nil {
-		return GuardNew(*first), nil
+	if panicked := Guard("begin", func() error { begun, err = chain.Begun(files); return nil }); panicked != nil {
+		return begun, panicked
 	}
-	if err := Guard("begin", func() error { begun = first.Begin(files); return nil }); err != nil {
-		return begun, err
-	}
-	chain = append(jobs.Chain{begun}, chain[1:]...)
-	err = chain.Check()
-	// Slots and the place of the result were chosen for a job with these functions, or without them.
-	if err == nil && ((begun.NewReducer == nil) != (first.NewReducer == nil) || (begun.NewReleaser == nil) != (first.NewReleaser == nil)) {
-		err = errors.New("NewReducer and NewReleaser must be nil in both jobs, or in none")
-	}
-	if err != nil {
-		return begun, errs.Optionf(strings.TrimSpace("job "+first.Name), "Begin returned a job that cannot run: %w", err)
-	}
-	// By these fields options were checked, the input was divided, and later jobs of the chain planned.
-	begun.Name, begun.Delim, begun.RecordBytes, begun.SkipBinary = first.Name, first.Delim, first.RecordBytes, first.SkipBinary
-	begun.NoInput, begun.Rereads, begun.Rounds, begun.Outputs = first.NoInput, first.Rereads, first.Rounds, first.Outputs
-	return GuardNew(begun), nil
+	return GuardNew(begun), err
 }
 
 // GuardNew returns the job with guarded constructors. A constructor that panics, or returns nil,

@@ -59,6 +59,11 @@ func Reference(chain jobs.Chain, files []File) ([]byte, error) {
 // jobs.
 func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 	first, given, before := files, cut.Side, ""
+	begun, err := chain.Begun(len(files))
+	if err != nil {
+		return Output{}, err
+	}
+	chain = append(jobs.Chain{begun}, chain[1:]...)
 	for i, job := range chain {
 		files, cut.Side = []File{{Path: before, Data: out.Data}}, given
 		if i == 0 || job.Rereads {
@@ -83,9 +88,6 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 
 // runJob runs one job of a chain on files.
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
-	if job.Begin != nil {
-		job = job.Begin(len(files))
-	}
 	out := &writer{delim: job.Delim.Byte(), bare: job.Bare}
 	if len(job.Outputs) > 0 {
 		out.named = map[string]*writer{}

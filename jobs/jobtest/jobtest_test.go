@@ -70,6 +70,24 @@ func TestMapOnlyJobsKeepInputOrderAndFeedTheNext(t *testing.T) {
 	}
 }
 
+// As in a run, Begin of a later job is not called, and the name of the first job stays.
+func TestBeginOfTheFirstJobCountsAndIsChecked(t *testing.T) {
+	first, later := index()[0], index()
+	first.Name, first.Begin = "first", func(int) jobs.Job {
+		return jobs.Job{Name: "other", NewMapper: first.NewMapper, NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} }}
+	}
+	later[0].Begin = func(int) jobs.Job { panic("Begin of a later job") }
+	got, err := Reference(append(jobs.Chain{first}, later...), []File{{"f", []byte("b a")}})
+	if want := "a\tfirst\nb\tfirst\n"; err != nil || string(got) != want {
+		t.Errorf("%q %v, want %q", got, err, want)
+	}
+	first.Begin = func(int) jobs.Job { return jobs.Job{} }
+	_, err = Reference(jobs.Chain{first}, []File{{"f", []byte("b a")}})
+	if want := "job first: Begin returned a job that cannot run: job: has no mapper"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
 func TestEveryFileYieldsABlockAndBlocksAreWholeRecords(t *testing.T) {
 	files := []File{{"empty", nil}, {"binary", []byte("a\x00")}, {"f", []byte("ab\nc\n\nd")}}
 	var got []string
