@@ -5,9 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"mrlocal/internal/invariant"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
@@ -58,36 +56,6 @@ func TestReplayAndExplain(t *testing.T) {
 	err = explain.Sentences(&text, &events, explain.Options{Policy: own, WhyIdle: -1, Limit: 1})
 	if want := "Rule fewest-left of shortest: its job has the fewest tasks left."; err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
 		t.Errorf("%v, without %q:\n%s", err, want, text.String())
-	}
-}
-
-// TestADecisionAllocatesNothing: so the example may stand in the registry as it is, whose
-// policies are all tested for it. A step ends one attempt and starts the next one.
-func TestADecisionAllocatesNothing(t *testing.T) {
-	if invariant.Enabled {
-		t.Skip("checked builds allocate on purpose")
-	}
-	l, err := slots.New(slots.Config{Slots: policytest.Typed(10, 8, 2)}, &shortest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 10 {
-		l.Submit(0, slots.JobSpec{Maps: 1 << 20, MapsSealed: true})
-	}
-	live, next := []slots.AttemptID{}, 0
-	for _, s := range l.AssignAll(0).Starts {
-		live = append(live, s.Attempt)
-	}
-	step := func() {
-		l.Finish(l.Now()+time.Millisecond, live[next], slots.Outcome{OK: true})
-		live[next] = l.AssignAll(l.Now()).Starts[0].Attempt
-		next = (next + 1) % len(live)
-	}
-	for range 1000 {
-		step()
-	}
-	if n := testing.AllocsPerRun(200, step); n > 0.5 { // the slices of tasks grow now and then
-		t.Errorf("%v allocations a decision", n)
 	}
 }
 
