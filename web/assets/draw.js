@@ -66,6 +66,7 @@ export class Paint {
       return { tones, text, pure: name, line: hex(toward(mix(pure, ink, 0.25), ink, ground, 4)) };
     });
     this.patterns = new Map();
+    this.hatched = new Map(); // by pattern: x, y, w and h of small bars whose hatch is not drawn yet
   }
 
   hue(i) { return this.hues[i % this.hues.length]; }
@@ -177,11 +178,23 @@ export class Paint {
       ctx.fillRect(x0, y + h - part, Math.max(0.5, x1 - x0), part);
     }
     if (b.lent) {
-      ctx.fillStyle = this.pattern(ctx, b.lent, hue.text[b.segments[0]?.[0] ?? 'compute']);
-      ctx.fillRect(x, y, w, h);
+      const hatch = this.pattern(ctx, b.lent, hue.text[b.segments[0]?.[0] ?? 'compute']);
+      if (!this.hatched.has(hatch)) this.hatched.set(hatch, []);
+      this.hatched.get(hatch).push(x, y, w - 1, h);
     }
     ctx.fillStyle = hue.line;
     ctx.fillRect(x + w - 1, y, 1, h);
+  }
+
+  /** hatch draws the hatches of small bars: those of one pattern at once, because each fill with a pattern is slow. */
+  hatch(ctx) {
+    for (const [pattern, p] of this.hatched) {
+      ctx.fillStyle = pattern;
+      ctx.beginPath();
+      for (let i = 0; i < p.length; i += 4) ctx.rect(p[i], p[i + 1], p[i + 2], p[i + 3]);
+      ctx.fill();
+    }
+    this.hatched.clear();
   }
 
   /** label writes the letter on a bar, and the task if there is room. b.over: the letter stands for several bars. */
