@@ -66,7 +66,7 @@ export class Paint {
       return { tones, text, pure: name, line: hex(toward(mix(pure, ink, 0.25), ink, ground, 4)) };
     });
     this.patterns = new Map();
-    this.hatched = new Map(); // by pattern: x, y, w and h of small bars whose hatch is not drawn yet
+    [this.bodies, this.hatches, this.edges] = [[], [], []]; // rectangles of small bars, until flush
   }
 
   hue(i) { return this.hues[i % this.hues.length]; }
@@ -168,33 +168,29 @@ export class Paint {
     ctx.restore();
   }
 
-  // small draws a bar that has only room for its phases, its hatch and its right edge. It is fast,
-  // because a picture of a run of 100,000 bars has thousands of small ones.
+  // small takes a bar that has only room for its phases, its hatch and its right edge. A picture of a
+  // run of 100,000 bars has thousands of them, so neighbours that look the same become one rectangle,
+  // and flush draws hatches and edges later.
   small(ctx, b, hue) {
     const { x, y, w, h } = b;
     for (const [phase, x0, x1] of b.segments) {
       const part = Math.max(2, h * (heights[phase] ?? 1));
-      ctx.fillStyle = phase === 'held' ? this.pattern(ctx, 'dots', hue.line) : hue.tones[phase] ?? hue.tones.compute;
-      ctx.fillRect(x0, y + h - part, Math.max(0.5, x1 - x0), part);
+      const style = phase === 'held' ? this.pattern(ctx, 'dots', hue.line) : hue.tones[phase] ?? hue.tones.compute;
+      join(this.bodies, style, x0, y + h - part, Math.max(0.5, x1 - x0), part);
     }
-    if (b.lent) {
-      const hatch = this.pattern(ctx, b.lent, hue.text[b.segments[0]?.[0] ?? 'compute']);
-      if (!this.hatched.has(hatch)) this.hatched.set(hatch, []);
-      this.hatched.get(hatch).push(x, y, w - 1, h);
-    }
-    ctx.fillStyle = hue.line;
-    ctx.fillRect(x + w - 1, y, 1, h);
+    if (b.lent) join(this.hatches, this.pattern(ctx, b.lent, hue.text[b.segments[0]?.[0] ?? 'compute']), x, y, w, h);
+    this.edges.push({ style: hue.line, x: x + w - 1, y, w: 1, h });
   }
 
-  /** hatch draws the hatches of small bars: those of one pattern at once, because each fill with a pattern is slow. */
-  hatch(ctx) {
-    for (const [pattern, p] of this.hatched) {
-      ctx.fillStyle = pattern;
-      ctx.beginPath();
-      for (let i = 0; i < p.length; i += 4) ctx.rect(p[i], p[i + 1], p[i + 2], p[i + 3]);
-      ctx.fill();
+  /** flush draws the small bars that it has not drawn yet. */
+  flush(ctx) {
+    for (const layer of [this.bodies, this.hatches, this.edges]) {
+      for (const r of layer) {
+        ctx.fillStyle = r.style;
+        ctx.fillRect(r.x, r.y, r.w, r.h);
+      }
+      layer.length = 0;
     }
-    this.hatched.clear();
   }
 
   /** label writes the letter on a bar, and the task if there is room. b.over: the letter stands for several bars. */
@@ -216,6 +212,13 @@ export class Paint {
     ctx.fillStyle = plain ? this.ink : hue.text[phase];
     ctx.fillText(text, x + 3.5, y + h / 2 + 0.5);
   }
+}
+
+// join adds a rectangle to a list, or to the last one there if both look the same and touch.
+function join(all, style, x, y, w, h) {
+  const last = all.at(-1);
+  if (last && last.style === style && last.y === y && last.h === h && Math.abs(last.x + last.w - x) < 0.01) last.w += w;
+  else all.push({ style, x, y, w, h });
 }
 
 /** fit sets the resolution of a canvas of that size in CSS pixels. It returns the context, which takes CSS pixels. */

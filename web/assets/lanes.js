@@ -176,7 +176,7 @@ export class Lanes {
       paint.bar(ctx, this.shape(bar, x0, x1, top, h, group, now));
     }
     density.flush();
-    paint.hatch(ctx);
+    paint.flush(ctx);
     for (const r of letters.runs) {
       paint.label(ctx, { x: r.from, y: top, w: r.to - r.from, h, letter: r.letter, segments: [], over: true }, paint.hue(r.group));
     }

@@ -216,11 +216,13 @@ export class Shares extends Panel {
     }
     const curve = (f, end) => {
       ctx.beginPath();
-      for (let i = first; i < last; i++) {
+      for (let i = first, before; i < last; i++) { // a point only where the value changes
         const v = y(f(i));
-        ctx.lineTo(x(i), v);
-        ctx.lineTo(x(i + 1), v);
+        if (v === before) continue;
+        if (before !== undefined) ctx.lineTo(x(i), before);
+        ctx.lineTo(x(i), before = v);
       }
+      if (first < last) ctx.lineTo(x(last), y(f(last - 1)));
       if (end) { ctx.lineTo(x(last), bottom); ctx.lineTo(x(first), bottom); }
     };
     c.pools.slice(0, 12).forEach((p, k) => {
