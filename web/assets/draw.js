@@ -66,7 +66,7 @@ export class Paint {
       return { tones, text, pure: name, line: hex(toward(mix(pure, ink, 0.25), ink, ground, 4)) };
     });
     this.patterns = new Map();
-    [this.bodies, this.hatches, this.edges] = [[], [], []]; // rectangles of small bars, until flush
+    [this.bodies, this.hatches, this.edges, this.columns] = [[], [], [], []]; // rectangles of a lane, until flush
   }
 
   hue(i) { return this.hues[i % this.hues.length]; }
@@ -182,9 +182,12 @@ export class Paint {
     this.edges.push({ style: hue.line, x: x + w - 1, y, w: 1, h });
   }
 
-  /** flush draws the small bars that it has not drawn yet. */
+  /** column takes a column of pixels with bars too narrow for small, which goes up from y. It may cover the end of a small bar. */
+  column(style, from, to, y, h) { this.columns.push({ style, x: from, y: y - h, w: to - from, h }); }
+
+  /** flush draws the small bars and columns that it has not drawn yet. */
   flush(ctx) {
-    for (const layer of [this.bodies, this.hatches, this.edges]) {
+    for (const layer of [this.bodies, this.hatches, this.edges, this.columns]) {
       for (const r of layer) {
         ctx.fillStyle = r.style;
         ctx.fillRect(r.x, r.y, r.w, r.h);

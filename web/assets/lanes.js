@@ -159,7 +159,7 @@ export class Lanes {
     ctx.rect(GUTTER, y - 2, this.width - GUTTER, row + 4);
     ctx.clip();
     // Bars after the moment are drawn pale. While time is played, or in a lesson, they are not drawn.
-    const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(ctx, paint, top, h), letters = new Letters();
+    const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(paint, top, h), letters = new Letters();
     for (let k = firstAfter(bars, (bar) => run.until(bar) >= time.from); k < bars.length; k++) {
       const bar = bars[k], from = run.bars.from[bar];
       if (from > time.to || from > now) break;
@@ -385,8 +385,8 @@ class Letters {
 // column is the share of the pixel's time that is busy, in quarters. Its hue is that of the longest
 // bar. A mark at its foot means that the slot was lent for most of the busy time.
 class Density {
-  constructor(ctx, paint, y, h) {
-    Object.assign(this, { ctx, paint, y, h, pixel: -1, busy: 0, lent: 0, group: 0, most: 0 });
+  constructor(paint, y, h) {
+    Object.assign(this, { paint, y, h, pixel: -1, busy: 0, lent: 0, group: 0, most: 0 });
     this.run = null; // neighbouring columns that look the same, which become one rectangle
   }
 
@@ -418,12 +418,8 @@ class Density {
     const r = this.run;
     if (!r) return;
     const part = (this.h * (r.level & 7)) / 4;
-    this.ctx.fillStyle = this.paint.hue(r.group).tones.compute;
-    this.ctx.fillRect(r.start, this.y + this.h - part, r.end - r.start, part);
-    if (r.level & 8) {
-      this.ctx.fillStyle = this.paint.ink;
-      this.ctx.fillRect(r.start, this.y + this.h - Math.max(1, this.h * 0.2), r.end - r.start, Math.max(1, this.h * 0.2));
-    }
+    this.paint.column(this.paint.hue(r.group).tones.compute, r.start, r.end, this.y + this.h, part);
+    if (r.level & 8) this.paint.column(this.paint.ink, r.start, r.end, this.y + this.h, Math.max(1, this.h * 0.2));
     this.run = null;
   }
 
