@@ -298,8 +298,8 @@ type Job struct {
 	// by hash.
 	Ordered bool
 
-	// NoInput is set for a job that reads no input. It has Maps map tasks, and each gets one
-	// block without data.
+	// NoInput is set for a job that reads no input. It has Maps map tasks, at most 10,000,000,
+	// and each gets one block without data.
 	NoInput bool
 	Maps    int
 
@@ -407,7 +407,7 @@ func (chain Chain) Check() error {
 			return errs.Optionf(object, "the number of tasks must not be negative")
 		case j.Reduces > MostReducers:
 			return errs.Optionf(object, "%d reduces; at most %d", j.Reduces, MostReducers)
-		case j.Maps > mostMaps:
+		case j.NoInput && j.Maps > mostMaps:
 			return errs.Optionf(object, "%d maps; at most %d", j.Maps, mostMaps)
 		case j.Delim > NUL:
 			return errs.Optionf(object, "delimiter %d: must be Newline (0) or NUL (1)", j.Delim)
@@ -435,6 +435,9 @@ func (chain Chain) Check() error {
 // Begun returns the job that runs on so many input files in the place of the first one of the
 // chain. Begin says which of its fields count. Errors are of kind errs.BadOptions.
 func (chain Chain) Begun(files int) (Job, error) {
+	if len(chain) == 0 {
+		return Job{}, chain.Check()
+	}
 	first := &chain[0]
 	if first.Begin == nil {
 		return *first, nil

@@ -134,11 +134,11 @@ func TestRangingAndReducingDoNotAllocate(t *testing.T) {
 func TestAChainWithAWrongJobIsRefused(t *testing.T) {
 	mapper := func() Mapper { return MapperFunc(func(Block, Emitter) error { return nil }) }
 	for want, j := range map[string]Job{
-		"":                                      {Reduces: MostReducers, Delim: NUL},
+		"":                                      {Reduces: MostReducers, Maps: mostMaps + 1, Delim: NUL},
 		"job a: 100001 reduces; at most 100000": {Name: "a", Reduces: MostReducers + 1},
 		"job: 1073741824 reduces; at most 100000":            {Reduces: 1 << 30},
 		"job a: the number of tasks must not be negative":    {Name: "a", Reduces: -1},
-		"job a: 10000001 maps; at most 10000000":             {Name: "a", NoInput: true, Maps: 10_000_001},
+		"job a: 10000001 maps; at most 10000000":             {Name: "a", NoInput: true, Maps: mostMaps + 1},
 		"job a: delimiter 9: must be Newline (0) or NUL (1)": {Name: "a", Delim: 9},
 	} {
 		j.NewMapper = mapper

@@ -25,14 +25,14 @@ func TestSuite(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	os.Args = []string{"policy", "../../bench/workloads/table1-5.yaml"}
+	os.Args = []string{"policy", "testdata/mix.yaml"}
 	main()
 }
 
 // TestReplayAndExplain: a rule of a policy that no package of the project knows is in the
 // event file by name, and explanations have its words.
 func TestReplayAndExplain(t *testing.T) {
-	f, err := workload.Load("../../bench/workloads/table1-5.yaml")
+	f, err := workload.Load("testdata/mix.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,9 +82,13 @@ func TestBeginOfTheFirstJobCountsAndIsChecked(t *testing.T) {
 		t.Errorf("%q %v, want %q", got, err, want)
 	}
 	first.Begin = func(int) jobs.Job { return jobs.Job{} }
-	_, err = Reference(jobs.Chain{first}, []File{{"f", []byte("b a")}})
-	if want := "job first: Begin returned a job that cannot run: job: has no mapper"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %q", err, want)
+	for want, chain := range map[string]jobs.Chain{
+		"job first: Begin returned a job that cannot run: job: has no mapper": {first},
+		"job: an empty chain": {},
+	} {
+		if _, err := Reference(chain, []File{{"f", []byte("b a")}}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
