@@ -407,8 +407,8 @@ func (o *ordered) notify(t *turn, verdict jobs.Verdict, handed bool) {
 	}
 }
 
-// errReleaser says that the Releaser has not returned.
-var errReleaser = errors.New("the Releaser has ended its goroutine")
+// errReleaser says that the Releaser has not returned. Attempts that commit later fail with it too.
+var errReleaser = errors.New("the Releaser has ended its goroutine by runtime.Goexit")
 
 // release passes one part on: to the sink, or to the Releaser. handed reports whether the
 // Releaser got it. The spool is freed in all cases.
