@@ -432,8 +432,9 @@ func (chain Chain) Check() error {
 	return nil
 }
 
-// Begun returns the job that runs on so many input files in the place of the first one of the
-// chain. Begin says which of its fields count. Errors are of kind errs.BadOptions.
+// Begun returns the first job of the chain as a run on so many input files has it. If the job has
+// Begin, that is the job of Begin, with the fields that Job.Begin names taken from the first one.
+// An error is of kind errs.BadOptions.
 func (chain Chain) Begun(files int) (Job, error) {
 	if len(chain) == 0 {
 		return Job{}, chain.Check()

@@ -25,8 +25,8 @@ type DescribedJob struct {
 	Refused     string `json:"refused,omitempty"`     // why it cannot run under Hadoop Streaming; "": it can
 }
 
-// describe returns the Description of a chain. A job with Begin is described as it is for one
-// input file.
+// describe returns the Description of a chain. If the first job has Begin, it is
+// described as it is for one input file.
 func describe(chain jobs.Chain) Description {
 	d := Description{}
 	for i := range chain {

@@ -269,7 +269,7 @@ func GuardPanic(what string, f func() error) (err error) {
 	return err
 }
 
-// Begun is jobs.Chain.Begun, with guarded constructors (GuardNew). It fails if Begin panics, too.
+// Begun is jobs.Chain.Begun, with guarded constructors (GuardNew). It also fails if Begin panics.
 func Begun(chain jobs.Chain, files int) (begun jobs.Job, err error) {
 	if panicked := Guard("begin", func() error { begun, err = chain.Begun(files); return nil }); panicked != nil {
 		return begun, panicked

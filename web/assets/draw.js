@@ -182,7 +182,8 @@ export class Paint {
     this.edges.push({ style: hue.line, x: x + w - 1, y, w: 1, h });
   }
 
-  /** column takes a column of pixels with bars too narrow for small, which goes up from y. It may cover the end of a small bar. */
+  // column takes pixels that stand for bars too narrow for small. y is their lower end. flush draws
+  // them last, because a small bar may end in the same pixel.
   column(style, from, to, y, h) { this.columns.push({ style, x: from, y: y - h, w: to - from, h }); }
 
   /** flush draws the small bars and columns that it has not drawn yet. */
