@@ -60,13 +60,13 @@ func BenchmarkAdditional(b *testing.B) {
 		}
 		b.ReportMetric(middle(phase[0]), "none-maps-s")
 		b.ReportMetric(middle(phase[1]), "one-maps-s")
-		b.ReportMetric(middle(phase[0])/middle(phase[1]), "none/one-maps")
-		b.ReportMetric(middle(whole[0])/middle(whole[1]), "none/one")
+		b.ReportMetric(ratio(phase[0], phase[1]), "none/one-maps")
+		b.ReportMetric(ratio(whole[0], whole[1]), "none/one")
 		b.ReportMetric(middle(ran[1]), "additional-s")
 		if middle(ran[0]) > 0 || middle(ran[1]) == 0 {
 			b.Errorf("maps ran for %.3f s on an additional slot that is not there, and %.3f s on one that is", middle(ran[0]), middle(ran[1]))
 		}
-		if *judge && middle(phase[0]) <= middle(phase[1]) {
+		if *judge && ratio(phase[0], phase[1]) <= 1 {
 			b.Errorf("maps take %.3f s with an additional map slot, %.3f s without", middle(phase[1]), middle(phase[0]))
 		}
 	}

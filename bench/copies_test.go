@@ -50,7 +50,7 @@ func BenchmarkCopies(b *testing.B) {
 				for _, c := range cases {
 					b.ReportMetric(middle(took[c.name]), c.name+"-s")
 				}
-				gain := middle(took["no-copies"]) / middle(took["batch-first"])
+				gain := ratio(took["no-copies"], took["batch-first"])
 				b.ReportMetric(gain, "no-copies/batch-first")
 				if *judge && gain < 1 {
 					b.Errorf("%s: with copies %.3f s, without %.3f s", s.name, middle(took["batch-first"]), middle(took["no-copies"]))

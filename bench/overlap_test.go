@@ -1,7 +1,6 @@
 package bench_test
 
 import (
-	"slices"
 	"testing"
 
 	"mrlocal/engine"
@@ -39,8 +38,8 @@ func BenchmarkOverlap(b *testing.B) {
 					b.ReportMetric(middle(first[sched]), sched+"-first-reduce-s")
 					b.ReportMetric(middle(whole[sched]), sched+"-s")
 				}
-				b.ReportMetric(middle(whole[early])/middle(whole[omo]), "fair/omo")
-				if *judge && (middle(first[omo]) <= middle(first[early]) || middle(whole[omo]) > noise*middle(whole[early])) {
+				b.ReportMetric(ratio(whole[early], whole[omo]), "fair/omo")
+				if *judge && (middle(first[omo]) <= middle(first[early]) || ratio(whole[omo], whole[early]) > noise) {
 					b.Errorf("%s: under omo reduces start at %.3f s and the job ends at %.3f s, under fair at slowstart 0.05 %.3f s and %.3f s",
 						s.name, middle(first[omo]), middle(whole[omo]), middle(first[early]), middle(whole[early]))
 				}
@@ -58,9 +57,4 @@ func (f *firstReduce) Record(_ *trace.Stream, e *trace.Event) error {
 		f.seconds = e.At.Seconds()
 	}
 	return nil
-}
-
-func middle(all []float64) float64 {
-	slices.Sort(all)
-	return all[len(all)/2]
 }

@@ -2,7 +2,6 @@ package bench_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"mrlocal/engine"
@@ -11,7 +10,7 @@ import (
 // BenchmarkSchedulers measures what lending slots gains on a real machine with one
 // map and one reduce slot [DHFS13, "lending gains"]. It runs a single job, and five
 // jobs at once, under each policy in turn, and reports medians of makespans. A gain is the
-// median of the quotients of the rounds. fifo and fair keep slots typed. With -judge it fails
+// median of the ratios of the rounds. fifo and fair keep slots typed. With -judge it fails
 // where a gain is too small.
 func BenchmarkSchedulers(b *testing.B) {
 	for _, c := range []struct {
@@ -26,20 +25,21 @@ func BenchmarkSchedulers(b *testing.B) {
 			paths := makeInputs(b, c.jobs)
 			b.SetBytes(*sizeBytes * int64(len(c.jobs)))
 			for b.Loop() {
-				runs := inTurn(b, c.jobs, paths)
+				runs, took := inTurn(b, c.jobs, paths), map[string][]float64{}
 				for _, sched := range schedulers() {
-					b.ReportMetric(median(runs[sched], makespan), sched+"-s")
+					took[sched] = figures(runs[sched], makespan)
+					b.ReportMetric(middle(took[sched]), sched+"-s")
 				}
-				b.ReportMetric(quotient(runs["fair"], runs["pi-dhfs"], mapPhase), "map-phase-fair/pi-dhfs")
-				b.ReportMetric(quotient(runs["fifo"], runs["fair"], makespan), "fifo/fair")
+				b.ReportMetric(ratio(figures(runs["fair"], mapPhase), figures(runs["pi-dhfs"], mapPhase)), "map-phase-fair/pi-dhfs")
+				b.ReportMetric(ratio(took["fifo"], took["fair"]), "fifo/fair")
 				for _, sched := range []string{"pi-dhfs", "pd-dhfs"} {
-					gain := quotient(runs["fair"], runs[sched], makespan)
+					gain := ratio(took["fair"], took[sched])
 					b.ReportMetric(gain, "fair/"+sched)
 					if *judge && gain < c.gain {
 						b.Errorf("%s: %s is %.2f times as fast as fair, less than %.2f", c.name, sched, gain, c.gain)
 					}
 				}
-				if slow := quotient(runs["fair"], runs["fifo"], makespan); *judge && slow > noise {
+				if slow := ratio(took["fair"], took["fifo"]); *judge && slow > noise {
 					b.Errorf("%s: fair takes %.2f times as long as fifo on the same slots", c.name, slow)
 				}
 			}
@@ -76,24 +76,4 @@ func mapPhase(r *engine.Report) (seconds float64) {
 		seconds = max(seconds, j.MapsDoneS-r.Jobs[0].StartS)
 	}
 	return seconds
-}
-
-func median(runs []*engine.Report, of func(*engine.Report) float64) float64 {
-	var all []float64
-	for _, r := range runs {
-		all = append(all, of(r))
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-// quotient returns the median of of(a[i]) / of(b[i]). Runs of a round follow each other, so the speed
-// of a busy machine changes less between them than between rounds.
-func quotient(a, b []*engine.Report, of func(*engine.Report) float64) float64 {
-	var all []float64
-	for i := range a {
-		all = append(all, of(a[i])/of(b[i]))
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
 }
