@@ -130,7 +130,7 @@ func (j *runningJob) sample(of source.Sampled) (ratio float64, err error) {
 	// A frequent key may have several parts if the result does not show where a part ends. Then
 	// the result is one file or stream, and reduces do not read groups.
 	if !asked && j.chain.job.OutputDir == "" {
-		if _, ok := j.PassesThrough(); ok {
+		if j.PassesThrough() {
 			j.Spread = len(j.maps)
 		}
 	}

@@ -17,7 +17,7 @@
 // Goroutines: the engine calls the constructors of a Job once for each attempt at a task. It uses
 // the result of a constructor from one goroutine at a time. So mappers and reducers may keep
 // scratch memory in their fields, and need no locks. If several goroutines call a function of a
-// Job, its comment says so.
+// Job, its comment says so. Job says when constructors are called more often.
 //
 // Memory: user code borrows every []byte that it gets, until its call returns.
 // The engine borrows every []byte that user code passes to an Emitter, until
@@ -280,8 +280,15 @@ func (d Delim) Byte() byte {
 // Job is one MapReduce job. NewMapper is required. If NewReducer is nil, the job has no
 // reducers: the records that mappers emit are the result. All other fields may be zero.
 //
-// The engine calls constructors once for each attempt at a task, from several goroutines at a
-// time. A constructor must not return nil.
+// The engine calls NewMapper and NewReducer once for each attempt at a task, and NewFolder and
+// NewCombiner once for each attempt at a map. A map that combines nothing may make no combiner.
+// The engine calls NewReleaser once for the job. Several goroutines call constructors at a time.
+// A constructor must not return nil.
+//
+// An attempt whose memory cannot hold a long record starts again with more memory, under the same
+// number. It then closes what it has made, and calls its constructors anew. A sample of the input
+// makes mappers too (Attempter). The reducer of the first attempt may be made before the attempt
+// starts.
 type Job struct {
 	Name    string // for messages and reports; may be empty
 	Delim   Delim  // ends each record of input and output

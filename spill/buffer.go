@@ -96,6 +96,7 @@ type Buffer struct {
 	}
 
 	sorting    sorting
+	combiner   jobs.Reducer // made by Options.Combiner at the first spill
 	writer     *runs.Writer // made at the first spill
 	writerRoom *membudget.Chunk
 	arranging  *membudget.Chunk // scratch for arrange; nil: not used yet, or the lease had no memory

@@ -81,8 +81,8 @@ func (b *Buffer) bookSpill(waited time.Duration) {
 }
 
 // spillLoad sorts a load, combines it, writes it as a segment and frees it. It runs on
-// Options.Background. It may use the load, sorting, the writer, and the counts that combineMu
-// guards. The goroutine of the buffer does not use the first three until wait returns.
+// Options.Background. It may use the load, sorting, the writer, the combiner, and the counts that
+// combineMu guards. The goroutine of the buffer does not use the first four until wait returns.
 func (b *Buffer) spillLoad(l *load) error {
 	defer b.sorting.giveBack()
 	defer b.free(l)
@@ -115,13 +115,12 @@ func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, 
 	if b.o.Combiner == nil {
 		return nil
 	}
-	var combiner jobs.Reducer
 	return func(m *runs.Merger, add func(key, value []byte)) error {
 		return b.o.Guard("combine", func() error {
-			if combiner == nil {
-				combiner = b.o.Combiner()
+			if b.combiner == nil {
+				b.combiner = b.o.Combiner()
 			}
-			in, out, err := runs.Combine(m, combiner, add)
+			in, out, err := runs.Combine(m, b.combiner, add)
 			b.countCombined(in, out)
 			return err
 		})
@@ -286,7 +285,7 @@ type Options struct {
 
 	AppendKey func(dst, record []byte) []byte // jobs.Job.AppendKey; nil: a taken record is its own key
 	Folder    jobs.Folder                     // not nil: the buffer combines by hash
-	Combiner  func() jobs.Reducer             // makes the reducer that runs over every sorted run; not together with Folder
+	Combiner  func() jobs.Reducer             // makes the one reducer that runs over every sorted run; not together with Folder
 
 	// Seed chooses the hash function of the table that combines. The result does not depend on
 	// it. The engine draws it at random for each run, so that no input can have many keys of

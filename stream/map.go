@@ -115,7 +115,7 @@ func (c *child) newEmitter() emitter {
 	case c.mapOnly():
 		return &rawOut{c: c}
 	case c.job.NewFolder != nil:
-		return &folding{wireOut: wireOut{c}, folder: c.job.NewFolder(), sums: c.wire.sums, table: map[string][]byte{}, counts: map[string]uint64{}}
+		return &folding{wireOut: wireOut{c}, folder: c.wire.folder, sums: c.wire.sums, table: map[string][]byte{}, counts: map[string]uint64{}}
 	}
 	return &wireOut{c}
 }

@@ -130,12 +130,9 @@ func (c *child) runCombine(stdin io.Reader) error {
 	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: func(whole []byte) []byte { return whole }}
 	out := &wholeOut{c: c, g: g}
 	var vs jobs.Values
-	var folder jobs.Folder
+	folder := c.wire.folder
 	var combiner jobs.Reducer
-	switch {
-	case c.job.NewFolder != nil:
-		folder = c.job.NewFolder()
-	case c.job.NewCombiner != nil:
+	if c.job.NewCombiner != nil {
 		combiner = c.job.NewCombiner()
 		c.begin(combiner)
 	}

@@ -62,8 +62,9 @@ func appendUnescaped(dst, p []byte) ([]byte, error) {
 
 // wire writes and reads the records of one job.
 type wire struct {
-	sums     bool // values are 8 bytes, as of jobs.Sum, and decimal on the wire
-	inOrder  bool // keys have positions
+	folder   jobs.Folder // of the attempt; nil: the job has none
+	sums     bool        // values are 8 bytes, as of jobs.Sum, and decimal on the wire
+	inOrder  bool        // keys have positions
 	reduces  int
 	cuts     [][]byte                        // escaped
 	target   func(key []byte, parts int) int // the partitioner of the job; nil: none
@@ -78,7 +79,8 @@ type wire struct {
 func newWire(job *jobs.Job, o Options) wire {
 	w := wire{reduces: o.Reduces, inOrder: o.InOrder && job.NewReducer != nil, target: job.Partition, ordered: job.Ordered && job.NewReducer != nil}
 	if job.NewFolder != nil {
-		switch job.NewFolder().(type) {
+		w.folder = job.NewFolder()
+		switch w.folder.(type) {
 		case jobs.Sum, jobs.Summer:
 			w.sums = true
 		}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"mrlocal/internal/disk"
 	"mrlocal/jobs"
@@ -26,8 +27,9 @@ type SharedJob struct {
 	Uncounted bool // input records are not counted (engine.JobOptions)
 
 	sizesOnce sync.Once
-	sizesErr  error    // of sizesOnce
-	makers    sync.Map // the *SlotAttempt that made each *runs.MapOutput; used only if disks are slowed down
+	sizesErr  error                        // of sizesOnce
+	early     atomic.Pointer[jobs.Reducer] // of the first reduce attempt (PassesThrough); nil: not made, or taken
+	makers    sync.Map                     // the *SlotAttempt that made each *runs.MapOutput; used only if disks are slowed down
 }
 
 // Keeper keeps map outputs for a later run. journal.Journal is one.
@@ -54,27 +56,38 @@ func (j *SharedJob) Drop(out *runs.MapOutput) {
 // MapOnly reports whether the job has no reduces: its maps write its output.
 func (j *SharedJob) MapOnly() bool { return j.Spec.NewReducer == nil }
 
-// PassesThrough reports whether reduces only write one column of every record, without
-// looking at groups. It returns that column.
-func (j *SharedJob) PassesThrough() (jobs.Column, bool) {
-	id, ok := j.Spec.NewReducer().(jobs.Identity)
+// PassesThrough reports whether the reduces only write one column of every record, without
+// looking at groups. It makes the reducer of the first reduce attempt to find out. So it must be
+// called once at most, before attempts run.
+func (j *SharedJob) PassesThrough() bool {
+	reducer := j.Spec.NewReducer()
+	j.early.Store(&reducer)
+	_, ok := passedColumn(reducer)
+	return ok
+}
+
+// newReducer makes the reducer of an attempt, or returns the one that PassesThrough has made.
+func (j *SharedJob) newReducer() jobs.Reducer {
+	if early := j.early.Swap(nil); early != nil {
+		return *early
+	}
+	return j.Spec.NewReducer()
+}
+
+// passedColumn returns the column of every record that a reducer writes, if it does nothing else.
+func passedColumn(reducer jobs.Reducer) (jobs.Column, bool) {
+	id, ok := reducer.(jobs.Identity)
 	return id.Out, ok && !id.Unique && id.Out != jobs.Both
 }
 
-// openPart opens the attempt's part of the job's output. If reduces only pass records through,
-// the sizes of all parts are known by then. openPart passes them to the sink first. Parts are
-// then written in parallel, each at its own offset.
-func (j *SharedJob) openPart(a *SlotAttempt) (Part, error) {
-	if !j.MapOnly() {
-		if column, ok := j.PassesThrough(); ok {
-			// The first reduce comes here after its copy phase, so all map outputs are known.
-			j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(column)) })
-			if j.sizesErr != nil {
-				return nil, j.sizesErr
-			}
-		}
+// setSizes passes the sizes of all parts to the sink, if the reducer only passes records through.
+// Parts are then written in parallel, each at its own offset. A reduce calls it after its copy
+// phase, so all map outputs are known.
+func (j *SharedJob) setSizes(reducer jobs.Reducer) error {
+	if column, ok := passedColumn(reducer); ok {
+		j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(column)) })
 	}
-	return j.Sink.Part(int(a.ID.Task), int(a.ID.N))
+	return j.sizesErr
 }
 
 // partSizes returns the bytes of every part of a job that passes a column of its records

@@ -292,7 +292,7 @@ func (a *SlotAttempt) emitter(text *textOut) jobs.Emitter {
 // writePart opens the part of the attempt, calls write to fill it, and commits it. If anything
 // fails before the commit, or ends the goroutine, it drops the part.
 func (a *SlotAttempt) writePart(write func(*textOut) error) error {
-	part, err := a.Job.openPart(a)
+	part, err := a.Job.Sink.Part(int(a.ID.Task), int(a.ID.N))
 	if err != nil {
 		return err
 	}

@@ -149,13 +149,16 @@ func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions 
 // reduce runs the reducer over the merge, and writes and commits the part. There are three loops:
 // without a reducer, by records, and by groups. It takes the cheapest one that the job allows.
 func (a *SlotAttempt) reduce(m *runs.Merge) error {
-	reducer := a.Job.Spec.NewReducer() // first, because it may panic
+	reducer := a.Job.newReducer() // first, because it may panic
+	if err := a.Job.setSizes(reducer); err != nil {
+		return err
+	}
 	return a.writePart(func(text *textOut) error {
 		err := a.begin(reducer)
 		if err != nil {
 			return err
 		}
-		if column, ok := a.Job.PassesThrough(); ok {
+		if column, ok := passedColumn(reducer); ok {
 			err = a.passThrough(m, column, text)
 		} else if each, ok := reducer.(jobs.RecordReducer); ok && a.Job.Spec.GroupBytes == nil {
 			err = a.reduceRecords(m, each, text)
