@@ -350,6 +350,7 @@ type Job struct {
 	// Rereads makes a later job of a chain read the input of the chain, as the first job does.
 	// The output of the job before is then the side data of each attempt (OwnAttempt.Side), at
 	// most MaxSideBytes. Other jobs get the side data that the user of the chain names, if any.
+	// The input is cut as for the first job, so Delim, RecordBytes and SkipBinary are those of it.
 	Rereads bool
 
 	// Rounds makes a job with Rereads run several times, at most Rounds times; 0 means 1. The
@@ -426,6 +427,12 @@ func (chain Chain) Check() error {
 			return errs.Optionf(object, "SkipBinary and binary records exclude each other")
 		case j.Rereads && chain[0].NoInput:
 			return errs.Optionf(object, "reads the input of the chain, which has none")
+		case j.NewReducer != nil && j.NewReleaser != nil:
+			return errs.Optionf(object, "a releaser is for a job without reducers")
+		case i > 0 && j.Rereads && (j.Delim != chain[0].Delim || j.RecordBytes != chain[0].RecordBytes || j.SkipBinary != chain[0].SkipBinary):
+			return errs.Optionf(object, "reads the input of the chain again, so Delim, RecordBytes and SkipBinary must be those of the first job")
+		case i > 0 && !j.Rereads && j.SkipBinary:
+			return errs.Optionf(object, "SkipBinary is for a job that reads the input of the chain")
 		case len(j.Outputs) > 0 && (i < len(chain)-1 || j.NewReleaser != nil):
 			return errs.Optionf(object, "named outputs are for the last job of a chain, without a releaser")
 		case len(j.Outputs) > MostOutputs:

@@ -131,6 +131,31 @@ func TestRangingAndReducingDoNotAllocate(t *testing.T) {
 	}
 }
 
+func TestAbilitiesThatExcludeEachOtherAreRefused(t *testing.T) {
+	job := func(change func(*Job)) Job {
+		j := Job{Name: "a", NewMapper: func() Mapper { return nil }, NewReducer: func() Reducer { return Identity{} }}
+		change(&j)
+		return j
+	}
+	plain := job(func(*Job) {})
+	again := "job a: reads the input of the chain again, so Delim, RecordBytes and SkipBinary must be those of the first job"
+	for _, c := range []struct {
+		chain Chain
+		want  string
+	}{
+		{Chain{job(func(j *Job) { j.NewReleaser = func() Releaser { return nil } })}, "job a: a releaser is for a job without reducers"},
+		{Chain{plain, job(func(j *Job) { j.SkipBinary = true })}, "job a: SkipBinary is for a job that reads the input of the chain"},
+		{Chain{plain, job(func(j *Job) { j.Rereads, j.SkipBinary = true, true })}, again},
+		{Chain{plain, job(func(j *Job) { j.Rereads, j.Delim = true, NUL })}, again},
+		{Chain{plain, job(func(j *Job) { j.Rereads, j.RecordBytes = true, 7 })}, again},
+		{Chain{plain, job(func(j *Job) { j.Delim = NUL }), job(func(j *Job) { j.Rereads = true })}, "<nil>"},
+	} {
+		if got := fmt.Sprint(c.chain.Check()); got != c.want {
+			t.Errorf("%v, want %q", got, c.want)
+		}
+	}
+}
+
 func TestAChainWithAWrongJobIsRefused(t *testing.T) {
 	mapper := func() Mapper { return MapperFunc(func(Block, Emitter) error { return nil }) }
 	for want, j := range map[string]Job{

@@ -67,7 +67,7 @@ type Column uint8
 
 const (
 	Both        Column = iota // key and value
-	KeyColumn                 // the key, once for each value
+	KeyColumn                 // the key, once for each value; with Job.GroupBytes the first key of the group
 	ValueColumn               // the value
 )
 

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"mrlocal/input"
@@ -56,6 +57,7 @@ type partBlocks struct {
 	carry  int              // bytes of ahead that are read already
 	offset int64            // of the next block in the part
 	eof    bool             // the last read has reached the end of the part
+	seen   bool             // there was a block
 	err    error
 }
 
@@ -82,17 +84,22 @@ func (b *partBlocks) next() (more bool, err error) {
 	if err := b.room(membudget.ChunkBytes); err != nil {
 		return false, err
 	}
+	if r := int64(b.src.RecordBytes); r > 0 && b.src.Spool.Bytes()%r != 0 {
+		return false, fmt.Errorf("%s: %d bytes are no whole number of records of %d bytes", b.src.Name, b.src.Spool.Bytes(), r)
+	}
 	for {
 		n, err := b.fill()
-		if err != nil || n == 0 {
+		// An empty part is one block without data, as an empty file is.
+		if err != nil || n == 0 && b.seen {
 			return false, err
 		}
+		b.seen = true
 		cut := b.src.recordEnd(b.ahead.Data[:n])
 		if b.eof {
 			cut = n // the last record may lack its delimiter
 		}
 		b.carry = n
-		if cut > 0 {
+		if cut > 0 || b.eof {
 			return true, b.handOut(cut, n)
 		}
 		if err := b.roomForRecord(n); err != nil {
@@ -111,7 +118,7 @@ func (b *partBlocks) handOut(cut, n int) error {
 		}
 		b.carry = copy(b.ahead.Data, b.chunk.Data[cut:n])
 	}
-	b.block = jobs.Block{Path: b.src.Name, File: b.src.File, Offset: b.offset, Data: b.chunk.Data[:cut], Last: b.eof}
+	b.block = jobs.Block{Path: b.src.Name, File: b.src.File, Offset: b.offset, Data: b.chunk.Data[:cut], Last: b.offset+int64(cut) == b.src.Spool.Bytes()}
 	b.loan = membudget.Loan{Chunk: b.chunk}
 	b.offset += int64(cut)
 	return nil

@@ -62,7 +62,7 @@ func (j *SharedJob) MapOnly() bool { return j.Spec.NewReducer == nil }
 func (j *SharedJob) PassesThrough() bool {
 	reducer := j.Spec.NewReducer()
 	j.early.Store(&reducer)
-	_, ok := passedColumn(reducer)
+	_, ok := j.passedColumn(reducer)
 	return ok
 }
 
@@ -74,17 +74,19 @@ func (j *SharedJob) newReducer() jobs.Reducer {
 	return j.Spec.NewReducer()
 }
 
-// passedColumn returns the column of every record that a reducer writes, if it does nothing else.
-func passedColumn(reducer jobs.Reducer) (jobs.Column, bool) {
+// passedColumn returns the column of every record that a reducer writes, if it does nothing else. With
+// GroupBytes the key of a group is that of its first record, so keys do not pass through.
+func (j *SharedJob) passedColumn(reducer jobs.Reducer) (jobs.Column, bool) {
 	id, ok := reducer.(jobs.Identity)
-	return id.Out, ok && !id.Unique && id.Out != jobs.Both
+	passes := id.Out == jobs.ValueColumn || id.Out == jobs.KeyColumn && j.Spec.GroupBytes == nil
+	return id.Out, ok && !id.Unique && passes
 }
 
 // setSizes passes the sizes of all parts to the sink, if the reducer only passes records through.
 // Parts are then written in parallel, each at its own offset. A reduce calls it after its copy
 // phase, so all map outputs are known.
 func (j *SharedJob) setSizes(reducer jobs.Reducer) error {
-	if column, ok := passedColumn(reducer); ok {
+	if column, ok := j.passedColumn(reducer); ok {
 		j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(column)) })
 	}
 	return j.sizesErr

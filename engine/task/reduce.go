@@ -158,7 +158,7 @@ func (a *SlotAttempt) reduce(m *runs.Merge) error {
 		if err != nil {
 			return err
 		}
-		if column, ok := passedColumn(reducer); ok {
+		if column, ok := a.Job.passedColumn(reducer); ok {
 			err = a.passThrough(m, column, text)
 		} else if each, ok := reducer.(jobs.RecordReducer); ok && a.Job.Spec.GroupBytes == nil {
 			err = a.reduceRecords(m, each, text)
@@ -227,7 +227,7 @@ func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *te
 				break
 			}
 		}
-		return a.flush(m, reducer, text)
+		return a.flush(m, reducer, out)
 	})
 	a.Counters.ReduceInputGroups += n
 	return a.ended(m, text, err)
@@ -250,7 +250,7 @@ func (a *SlotAttempt) reduceRecords(m *runs.Merge, reducer jobs.RecordReducer, t
 				break
 			}
 		}
-		return a.flush(m, reducer, text)
+		return a.flush(m, reducer, out)
 	})
 	a.Counters.ReduceInputGroups += number
 	return a.ended(m, text, err)
@@ -258,9 +258,9 @@ func (a *SlotAttempt) reduceRecords(m *runs.Merge, reducer jobs.RecordReducer, t
 
 // flush calls Flush of a reducer that is a jobs.Flusher, unless the merge failed or the attempt
 // is killed.
-func (a *SlotAttempt) flush(m *runs.Merge, reducer any, text *textOut) error {
+func (a *SlotAttempt) flush(m *runs.Merge, reducer any, out jobs.Emitter) error {
 	if f, ok := reducer.(jobs.Flusher); ok && m.Err() == nil && !a.Killed() {
-		return f.Flush(text)
+		return f.Flush(out)
 	}
 	return nil
 }
