@@ -219,3 +219,41 @@ func TestCutsDivideTheKeysOfAJob(t *testing.T) {
 		t.Errorf("%q, %v", cuts, err)
 	}
 }
+
+// TestALyingServerNeverChangesAResult runs a job on HDFS against each lie of the server. It gives the
+// right result, or an error that does not blame mrlocal.
+func TestALyingServerNeverChangesAResult(t *testing.T) {
+	right, runs := 0, 0
+	for _, lie := range append(hdfstest.Lies(), hdfstest.Lie{}) {
+		if lie.Name == "silence" {
+			continue // it takes a minute
+		}
+		c := &hdfstest.Cluster{Lie: lie, BlockBytes: 300_000}
+		for i := range 3 {
+			c.Put(fmt.Sprintf("/in/%d", i), bytes.Repeat([]byte("some words\n"), 20_000*(i+1)))
+		}
+		words, err := wordcount.New(wordcount.Options{})
+		o := onHDFS(t, c, "/out", "/in")
+		o.Attempts, o.Trackers = 1, 2
+		runs++
+		_, err = mrlocal.RunChain(context.Background(), chainOf(t, words, err), o)
+		text := fmt.Sprint(err)
+		if err != nil && (strings.Contains(text, "panic") || strings.Contains(text, "bug") || strings.Contains(text, "internal")) {
+			t.Errorf("%s of %s: %s", lie.Name, lie.Op, text)
+		}
+		if err != nil {
+			continue
+		}
+		right++
+		got := ""
+		for name := range partsOf(c.Files("/out")) {
+			got += c.Files("/out")[name]
+		}
+		if got != "some\t120000\nwords\t120000\n" && got != "words\t120000\nsome\t120000\n" {
+			t.Errorf("%s of %s: %q", lie.Name, lie.Op, got)
+		}
+	}
+	if t.Logf("%d of %d runs are right", right, runs); right == 0 || right > runs/2 {
+		t.Errorf("%d of %d runs are right", right, runs)
+	}
+}

@@ -12,6 +12,10 @@
 // If a connection ends before all bytes are read, that is an error and not a short result. This
 // package retries nothing: the engine retries attempts.
 //
+// No answer of a server is trusted: each has a bound in bytes and in time, and its values are
+// checked. A change is followed by a question whether it was made. An error about an answer names
+// the server.
+//
 // Memory: a Reader keeps the last 64 KiB that it has read. Neighbours: package input reads
 // files through a Reader, and package output writes parts through a Result.
 package hdfs
@@ -19,18 +23,21 @@ package hdfs
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -50,8 +57,11 @@ func Is(name string) bool {
 
 // FS accesses file systems. Several goroutines may use it.
 type FS struct {
-	o      Options
-	client *http.Client
+	o        Options
+	client   *http.Client
+	patience time.Duration // see the constants
+	entries  int           // mostEntries
+	offsets  sync.Map      // hosts of servers that are known to heed the parameter offset
 }
 
 // New returns an FS. It connects at the first call of a method.
@@ -59,13 +69,16 @@ func New(o Options) *FS {
 	// A NameNode that does not answer must not block a job: connecting may take ten seconds,
 	// and the headers a minute. A body may take any time.
 	dial := &net.Dialer{Timeout: 10 * time.Second}
-	return &FS{o: o, client: &http.Client{
+	return &FS{o: o, patience: patience, entries: mostEntries, client: &http.Client{
 		// No proxy: clusters are on the local network, and no environment variable may change a
-		// run.
-		Transport: &http.Transport{DialContext: dial.DialContext, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second},
+		// run. No compression: the bytes of a file are those of the server.
+		Transport: &http.Transport{
+			DialContext: dial.DialContext, ResponseHeaderTimeout: patience, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second,
+			DisableCompression: true, MaxResponseHeaderBytes: mostHeaderBytes,
+		},
 		// Only reads follow a redirection to a DataNode. place handles that of a write.
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > 3 || r.Method != http.MethodGet {
+			if len(via) > mostRedirects || r.Method != http.MethodGet {
 				return http.ErrUseLastResponse
 			}
 			return nil
@@ -86,61 +99,85 @@ type File struct {
 	Modified   time.Time // with a precision of milliseconds
 }
 
-// status is FileStatus of WebHDFS. Package json matches the names of fields without regard to
-// case.
-type status struct {
-	PathSuffix       string
-	Type             string
-	Length           int64
-	BlockSize        int64
-	FileID           uint64
-	ModificationTime int64
-}
-
-// file returns the status as a File.
-func (st *status) file() File {
-	return File{Name: st.PathSuffix, Dir: st.Type == "DIRECTORY", Bytes: st.Length, BlockBytes: st.BlockSize, ID: st.FileID, Modified: time.UnixMilli(st.ModificationTime)}
-}
-
 // Stat returns the attributes of name. It fails with fs.ErrNotExist if there is no such file.
-func (s *FS) Stat(name string) (File, error) {
-	var answer struct{ FileStatus *status }
-	if err := s.ask(http.MethodGet, name, "GETFILESTATUS", nil, &answer); err != nil {
-		return File{}, err
-	}
-	if answer.FileStatus == nil {
-		return File{}, errNoWebHDFS
-	}
-	return answer.FileStatus.file(), nil
+func (s *FS) Stat(name string) (f File, err error) {
+	err = s.ask(http.MethodGet, name, "GETFILESTATUS", nil, func(a *answer) error {
+		return a.object("FileStatus", func() error {
+			var st status
+			if err := a.decode(&st); err != nil {
+				return err
+			}
+			st.PathSuffix = ""
+			if f, err = st.file(); err != nil {
+				return a.wrong("%w", err)
+			}
+			return nil
+		})
+	})
+	return f, err
 }
 
-// List returns the entries of the directory name, in the byte order of their names.
-func (s *FS) List(name string) ([]File, error) {
-	var answer struct {
-		FileStatuses *struct{ FileStatus []status }
-	}
-	if err := s.ask(http.MethodGet, name, "LISTSTATUS", nil, &answer); err != nil {
-		return nil, err
-	}
-	if answer.FileStatuses == nil {
-		return nil, errNoWebHDFS
-	}
-	files := make([]File, 0, len(answer.FileStatuses.FileStatus))
-	for i := range answer.FileStatuses.FileStatus {
-		files = append(files, answer.FileStatuses.FileStatus[i].file())
-	}
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-	return files, nil
+// List returns the entries of the directory name, in the byte order of their names. Each name is
+// there once, is not empty, and has no slash.
+func (s *FS) List(name string) (files []File, err error) {
+	nameBytes := 0
+	err = s.ask(http.MethodGet, name, "LISTSTATUS", nil, func(a *answer) error {
+		err := a.list("FileStatuses", "FileStatus", s.entries, func(int) error {
+			var st status
+			if err := a.decode(&st); err != nil {
+				return err
+			}
+			f, err := st.file()
+			nameBytes += len(f.Name)
+			if err := cmp.Or(checkName(f.Name), err); err != nil {
+				return a.wrong("%w", err)
+			}
+			if nameBytes > mostNameBytes {
+				return a.wrong("its names have more than %d MiB", mostNameBytes>>20)
+			}
+			files = append(files, f)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+		for i := 1; i < len(files); i++ {
+			if files[i-1].Name == files[i].Name {
+				return a.wrong("two entries with the name %q", brief(files[i].Name))
+			}
+		}
+		return nil
+	})
+	return files, err
 }
 
 // Walk returns the files below the directory name, in the byte order of their paths. Their Name
 // is the whole path. Unless all is set, it leaves out names that begin with . or _, and returns
-// the number of these.
+// the number of these. It fails if there are more than mostEntries files and directories.
 func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
-	name = strings.TrimRight(name, "/")
-	entries, err := s.List(name)
+	w := walk{fs: s, all: all}
+	err = w.below(strings.TrimRight(name, "/"), 0)
+	return w.files, w.hidden, err
+}
+
+// walk is the state of a Walk.
+type walk struct {
+	fs              *FS
+	all             bool
+	files           []File
+	hidden, entries int
+}
+
+// below adds the files below the directory name, which is so many directories deep.
+func (w *walk) below(name string, depth int) error {
+	entries, err := w.fs.List(name)
 	if err != nil {
-		return nil, 0, err
+		return err
+	}
+	if w.entries += len(entries); w.entries > w.fs.entries || depth > mostDepth {
+		host, _, _ := split(name)
+		return fmt.Errorf("the server %s lists more than %d files and directories, or %d directories in each other", host, w.fs.entries, mostDepth)
 	}
 	// A directory is sorted by its path with a slash: a.txt comes before a/b.
 	path := func(f File) string {
@@ -151,22 +188,18 @@ func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
 	}
 	slices.SortFunc(entries, func(a, b File) int { return strings.Compare(path(a), path(b)) })
 	for _, f := range entries {
-		if !all && (f.Name[0] == '.' || f.Name[0] == '_') {
-			hidden++
+		if !w.all && (f.Name[0] == '.' || f.Name[0] == '_') {
+			w.hidden++
 			continue
 		}
 		f.Name = name + "/" + f.Name
 		if !f.Dir {
-			files = append(files, f)
-			continue
+			w.files = append(w.files, f)
+		} else if err := w.below(f.Name, depth+1); err != nil {
+			return err
 		}
-		below, more, err := s.Walk(f.Name, all)
-		if err != nil {
-			return nil, 0, err
-		}
-		files, hidden = append(files, below...), hidden+more
 	}
-	return files, hidden, nil
+	return nil
 }
 
 // Block is a block of a file, and the hosts that store it. Offset and Length are in bytes.
@@ -176,51 +209,83 @@ type Block struct {
 	Hosts  []string
 }
 
-// Blocks returns the blocks of the file name, in the order of their offsets.
-func (s *FS) Blocks(name string) ([]Block, error) {
-	var answer struct {
-		BlockLocations *struct{ BlockLocation []Block }
-	}
-	if err := s.ask(http.MethodGet, name, "GETFILEBLOCKLOCATIONS", nil, &answer); err != nil {
-		return nil, err
-	}
-	if answer.BlockLocations == nil {
-		return nil, errNoWebHDFS
-	}
-	return answer.BlockLocations.BlockLocation, nil
+// Blocks returns the blocks of the file name, in the order of their offsets. They do not overlap.
+func (s *FS) Blocks(name string) (blocks []Block, err error) {
+	nameBytes := 0
+	err = s.ask(http.MethodGet, name, "GETFILEBLOCKLOCATIONS", nil, func(a *answer) error {
+		end := int64(0)
+		return a.list("BlockLocations", "BlockLocation", s.entries, func(int) error {
+			var b Block
+			if err := a.decode(&b); err != nil {
+				return err
+			}
+			for _, host := range b.Hosts {
+				nameBytes += len(host)
+			}
+			if b.Offset < end || b.Length < 0 || b.Length > math.MaxInt64-b.Offset || len(b.Hosts) > mostReplicas || nameBytes > mostNameBytes {
+				return a.wrong("a block at offset %d with %d bytes on %d hosts", b.Offset, b.Length, len(b.Hosts))
+			}
+			blocks, end = append(blocks, b), b.Offset+b.Length
+			return nil
+		})
+	})
+	return blocks, err
 }
 
-// Rename renames the file or directory name to to. It fails if the name to is taken.
+// Rename renames the file or directory name to to. It fails if the name to is taken. It makes sure
+// that there is something at to afterwards.
 func (s *FS) Rename(name, to string) error {
 	_, path, err := split(to)
 	if err != nil {
 		return err
 	}
-	return s.do(http.MethodPut, name, "RENAME", url.Values{"destination": {path}})
+	done, r, err := s.change(http.MethodPut, name, "RENAME", url.Values{"destination": {path}})
+	if err != nil {
+		return err
+	}
+	if !done { // for example because a name is taken; that is no error of HTTP
+		return errors.New("the NameNode refuses rename")
+	}
+	if _, err = s.Stat(to); errors.Is(err, fs.ErrNotExist) {
+		return wrong(r, "it has renamed nothing")
+	}
+	return err
 }
 
 // Remove removes the file name, or the directory name with everything below it. It is not an
-// error if there is nothing.
+// error if there is nothing. It makes sure that there is nothing afterwards.
 func (s *FS) Remove(name string) error {
-	var answer struct{ Boolean bool }
-	return s.ask(http.MethodDelete, name, "DELETE", url.Values{"recursive": {"true"}}, &answer)
-}
-
-// do asks the NameNode for a change. It fails if the NameNode answers false, which is not an
-// error of HTTP. That means, for example, that a name is taken.
-func (s *FS) do(method, name, op string, with url.Values) error {
-	var answer struct{ Boolean bool }
-	if err := s.ask(method, name, op, with, &answer); err != nil {
+	_, r, err := s.change(http.MethodDelete, name, "DELETE", url.Values{"recursive": {"true"}})
+	if err != nil {
 		return err
 	}
-	if !answer.Boolean {
-		return fmt.Errorf("the NameNode refuses %s", strings.ToLower(op))
+	switch _, err = s.Stat(name); {
+	case err == nil:
+		return wrong(r, "it has not removed %s", brief(name))
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
 	}
-	return nil
+	return err
 }
 
-// errNoWebHDFS says that the server does not answer in the format of WebHDFS.
-var errNoWebHDFS = errors.New("the server gives no answer of WebHDFS")
+// change asks the NameNode for a change, and returns whether it has made one.
+func (s *FS) change(method, name, op string, with url.Values) (done bool, r *http.Request, err error) {
+	err = s.ask(method, name, op, with, func(a *answer) error {
+		r = a.request
+		return a.object("boolean", func() error {
+			var is *bool
+			if err := a.decode(&is); err != nil {
+				return err
+			}
+			if is == nil {
+				return a.wrong("neither true nor false")
+			}
+			done = *is
+			return nil
+		})
+	})
+	return done, r, err
+}
 
 // split divides a name into host with port, and path. It fails if there is no host.
 func split(name string) (host, path string, err error) {
@@ -261,35 +326,45 @@ func (s *FS) address(name, op string, with url.Values) (string, error) {
 	return u.String(), nil
 }
 
-// ask sends an operation to the NameNode and decodes the JSON of the reply into answer. with
-// has further parameters. For missing and existing files it returns fs.ErrNotExist and
-// fs.ErrExist.
-func (s *FS) ask(method, name, op string, with url.Values, answer any) error {
+// ask sends an operation to the NameNode and calls read with the reply. with has further
+// parameters. For missing and existing files it returns fs.ErrNotExist and fs.ErrExist.
+func (s *FS) ask(method, name, op string, with url.Values, read func(*answer) error) error {
 	address, err := s.address(name, op, with)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequest(method, address, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*s.patience)
+	response, err := s.send(ctx, cancel, method, address)
 	if err != nil {
 		return err
-	}
-	response, err := s.client.Do(r)
-	if err != nil {
-		return cause(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode/100 != 2 {
 		return refusal(response)
 	}
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("%w: %w", errNoWebHDFS, cause(err))
+	return read(&answer{json.NewDecoder(response.Body), response.Body.(*body), response.Request})
+}
+
+// send sends a request without a body. The body of the response is a *body, and its Close calls
+// cancel, which ends ctx.
+func (s *FS) send(ctx context.Context, cancel context.CancelFunc, method, address string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		cancel()
+		return nil, err
 	}
-	return nil
+	response, err := s.client.Do(r)
+	if err != nil {
+		cancel()
+		return nil, cause(err, r.URL.Host)
+	}
+	response.Body = &body{response.Body, -1, s.patience, cancel}
+	return response, nil
 }
 
 // refusal returns the error that a response reports. It reads the body but does not close it.
 func refusal(response *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	text, _ := io.ReadAll(io.LimitReader(response.Body, mostAnswerBytes))
 	var answer struct {
 		RemoteException *struct{ Exception, Message string }
 	}
@@ -298,12 +373,14 @@ func refusal(response *http.Response) error {
 		return fmt.Errorf("%s is the RPC port of a Hadoop server; give the NameNode's web port (Options.HDFS.Web)", response.Request.URL.Host)
 	case response.StatusCode == http.StatusUnauthorized:
 		return errors.New("the cluster requires Kerberos, which mrlocal does not support")
+	case response.StatusCode/100 == 3:
+		return wrong(response.Request, "one redirection too many")
 	case json.Unmarshal(text, &answer) != nil || answer.RemoteException == nil:
-		return fmt.Errorf("%s answers %s, which is not WebHDFS", response.Request.URL.Host, response.Status)
+		return fmt.Errorf("the server %s answers %s, which is not WebHDFS", response.Request.URL.Host, brief(response.Status))
 	}
 	// Further lines of a message may be a stack.
-	message, _, _ := strings.Cut(answer.RemoteException.Message, "\n")
-	switch answer.RemoteException.Exception {
+	exception, message := brief(answer.RemoteException.Exception), brief(answer.RemoteException.Message)
+	switch exception {
 	case "FileNotFoundException":
 		return fs.ErrNotExist
 	case "FileAlreadyExistsException":
@@ -311,11 +388,11 @@ func refusal(response *http.Response) error {
 	case "AccessControlException":
 		return fmt.Errorf("%w: %s", fs.ErrPermission, message)
 	}
-	return fmt.Errorf("%s: %s", answer.RemoteException.Exception, message)
+	return fmt.Errorf("the server %s refuses: %s: %s", response.Request.URL.Host, exception, message)
 }
 
-// cause returns the error below HTTP, with the address but without the URL.
-func cause(err error) error {
+// cause returns the error below HTTP of a request to host, with the address but without the URL.
+func cause(err error, host string) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
@@ -328,10 +405,13 @@ func cause(err error) error {
 	if errors.As(err, &op) && op.Addr != nil {
 		return fmt.Errorf("%s %s: %w", op.Op, op.Addr, innermost(op.Err))
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return errors.New("the connection was lost")
+	switch {
+	case errors.Is(err, errSilent), errors.Is(err, errAborted):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("the connection was lost (server %s)", host)
 	}
-	return err
+	return fmt.Errorf("the server %s: %s", host, brief(err.Error()))
 }
 
 // innermost returns the error at the end of the chain of err, usually a syscall.Errno.

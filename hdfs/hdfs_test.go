@@ -151,7 +151,7 @@ func TestFaultsAreErrorsOfOneLine(t *testing.T) {
 			http.Error(w, "It looks like you are making an HTTP request to a Hadoop IPC port. This is not the correct port for the web interface on this daemon.", 404)
 		}},
 		"another server": {name: "hdfs://h:1/x", want: "not WebHDFS", fault: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 500) }},
-		"other JSON":     {name: "hdfs://h:1/x", want: "no answer of WebHDFS", fault: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }},
+		"other JSON":     {name: "hdfs://h:1/x", want: "a wrong answer to GETFILESTATUS: it has 0 members FileStatus", fault: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }},
 		"Kerberos":       {name: "hdfs://h:1/x", want: "Kerberos", fault: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }},
 		"forbidden": {name: "hdfs://h:1/x", want: "permission denied: no", fault: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(403)

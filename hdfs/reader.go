@@ -1,6 +1,8 @@
 package hdfs
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +21,8 @@ type Reader struct {
 	body io.ReadCloser // of the current connection; nil: there is none
 	at   int64         // offset in the file of the next byte of body
 	end  int64         // offset behind the last byte of body
+	from *http.Request // the request whose answer is body, after redirections
+	ends bool          // the header has the length of body
 	asks int64         // bytes that the next connection requests
 
 	// The last bytes read. A reader of records goes back to the start of a record.
@@ -59,13 +63,25 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	r.at += int64(n)
 	r.keep(p[:n])
 	switch {
+	case n > 0 && r.at == r.end && !r.ends && r.goesOn():
+		r.back = r.back[:0]
+		return 0, fmt.Errorf("%s: %w", r.name, wrong(r.from, "more bytes than were asked for, up to byte %d of %d", r.end, r.bytes))
 	case n > 0:
 		return n, nil // the next call returns an error again
+	case errors.Is(err, errSilent):
+		return 0, fmt.Errorf("%s: the server %s sent nothing for %v, at byte %d of %d", r.name, r.from.URL.Host, r.fs.patience, r.at, r.bytes)
 	// The body should have bytes up to r.end, so the connection was lost.
-	case err == io.EOF || err == nil:
-		return 0, fmt.Errorf("%s: the connection was lost at byte %d of %d", r.name, r.at, r.bytes)
+	case err == io.EOF || err == nil || errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, fmt.Errorf("%s: the connection was lost at byte %d of %d (server %s)", r.name, r.at, r.bytes, r.from.URL.Host)
 	}
-	return 0, fmt.Errorf("%s: at byte %d of %d: %w", r.name, r.at, r.bytes, cause(err))
+	return 0, fmt.Errorf("%s: at byte %d of %d: %w", r.name, r.at, r.bytes, cause(err, r.from.URL.Host))
+}
+
+// goesOn reports whether the body has a byte behind those that were asked for.
+func (r *Reader) goesOn() bool {
+	var more [1]byte
+	n, _ := r.body.Read(more[:])
+	return n > 0
 }
 
 // Read implements io.Reader. It begins at the start of the file.
@@ -116,16 +132,74 @@ func (r *Reader) connect(off, wanted int64) error {
 	if err != nil {
 		return err
 	}
-	response, err := r.fs.client.Get(address)
+	response, err := r.get(address)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.name, cause(err))
+		return fmt.Errorf("%s: %w", r.name, err)
 	}
-	if response.StatusCode != http.StatusOK {
-		defer response.Body.Close()
-		return fmt.Errorf("%s: %w", r.name, refusal(response))
+	r.body, r.at, r.end, r.from, r.ends = response.Body, off, off+length, response.Request, response.ContentLength >= 0
+	if response.ContentLength > length {
+		err = wrong(r.from, "%d bytes, and %d were asked for", response.ContentLength, length)
+	} else if off > 0 {
+		err = r.heeds(address)
 	}
-	r.body, r.at, r.end = response.Body, off, off+length
+	if err != nil {
+		_ = r.Close() // always nil
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
 	return nil
+}
+
+// get sends a request for bytes of the file, and returns an answer with status 200.
+func (r *Reader) get(address string) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	response, err := r.fs.send(ctx, cancel, http.MethodGet, address)
+	if err != nil {
+		return nil, err
+	}
+	switch encoding := response.Header.Get("Content-Encoding"); {
+	case response.StatusCode != http.StatusOK:
+		err = refusal(response)
+	case encoding != "" && encoding != "identity":
+		err = wrong(response.Request, "the encoding %q", brief(encoding))
+	default:
+		return response, nil
+	}
+	response.Body.Close()
+	return nil, err
+}
+
+// heeds fails if the server of the current connection ignores the parameter offset of address, so
+// that it sends bytes of another place. It asks for two bytes at the last byte of the file: only a
+// server that ignores offset has two. It asks each server once.
+func (r *Reader) heeds(address string) error {
+	host := r.from.URL.Host
+	if _, known := r.fs.offsets.Load(host); known {
+		return nil
+	}
+	// The address of the NameNode may lead to another DataNode.
+	if r.from.URL.Query().Has("offset") {
+		address = r.from.URL.String()
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	query := u.Query()
+	query["offset"], query["length"] = param(r.bytes-1), param(2)
+	u.RawQuery = query.Encode()
+	response, err := r.get(u.String())
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var two [2]byte
+	switch n, err := io.ReadFull(response.Body, two[:]); {
+	case n == 2:
+		return wrong(r.from, "it ignores the offset %d", r.at)
+	case n == 1 && err == io.ErrUnexpectedEOF:
+		r.fs.offsets.Store(host, nil)
+	}
+	return nil // without a byte, the current connection shows what is wrong
 }
 
 // Close ends the connection. The Reader may be used again.

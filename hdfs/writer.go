@@ -1,18 +1,25 @@
 package hdfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 )
 
 // Writer writes a new file. Only one goroutine may call Write and Close; any goroutine may call
 // Abort.
 type Writer struct {
-	pipe *io.PipeWriter // leads to the body of the request
-	done chan error     // gets the result of the request
+	fs    *FS
+	name  string
+	bytes int64
+	pipe  *io.PipeWriter // leads to the body of the request
+	ended atomic.Bool    // Close was called: the server may answer
+	done  chan error     // gets the result of the request
 }
 
 // errAborted ends the connection of a Writer that was aborted.
@@ -31,18 +38,21 @@ func (s *FS) Create(name string) (*Writer, error) {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/octet-stream")
-	w := &Writer{pipe: write, done: make(chan error, 1)}
+	w := &Writer{fs: s, name: name, pipe: write, done: make(chan error, 1)}
 	go func() {
 		// This goroutine ends with the request: when the pipe is closed, or when the connection
 		// breaks. done has room for the result, so the goroutine never waits.
 		response, err := s.client.Do(r)
 		if err == nil {
 			defer response.Body.Close()
-			if response.StatusCode != http.StatusCreated {
+			switch {
+			case response.StatusCode != http.StatusCreated:
 				err = refusal(response)
+			case !w.ended.Load():
+				err = wrong(r, "%s before the end of the file", brief(response.Status))
 			}
 		} else {
-			err = cause(err)
+			err = cause(err, r.URL.Host)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -72,25 +82,46 @@ func (s *FS) place(name string) (string, error) {
 	}
 	response, err := s.client.Do(r)
 	if err != nil {
-		return "", cause(err)
+		return "", cause(err, r.URL.Host)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusTemporaryRedirect {
 		return "", refusal(response)
 	}
-	return response.Header.Get("Location"), nil
+	where, err := response.Location()
+	if err != nil || where.Host == "" || where.Scheme != "http" && where.Scheme != "https" {
+		return "", wrong(r, "no address of a DataNode")
+	}
+	return where.String(), nil
 }
 
 // Write sends p to the DataNode. If the request has ended, it returns the error of the request.
-func (w *Writer) Write(p []byte) (int, error) { return w.pipe.Write(p) }
+func (w *Writer) Write(p []byte) (int, error) {
+	n, err := w.pipe.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
 
-// Close ends the file and waits until the DataNodes have stored it. It is called once, and not
-// after Abort.
+// Close ends the file and waits until the DataNodes have stored it. It makes sure that the file has
+// all bytes. It is called once, and not after Abort.
 func (w *Writer) Close() error {
+	w.ended.Store(true)
 	if err := w.pipe.Close(); err != nil {
 		return err
 	}
-	return <-w.done
+	if err := <-w.done; err != nil {
+		return err
+	}
+	f, err := w.fs.Stat(w.name)
+	switch host, _, _ := split(w.name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: the server %s has not stored the file, but says so", w.name, cmp.Or(w.fs.o.Web, host))
+	case err != nil:
+		return fmt.Errorf("%s: %w", w.name, err)
+	case f.Dir || f.Bytes != w.bytes:
+		return fmt.Errorf("%s: the server %s has stored %d bytes of %d, but says so of all", w.name, cmp.Or(w.fs.o.Web, host), f.Bytes, w.bytes)
+	}
+	return nil
 }
 
 // Abort ends the connection. A part of the file may stay; the caller removes it.

@@ -18,7 +18,9 @@ const fileCostBytes = 4 << 10
 // follow each other share a split. A stream ends a split, so that splits keep the order of the
 // input.
 func (p *Plan) split() error {
-	p.settleBlock()
+	if err := p.settleBlock(); err != nil {
+		return err
+	}
 	var starts []int32 // index of the first piece of each split
 	pieces := make([]Piece, 0, len(p.Files))
 	var packedBytes int64 // cost of the files in the open split; 0: no split is open
@@ -117,15 +119,18 @@ func (p *Plan) cutsBy(bytes, splitBytes int64) bool {
 // unless the user sets a length.
 func (p *Plan) splitBytes(f *File) int64 {
 	if f.blockBytes > 0 && p.o.BlockBytes <= 0 {
-		return f.blockBytes
+		return max(f.blockBytes, p.Bytes/maxSplits) // a server may claim tiny blocks
 	}
 	return p.block
 }
 
-// settleBlock adds up the bytes of the input and chooses the bytes of a split.
-func (p *Plan) settleBlock() {
+// settleBlock adds up the bytes of the input and chooses the bytes of a split. It fails if the sum
+// is too large, as of sparse files and of a server that lies.
+func (p *Plan) settleBlock() error {
 	for i := range p.Files {
-		p.Bytes += p.Files[i].Bytes
+		if p.Bytes += p.Files[i].Bytes; p.Bytes < 0 || p.Bytes > math.MaxInt64/2 {
+			return errs.Inputf(shown(p.Files[i].Path), "its size, %d bytes, is too large", p.Files[i].Bytes)
+		}
 	}
 	workBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	p.block = p.o.BlockBytes
@@ -147,6 +152,7 @@ func (p *Plan) settleBlock() {
 				p.block>>10, p.o.BlockBytes>>10, maxSplits))
 		}
 	}
+	return nil
 }
 
 // check makes sure that a file can be read and decoded, and sets its Codec and whether it is a
@@ -157,9 +163,6 @@ func (p *Plan) settleBlock() {
 func (p *Plan) check(f *File) error {
 	if !f.kind.regular() {
 		return nil
-	}
-	if f.Bytes > math.MaxInt64/2 {
-		return errs.Inputf(shown(f.Path), "its size, %d bytes, is too large", f.Bytes)
 	}
 	if r := int64(p.o.RecordBytes); r > 0 && f.Bytes%r != 0 {
 		return errs.Inputf(shown(f.Path), "its %d bytes are no whole number of records of %d bytes", f.Bytes, r)

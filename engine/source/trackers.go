@@ -16,7 +16,7 @@ import (
 // machine have the locality that they have on a cluster.
 type Trackers struct {
 	Count int
-	hosts []string // in the order in which Place saw them; host i is tracker i % Count
+	hosts map[string]int // in the order in which Place saw them; host i is tracker i % Count
 }
 
 // Hosts returns, for each split of a plan, the hosts that have most of its bytes. It returns nil if
@@ -73,13 +73,16 @@ func (t *Trackers) Place(l *slots.Ledger, now time.Duration, id slots.JobID, hos
 	known, text := len(t.hosts), ""
 	for _, host := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(hosts...)))) {
 		n := len(t.hosts)
-		switch {
-		case slices.Contains(t.hosts, host):
+		if _, is := t.hosts[host]; is {
 			continue
-		case n-known < mostNamed:
+		}
+		if n-known < mostNamed {
 			text += fmt.Sprintf(", %s (tracker %d)", host, n%t.Count)
 		}
-		t.hosts = append(t.hosts, host)
+		if t.hosts == nil {
+			t.hosts = map[string]int{}
+		}
+		t.hosts[host] = n
 	}
 	if more := len(t.hosts) - known - mostNamed; more > 0 {
 		text += fmt.Sprintf(", %d more", more)
@@ -89,7 +92,7 @@ func (t *Trackers) Place(l *slots.Ledger, now time.Duration, id slots.JobID, hos
 	}
 	for i, of := range hosts {
 		for _, host := range of {
-			l.Place(now, id, slots.TaskID(i), slots.TrackerID(slices.Index(t.hosts, host)%t.Count))
+			l.Place(now, id, slots.TaskID(i), slots.TrackerID(t.hosts[host]%t.Count))
 		}
 	}
 }

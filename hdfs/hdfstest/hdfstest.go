@@ -35,6 +35,9 @@ type Cluster struct {
 	CutReads   int64
 	ShortReads bool
 
+	// Lie answers wrongly, if it has a function.
+	Lie Lie
+
 	mu    sync.Mutex
 	files map[string][]byte // by path; the path of a directory ends with a slash
 	ids   map[string]uint64 // numbers of inodes, by path
@@ -96,6 +99,15 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.Fault != nil && c.Fault(op, path, w) {
 		return
 	}
+	if op == c.Lie.Op && c.Lie.Answer != nil && c.Lie.Answer(c, w, r, path) {
+		return
+	}
+	c.honest(w, r, path)
+}
+
+// honest answers a request about path.
+func (c *Cluster) honest(w http.ResponseWriter, r *http.Request, path string) {
+	op := r.URL.Query().Get("op")
 	if path != "/" {
 		path = strings.TrimSuffix(path, "/")
 	}
