@@ -72,8 +72,11 @@ type Block struct {
 //
 // Records that a mapper emits go to the reducers. Records of a reducer, or of the mapper of a
 // job without reducers, are written as text: key, TAB, value, delimiter. If key or value is
-// nil, the other one is written alone, without TAB. With Job.Bare there is neither TAB nor
-// delimiter.
+// empty, the other one is written alone, without TAB. A job that needs the TAB then builds the
+// line itself, and emits it as the value. With Job.Bare there is neither TAB nor delimiter.
+//
+// A nil key or value is the same as an empty one, in each Emitter. Reducers and combiners get
+// empty keys and values as slices that are not nil.
 type Emitter interface {
 	Emit(key, value []byte)
 }
@@ -194,8 +197,8 @@ type Attempter interface {
 // in-mapper combining. The kvbuffer holds one accumulator for each key in a hash table, so that
 // repeated keys take no memory and no sorting.
 //
-// Fold returns acc with value folded in. acc is nil for the first value of a key. The result
-// may be acc itself, changed or longer; it must not refer to value, which is borrowed. Fold
+// Fold returns acc with value folded in. acc is nil for the first value of a key, and only then,
+// even if Fold has returned nil before. The result may be acc itself, changed or longer; it must not refer to value, which is borrowed. Fold
 // must be associative and commutative, because values are folded in any order, and folded
 // values are folded again. The reducer gets one or several folded values for each key.
 type Folder interface {

@@ -131,7 +131,7 @@ func (v *Values) Next() bool {
 	return v.refill()
 }
 
-// Value returns the current value, borrowed until the next call of Next. It may
+// Value returns the current value, borrowed until the next call of Next. It is not nil. It may
 // be called only after Next returned true.
 func (v *Values) Value() []byte {
 	s := v.spans[v.i]
@@ -162,7 +162,11 @@ func (v *Values) Reset(r Refiller) { v.base, v.spans, v.i, v.more = nil, v.spans
 
 // Window sets the next values: at least one span of base. Both slices are borrowed until the
 // next call of Refill.
-func (v *Values) Window(base []byte, spans []Span) { v.base, v.spans, v.i = base, spans, 0 }
+func (v *Values) Window(base []byte, spans []Span) {
+	if v.base, v.spans, v.i = base, spans, 0; base == nil {
+		v.base = []byte{} // all values are empty; Value never returns nil
+	}
+}
 
 // Lines yields the lines of the block without their newlines. A carriage return before the
 // newline belongs to the line. The lines lie in b.Data and are borrowed until Map returns.

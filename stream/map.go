@@ -143,7 +143,7 @@ func (w *wireOut) Take(b jobs.Block, records []jobs.Span) {
 	takeEach(&w.c.job, b, records, w.Emit)
 }
 
-// takeEach calls emit for each record of a block. A record is the key, with a nil value, unless
+// takeEach calls emit for each record of a block. A record is the key, with an empty value, unless
 // the job makes a key from it (jobs.Job.AppendKey).
 func takeEach(job *jobs.Job, b jobs.Block, records []jobs.Span, emit func(key, value []byte)) {
 	var key []byte
@@ -183,12 +183,21 @@ func (f *folding) Emit(key, value []byte) {
 		return
 	}
 	acc, known := f.table[string(key)]
-	grown := f.folder.Fold(acc, value)
+	grown := fold(f.folder, acc, value)
 	f.table[string(key)] = grown
 	f.bytes += int64(len(grown) - len(acc))
 	if !known {
 		f.grow(len(key))
 	}
+}
+
+// fold returns acc with value folded in. The result is not nil, because a Folder takes a nil
+// accumulator for that of a new key.
+func fold(f jobs.Folder, acc, value []byte) []byte {
+	if acc = f.Fold(acc, value); acc == nil {
+		acc = []byte{}
+	}
+	return acc
 }
 
 // Take implements jobs.Taker. It folds each record of b, as Emit does.
@@ -295,10 +304,10 @@ func (r *rawOut) end() error {
 }
 
 // appendRecord appends a record of a result without its delimiter: key, TAB and value, or only one
-// of them if the other is nil.
+// of them if the other is empty.
 func appendRecord(dst, key, value []byte) []byte {
 	dst = append(dst, key...)
-	if key != nil && value != nil {
+	if len(key) > 0 && len(value) > 0 {
 		dst = append(dst, '\t')
 	}
 	return append(dst, value...)

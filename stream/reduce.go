@@ -138,7 +138,7 @@ func (c *child) runCombine(stdin io.Reader) error {
 	}
 	for g.next() {
 		vs.Reset(g)
-		key, err := appendUnescaped(nil, keyOf(g.key))
+		key, err := appendUnescaped([]byte{}, keyOf(g.key))
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (c *child) runCombine(stdin io.Reader) error {
 		case folder != nil:
 			var acc []byte
 			for vs.Next() {
-				acc = folder.Fold(acc, vs.Value())
+				acc = fold(folder, acc, vs.Value())
 			}
 			if g.err == nil {
 				out.Emit(key, acc)
@@ -190,8 +190,7 @@ func (c *child) runReduce(stdin io.Reader) error {
 	c.begin(reducer)
 	out := &resultOut{c: c}
 	var vs jobs.Values
-	var key []byte
-	var err error
+	key, err := []byte{}, error(nil)
 	for g.next() {
 		if key, err = appendUnescaped(key[:0], g.key); err != nil {
 			return fmt.Errorf("key %q: %w", g.key, err)

@@ -281,14 +281,7 @@ func (w *Work) textEmitter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(
 	if w.drops {
 		return func([]byte, []byte) { t.dropped++ }
 	}
-	if kinds == [2]wire.Kind{} && w.textSeparator == "\t" {
-		return func(key, value []byte) {
-			if value == nil { // nil would leave the TAB out
-				value = []byte{}
-			}
-			out.Emit(key, value)
-		}
-	}
+	// The line is built here, because an Emitter writes no TAB beside an empty key or value.
 	var line []byte
 	return func(key, value []byte) {
 		line = line[:0]

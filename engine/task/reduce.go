@@ -236,14 +236,18 @@ func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *te
 // reduceRecords calls the reducer once for each record, and counts the groups: runs of equal
 // keys.
 func (a *SlotAttempt) reduceRecords(m *runs.Merge, reducer jobs.RecordReducer, text *textOut) error {
-	n, number, out, last := int64(0), int64(0), a.emitter(text), []byte(nil)
+	n, number, out, last := int64(0), int64(0), a.emitter(text), []byte{}
 	err := source.Guard("reduce", func() error {
 		for m.Next() {
-			if key := m.Key(); n == 0 || !bytes.Equal(key, last) {
+			key := m.Key()
+			if n == 0 || !bytes.Equal(key, last) {
 				last = append(last[:0], key...)
 				number++
 			}
-			if err := reducer.ReduceRecord(m.Key(), m.Value(), out); err != nil {
+			if key == nil {
+				key = last // empty, but not nil
+			}
+			if err := reducer.ReduceRecord(key, m.Value(), out); err != nil {
 				return err
 			}
 			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {

@@ -198,15 +198,15 @@ func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
 	return &textOut{w: w, buf: c.Data[:0], killed: a.Killed, delim: a.Job.Spec.Delim.Byte()}, nil
 }
 
-// Emit writes key, TAB, value and delimiter. It leaves out a nil key or value, and
-// the TAB with it. It copies key and value.
+// Emit writes key, TAB, value and delimiter. It leaves out the TAB if key or value is empty. It
+// copies both.
 func (t *textOut) Emit(key, value []byte) {
 	t.records++
 	// Two bytes are for TAB and delimiter. A record that does not fit into the buffer goes
 	// through put in parts.
 	if cap(t.buf)-len(t.buf) < len(key)+len(value)+2 {
 		t.put(key)
-		if key != nil && value != nil {
+		if len(key) > 0 && len(value) > 0 {
 			t.put([]byte{'\t'})
 		}
 		t.put(value)
@@ -214,7 +214,7 @@ func (t *textOut) Emit(key, value []byte) {
 		return
 	}
 	t.buf = append(t.buf, key...)
-	if key != nil && value != nil {
+	if len(key) > 0 && len(value) > 0 {
 		t.buf = append(t.buf, '\t')
 	}
 	t.buf = append(append(t.buf, value...), t.delim)

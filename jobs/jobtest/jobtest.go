@@ -199,7 +199,7 @@ type collector struct {
 
 // Emit implements jobs.Emitter. It copies both slices, because the mapper may reuse them.
 func (c *collector) Emit(key, value []byte) {
-	c.pairs = append(c.pairs, pair{slices.Clone(key), slices.Clone(value)})
+	c.pairs = append(c.pairs, pair{append([]byte{}, key...), append([]byte{}, value...)})
 }
 
 // Take implements jobs.Taker. Each record becomes a pair without a copy.
@@ -211,7 +211,7 @@ func (c *collector) Take(b jobs.Block, records []jobs.Span) {
 			c.pairs = append(c.pairs, pair{record, nil})
 			continue
 		}
-		c.pairs = append(c.pairs, pair{c.job.AppendKey(nil, record), record})
+		c.pairs = append(c.pairs, pair{c.job.AppendKey([]byte{}, record), record})
 	}
 }
 
@@ -244,7 +244,7 @@ func (w *writer) Emit(key, value []byte) {
 		return
 	}
 	w.Write(key)
-	if key != nil && value != nil {
+	if len(key) > 0 && len(value) > 0 {
 		w.WriteByte('\t')
 	}
 	w.Write(value)
@@ -289,7 +289,9 @@ func folded(f jobs.Folder, pairs []pair) (all []pair) {
 		var acc []byte
 		n := 0
 		for ; n < len(pairs) && bytes.Equal(pairs[n].key, pairs[0].key); n++ {
-			acc = f.Fold(acc, pairs[n].value)
+			if acc = f.Fold(acc, pairs[n].value); acc == nil {
+				acc = []byte{} // a nil accumulator is that of a new key
+			}
 		}
 		all = append(all, pair{pairs[0].key, acc})
 		pairs = pairs[n:]

@@ -71,8 +71,9 @@ func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 		}
 		begin := 0
 		for _, end := range r.ends {
-			r.pair = append(append(append(r.pair[:0], r.Text[begin:end]...), '\t'), vs.Value()...)
-			out.Emit(key[:n], r.pair)
+			r.pair = append(append(r.pair[:0], key[:n+1]...), r.Text[begin:end]...) // a key may be empty, but has its TAB
+			r.pair = append(append(r.pair, '\t'), vs.Value()...)
+			out.Emit(nil, r.pair)
 			begin = end
 		}
 	}

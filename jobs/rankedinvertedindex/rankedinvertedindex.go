@@ -73,9 +73,9 @@ type reducer struct{ lines.Growing }
 // Reduce emits a sequence and its documents.
 func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	n := sequenceBytes(key)
-	r.Text = r.Text[:0]
+	r.Text = append(r.Text[:0], key[:n]...) // with its TAB: an Emitter writes none beside an empty key
 	for vs.Next() {
-		if len(r.Text) > 0 {
+		if len(r.Text) > n {
 			r.Text = append(r.Text, ',')
 		}
 		rest := vs.Key()[n:]
@@ -85,6 +85,6 @@ func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 			return err
 		}
 	}
-	out.Emit(key[:n-1], r.Text)
+	out.Emit(nil, r.Text)
 	return nil
 }

@@ -174,7 +174,9 @@ func (m *Merger) NextGroup() bool {
 	if t.live == 0 || t.err != nil || m.killed != nil && m.killed() {
 		return false
 	}
-	m.takeKey()
+	if m.takeKey(); m.Key == nil {
+		m.Key = []byte{} // user code gets it
+	}
 	m.ended, m.windowed = false, false
 	m.Values.Reset(m)
 	return t.err == nil
