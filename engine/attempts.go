@@ -24,7 +24,7 @@ type runningAttempt struct {
 	state      attemptState
 	lastBeat   int64              // SlotAttempt.Beat at the last tick
 	lastBeatAt time.Time          // when Beat last rose, or the attempt last waited
-	shown      slots.PPM          // progress in the last event of it
+	shown      slots.Progress     // progress in the last event of it
 	usage      []report.Usage     // by phase; set before its thread reports its end
 	stopBy     time.Time          // when it is abandoned, because its job has failed; zero: never
 	source     chan source.Source // brings the source to an attempt that waits for one; nil: it does not wait

@@ -217,9 +217,9 @@ func (c *coordinator) answerProbe() {
 // the run. It leaves out reduces in their copy phase.
 func (c *coordinator) showProgress() {
 	for _, a := range c.order {
-		if done := a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)); done >= a.shown+slots.One/100 && !c.onLostTracker(a) && !a.Copying(done) {
+		if done := a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)); done >= a.shown+slots.AllDone/100 && !c.onLostTracker(a) && !a.Copying(done) {
 			a.shown = done
-			c.Detail(trace.Event{Op: trace.OpSeen, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: int64(done)})
+			c.Detail(trace.Event{Op: trace.OpSeen, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: int64(done / slots.ProgressUnit)})
 		}
 	}
 }

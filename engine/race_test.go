@@ -29,11 +29,11 @@ type copier struct {
 	*fifo.FIFO
 	after  time.Duration
 	copies int
-	saw    map[slots.PPM]bool // progress of the attempts that it has seen
+	saw    map[slots.Progress]bool // progress of the attempts that it has seen
 }
 
 func newCopier(after time.Duration) *copier {
-	return &copier{FIFO: fifo.New(), after: after, saw: map[slots.PPM]bool{}}
+	return &copier{FIFO: fifo.New(), after: after, saw: map[slots.Progress]bool{}}
 }
 
 func (*copier) Speculates(*slots.View, slots.Kind) bool { return true }
@@ -52,7 +52,8 @@ func (p *copier) Decide(v *slots.View, d *slots.Decision) {
 		if !s.Busy || copied[task(s.Attempt)] || v.Job(s.Attempt.Job).Ended() {
 			continue
 		}
-		p.saw[s.Progress] = true
+		done, _ := v.Progress(id)
+		p.saw[done] = true
 		if due := s.Started + p.after; v.Now() < due {
 			d.WakeAt(due)
 			d.Probe(due)

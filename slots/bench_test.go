@@ -78,7 +78,7 @@ func (s *steady) answerProbe() {
 	}
 	s.probe = -1
 	for i, a := range s.live {
-		s.l.Progress(s.now, a, slots.PPM(int64(slots.One)*int64(s.now-s.started[i])/int64(attemptTime)))
+		s.l.Progress(s.now, a, slots.Progress(int64(slots.AllDone)*int64(s.now-s.started[i])/int64(attemptTime)))
 	}
 }
 

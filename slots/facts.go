@@ -65,10 +65,6 @@ type Outcome struct {
 	CopyTime  time.Duration // the time of this copying, without waiting for maps
 }
 
-// progressStep is the least progress that becomes a fact, so that an attempt leads to at most
-// 100 facts of progress.
-const progressStep = One / 100
-
 // Submit adds a job at time now and returns its id. Bytes of names that are not UTF-8
 // become U+FFFD. As with all facts, now counts from the start of the run and must not be
 // before the latest fact or Assign.
@@ -232,6 +228,7 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	tr.phases[s.phase]--
 	tr.phases[p]++
 	s.phase = p
+	s.progress.Phase(a.Kind)
 	l.meter.Enter(&s.use, l.now, p)
 	e := attemptEvent(trace.OpPhase, a, s.ID)
 	e.Phase = p
@@ -240,22 +237,6 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 		l.observe()
 		return
 	}
-	l.measured()
-}
-
-// Progress reports the share of its work that an attempt has done. It ignores steps of less
-// than 1 %, except the last one.
-func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
-	s := l.slotOf(a)
-	done = min(done, One)
-	if s == nil || done <= s.progress || done < s.progress+progressStep && done < One {
-		return
-	}
-	l.advance(now)
-	s.progress = done
-	e := attemptEvent(trace.OpProgress, a, s.ID)
-	e.A = int64(done)
-	l.record(e)
 	l.measured()
 }
 

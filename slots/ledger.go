@@ -29,6 +29,7 @@ type Ledger struct {
 	speculator Speculator
 
 	now        time.Duration // of the latest fact or Assign
+	heard      time.Duration // of the latest AssignAll, before which a driver may report progress
 	blacklists blacklist.Cluster
 	slots      []ledgerSlot
 	trackers   []tracker
@@ -216,6 +217,7 @@ func (l *Ledger) HoldsCopy() bool {
 func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
 	invariant.Check(t >= 0 && int(t) < len(l.trackers), "slots: Assign: tracker %d of %d", t, len(l.trackers))
 	l.begin(now)
+	l.trackers[t].heard = now
 	l.visit(t)
 	return l.end(t)
 }
@@ -232,6 +234,7 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 		return &l.orders
 	}
 	l.begin(now)
+	l.heard = now
 	n := TrackerID(len(l.trackers))
 	first := (l.last + 1) % n
 	// A lost tracker is not visited, so the next one is the first.

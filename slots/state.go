@@ -69,21 +69,7 @@ type jobSide struct {
 }
 
 // AttemptCounts count a job's attempts of one kind, as Hadoop's job counters do.
-type AttemptCounts struct {
-	Started     int64
-	Failed      int64
-	Killed      int64
-	Speculative int64
-	LostOutputs int64
-	Local       int64 // maps started on a tracker that has their input
-	GroupLocal  int64 // maps started elsewhere in a group that has it
-
-	PreScheduled int64 // maps started by trace.RulePreScheduled
-
-	// Times of attempts that have ended, however they ended (Hadoop 1.0.3,
-	// JobInProgress.meterTaskAttempt). Lent is the part on slots of the other kind.
-	SlotTime, Lent time.Duration
-}
+type AttemptCounts = meter.AttemptCounts
 
 // ledgerJob is the state of a job.
 type ledgerJob struct {
@@ -112,12 +98,7 @@ type ledgerJob struct {
 
 // JobTimes are times in the life of a job, from the start of the run. A negative time
 // has not come yet.
-type JobTimes struct {
-	Submit   time.Duration
-	Start    time.Duration // of its first attempt
-	MapsDone time.Duration
-	Finish   time.Duration
-}
+type JobTimes = meter.JobTimes
 
 // complete reports whether the job has nothing left to do. A job with reduces is complete
 // with its last reduce, even if the output of a map was lost afterwards.
@@ -226,7 +207,7 @@ type ledgerSlot struct {
 	rule        Rule // of the grant
 	attempt     AttemptID
 	phase       Phase
-	progress    PPM
+	progress    meter.Steps
 	started     time.Duration
 	use         meter.MeteredAttempt
 	seq         int64  // grants before this one, so that the newest attempt has the largest
@@ -236,10 +217,7 @@ type ledgerSlot struct {
 }
 
 // SlotTimes says how long a slot was used.
-type SlotTimes struct {
-	Busy, Lent time.Duration // Lent is part of Busy
-	Starts     int64
-}
+type SlotTimes = meter.SlotTimes
 
 // list returns the list that the slot belongs to.
 func (s *ledgerSlot) list() int {
@@ -261,6 +239,7 @@ type tracker struct {
 	tally      demand.Tally                 // the papers' used and lent slots
 	reduceRoom int32                        // weight that waiting reduces may have so that a map still fits; 0 without weights
 	lost       bool
+	heard      time.Duration // of its latest heartbeat
 }
 
 // freeSlots returns how many open slots are free, whatever the weights allow.

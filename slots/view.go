@@ -134,16 +134,7 @@ func (v *View) Slots() int { return len(v.l.slots) }
 // That is its share of all pending and running tasks, at most its capacity (Hadoop
 // 1.0.3, CapBasedLoadManager without a maximal difference).
 func LoadCap(v *View, t TrackerID, k Kind) int32 {
-	return ShareOfLoad(v.Pending(k)+v.Running(k), v.CapacityAt(t, k), v.Capacity(k))
-}
-
-// ShareOfLoad returns min(ceil(demand/all · own), own). It computes with integers,
-// because a ceiling of a floating-point number is sometimes one slot too many.
-func ShareOfLoad(demand, own, all int32) int32 {
-	if all == 0 {
-		return 0
-	}
-	return int32(min((int64(demand)*int64(own)+int64(all)-1)/int64(all), int64(own)))
+	return demand.ShareOfLoad(v.Pending(k)+v.Running(k), v.CapacityAt(t, k), v.Capacity(k))
 }
 
 // SlotView is the state of a slot. The fields from Lent on have a meaning only if Busy
@@ -157,7 +148,6 @@ type SlotView struct {
 	Advanced bool // a reduce that may leave its copy phase
 	Attempt  AttemptID
 	Phase    Phase
-	Progress PPM // as the driver reported it last (Decision.Probe)
 	Started  time.Duration
 
 	Speculative bool // the attempt was started beside a running one of its task
@@ -166,7 +156,7 @@ type SlotView struct {
 // Slot returns the state of slot id.
 func (v *View) Slot(id SlotID) SlotView {
 	s := &v.l.slots[id]
-	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.advanced, s.attempt, s.phase, s.progress, s.started, s.speculative}
+	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.advanced, s.attempt, s.phase, s.started, s.speculative}
 }
 
 // Runs reports whether an attempt runs on a slot.

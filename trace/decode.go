@@ -260,9 +260,10 @@ func (d *Decoder) event() (Event, error) {
 	}
 	var values [6]int64
 	for i, name := range s.values {
-		if i == 0 && s.words != nil {
+		switch {
+		case i == 0 && s.words != nil:
 			values[i] = int64(f.word(name, s.words))
-		} else {
+		case !s.isOptional(i) || f.fields.has(name):
 			values[i] = f.number(name, 64)
 		}
 	}
@@ -374,6 +375,12 @@ func (f fields) get(name string) (json.RawMessage, bool) {
 		}
 	}
 	return nil, false
+}
+
+// has reports whether there is a field with that name.
+func (f fields) has(name string) bool {
+	_, ok := f.get(name)
+	return ok
 }
 
 // split appends the fields of a line to f. It first tries to read the form that AppendJSON

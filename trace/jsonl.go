@@ -128,6 +128,9 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	}
 	values := [...]int64{e.A, e.B, e.C, e.D, e.E, e.F}
 	for i, name := range s.values {
+		if s.isOptional(i) && values[i] == 0 {
+			continue
+		}
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
 		if i == 0 && s.words != nil {
 			dst = appendText(dst, nameOf(s.words, uint8(values[0])))

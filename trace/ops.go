@@ -104,14 +104,18 @@ const (
 
 // shape says which fields the events of an Op have in an event file.
 type shape struct {
-	name   string
-	class  Class
-	parts  parts
-	flags  Flags
-	values []string // names of A, B, ... in order
-	words  []string // not nil: A is an index of these, and the file has the word
-	texts  []string // names of the texts that Ref refers to
+	name     string
+	class    Class
+	parts    parts
+	flags    Flags
+	values   []string // names of A, B, ... in order
+	optional int      // how many values at the end are left out if they are 0
+	words    []string // not nil: A is an index of these, and the file has the word
+	texts    []string // names of the texts that Ref refers to
 }
+
+// isOptional reports whether value i is left out if it is 0. Older files do not have it.
+func (s *shape) isOptional(i int) bool { return i >= len(s.values)-s.optional }
 
 // shapes has the shape of each Op. Names and fields are part of the format of event files
 // (docs/formats.md).
@@ -123,7 +127,7 @@ var shapes = [numOps]shape{
 	OpReady:       {name: "ready", class: Fact, parts: hasJob, flags: Sealed, values: []string{"ready", "maps"}},
 	OpDrop:        {name: "drop", class: Fact, parts: ofTask},
 	OpPhase:       {name: "phase", class: Fact, parts: ofAttempt | hasPhase},
-	OpProgress:    {name: "progress", class: Fact, parts: ofAttempt, values: []string{"ppm"}},
+	OpProgress:    {name: "progress", class: Fact, parts: ofAttempt, values: []string{"ppm", "billionths"}, optional: 1},
 	OpFinish:      {name: "finish", class: Fact, parts: ofAttempt, flags: OK | Killed, values: []string{"in_bytes", "out_bytes", "cpu_ns", "copy_bytes", "copy_ns"}},
 	OpLostOutput:  {name: "lost-output", class: Fact, parts: ofTask},
 	OpLostTracker: {name: "lost-tracker", class: Fact, values: []string{"tracker"}},

@@ -331,14 +331,14 @@ func (a *SlotAttempt) lasts(total time.Duration) {
 //   - The copy phase of a reduce is done in proportion to the maps that are done: within one
 //     machine a copy moves references. If Pace bounds the bandwidth, copyPhase counts copies.
 //   - All else is done in proportion to its bytes or records.
-func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
-	const whole = float64(slots.One)
-	w, done := a.timed.Load(), slots.PPM(a.PPM.Load())
+func (a *SlotAttempt) Done(maps, all int32) slots.Progress {
+	const whole = float64(slots.AllDone)
+	w, done := a.timed.Load(), slots.Progress(a.PPM.Load())*slots.ProgressUnit
 	switch {
 	case w == nil && a.Copying(done) && a.Env.Pace == nil && all > 0:
-		return slots.PPM(float64(float64(maps) / float64(all) / 3 * whole))
+		return slots.Progress(float64(float64(maps) / float64(all) / 3 * whole))
 	case w == nil && a.Job.Spec.Timed:
-		return min(done, third) // a sleeping task that has not begun
+		return min(done, third*slots.ProgressUnit) // a sleeping task that has not begun
 	case w == nil:
 		return done
 	}
@@ -351,7 +351,7 @@ func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
 		// every machine gets the same number.
 		share = 1./3 + float64(share*2/3)
 	}
-	return slots.PPM(float64(share * whole))
+	return slots.Progress(float64(share * whole))
 }
 
 // read counts records and bytes that a map has read from a source of its own

@@ -20,7 +20,9 @@ import (
 const third = 1_000_000 / 3
 
 // Copying reports whether the attempt is a reduce, and in its copy phase at that progress.
-func (a *SlotAttempt) Copying(done slots.PPM) bool { return a.ID.Kind == slots.Reduce && done < third }
+func (a *SlotAttempt) Copying(done slots.Progress) bool {
+	return a.ID.Kind == slots.Reduce && done < third*slots.ProgressUnit
+}
 
 // Reduce runs a reduce attempt on its slot's thread. It copies its partition of
 // every map output, merges down to as many runs as one pass can take (the sort

@@ -218,3 +218,12 @@ func (w Weights) TallyOf(home, running [2]int32) (t Tally) {
 	}
 	return t
 }
+
+// ShareOfLoad returns min(ceil(demand/all · own), own). It computes with integers,
+// because a ceiling of a floating-point number is sometimes one slot too many.
+func ShareOfLoad(demand, own, all int32) int32 {
+	if all == 0 {
+		return 0
+	}
+	return int32(min((int64(demand)*int64(own)+int64(all)-1)/int64(all), int64(own)))
+}

@@ -5,6 +5,8 @@
 // same figures. The sum of Totals.Phases is Totals.Busy. Totals.Wasted is the part of
 // Totals.Busy that contributed to no result.
 //
+// Steps follow the progress of an attempt between the reports of a driver.
+//
 // A Meter keeps a few words for each pool; the callers keep a MeteredAttempt for each slot and a
 // Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
 // Neighbours: package slots calls it, report gives the figures their names.

@@ -16,21 +16,21 @@ import (
 
 // speculativeGap is how far behind the average a task must be (Hadoop 1.0.3,
 // TaskInProgress.SPECULATIVE_GAP).
-const speculativeGap = slots.One / 5
+const speculativeGap = slots.AllDone / 5
 
 // averageProgress returns the average progress of a job's tasks of a kind. all is the number
 // of tasks, and done the number of those that are done. running is the sum of the progress of
-// running tasks, in parts per million. Tasks that have not started count as 0 (Hadoop 1.0.3,
+// running tasks, in parts per billion. Tasks that have not started count as 0 (Hadoop 1.0.3,
 // avgProgress of JobInProgress.findSpeculativeTask).
-func averageProgress(done int32, running int64, all int32) slots.PPM {
+func averageProgress(done int32, running int64, all int32) slots.Progress {
 	if all == 0 {
 		return 0
 	}
-	return slots.PPM((int64(done)*int64(slots.One) + running) / int64(all))
+	return slots.Progress((int64(done)*int64(slots.AllDone) + running) / int64(all))
 }
 
 // farBehind reports whether a task is so far behind the average that it is copied.
-func farBehind(average, progress slots.PPM) bool { return average-progress >= speculativeGap }
+func farBehind(average, progress slots.Progress) bool { return average-progress >= speculativeGap }
 
 // lag returns how long a task must have run before it is copied: Options.CopyAfter, if the user
 // has set it. Hadoop's SPECULATIVE_LAG is a minute, for tasks of minutes. The default here is
@@ -57,7 +57,7 @@ func (s *speculation) lookByAverage(v *slots.View) {
 }
 
 // judgeByAverage adds the candidates among the running attempts of one job and kind.
-func (s *speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
+func (s *speculation) judgeByAverage(v *slots.View, running []attempt) {
 	id, kind := running[0].Attempt.Job, running[0].Attempt.Kind
 	m := s.of(id)
 	k := &m.kinds[kind]
@@ -75,7 +75,7 @@ func (s *speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
 	sum := int64(0)
 	for i := range running {
 		if r := &running[i]; !s.copied[of(r.Attempt)] || !overtaken(running, i) {
-			sum += int64(r.Progress)
+			sum += int64(r.done)
 		}
 	}
 	j := v.Job(id)
@@ -88,18 +88,18 @@ func (s *speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
 		if next := v.Now() + k.every(); s.due < 0 || next < s.due {
 			s.due = next
 		}
-		if farBehind(average, r.Progress) && v.Now()-r.Started >= s.lag(k) {
-			s.list = append(s.list, candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.Progress})
+		if r.known && farBehind(average, r.done) && v.Now()-r.Started >= s.lag(k) {
+			s.list = append(s.list, candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.done})
 		}
 	}
 }
 
 // overtaken reports whether another attempt of the same task has more progress than attempt i,
 // or equal progress and an earlier place in the list.
-func overtaken(running []slots.SlotView, i int) bool {
+func overtaken(running []attempt, i int) bool {
 	for o := range running {
 		r := &running[o]
-		if o != i && r.Attempt.Task == running[i].Attempt.Task && (r.Progress > running[i].Progress || r.Progress == running[i].Progress && o < i) {
+		if o != i && r.Attempt.Task == running[i].Attempt.Task && (r.done > running[i].done || r.done == running[i].done && o < i) {
 			return true
 		}
 	}

@@ -29,7 +29,7 @@ func TestTimeLeftIsWhatIsToDoAtTheRateSoFar(t *testing.T) {
 		{60 * s, "0.5", 60 * s}, {10 * s, "0.25", 30 * s}, {30 * s, "0.75", 10 * s}, {5 * s, "1", 0}, {0, "0.3", 0},
 		{time.Millisecond, "0.000001", 1000*s - time.Millisecond}, {time.Hour * 1000, "0.1", 9000 * time.Hour},
 	} {
-		if got := timeLeft(c.elapsed, share(c.score)); got != c.left {
+		if got := timeLeft(c.elapsed, ofShare(c.score)); got != c.left {
 			t.Errorf("%v at %s: %v, want %v", c.elapsed, c.score, got, c.left)
 		}
 	}

@@ -35,9 +35,9 @@ const (
 
 // total returns the time that a task takes in all if its rate stays as it is so far:
 // rate = score/elapsed, total = 1/rate [LATE08]. score is its progress.
-func total(elapsed time.Duration, score slots.PPM) time.Duration {
-	hi, lo := bits.Mul64(uint64(elapsed), uint64(slots.One))
-	score = max(score, 1)    // a task without progress takes a million times its elapsed time
+func total(elapsed time.Duration, score slots.Progress) time.Duration {
+	hi, lo := bits.Mul64(uint64(elapsed), uint64(slots.AllDone))
+	score = max(score, 1)    // a task without progress takes a billion times its elapsed time
 	if hi >= uint64(score) { // the quotient does not fit into 64 bits
 		return 1<<63 - 1
 	}
@@ -46,7 +46,7 @@ func total(elapsed time.Duration, score slots.PPM) time.Duration {
 }
 
 // timeLeft returns the time that a task still takes, (1 - score)/rate [LATE08].
-func timeLeft(elapsed time.Duration, score slots.PPM) time.Duration {
+func timeLeft(elapsed time.Duration, score slots.Progress) time.Duration {
 	return total(elapsed, score) - elapsed
 }
 
@@ -118,10 +118,17 @@ func (s *speculation) look(v *slots.View) {
 	s.list = s.list[:min(len(s.list), int(most))]
 }
 
+// attempt is a running attempt with its progress at the time of a look.
+type attempt struct {
+	slots.SlotView
+	done  slots.Progress
+	known bool // done is known
+}
+
 // alike returns how many attempts at the start of running are of the same job and kind.
-func alike(running []slots.SlotView) int {
+func alike(running []attempt) int {
 	a := running[0].Attempt
-	n := slices.IndexFunc(running, func(r slots.SlotView) bool { return r.Attempt.Job != a.Job || r.Attempt.Kind != a.Kind })
+	n := slices.IndexFunc(running, func(r attempt) bool { return r.Attempt.Job != a.Job || r.Attempt.Kind != a.Kind })
 	if n < 0 {
 		return len(running)
 	}
@@ -142,15 +149,16 @@ func (s *speculation) gather(v *slots.View) {
 		if !r.Busy || int(id) >= len(s.places) { // s.places has no slot on which nothing ever started
 			continue
 		}
-		s.progress[r.Tracker] += int64(r.Progress)
+		done, known := v.Progress(id)
+		s.progress[r.Tracker] += int64(done)
 		if r.Speculative {
 			s.copied[of(r.Attempt)] = true
 		}
 		if !r.Killing {
-			s.running = append(s.running, r)
+			s.running = append(s.running, attempt{r, done, known})
 		}
 	}
-	slices.SortStableFunc(s.running, func(a, b slots.SlotView) int {
+	slices.SortStableFunc(s.running, func(a, b attempt) int {
 		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind))
 	})
 }
@@ -171,7 +179,7 @@ func (s *speculation) judgeTrackers(v *slots.View) {
 
 // judge adds the candidates among the running attempts of one job and kind. A reduce is judged
 // only after the maps of its job, because its waiting says nothing about its rate.
-func (s *speculation) judge(v *slots.View, running []slots.SlotView) {
+func (s *speculation) judge(v *slots.View, running []attempt) {
 	kind := running[0].Attempt.Kind
 	m := s.of(running[0].Attempt.Job)
 	k := &m.kinds[kind]
@@ -182,8 +190,8 @@ func (s *speculation) judge(v *slots.View, running []slots.SlotView) {
 	slices.Sort(s.totals)
 	k.usual = median(s.totals)
 	for i := range running {
-		if elapsed := s.elapsed(v, m, &running[i]); longEnough(elapsed, k.usual, s.least) {
-			s.totals = append(s.totals, total(elapsed, running[i].Progress))
+		if elapsed := s.elapsed(v, m, &running[i]); running[i].known && longEnough(elapsed, k.usual, s.least) {
+			s.totals = append(s.totals, total(elapsed, running[i].done))
 		}
 	}
 	// The finished tasks and the running ones together decide what is slow.
@@ -199,16 +207,16 @@ func (s *speculation) judge(v *slots.View, running []slots.SlotView) {
 		elapsed := s.elapsed(v, m, r)
 		c := candidate{
 			Attempt: r.Attempt, Tracker: r.Tracker,
-			Total: total(elapsed, r.Progress), Left: timeLeft(elapsed, r.Progress), Usual: k.usual, Slowest: slowest,
+			Total: total(elapsed, r.done), Left: timeLeft(elapsed, r.done), Usual: k.usual, Slowest: slowest,
 		}
-		if longEnough(elapsed, k.usual, s.least) && c.Total >= slowest && pays(c.Left, k.usual) {
+		if r.known && longEnough(elapsed, k.usual, s.least) && c.Total >= slowest && pays(c.Left, k.usual) {
 			s.list = append(s.list, c)
 		}
 	}
 }
 
 // elapsed returns how long an attempt has run, as measured.since counts.
-func (s *speculation) elapsed(v *slots.View, m *measured, r *slots.SlotView) time.Duration {
+func (s *speculation) elapsed(v *slots.View, m *measured, r *attempt) time.Duration {
 	return v.Now() - m.since(r.Attempt.Kind, s.places[r.ID].began)
 }
 

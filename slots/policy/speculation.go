@@ -23,7 +23,7 @@ type speculation struct {
 	local  bool        // pick prefers a map whose input is on the visited tracker to one that ends later
 	places []place     // by slot
 	jobs   []*measured // by JobID; nil: nothing is known, or the job has ended
-	done   []int64     // by tracker: progress of the tasks that finished there, in parts per million
+	done   []int64     // by tracker: progress of the tasks that finished there, in parts per billion
 
 	due  time.Duration // of the next look; negative: there is nothing to look at
 	at   time.Duration // of the latest look
@@ -31,10 +31,10 @@ type speculation struct {
 	slow int64         // a tracker with less progress is slow
 
 	// During a look. progress is also used by slowTracker, until the next look.
-	running  []slots.SlotView // sorted by job and kind
-	copied   map[taskOf]bool  // tasks that have a running copy
-	progress []int64          // by tracker: done plus the progress of its running attempts
-	sorted   []int64          // progress of trackers with open slots
+	running  []attempt       // sorted by job and kind
+	copied   map[taskOf]bool // tasks that have a running copy
+	progress []int64         // by tracker: done plus the progress of its running attempts
+	sorted   []int64         // progress of trackers with open slots
 	totals   []time.Duration
 }
 
@@ -50,7 +50,7 @@ type candidate struct {
 
 	// Under Hadoop's own rule: the average progress of its job's tasks of its kind, and the
 	// progress of the attempt, at the latest look.
-	Average, Progress slots.PPM
+	Average, Progress slots.Progress
 }
 
 // taskOf names a task.
@@ -157,7 +157,7 @@ func (s *speculation) wake(now time.Duration, k *sample) {
 // finished adds the time of an attempt that committed its task. p is where and when the
 // attempt started.
 func (s *speculation) finished(a slots.AttemptID, now time.Duration, p place) {
-	*At(&s.done, p.tracker) += int64(slots.One)
+	*At(&s.done, p.tracker) += int64(slots.AllDone)
 	m := s.of(a.Job)
 	k, took := &m.kinds[a.Kind], now-m.since(a.Kind, p.began)
 	if len(k.times) < mostSample {

@@ -77,9 +77,12 @@ func TestTheAverageCountsAllTasksOfTheJob(t *testing.T) {
 		{0, 10, 0, "0", "0", false},
 		{0, 0, 0, "0", "0", false},
 	} {
-		average := averageProgress(c.done, c.running, c.all)
-		if average != share(c.average) || farBehind(average, share(c.progress)) != c.behind {
-			t.Errorf("%+v: average %v, behind %v", c, average, farBehind(average, share(c.progress)))
+		average, progress := averageProgress(c.done, c.running*int64(slots.ProgressUnit), c.all), ofShare(c.progress)
+		if average != ofShare(c.average) || farBehind(average, progress) != c.behind {
+			t.Errorf("%+v: average %v, behind %v", c, average, farBehind(average, progress))
 		}
 	}
 }
+
+// ofShare returns the progress of a decimal number.
+func ofShare(text string) slots.Progress { return slots.Progress(share(text)) * slots.ProgressUnit }

@@ -193,8 +193,8 @@ func LoadName(k slots.Kind) string { return k.String() + " load factor" }
 func copyNumbers(c *candidate) []slots.Number {
 	if c.Average > 0 {
 		return []slots.Number{
-			{Name: "average progress of its kind in its job", Num: int64(c.Average), Den: int64(slots.One)},
-			{Name: "its progress", Num: int64(c.Progress), Den: int64(slots.One)},
+			{Name: "average progress of its kind in its job", Num: int64(c.Average / slots.ProgressUnit), Den: int64(slots.One)},
+			{Name: "its progress", Num: int64(c.Progress / slots.ProgressUnit), Den: int64(slots.One)},
 		}
 	}
 	return []slots.Number{

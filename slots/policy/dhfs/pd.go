@@ -25,6 +25,7 @@ package dhfs
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 )
 
@@ -41,7 +42,7 @@ type Load struct {
 //
 //	min(ceil(totalSlotsDemand/totalSlotsCapacity · trackerSlotsCapacity), trackerSlotsCapacity)
 func (l Load) CurrentCapacity() int32 {
-	return slots.ShareOfLoad(l.SlotsDemand, l.TrackerCapacity, l.SlotsCapacity)
+	return demand.ShareOfLoad(l.SlotsDemand, l.TrackerCapacity, l.SlotsCapacity)
 }
 
 // Within reports whether the tracker runs less than its part of the load (l. 3).

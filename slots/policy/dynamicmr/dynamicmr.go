@@ -21,6 +21,7 @@ package dynamicmr
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/fair"
@@ -252,11 +253,11 @@ func preScheduled(v *slots.View, d *slots.Decision, o *policy.Order, numbers fun
 // ExtraIdle returns how many map slots of a tracker are idle beyond those that load
 // balancing allows it to grant now [DynamicMR14, "slot prescheduling"]:
 //
-//	own - max(used, min(ceil(demand/all · own), own))
+//	own - max(used, min(ceil(load/all · own), own))
 //
-// The tracker has own slots and uses used of them. The cluster has all slots, and demand is
+// The tracker has own slots and uses used of them. The cluster has all slots, and load is
 // the demand of all pools. Load balancing keeps such slots for a heavier load. If a map at
 // its input gets one, the load is less even and locality is better; fairness stays.
-func ExtraIdle(demand, own, all, used int32) int32 {
-	return max(own-max(used, slots.ShareOfLoad(demand, own, all)), 0)
+func ExtraIdle(load, own, all, used int32) int32 {
+	return max(own-max(used, demand.ShareOfLoad(load, own, all)), 0)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -175,7 +176,7 @@ func (f *Fair) idle(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - 
 // The demand is that of all pools, each within its limit (Hadoop 1.0.3,
 // CapBasedLoadManager with a maximal difference of 0).
 func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
-	return slots.ShareOfLoad(f.Order.Total[k].All, v.CapacityAt(t, k), v.Capacity(k))
+	return demand.ShareOfLoad(f.Order.Total[k].All, v.CapacityAt(t, k), v.Capacity(k))
 }
 
 // nextKind returns the kind of the next task. If neither kind is rejected, it is map if the

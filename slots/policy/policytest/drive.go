@@ -254,12 +254,12 @@ func (d *driver) reportProgress(now time.Duration) {
 		}
 		score := int64(0)
 		if t.works {
-			score = int64(slots.One) * int64(now-t.began) / int64(t.took)
+			score = int64(float64(slots.AllDone) * (float64(now-t.began) / float64(t.took)))
 		}
 		if s.Attempt.Kind == slots.Reduce && t.works {
-			score = (int64(slots.One) + 2*score) / 3
+			score = (int64(slots.AllDone) + 2*score) / 3
 		}
-		d.ledger.Progress(now, s.Attempt, slots.PPM(score))
+		d.ledger.Progress(now, s.Attempt, slots.Progress(score))
 	}
 }
 

@@ -163,8 +163,9 @@ func toPreempt(total, waitingMaps int32) int32 {
 	return min(max(1, (total+1)/2), waitingMaps)
 }
 
-// preemptReduces kills reduces of a job, those with the least progress first, and of equals the
-// newest first. If one is already being killed, it kills none, because that one gives room.
+// preemptReduces kills reduces of a job, the newest first. Hadoop kills those with the least
+// progress first. Reduces that wait for maps have copied what there is, so the newest have the
+// least. If one is already being killed, it kills none, because that one gives room.
 func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView) {
 	var victims []slots.SlotView
 	for id := range slots.SlotID(v.Slots()) {
@@ -178,7 +179,7 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 		}
 	}
 	slices.SortFunc(victims, func(a, b slots.SlotView) int {
-		return cmp.Or(cmp.Compare(a.Progress, b.Progress), cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
 	})
 	n := min(toPreempt(Held(j), Unstarted(j)), int32(len(victims)))
 	for _, s := range victims[:n] {

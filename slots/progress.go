@@ -1,0 +1,40 @@
+package slots
+
+import (
+	"time"
+
+	"mrlocal/slots/meter"
+	"mrlocal/trace"
+)
+
+// Progress is the share of its work that an attempt has done, in parts per billion.
+type Progress = meter.Progress
+
+const (
+	AllDone      = meter.AllDone      // the progress of an attempt whose work is done
+	ProgressUnit = meter.ProgressUnit // one part per million, the unit of the field ppm of events
+)
+
+// Progress reports the share of its work that an attempt has done. The first report of an
+// attempt, and of each phase of a reduce, is a fact. Later steps of less than 1 % are ignored,
+// except the last one and steps that double what was done before.
+func (l *Ledger) Progress(now time.Duration, a AttemptID, done Progress) {
+	s := l.slotOf(a)
+	if s == nil || !s.progress.Report(now, done) {
+		return
+	}
+	l.advance(now)
+	done = s.progress.Last
+	e := attemptEvent(trace.OpProgress, a, s.ID)
+	e.A, e.B = int64(done/ProgressUnit), int64(done%ProgressUnit)
+	l.record(e)
+	l.measured()
+}
+
+// Progress returns the progress of the attempt on a slot now. Between two reports of the driver
+// the attempt goes on at its latest rate. known is false if the driver has not reported its
+// progress yet (Decision.Probe). A driver with heartbeats reports it some time after the Probe.
+func (v *View) Progress(id SlotID) (done Progress, known bool) {
+	s := &v.l.slots[id]
+	return s.progress.At(v.l.now, max(v.l.heard, v.l.trackers[s.Tracker].heard)), s.progress.Known
+}
