@@ -215,10 +215,7 @@ func (a *SlotAttempt) passThrough(m *runs.Merge, column jobs.Column, text *textO
 // reduceGroups calls the reducer once for each group of records.
 func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOut) error {
 	n, out := int64(0), a.emitter(text)
-	groups := groups(m)
-	if prefix := a.Job.Spec.GroupBytes; prefix != nil {
-		groups = &prefixGroups{m: m, prefix: prefix}
-	}
+	groups := runs.ByPrefix(m, a.Job.Spec.GroupBytes)
 	err := source.Guard("reduce", func() error {
 		for groups.NextGroup() {
 			if err := reducer.Reduce(groups.Key(), groups.Values(), out); err != nil {
@@ -339,73 +336,4 @@ func (a *SlotAttempt) awaitGate() error {
 	case <-a.ctx.Done():
 		return context.Cause(a.ctx)
 	}
-}
-
-// groups are the groups of records that a reduce reads: those of a merge, or prefixGroups.
-type groups interface {
-	NextGroup() bool
-	Key() []byte
-	Values() *jobs.Values
-}
-
-// prefixGroups makes one group of all keys of a merge that have the same prefix
-// (jobs.Job.GroupBytes). It supplies the values of one key after the other. Jobs without such
-// groups read the merge itself, which is faster.
-type prefixGroups struct {
-	m      *runs.Merge
-	prefix func(key []byte) int // bytes of a key's prefix
-	first  []byte               // first key of the group, copied because m overwrites its key
-	length int                  // of the prefix of first
-	begun  bool                 // NextGroup was called
-	within bool                 // m stands at a key of the group
-	more   bool                 // m stands at a key
-	values jobs.Values
-}
-
-// NextGroup moves to the next group, and skips the rest of the current one. It returns false at
-// the end of the merge.
-func (g *prefixGroups) NextGroup() bool {
-	if !g.begun {
-		g.begun = true
-		g.more = g.m.NextGroup()
-	}
-	for g.within {
-		g.step()
-	}
-	if !g.more {
-		return false
-	}
-	g.first = append(g.first[:0], g.m.Key()...)
-	g.length, g.within = g.prefix(g.first), true
-	g.values.Reset(g)
-	return true
-}
-
-// Key returns the first key of the group. It is borrowed until the next call of NextGroup.
-func (g *prefixGroups) Key() []byte { return g.first }
-
-// Values returns the values of the group.
-func (g *prefixGroups) Values() *jobs.Values { return &g.values }
-
-// Refill implements jobs.Refiller. It fills vs with values of one key, and sets that key.
-func (g *prefixGroups) Refill(vs *jobs.Values) bool {
-	for g.within {
-		if g.m.Refill(vs) {
-			vs.SetKey(g.m.Key())
-			return true
-		}
-		g.step()
-	}
-	return false
-}
-
-// step moves to the next key of the merge. within is false after it if that key begins another
-// group.
-func (g *prefixGroups) step() {
-	if g.more = g.m.NextGroup(); !g.more {
-		g.within = false
-		return
-	}
-	key := g.m.Key()
-	g.within = bytes.Equal(key[:g.prefix(key)], g.first[:g.length])
 }

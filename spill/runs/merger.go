@@ -3,8 +3,6 @@ package runs
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"mrlocal/internal/membudget"
@@ -356,79 +354,6 @@ func (m *Merger) currentValue() (value []byte, ok bool) {
 		}
 	}
 	return c.disk.value, true
-}
-
-// Combine runs a combiner over the groups of m, whose runs must be in memory. It calls add with
-// each record that the combiner emits; key and value are borrowed and valid during the call.
-// Combine returns the numbers of records before and after the combiner.
-//
-// It fails if the combiner fails or emits a key other than the one of the group. A combiner
-// that is a jobs.Flusher may emit any keys in ascending order; Combine flushes it at the end.
-func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in, out int64, err error) {
-	// m has not started, so its cursors still have all entries.
-	for _, c := range m.tree.cursors {
-		in += int64(len(c.entries))
-	}
-	e := combined{add: add}
-	flusher, late := combiner.(jobs.Flusher)
-	e.late = late
-	for m.NextGroup() {
-		if !late {
-			e.key = m.Key
-		}
-		if err := combiner.Reduce(m.Key, &m.Values, &e); err != nil {
-			return in, e.records, fmt.Errorf("combiner: %w", err)
-		}
-		if e.err != nil {
-			return in, e.records, e.err
-		}
-	}
-	if late && in > 0 && m.tree.err == nil {
-		if err := flusher.Flush(&e); err != nil {
-			return in, e.records, fmt.Errorf("combiner: %w", err)
-		}
-	}
-	return in, e.records, errors.Join(m.tree.err, e.err)
-}
-
-// combined is the jobs.Emitter of a combiner. It checks keys and counts records. It keeps the
-// first error, because Emit returns none.
-type combined struct {
-	add     func(key, value []byte)
-	key     []byte // of the group; if late, the key that was emitted last
-	late    bool   // the combiner is a jobs.Flusher and may emit records after their groups
-	records int64
-	err     error
-}
-
-// Emit passes the record to add. A key other than that of the group would break the order of
-// the run that is being written.
-func (c *combined) Emit(key, value []byte) {
-	if c.late {
-		c.emitLate(key, value)
-		return
-	}
-	if string(key) != string(c.key) {
-		if c.err == nil {
-			c.err = errors.New("combiner: emitted a key other than the one it was given")
-		}
-		return
-	}
-	c.records++
-	c.add(key, value)
-}
-
-// emitLate is Emit for a jobs.Flusher, whose keys only have to ascend.
-func (c *combined) emitLate(key, value []byte) {
-	if c.records > 0 && bytes.Compare(key, c.key) < 0 {
-		if c.err == nil {
-			c.err = errors.New("combiner: its keys do not ascend; a combiner must emit the keys in their order")
-		}
-		return
-	}
-	c.key = append(c.key[:0], key...)
-	c.records++
-	c.add(key, value)
 }
 
 // WriteSorted writes partitions 0 to parts-1 of sorted slices to the segment that w has begun.
