@@ -58,11 +58,11 @@ type Span struct{ Off, Len uint32 }
 // gives one Block without data, so that a mapper sees every file.
 type Block struct {
 	Path   string // as the user named it; "(standard input)" for "-"
-	File   int32  // index of the file in the order of the input, from 0
+	File   int32  // index of the file in the order of the input, from 0 (Job.ByFile)
 	Input  int32  // index of the input to which the file belongs, in the order in which the user named them, from 0
 	Offset int64  // offset of Data[0] in the file, in bytes; for a compressed file, in its decoded text
 	Data   []byte // borrowed until Map returns
-	Last   bool   // the file ends with this block
+	Last   bool   // the file ends with this block (Job.ByFile)
 }
 
 // Emitter receives the results of a mapper or a reducer. Emit copies key and value before it
@@ -322,7 +322,7 @@ type Job struct {
 	// Chain.Check refuses that Job, or if only one of both has a NewReducer or a NewReleaser.
 	//
 	// The engine has used some fields by then, so this Job fixes them: Name, Delim, RecordBytes,
-	// SkipBinary, NoInput, Rereads, Rounds and Outputs. Of the returned Job all other fields
+	// SkipBinary, ByFile, NoInput, Rereads, Rounds and Outputs. Of the returned Job all other fields
 	// count, except Begin. A run calls Begin of the first job of a chain only.
 	Begin func(files int) Job
 
@@ -375,6 +375,10 @@ type Job struct {
 
 	// SkipBinary leaves out files with a NUL byte in their first 64 KiB.
 	SkipBinary bool
+
+	// ByFile is set for a job whose mapper needs Block.File as an index, or Block.Last. All runs on this
+	// machine set both. A child of Hadoop Streaming knows neither, so it refuses the job.
+	ByFile bool
 
 	// BuiltIn is set for the jobs of this module: their failed attempts never print a stack.
 	BuiltIn bool
@@ -471,7 +475,7 @@ func (chain Chain) Begun(files int) (Job, error) {
 	}
 	// By these fields options were checked, the input was divided, and later jobs of the chain planned.
 	begun.Name, begun.Delim, begun.RecordBytes, begun.SkipBinary = first.Name, first.Delim, first.RecordBytes, first.SkipBinary
-	begun.NoInput, begun.Rereads, begun.Rounds, begun.Outputs = first.NoInput, first.Rereads, first.Rounds, first.Outputs
+	begun.NoInput, begun.Rereads, begun.Rounds, begun.Outputs, begun.ByFile = first.NoInput, first.Rereads, first.Rounds, first.Outputs, first.ByFile
 	return begun, nil
 }
 

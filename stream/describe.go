@@ -22,6 +22,7 @@ type DescribedJob struct {
 	Ordered     bool   `json:"ordered,omitempty"`
 	Partitioned bool   `json:"partitioned,omitempty"` // it has a Partition
 	MapOnly     bool   `json:"map_only,omitempty"`    // it has no NewReducer
+	Begins      bool   `json:"begins,omitempty"`      // it has Begin, which gets the number of input files
 	Refused     string `json:"refused,omitempty"`     // why it cannot run under Hadoop Streaming; "": it can
 }
 
@@ -33,9 +34,9 @@ func describe(chain jobs.Chain) Description {
 		j := &chain[i]
 		c, err := newChild(chain, Options{Step: i + 1})
 		if err == nil {
-			j = &c.job
+			j, err = &c.job, Check(chain)
 		}
-		o := DescribedJob{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, Partitioned: j.Partition != nil, MapOnly: j.NewReducer == nil}
+		o := DescribedJob{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, Partitioned: j.Partition != nil, MapOnly: j.NewReducer == nil, Begins: i == 0 && chain[0].Begin != nil}
 		if err != nil {
 			o.Refused = err.Error()
 		}

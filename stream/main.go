@@ -46,9 +46,10 @@ func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Wr
 	}
 	// Errors name fields of Options. The flags have the same names.
 	text := err.Error()
-	for _, field := range []string{"Step", "Reduces", "Cuts", "Results"} {
+	for _, field := range []string{"Step", "Reduces", "Cuts", "Results", "Files"} {
 		text = strings.ReplaceAll(text, "Options."+field, "--"+strings.ToLower(field))
 	}
+	text = strings.ReplaceAll(text, "Options.Inputs", "--input")
 	fmt.Fprintf(stderr, "stream: %s\n", errs.OneLine(text))
 	if errs.IsUsage(err) {
 		return 2

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -8,21 +9,29 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
-	"strings"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
+	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // runMap reads stdin in blocks, calls the mapper with each, and writes what it emits.
 func (c *child) runMap(stdin io.Reader) error {
 	m := c.job.NewMapper()
 	c.begin(m)
-	out := c.newEmitter()
-	file := c.o.Task.InputFile
-	file = cmp.Or(file, "(standard input)")
-	b := jobs.Block{Path: file, File: fileNumber(file), Offset: c.o.Task.InputStart}
-	r := blockReader{in: stdin, buf: make([]byte, 0, blockBytes)}
+	out, release, err := c.newEmitter()
+	if err != nil {
+		return err
+	}
+	defer release()
+	b := jobs.Block{Path: "(standard input)", Input: int32(c.input), Offset: c.o.Task.InputStart}
+	if file := c.o.Task.InputFile; file != "" {
+		b.Path, b.File = file, fileNumber(file)
+	}
+	r := blockReader{in: bufio.NewReader(stdin), buf: make([]byte, 0, blockBytes)}
 	for first := true; ; first = false {
 		data, err := r.next()
 		// An empty split gives one empty block, so that the mapper sees each file.
@@ -33,15 +42,16 @@ func (c *child) runMap(stdin io.Reader) error {
 			return fmt.Errorf("read standard input: %w", err)
 		}
 		if c.job.SkipBinary && bytes.IndexByte(data, 0) >= 0 {
-			return errs.Inputf(file, "holds a NUL byte; mrlocal run skips such a binary file, but a map cannot skip the file's other splits; give -a to read it as text")
+			return errs.Inputf(b.Path, "holds a NUL byte; mrlocal run skips such a binary file, but a map cannot skip the file's other splits; give -a to read it as text")
 		}
-		b.Data = data
+		// The file ends with standard input, unless that is one of several splits of a file.
+		b.Data, b.Last = data, c.o.Task.InputFile == "" && r.last()
 		c.counters[mapInputBytes] += int64(len(data))
 		if err := m.Map(b, out); err != nil {
 			return err
 		}
 		b.Offset += int64(len(data))
-		if err := c.failed(); err != nil {
+		if err := out.Err(); err != nil {
 			return err
 		}
 		if err == io.EOF {
@@ -66,7 +76,7 @@ func fileNumber(path string) int32 {
 
 // blockReader reads blocks of whole lines.
 type blockReader struct {
-	in   io.Reader
+	in   *bufio.Reader
 	buf  []byte // its capacity is the length of a block
 	used int    // bytes of buf that the last block had
 	eof  bool
@@ -102,22 +112,32 @@ func (r *blockReader) next() ([]byte, error) {
 	return r.buf, nil
 }
 
-// emitter gets what a mapper emits. end writes what is left, and returns the first error of
-// writing.
+// last reports whether the input ends with the last block. It may wait for the next byte.
+func (r *blockReader) last() bool {
+	if r.used < len(r.buf) {
+		return false
+	}
+	_, err := r.in.Peek(1)
+	return r.eof || err == io.EOF
+}
+
+// emitter gets what a mapper emits. Err returns the first error. end writes what is left, and returns
+// the first error.
 type emitter interface {
 	jobs.Emitter
+	Err() error
 	end() error
 }
 
-// newEmitter returns the emitter for a map of the job.
-func (c *child) newEmitter() emitter {
+// newEmitter returns the emitter for a map of the job, and a function that gives back what it has.
+func (c *child) newEmitter() (out emitter, release func(), err error) {
 	switch {
 	case c.mapOnly():
-		return &rawOut{c: c}
-	case c.job.NewFolder != nil:
-		return &folding{wireOut: wireOut{c}, folder: c.wire.folder, sums: c.wire.sums, table: map[string][]byte{}, counts: map[string]uint64{}}
+		return &rawOut{c: c}, func() {}, nil
+	case c.job.NewFolder != nil || c.job.NewCombiner != nil:
+		return c.newCombining()
 	}
-	return &wireOut{c}
+	return &wireOut{c}, func() {}, nil
 }
 
 // failed returns the first error of writing to stdout.
@@ -126,7 +146,7 @@ func (c *child) failed() error {
 	return err
 }
 
-// wireOut writes each record at once. It is also a jobs.Taker.
+// wireOut writes each record at once. It is also a jobs.Taker and a jobs.SpanEmitter.
 type wireOut struct{ c *child }
 
 // Emit implements jobs.Emitter.
@@ -138,117 +158,122 @@ func (w *wireOut) Emit(key, value []byte) {
 // write writes a record without counting it. c.out keeps the first error.
 func (w *wireOut) write(key, value []byte) { _, _ = w.c.out.Write(w.c.wire.record(key, value)) }
 
-// Take implements jobs.Taker. It writes each record of b.
-func (w *wireOut) Take(b jobs.Block, records []jobs.Span) {
-	takeEach(&w.c.job, b, records, w.Emit)
+// EmitSpans implements jobs.SpanEmitter.
+func (w *wireOut) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
+	for _, s := range keys {
+		w.Emit(data[s.Off:s.Off+s.Len], value)
+	}
 }
 
-// takeEach calls emit for each record of a block. A record is the key, with an empty value, unless
-// the job makes a key from it (jobs.Job.AppendKey).
-func takeEach(job *jobs.Job, b jobs.Block, records []jobs.Span, emit func(key, value []byte)) {
+// Take implements jobs.Taker. It writes each record of b. A record is the key, with an empty
+// value, unless the job makes a key from it (jobs.Job.AppendKey).
+func (w *wireOut) Take(b jobs.Block, records []jobs.Span) {
 	var key []byte
 	for _, s := range records {
 		record := b.Data[s.Off : s.Off+s.Len]
-		if job.AppendKey == nil {
-			emit(record, nil)
+		if w.c.job.AppendKey == nil {
+			w.Emit(record, nil)
 			continue
 		}
-		key = job.AppendKey(key[:0], record)
-		emit(key, record)
+		key = w.c.job.AppendKey(key[:0], record)
+		w.Emit(key, record)
 	}
 }
 
-// end returns the first error of writing.
-func (w *wireOut) end() error { return w.c.failed() }
+// Err returns the first error of writing, or of the partitioner.
+func (w *wireOut) Err() error { return cmp.Or(w.c.wire.err, w.c.failed()) }
 
-// folding folds the values of each key in a table. It writes the table when the table is full.
-type folding struct {
-	wireOut
-	folder jobs.Folder
-	sums   bool              // counts is the table; otherwise table is
-	counts map[string]uint64 // the sum of each key
-	table  map[string][]byte // the accumulator of each key
-	bytes  int64             // estimated size of the table
+// end returns the first error.
+func (w *wireOut) end() error { return w.Err() }
+
+// combining is the kvbuffer of package engine: it folds or combines records, and spills them to the
+// system's directory of temporary files. At the end it writes them to the wire.
+type combining struct {
+	*spill.Buffer
+	c      *child
+	budget *membudget.Budget
+	merge  *membudget.Lease // of the merge at the end
+	temp   *disk.TempRoot
 }
 
-// entryBytes is the estimated size of an entry, without its key and accumulator.
-const entryBytes = 64
+// Leases of a combining. The kvbuffer keeps leaveBytes of its lease free, and needs room to sort and to
+// write. mergeBytes is for the merge of what it has spilled.
+const (
+	leaveBytes = spill.LeastBytes
+	mergeBytes = 32 * membudget.ChunkBytes
+)
 
-// Emit implements jobs.Emitter.
-func (f *folding) Emit(key, value []byte) {
-	f.c.counters[mapOutputRecords]++
-	f.c.counters[combineInputRecords]++
-	if f.sums {
-		f.add(key, jobs.Uint64(value))
-		return
+// newCombining makes the kvbuffer of a job with a folder or a combiner.
+func (c *child) newCombining() (out emitter, release func(), err error) {
+	b := &combining{c: c, temp: disk.NewTempRoot(nil, 0)}
+	leaseBytes := (c.o.TableBytes/membudget.ChunkBytes+1)*membudget.ChunkBytes + leaveBytes
+	if b.budget, err = membudget.New(leaseBytes + mergeBytes); err != nil {
+		return nil, nil, err
 	}
-	acc, known := f.table[string(key)]
-	grown := fold(f.folder, acc, value)
-	f.table[string(key)] = grown
-	f.bytes += int64(len(grown) - len(acc))
-	if !known {
-		f.grow(len(key))
+	// The budget has exactly these two leases, so both are granted.
+	lease, _ := b.budget.TryReserve(leaseBytes)
+	b.merge, _ = b.budget.TryReserve(mergeBytes)
+	o := spill.Options{
+		Parts: 1, AppendKey: c.job.AppendKey, Folder: c.wire.folder, StartBytes: c.o.TableBytes, KVBuffer: spill.KVBuffer{NoGrowth: true},
+		Lease: lease, CreateTemp: b.createTemp,
 	}
-}
-
-// fold returns acc with value folded in. The result is not nil, because a Folder takes a nil
-// accumulator for that of a new key.
-func fold(f jobs.Folder, acc, value []byte) []byte {
-	if acc = f.Fold(acc, value); acc == nil {
-		acc = []byte{}
-	}
-	return acc
-}
-
-// Take implements jobs.Taker. It folds each record of b, as Emit does.
-func (f *folding) Take(b jobs.Block, records []jobs.Span) {
-	takeEach(&f.c.job, b, records, f.Emit)
-}
-
-// add adds n to the sum of key, which it borrows during the call.
-func (f *folding) add(key []byte, n uint64) {
-	total, known := f.counts[string(key)]
-	f.counts[string(key)] = total + n
-	if !known {
-		f.grow(len(key))
-	}
-}
-
-// grow adds a new entry to the estimated size, and writes the table if it is full.
-func (f *folding) grow(keyBytes int) {
-	if f.bytes += int64(keyBytes) + entryBytes; f.bytes > f.c.o.TableBytes {
-		f.empty()
-	}
-}
-
-// empty writes the table and clears it. The order is that of the keys, so that each run of a map
-// has the same output.
-func (f *folding) empty() {
-	keys := make([]string, 0, len(f.counts)+len(f.table))
-	for key := range f.counts {
-		keys = append(keys, key)
-	}
-	for key := range f.table {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, strings.Compare)
-	f.c.counters[combineOutputRecords] += int64(len(keys))
-	for _, key := range keys {
-		if f.sums {
-			f.write([]byte(key), jobs.AppendUint64(nil, f.counts[key]))
-			continue
+	// Only a combiner sees partitions: it is flushed behind each.
+	if c.job.NewCombiner != nil {
+		o.Parts = c.o.Reduces
+		o.Partition = func(key []byte, parts int) int { part, _, _ := c.wire.part(key, parts); return part }
+		o.Combiner = func() jobs.Reducer {
+			combiner := c.job.NewCombiner()
+			c.begin(combiner)
+			return combiner
 		}
-		f.write([]byte(key), f.table[key])
 	}
-	clear(f.counts)
-	clear(f.table)
-	f.bytes = 0
+	release = func() {
+		if b.Buffer != nil {
+			b.Discard()
+		}
+		lease.Close()
+		b.merge.Close()
+		_ = b.budget.Close()
+		_ = b.temp.Close() // what is left does no harm
+	}
+	if b.Buffer, err = spill.NewBuffer(o); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return b, release, nil
 }
 
-// end writes the rest of the table.
-func (f *folding) end() error {
-	f.empty()
-	return f.wireOut.end()
+// createTemp makes the file of a spill.
+func (b *combining) createTemp() (*disk.TempFile, error) { return b.temp.Create("map") }
+
+// end writes all records to the wire.
+func (b *combining) end() error {
+	out, err := b.Close()
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	stats := b.Stats()
+	c := b.c
+	c.counters[mapOutputRecords] += stats.Records
+	c.counters[combineInputRecords] += stats.CombineIn
+	c.counters[combineOutputRecords] += stats.CombineOut
+	wire := &wireOut{c}
+	for part := range out.Parts() {
+		m, err := runs.NewMerge(c.ctx, runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Part: part, Lease: b.merge, CreateTemp: b.createTemp})
+		if err != nil {
+			return err
+		}
+		for m.Next() {
+			wire.write(m.Key(), m.Value())
+		}
+		err = m.Err()
+		m.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return wire.Err()
 }
 
 // rawOut is the emitter of a job without reducers. It collects the text of the result in chunks.
@@ -293,6 +318,9 @@ func (r *rawOut) write() {
 	r.line, r.chunk = line, r.chunk[:0]
 	r.c.counters[mapOutputRecords]++
 }
+
+// Err returns the first error of writing.
+func (r *rawOut) Err() error { return r.c.failed() }
 
 // end writes the last chunk. It writes at least one for each split, because the reduce must see
 // each split.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // lineReader reads lines of any length.
@@ -60,6 +61,8 @@ type groups struct {
 	open         bool   // there is a current group
 	err          error  // the first error; it ends the groups
 
+	plain   []byte // key of the current group, not escaped
+	values  jobs.Values
 	base    []byte // the current window of values
 	spans   []jobs.Span
 	records int64 // records that were read
@@ -122,61 +125,79 @@ func (g *groups) Refill(vs *jobs.Values) bool {
 	return true
 }
 
-// runCombine folds or combines the values of each key. The key keeps its form on the wire. A
-// job without a folder and a combiner has its records copied.
-func (c *child) runCombine(stdin io.Reader) error {
-	// Groups have equal keys with position and label. No two records have the same position, so
-	// keys with positions are not combined.
-	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: func(whole []byte) []byte { return whole }}
-	out := &wholeOut{c: c, g: g}
-	var vs jobs.Values
-	folder := c.wire.folder
-	var combiner jobs.Reducer
-	if c.job.NewCombiner != nil {
-		combiner = c.job.NewCombiner()
-		c.begin(combiner)
+// NextGroup implements runs.Groups: it moves to the next key.
+func (g *groups) NextGroup() bool {
+	if !g.next() {
+		return false
 	}
-	for g.next() {
-		vs.Reset(g)
-		key, err := appendUnescaped([]byte{}, keyOf(g.key))
-		if err != nil {
-			return err
+	var err error
+	if g.plain, err = appendUnescaped(g.plain[:0], keyOf(g.key)); err != nil {
+		g.err = fmt.Errorf("key %q: %w", g.key, err)
+		return false
+	}
+	g.values.Reset(g)
+	return true
+}
+
+// Key returns the key of the group.
+func (g *groups) Key() []byte { return g.plain }
+
+// Values returns the values of the group.
+func (g *groups) Values() *jobs.Values { return &g.values }
+
+// runCombine folds or combines the values of each key. The key keeps its form on the wire. A
+// job without a folder and a combiner has its records copied, and so has one whose keys have
+// positions, because no two of them are equal.
+func (c *child) runCombine(stdin io.Reader) error {
+	g := &groups{in: newLineReader(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole }}
+	// A combiner that emits keys of its own gets them in the form of the wire from their parts.
+	own, late := &wireOut{c}, false
+	add := func(key, value []byte) {
+		c.counters[combineOutputRecords]++
+		if late {
+			own.write(key, value)
+			return
 		}
+		c.wire.line = c.wire.appendValue(append(c.wire.line[:0], g.key...), value)
+		_, _ = c.out.Write(c.wire.line)
+	}
+	var combining *runs.Combining
+	if c.job.NewCombiner != nil && !c.wire.inOrder {
+		combiner := c.job.NewCombiner()
+		c.begin(combiner)
+		_, late = combiner.(jobs.Flusher)
+		combining = runs.NewCombining(combiner, add)
+	}
+	for g.NextGroup() {
+		vs := g.Values()
 		switch {
-		case folder != nil:
+		case c.wire.folder != nil:
 			var acc []byte
 			for vs.Next() {
-				acc = fold(folder, acc, vs.Value())
+				if acc = c.wire.folder.Fold(acc, vs.Value()); acc == nil {
+					acc = []byte{} // a nil accumulator is that of a new key
+				}
 			}
 			if g.err == nil {
-				out.Emit(key, acc)
+				add(g.Key(), acc)
 			}
-		case combiner != nil:
-			if err := combiner.Reduce(key, &vs, out); err != nil {
+		case combining != nil:
+			if err := combining.Group(g.Key(), vs); err != nil {
 				return err
 			}
 		default:
 			for vs.Next() {
-				out.Emit(key, vs.Value())
+				add(g.Key(), vs.Value())
 			}
+		}
+	}
+	if combining != nil && g.err == nil {
+		if err := combining.End(); err != nil {
+			return err
 		}
 	}
 	c.counters[combineInputRecords] += g.records
 	return errors.Join(g.err, c.failed())
-}
-
-// wholeOut writes records with the key of the current group, in its form on the wire.
-type wholeOut struct {
-	c    *child
-	g    *groups
-	line []byte
-}
-
-// Emit implements jobs.Emitter. It ignores the key, because a combiner emits that of its group.
-func (w *wholeOut) Emit(_, value []byte) {
-	w.c.counters[combineOutputRecords]++
-	w.line = w.c.wire.appendValue(append(w.line[:0], w.g.key...), value)
-	_, _ = w.c.out.Write(w.line)
 }
 
 // runReduce runs the reducer on each group and writes the result. For a job without reducers it
@@ -185,25 +206,35 @@ func (c *child) runReduce(stdin io.Reader) error {
 	if c.mapOnly() {
 		return c.restore(stdin)
 	}
-	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: keyOf}
+	g := &groups{in: newLineReader(stdin), wire: &c.wire, plain: []byte{}, same: keyOf}
 	reducer := c.job.NewReducer()
 	c.begin(reducer)
 	out := &resultOut{c: c}
-	var vs jobs.Values
-	key, err := []byte{}, error(nil)
-	for g.next() {
-		if key, err = appendUnescaped(key[:0], g.key); err != nil {
-			return fmt.Errorf("key %q: %w", g.key, err)
+	reduce := reducer.Reduce
+	if each, ok := reducer.(jobs.RecordReducer); ok && c.job.GroupBytes == nil {
+		reduce = func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+			for vs.Next() {
+				if err := each.ReduceRecord(key, vs.Value(), out); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
-		vs.Reset(g)
-		if err := reducer.Reduce(key, &vs, out); err != nil {
+	}
+	for groups := runs.ByPrefix(g, c.job.GroupBytes); groups.NextGroup(); {
+		if err := reduce(groups.Key(), groups.Values(), out); err != nil {
 			return err
 		}
 		if err := errors.Join(g.err, out.err, c.failed()); err != nil {
 			return err
 		}
 	}
-	return errors.Join(g.err, out.err)
+	if f, ok := reducer.(jobs.Flusher); ok && g.err == nil {
+		if err := f.Flush(out); err != nil {
+			return err
+		}
+	}
+	return errors.Join(g.err, out.err, c.failed())
 }
 
 // resultOut writes the records of the result.
@@ -275,7 +306,7 @@ func (r *resultOut) flush() error {
 // the input, and passes each to the Releaser of the job.
 func (c *child) restore(stdin io.Reader) error {
 	// A group is the chunks of a split: their keys differ only in NUL and the number of the chunk.
-	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
+	g := &groups{in: newLineReader(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
 	out := &resultOut{c: c}
 	var release jobs.Releaser = copying{}
 	if c.job.NewReleaser != nil {

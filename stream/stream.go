@@ -20,18 +20,29 @@
 // Results are text. Hadoop also ends a record of text at a carriage return, so a carriage
 // return in a result is an error. Results as typed bytes may have them (Options.Results).
 //
-// Memory: a block of the input and a window of values. Each has about 1 MiB, or the length of
-// the longest record. A map that folds values also has a table (Options.TableBytes). Slices
-// that user code gets are borrowed, as package jobs says.
+// A child knows less than a run. It does not know the other files of the input, nor where a file
+// ends. Hadoop runs each job once, and ends each record of a result with a newline. A job that needs
+// more is refused by name before anything runs (Check).
 //
-// Package jobs defines jobs. Package submit starts Hadoop.
+// Memory: a block of the input and a window of values. Each has about 1 MiB, or the length of
+// the longest record. A map that folds or combines values also has a kvbuffer (Options.TableBytes),
+// which spills to the system's directory of temporary files. Slices that user code gets are
+// borrowed, as package jobs says.
+//
+// Package jobs defines jobs. Packages spill and spill/runs fold, combine and group, as for package
+// engine. Package submit starts Hadoop.
 package stream
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"path"
 	"strconv"
+	"strings"
+	"time"
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
@@ -72,13 +83,17 @@ type Options struct {
 	// InOrder makes the values of a key reach the reducer in the order of the input, as in package
 	// engine. Hadoop itself keeps no order of values.
 	InOrder bool
-	// Inputs are the inputs as the user named them. They give the order of files, for InOrder and
-	// for jobs without reducers. Files of one input have the order of their paths.
+	// Inputs are the inputs as the user named them, for jobs.Block.Input. They also give the order of
+	// files, for InOrder and for jobs without reducers. Files of one input have the order of their
+	// paths. If there are several, the file of a map must belong to one of them.
 	Inputs []string
-	Files  int // number of input files, for jobs.Job.Begin; 0: one
+
+	// Files is the number of input files, for jobs.Job.Begin. 0: standard input is the only one. A task
+	// of Hadoop must then not have a job with Begin.
+	Files int
 
 	Results    Results
-	TableBytes int64 // limit on the table in which a map folds values; 0: 64 MiB
+	TableBytes int64 // first size of the kvbuffer in which a map folds or combines values; 0: 64 MiB
 
 	Task Task
 }
@@ -86,6 +101,7 @@ type Options struct {
 // Task describes the task that a child runs in.
 type Task struct {
 	Number     int    // from 0
+	Attempt    int    // number of the attempt, from 0
 	InputFile  string // path or URI of the split's file, in a map
 	InputStart int64  // first byte of the split, in a map
 	Counts     bool   // Hadoop reads counters from standard error
@@ -96,12 +112,18 @@ type Task struct {
 func TaskOf(getenv func(string) string) Task {
 	start, _ := strconv.ParseInt(getenv("mapreduce_map_input_start"), 10, 64)
 	number, _ := strconv.Atoi(getenv("mapreduce_task_partition"))
-	return Task{Number: number, InputFile: getenv("mapreduce_map_input_file"), InputStart: start, Counts: getenv("mapreduce_task_id") != ""}
+	id := getenv("mapreduce_task_attempt_id") // attempt_1700000000000_0001_m_000003_0
+	attempt, _ := strconv.Atoi(id[strings.LastIndexByte(id, '_')+1:])
+	return Task{Number: number, Attempt: attempt, InputFile: getenv("mapreduce_map_input_file"), InputStart: start, Counts: getenv("mapreduce_task_id") != ""}
 }
 
 const (
 	blockBytes        = 1 << 20  // of the block that a mapper gets, unless a line is longer
 	defaultTableBytes = 64 << 20 // of Options.TableBytes
+
+	// A task of Hadoop that shows no sign of life for ten minutes is killed.
+	statusPause = time.Second // least time between two lines of status
+	alivePause  = time.Minute // least time between two signs of life without a text
 )
 
 // Run does one side of a job of chain. It reads stdin to its end, writes records to stdout, and
@@ -115,6 +137,7 @@ func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.R
 	}
 	c.ctx, c.stderr = ctx, stderr
 	c.out = bufio.NewWriterSize(stdout, 64<<10)
+	defer func() { _ = c.closeUser() }() // after a failure, which counts more than that of Close
 	switch side {
 	case Map:
 		err = c.runMap(stdin)
@@ -122,6 +145,9 @@ func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.R
 		err = c.runCombine(stdin)
 	default:
 		err = c.runReduce(stdin)
+	}
+	if err == nil {
+		err = c.closeUser() // before the result counts, as in package engine
 	}
 	if err != nil {
 		return err
@@ -135,9 +161,12 @@ type child struct {
 	ctx    context.Context
 	job    jobs.Job
 	o      Options
+	input  int // number of the input of the map
 	wire   wire
 	out    *bufio.Writer
 	stderr io.Writer
+	begun  []any     // user code whose Begin was called; closeUser closes it
+	shown  time.Time // when the last line of status was written
 
 	counters [counters]int64 // by the constants in wire.go
 }
@@ -151,6 +180,34 @@ func JobOf(chain jobs.Chain, step int) (jobs.Job, error) {
 	return chain[max(step, 1)-1], nil
 }
 
+// Check returns the options error for the first job of the chain that cannot run under Hadoop
+// Streaming, or nil. It calls no function of the jobs.
+func Check(chain jobs.Chain) error {
+	for i := range chain {
+		j, why := &chain[i], ""
+		switch {
+		case j.Delim != jobs.Newline || j.RecordBytes > 0:
+			why = "its records do not end with newlines, as those of Hadoop Streaming do"
+		case j.Bare:
+			why = "its output is binary (Bare), and Hadoop Streaming ends each record with a newline"
+		case j.NoInput:
+			why = "it reads no input, and Hadoop Streaming starts a map for input only"
+		case j.Rounds > 1:
+			why = "it has several Rounds, and Hadoop Streaming runs a job once"
+		case j.Rereads && i > 0:
+			why = "it reads the input of the chain again (Rereads), and has no side data under Hadoop Streaming"
+		case len(j.Outputs) > 0:
+			why = "it has named outputs (" + strings.Join(j.Outputs, ", ") + "), and Hadoop Streaming has one output"
+		case j.ByFile:
+			why = "it needs the index or the end of a file (ByFile), which a child of Hadoop Streaming does not know"
+		default:
+			continue
+		}
+		return errs.Optionf("job "+j.Name, "%s", why)
+	}
+	return nil
+}
+
 // newChild returns a child without its streams, with defaults for unset options. Its errors are
 // of kind errs.BadOptions: the options are wrong, or the job cannot run under Hadoop Streaming.
 func newChild(chain jobs.Chain, o Options) (*child, error) {
@@ -158,26 +215,88 @@ func newChild(chain jobs.Chain, o Options) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Reduces, o.Files = max(o.Reduces, 1), max(o.Files, 1)
 	if o.TableBytes <= 0 {
 		o.TableBytes = defaultTableBytes
 	}
+	o.Reduces = max(o.Reduces, 1)
 	if o.Step <= 1 { // a run calls Begin of the first job only
-		if job, err = chain.Begun(o.Files); err != nil {
+		if job.Begin != nil && o.Files <= 0 && o.Task.Counts {
+			return nil, errs.Optionf("job "+job.Name, "it has Begin, which gets the number of input files; give Options.Files")
+		}
+		if job, err = chain.Begun(max(o.Files, 1)); err != nil {
 			return nil, err
 		}
 	}
+	// The whole chain counts: a step must not run if a later one cannot.
+	checked := append(jobs.Chain(nil), chain...)
+	checked[max(o.Step, 1)-1] = job
+	if job.ByFile && o.Task.InputFile == "" { // standard input is the file
+		checked[max(o.Step, 1)-1].ByFile = false
+	}
+	if err := Check(checked); err != nil {
+		return nil, err
+	}
 	switch {
-	case job.Delim != jobs.Newline || job.RecordBytes > 0:
-		return nil, errs.Optionf("job "+job.Name, "its records do not end with newlines, as those of Hadoop Streaming do")
-	case job.NoInput:
-		return nil, errs.Optionf("job "+job.Name, "it reads no input, and Hadoop Streaming starts a map for input only")
 	case job.NewReducer == nil && o.Reduces > 1:
 		return nil, errs.Optionf("Options.Reduces", "%d: the job has no reducers; one reduce puts its output in order", o.Reduces)
 	case job.NewReducer != nil && job.Ordered && job.Partition == nil && o.Reduces > 1 && len(o.Cuts) != o.Reduces-1:
 		return nil, errs.Optionf("Options.Cuts", "%d for %d reduces; a total order needs %d", len(o.Cuts), o.Reduces, o.Reduces-1)
 	}
-	return &child{job: job, o: o, wire: newWire(&job, o)}, nil
+	input, err := o.input()
+	if err != nil {
+		return nil, err
+	}
+	return &child{job: job, o: o, input: input, wire: newWire(&job, o, input)}, nil
+}
+
+// input returns the number of the input to which the file of the task belongs. It is that with the
+// longest name that is the file or a directory above it. A name may be a pattern. The file has the
+// scheme and the server in front, which the user may have left out. It fails if there are several
+// inputs, and the file belongs to none.
+func (o *Options) input() (number int, err error) {
+	file, longest := o.Task.InputFile, -1
+	for _, bare := range []bool{false, true} {
+		if bare && longest < 0 {
+			file = pathOfURI(file)
+		}
+		for i, in := range o.Inputs {
+			if bare {
+				in = pathOfURI(in)
+			}
+			if len(in) > longest && isAbove(in, file) {
+				number, longest = i, len(in)
+			}
+		}
+		if longest >= 0 {
+			break
+		}
+	}
+	if longest < 0 && len(o.Inputs) > 1 && file != "" {
+		return 0, errs.Optionf("Options.Inputs", "%s: belongs to none of them (%s)", o.Task.InputFile, strings.Join(o.Inputs, ", "))
+	}
+	return number, nil
+}
+
+// isAbove reports whether a pattern of the input names the file, or a directory above it.
+func isAbove(pattern, file string) bool {
+	pattern = strings.TrimRight(pattern, "/")
+	if file == pattern || strings.HasPrefix(file, pattern+"/") {
+		return true
+	}
+	above := strings.Split(file, "/")
+	above = above[:min(len(above), strings.Count(pattern, "/")+1)]
+	is, err := path.Match(pattern, strings.Join(above, "/"))
+	return is && err == nil
+}
+
+// pathOfURI returns the path of a URI; that of a plain path is the path itself.
+func pathOfURI(uri string) string {
+	_, rest, is := strings.Cut(uri, "://")
+	if !is {
+		return uri
+	}
+	_, path, _ := strings.Cut(rest, "/")
+	return "/" + path
 }
 
 // mapOnly reports whether the job has no reducers.
@@ -186,6 +305,33 @@ func (c *child) mapOnly() bool { return c.job.NewReducer == nil }
 // begin describes the attempt to user code that implements jobs.Attempter.
 func (c *child) begin(user any) {
 	if a, ok := user.(jobs.Attempter); ok {
-		a.Begin(jobs.OwnAttempt{Context: c.ctx, Task: c.o.Task.Number, Progress: func(int64, int64) {}})
+		c.begun = append(c.begun, user)
+		a.Begin(jobs.OwnAttempt{
+			Context: c.ctx, Task: c.o.Task.Number, Number: c.o.Task.Attempt,
+			Progress: func(int64, int64) { c.status("", alivePause) }, Status: func(text string) { c.status(text, statusPause) },
+		})
+	}
+}
+
+// closeUser closes the user code that begin has called, if it is an io.Closer. It returns the first
+// error.
+func (c *child) closeUser() (err error) {
+	for len(c.begun) > 0 {
+		user := c.begun[0]
+		c.begun = c.begun[1:]
+		if closer, ok := user.(io.Closer); ok {
+			err = cmp.Or(err, closer.Close())
+		}
+	}
+	return err
+}
+
+// status shows a text to the users of Hadoop, which also is a sign of life. It drops texts that come
+// sooner than pause after the last one. Without a text it repeats none. Outside of a task it writes
+// nothing.
+func (c *child) status(text string, pause time.Duration) {
+	if now := time.Now(); c.o.Task.Counts && now.Sub(c.shown) >= pause {
+		c.shown = now
+		fmt.Fprintf(c.stderr, "reporter:status:%s\n", errs.OneLine(cmp.Or(text, "works")))
 	}
 }

@@ -2,13 +2,14 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"sort"
 	"strconv"
-	"strings"
 
 	"mrlocal/jobs"
+	"mrlocal/spill"
 )
 
 // A record on the wire is a line:
@@ -67,16 +68,18 @@ type wire struct {
 	inOrder  bool        // keys have positions
 	reduces  int
 	cuts     [][]byte                        // escaped
-	target   func(key []byte, parts int) int // the partitioner of the job; nil: none
-	ordered  bool                            // the job is a total order
+	target   func(key []byte, parts int) int // chooses the reduce of a key; nil: see ordered
+	ordered  bool                            // the job is a total order, so cuts choose the reduce. Else Hadoop's hash does
 	position []byte                          // of the split, without the number of a record
 	seq      uint64                          // number of the next record in the split
+	err      error                           // of target: the first number that is out of range
 
 	line []byte // reused by record
+	key  []byte // reused by part
 }
 
-// newWire makes the wire of a job.
-func newWire(job *jobs.Job, o Options) wire {
+// newWire makes the wire of a job. input is the number of the input to which the file of a map belongs.
+func newWire(job *jobs.Job, o Options, input int) wire {
 	w := wire{reduces: o.Reduces, inOrder: o.InOrder && job.NewReducer != nil, target: job.Partition, ordered: job.Ordered && job.NewReducer != nil}
 	if job.NewFolder != nil {
 		w.folder = job.NewFolder()
@@ -85,29 +88,52 @@ func newWire(job *jobs.Job, o Options) wire {
 			w.sums = true
 		}
 	}
+	group := job.GroupBytes
+	switch {
+	case w.target != nil || w.ordered:
+	case group != nil: // all keys of a group go to one reduce, as in package engine
+		w.target = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key)], parts) }
+	case w.inOrder: // Hadoop would hash the position too
+		w.target = spill.HashPartition
+	}
 	for _, cut := range o.Cuts {
 		w.cuts = append(w.cuts, appendEscaped(nil, cut))
 	}
-	w.position = appendPosition(nil, o.Inputs, o.Task.InputFile, o.Task.InputStart)
+	w.position = appendPosition(nil, input, o.Task.InputFile, o.Task.InputStart)
 	return w
+}
+
+// part returns the reduce of a key, from 0 to parts-1, and its escaped form, borrowed until the next
+// call. A key needs a label if Hadoop's own hash would lead it elsewhere.
+func (w *wire) part(key []byte, parts int) (part int, escaped []byte, label bool) {
+	w.key = appendEscaped(w.key[:0], key)
+	switch {
+	case parts == 1:
+	case w.target != nil:
+		if part = w.target(key, parts); part < 0 || part >= parts {
+			w.err = cmp.Or(w.err, fmt.Errorf("the partitioner returned %d; must be from 0 to %d", part, parts-1))
+			part = 0
+		}
+		label = true
+	case w.ordered:
+		part, label = w.rangeOf(w.key), true
+	default:
+		part = int(hashOf(1, w.key)&0x7fffffff) % parts
+	}
+	return part, w.key, label
 }
 
 // record returns the line of a record, borrowed until the next call.
 func (w *wire) record(key, value []byte) []byte {
-	line := appendEscaped(w.line[:0], key)
-	end := len(line)
+	part, escaped, label := w.part(key, w.reduces)
+	line := append(w.line[:0], escaped...)
 	if w.inOrder {
 		line = append(append(line, 0), w.position...)
 		line = appendHex(line, w.seq)
 		w.seq++
 	}
-	if w.reduces > 1 {
-		switch {
-		case w.target != nil:
-			line = appendLabel(append(line, 0), w.target(key, w.reduces), w.reduces)
-		case w.ordered:
-			line = appendLabel(append(line, 0), w.rangeOf(line[:end]), w.reduces)
-		}
+	if label {
+		line = appendLabel(append(line, 0), part, w.reduces)
 	}
 	w.line = w.appendValue(line, value)
 	return w.line
@@ -157,17 +183,10 @@ func (w *wire) appendValueOf(dst, value []byte) ([]byte, error) {
 	return jobs.AppendUint64(dst, n), nil
 }
 
-// appendPosition appends the place of a split in the input. It has the number of the input from
+// appendPosition appends the place of a split in the input. It has the number of its input from
 // 0, the path of the file, NUL, and the start of the split. Places compare, byte by byte, in the
 // order of the input.
-func appendPosition(dst []byte, inputs []string, file string, start int64) []byte {
-	// A file belongs to the input with the longest name that is the file or a directory above it.
-	number, longest := 0, -1
-	for i, in := range inputs {
-		if len(in) > longest && (file == in || strings.HasPrefix(file, strings.TrimSuffix(in, "/")+"/")) {
-			number, longest = i, len(in)
-		}
-	}
+func appendPosition(dst []byte, number int, file string, start int64) []byte {
 	dst = appendHex(dst, uint64(number))
 	dst = append(appendEscaped(dst, []byte(file)), 0)
 	return appendHex(dst, uint64(start))

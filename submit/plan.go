@@ -50,7 +50,7 @@ type Options struct {
 	Properties []string
 	Results    stream.Results
 	InOrder    bool // see stream.Options
-	Files      int  // number of input files, for jobs.Job.Begin; 0: unknown
+	Files      int  // number of input files; required if the first job has Begin
 
 	Hadoop string // path or name of the command hadoop; "": "hadoop"
 	Jar    string // path of the jar of Hadoop Streaming; see the function Jar
@@ -132,6 +132,12 @@ func (o *Options) check() error {
 	// link. The path must also be a valid URI.
 	case strings.ContainsAny(o.Binary, ",# %"):
 		return errs.Optionf("Options.Binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", o.Binary)
+	}
+	if o.Chain[0].Begin != nil && o.Files <= 0 {
+		return errs.Optionf("Options.Files", "%s has Begin, which gets the number of input files", o.Chain[0].Name)
+	}
+	if err := stream.Check(o.Chain); err != nil {
+		return err
 	}
 	if err := checkQueue("Options.Queue", o.Queue); err != nil {
 		return err
@@ -265,13 +271,13 @@ func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
 	if i == 0 && o.InOrder {
 		args = append(args, "--in-order")
 	}
-	// Only jobs with these options have positions of records in their keys.
-	if i == 0 && (o.InOrder || o.Chain[0].NewReducer == nil) {
+	// Blocks have the number of their input (jobs.Block.Input), and so have positions of records.
+	if i == 0 && (len(inputs) > 1 || o.InOrder || o.Chain[0].NewReducer == nil) {
 		for _, in := range inputs {
 			args = append(args, "--input="+in)
 		}
 	}
-	if i == 0 && o.Files > 0 {
+	if i == 0 && o.Chain[0].Begin != nil {
 		args = append(args, "--files="+strconv.Itoa(o.Files))
 	}
 	if o.Results == stream.TypedBytes {

@@ -41,13 +41,21 @@ func Program(path string) (jobs.Chain, error) {
 		if j.Refused != "" {
 			return nil, errs.Optionf(path, "%s", errs.OneLine(j.Refused))
 		}
-		job := jobs.Job{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, NewMapper: mapperOf(found, i)}
+		job := jobs.Job{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, NewMapper: mapperOf(found, i, 1)}
 		// A plan only asks whether the function is set. The program itself computes partitions.
 		if j.Partitioned {
 			job.Partition = func([]byte, int) int { return 0 }
 		}
 		if !j.MapOnly {
 			job.NewReducer = func() jobs.Reducer { return jobs.ReducerFunc(remoteReducer) }
+		}
+		// The program itself calls Begin. It must get the same number of files for a sample.
+		if j.Begins {
+			begun := job
+			job.Begin = func(files int) jobs.Job {
+				begun.NewMapper = mapperOf(found, i, files)
+				return begun
+			}
 		}
 		chain = append(chain, job)
 	}
@@ -60,14 +68,15 @@ func remoteReducer([]byte, *jobs.Values, jobs.Emitter) error {
 	return errors.New("the job runs on a cluster only")
 }
 
-// mapperOf returns a function that makes mappers for job step of the chain, from 0. A mapper starts
+// mapperOf returns a function that makes mappers for job step of the chain, from 0. The input has so
+// many files. A mapper starts
 // the program once for each block, with the block as standard input. It emits the keys that the
 // program writes, with empty values. It holds the output for a block in memory, which is little
 // because a sample reads few blocks.
-func mapperOf(program string, step int) func() jobs.Mapper {
+func mapperOf(program string, step, files int) func() jobs.Mapper {
 	return func() jobs.Mapper {
 		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
-			c := exec.Command(program, "stream", "map", fmt.Sprintf("--step=%d", step+1))
+			c := exec.Command(program, "stream", "map", fmt.Sprintf("--step=%d", step+1), fmt.Sprintf("--files=%d", files))
 			// Hadoop sets this variable for a map, and a mapper may ask for the name of its file.
 			c.Env = append(os.Environ(), "mapreduce_map_input_file="+b.Path)
 			c.Stdin = bytes.NewReader(b.Data)

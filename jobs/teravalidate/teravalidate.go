@@ -26,7 +26,7 @@ type Options struct{ RecordBytes, KeyBytes int }
 // New makes the job.
 func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{{
-		Name: "teravalidate", Reduces: 1, BuiltIn: true, RecordBytes: o.RecordBytes,
+		Name: "teravalidate", Reduces: 1, BuiltIn: true, ByFile: true, RecordBytes: o.RecordBytes,
 		GroupBytes: func([]byte) int { return 0 }, // one group: the whole input
 		NewMapper:  func() jobs.Mapper { return &mapper{o: o} },
 		NewReducer: func() jobs.Reducer { return &reducer{o: o} },

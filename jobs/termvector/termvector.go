@@ -39,7 +39,7 @@ func New(o Options) (jobs.Chain, error) {
 	}
 	least := uint64(cmp.Or(o.Min, DefaultMin))
 	return jobs.Chain{{
-		Name: "term-vector", Ordered: true, BuiltIn: true,
+		Name: "term-vector", Ordered: true, BuiltIn: true, ByFile: true,
 		GroupBytes: func([]byte) int { return fileBytes },
 		NewMapper:  func() jobs.Mapper { return &mapper{DocumentWords: lines.NewDocumentWords()} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },

@@ -30,7 +30,7 @@ func ByPrefix(g KeyGroups, prefix func(key []byte) int) Groups {
 	if prefix == nil {
 		return g
 	}
-	return &prefixGroups{keys: g, prefix: prefix}
+	return &prefixGroups{keys: g, prefix: prefix, first: []byte{}} // an empty key is not nil
 }
 
 // prefixGroups are the groups of ByPrefix.

@@ -31,7 +31,7 @@ func streamFlags() []argv.Spec {
 		argv.ValueSpec("reduces", "the job has `N` reduces", "1"),
 		argv.ValueSpec("cuts", "the keys that begin the ranges of a total order are in `FILE`", ""),
 		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input"},
-		argv.ValueSpec("files", "the input has `N` files", "1"),
+		argv.ValueSpec("files", "the input has `N` files", "1 outside of Hadoop"),
 		argv.ValueSpec("results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
 	}, command.HDFSFlags()...)
 }
@@ -69,8 +69,11 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 		r.Keep(err)
 	}
 	o := stream.Options{
-		Step: r.Count("step", 1, 100), Reduces: r.Count("reduces", 1, mrlocal.MostReducers), Files: r.Count("files", 1, 1<<31-1),
+		Step: r.Count("step", 1, 100), Reduces: r.Count("reduces", 1, mrlocal.MostReducers),
 		InOrder: line.Has("in-order"), Inputs: line.Values("input"), Task: stream.TaskOf(e.Getenv),
+	}
+	if line.Has("files") {
+		o.Files = r.Count("files", 1, 1<<31-1)
 	}
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)

@@ -43,6 +43,7 @@ func submitFlags() []argv.Spec {
 		argv.ValueSpec("hadoop", "the command of Hadoop is `PATH`", "hadoop, in the search path"),
 		argv.ValueSpec("streaming-jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib beside the command"),
 		argv.ValueSpec("binary", "the children are `PATH`, a static mrlocal", "this one"),
+		argv.ValueSpec("files", "the input has `N` files, for a job that depends on their number", ""),
 		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input; sort -s and -u do so without it"},
 		{Flag: argv.Flag{Name: "print"}, Help: "print the commands, and run nothing"},
 		argv.ValueSpec("report", "write the report of the jobs to `FILE` as JSON", ""),
@@ -75,6 +76,9 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
 	r.Keep(err)
 	s.Results = results
+	if line.Has("files") {
+		s.Files = r.Count("files", 1, 1<<31-1)
+	}
 	mode, reportPath, at := r.Choice("progress", "auto", "plain", "none"), r.Path("report"), command.ReadHDFS(r, s.Inputs)
 	if r.Err != nil {
 		return r.Err
@@ -82,7 +86,7 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	if s.Chain, err = build(); err != nil {
 		return err
 	}
-	if err := fitForHadoop(&s.Chain[0], line); err != nil {
+	if err := fitForHadoop(&s, line); err != nil {
 		return err
 	}
 	// By default the children run this program. The cluster may need a binary for another processor.
@@ -126,15 +130,19 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	return err
 }
 
-// fitForHadoop returns an options error if the children could not give the result of mrlocal run. A
-// job with Begin prints file names. By default it does so only for several files, but a child knows
-// only its split.
-func fitForHadoop(j *jobs.Job, line argv.Line) error {
+// fitForHadoop sets the number of input files. It returns an options error if a job with Begin needs it,
+// and it is not known. A built-in job with Begin prints file names. By default it does so only for
+// several files.
+func fitForHadoop(s *submit.Options, line argv.Line) error {
+	named := line.Has("with-filename") || line.Has("no-filename")
 	switch {
-	case j.Begin == nil:
-		return nil
-	case !line.Has("with-filename") && !line.Has("no-filename"):
+	case s.Chain[0].Begin == nil || s.Files > 0:
+	case s.Job == "":
+		return errs.Optionf("--files", "give the number of input files: the job of the program depends on it (Begin)")
+	case !named:
 		return errs.Optionf("-H, --no-filename", "give one of them: a child does not know whether there are several files")
+	default:
+		s.Files = 1 // any number gives the same job
 	}
 	return nil
 }
