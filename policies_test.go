@@ -195,21 +195,16 @@ func TestAPolicyThatPanicsLateTakesNoResultBack(t *testing.T) {
 	}
 }
 
-// TestAPanicOfTheCallerLeavesNothingRunning: it reaches the caller, and the run has ended.
-func TestAPanicOfTheCallerLeavesNothingRunning(t *testing.T) {
+// TestAPanicOfEventsLeavesNothingRunning: it is the error of the run, which has ended.
+func TestAPanicOfEventsLeavesNothingRunning(t *testing.T) {
 	before := runtime.NumGoroutine()
 	job := mapOnly(func(_ jobs.Block, out jobs.Emitter) error { out.Emit([]byte("x"), nil); return nil })
 	temp := t.TempDir()
 	o := mrlocal.Options{JobOptions: input(t, "a\n"), TempDirs: []string{temp}, Policy: &failing{FIFO: *fifo.New(), count: map[string]int{}}}
 	o.Events = panics{}
-	func() {
-		defer func() {
-			if p := recover(); p != errPolicy {
-				t.Errorf("recovered %v", p)
-			}
-		}()
-		_, _ = mrlocal.Run(t.Context(), job, o)
-	}()
+	if _, err := mrlocal.Run(t.Context(), job, o); !errors.Is(err, errPolicy) {
+		t.Error(err)
+	}
 	for range 100 {
 		if runtime.NumGoroutine() <= before {
 			break

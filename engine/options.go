@@ -42,10 +42,16 @@ type JobOptions struct {
 	Uncounted bool         // leave MAP_INPUT_RECORDS at 0, which saves a pass over the input
 
 	// OutputDir or OutputFile is where the result goes; only one of them may be set. If neither
-	// is, the merged result goes to Stdout. If Stdout is nil too, the result is thrown away.
+	// is, the merged result goes to Stdout. If Stdout is nil too, the result is thrown away. The job
+	// fails if a Write of Stdout fails.
 	OutputDir, OutputFile string
 	Stdout                io.Writer
-	Overwrite             bool // replace an OutputDir that mrlocal made, or an OutputFile that is an input
+
+	// PipeMayClose says that a job has succeeded when the reader of Stdout closes its pipe (EPIPE):
+	// that reader wants no more of the result. Otherwise this is an error as any other.
+	PipeMayClose bool
+
+	Overwrite bool // replace an OutputDir that mrlocal made, or an OutputFile that is an input
 
 	// Side is a file whose bytes each attempt gets (jobs.OwnAttempt.Side), at most
 	// jobs.MaxSideBytes; "": none.
@@ -137,11 +143,14 @@ type Options struct {
 	extraSlots      int  // of each tracker, closed until the policy opens them
 	memoryByDefault bool // withDefaults has set MemoryBytes
 
+	// The calls of these fields take place on any goroutine. The run waits for each call, and fails if
+	// Events or Watch fails. Note, Warn and Stderr are called one at a time. What they get is lost if
+	// they fail or panic.
 	Events io.Writer           // gets every fact and decision as JSON lines; not the open file OutputFile; nil: none
 	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers; nil: not
-	Note   func(string)        // gets notes and warnings of one line, one call at a time, on any goroutine; nil: dropped
-	Warn   func(string)        // gets warnings about inputs that were read to their end, on any goroutine; nil: dropped
-	Stderr io.Writer           // gets stacks of failed user code, one call at a time, on any goroutine; nil: dropped
+	Note   func(string)        // gets notes and warnings of one line; nil: dropped
+	Warn   func(string)        // gets warnings about inputs that were read to their end; nil: dropped
+	Stderr io.Writer           // gets stacks of failed user code; nil: dropped
 }
 
 const (

@@ -95,6 +95,10 @@ type run struct {
 // temporary and pending output. It then returns an error of kind Interrupted that wraps the
 // cause of ctx.
 //
+// RunChain returns within two seconds after the end of ctx, also if user code hangs. Attempts, and
+// calls of Options.Stdin, Stdout, Stderr, Events, Note, Warn and Watch that hang are left behind. A
+// policy must return, and so must the system's calls for files.
+//
 // RunChain changes no setting of the process (see Options.ProcessLimits). Several runs may take
 // place at once. They share neither memory nor file descriptors. Each uses up to its own
 // MemoryBytes, and divides all descriptors that the process may open among its slots.
@@ -134,7 +138,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 		pprof.SetGoroutineLabels(ctx)
 	}
 	// Nothing has started, so there is no report.
-	if err := r.prepare(work, o); err != nil {
+	if err := r.prepare(ctx, work, o); err != nil {
 		return nil, errs.Typed(ctx, err)
 	}
 	var cancel context.CancelCauseFunc
@@ -175,10 +179,13 @@ func (r *run) failures() error {
 
 // prepare checks all that can be checked before work is started, and divides memory. When it
 // fails, the caller still has to call close.
-func (r *run) prepare(batch []BatchJob, o Options) error {
+func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 	r.cores = machine.Cores()
 	r.o = o.withDefaults(len(r.cores))
-	r.o.Note = r.notes.Keep(r.o.Note)
+	// Note, Warn and Stderr take turns, because they mostly go to one terminal.
+	messages := task.NewUserCalls(ctx)
+	r.o.Note, r.o.Warn = r.notes.Keep(messages.Text("Options.Note", r.o.Note)), messages.Text("Options.Warn", r.o.Warn)
+	r.o.Stderr = messages.Writer("Options.Stderr", r.o.Stderr)
 	if err := r.takeJobs(batch); err != nil {
 		return err
 	}
@@ -333,10 +340,12 @@ func (r *run) startSlots() error {
 	}
 	r.stream = trace.NewStream()
 	if r.o.Events != nil {
-		r.stream.Attach(trace.NewJSONL(r.o.Events))
+		r.stream.Attach(trace.NewJSONL(task.NewUserCalls(r.ctx).Writer("write", r.o.Events)))
 	}
 	if r.o.Watch != nil {
-		r.o.Watch(r.stream)
+		if err := task.NewUserCalls(r.ctx).Call("Options.Watch", func() error { r.o.Watch(r.stream); return nil }); err != nil {
+			return err
+		}
 	}
 	r.coordinator, r.trackers.Count = newCoordinator(r, ledger), r.o.Trackers
 	ledger.SetStream(r.stream)

@@ -194,6 +194,8 @@ type sink struct {
 	offset int64      // bytes of text that were written, before compression
 	disk   disk.Writeback
 	pack   *compress.Queue // compresses the text; nil: the text is written as it is
+
+	mayClose bool // a closed pipe is ErrClosedPipe (Spec.PipeMayClose)
 }
 
 // fileSink returns the sink of an empty file.
@@ -211,7 +213,10 @@ func (s *sink) Write(p []byte) (int, error) {
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
-	return n, streamError(err)
+	if s.mayClose && err != nil && readerGone(err) {
+		return n, fmt.Errorf("%w: %w", ErrClosedPipe, err)
+	}
+	return n, writeError(err)
 }
 
 // advance counts bytes that were written, and starts write-back to the disk.
@@ -253,16 +258,10 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	return true, nil
 }
 
-// streamError says that err came from writing. If the reader of a pipe has closed it, it
-// returns an ErrClosedPipe: the reader wants no more, and the job has not failed.
-func streamError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ErrAborted):
+// writeError says that err came from writing. It returns nil for nil.
+func writeError(err error) error {
+	if err == nil || errors.Is(err, ErrAborted) {
 		return err
-	case readerGone(err), errors.Is(err, io.ErrClosedPipe):
-		return fmt.Errorf("%w: %w", ErrClosedPipe, err)
 	}
 	return fmt.Errorf("write: %w", errs.Cause(err))
 }

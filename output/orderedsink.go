@@ -100,7 +100,7 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	o.sink.advance(n)
 	a.turn.passed += n
 	a.checked = a.turn.passed
-	return n, o.fail(streamError(err))
+	return n, o.fail(writeError(err))
 }
 
 // passWhole copies the spool of a committed attempt to the sink. An earlier attempt may have

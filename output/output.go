@@ -43,8 +43,8 @@ import (
 
 // Callers compare these errors with errors.Is.
 var (
-	// ErrClosedPipe says that the reader of a stream has closed it. The reader does not want
-	// the rest, so the job has succeeded.
+	// ErrClosedPipe says that the reader of standard output has closed the pipe, and that
+	// Spec.PipeMayClose is set. The reader does not want the rest, so the job has succeeded.
 	ErrClosedPipe = errors.New("output: the reader has closed the pipe")
 
 	// ErrLost says that another attempt of the task has committed.
@@ -62,8 +62,11 @@ type Spec struct {
 	File      string    // one file with all parts
 	Overwrite bool      // Commit may replace a Dir that mrlocal made, and a File that is an input
 	Stdout    io.Writer // nil: the result is discarded
-	Compress  compress.Format
-	HDFS      hdfs.Options // connection for a Dir on HDFS
+
+	PipeMayClose bool // a reader that closes the pipe of Stdout ends the result with ErrClosedPipe
+
+	Compress compress.Format
+	HDFS     hdfs.Options // connection for a Dir on HDFS
 
 	DirStyle // of Dir
 

@@ -19,7 +19,8 @@ import (
 // here. If it is a regular file that ends at its offset, parts of known sizes are written in
 // parallel.
 type stdout struct {
-	w io.Writer
+	w        io.Writer
+	mayClose bool // Spec.PipeMayClose
 
 	mu struct {
 		sync.Mutex
@@ -30,7 +31,7 @@ type stdout struct {
 // openStdout refuses a standard output that is redirected to an input, because the run would
 // read what it writes. It does not check whether input and output are the two ends of one pipe.
 func openStdout(spec Spec) (place, error) {
-	s := &stdout{w: spec.Stdout}
+	s := &stdout{w: spec.Stdout, mayClose: spec.PipeMayClose}
 	if s.w == nil {
 		s.w = io.Discard
 	}
@@ -63,7 +64,7 @@ func (s *stdout) start() error {
 }
 
 // sink implements place. The writer need not be a file, so nothing can be dropped from it.
-func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w}, nil }
+func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w, mayClose: s.mayClose}, nil }
 
 // regions implements regioned. It makes the file longer and moves the offset of the descriptor
 // behind the parts. A process that shares the descriptor then writes behind the result. Our
@@ -215,7 +216,7 @@ func (d *device) sink(bool) (*sink, error) { return &sink{w: d}, nil }
 func (d *device) sync() error {
 	f, err := d.open()
 	if err != nil {
-		return streamError(err)
+		return writeError(err)
 	}
 	return about(d.path, syncFile(f))
 }

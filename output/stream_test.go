@@ -43,27 +43,24 @@ func TestADeviceIsWrittenDirectly(t *testing.T) {
 	}
 }
 
-func TestAReaderThatHasGoneEndsTheResultAsAClosedPipe(t *testing.T) {
+func TestAReaderThatHasGoneEndsTheResultIfItMay(t *testing.T) {
 	w := newKit(t, 1<<20)
-	r, pipe, err := os.Pipe()
+	r, system, err := os.Pipe()
 	must(t, err)
-	defer pipe.Close()
+	defer system.Close()
 	r.Close()
-	target := w.begin(Spec{Stdout: pipe}, w.parts(1))
-	p, err := target.Part(0, 0)
-	if err := put(t, p, err, "x").Commit(); !errors.Is(err, ErrClosedPipe) {
-		t.Errorf("a pipe of the system: %v", err)
-	}
-	if !errors.Is(target.Err(), ErrClosedPipe) {
-		t.Errorf("Err: %v", target.Err())
-	}
-
-	pr, pw := io.Pipe()
+	pr, own := io.Pipe()
 	pr.Close()
-	target = w.begin(Spec{Stdout: pw}, w.parts(1))
-	p, err = target.Part(0, 0)
-	if err := put(t, p, err, "x").Commit(); !errors.Is(err, ErrClosedPipe) {
-		t.Errorf("an io.Pipe: %v", err)
+	for _, c := range []struct {
+		stdout       io.Writer
+		may, success bool
+	}{{system, true, true}, {system, false, false}, {own, true, false}, {own, false, false}} {
+		target := w.begin(Spec{Stdout: c.stdout, PipeMayClose: c.may}, w.parts(1))
+		p, err := target.Part(0, 0)
+		err = put(t, p, err, "x").Commit()
+		if err == nil || errors.Is(err, ErrClosedPipe) != c.success || errors.Is(target.Err(), ErrClosedPipe) != c.success {
+			t.Errorf("%T, which may close: %v: %v, Err: %v", c.stdout, c.may, err, target.Err())
+		}
 	}
 }
 

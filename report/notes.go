@@ -12,12 +12,12 @@ type Notes struct {
 }
 
 // Keep returns a function that keeps a note and passes it to note. Any goroutine may call the
-// function. It calls note for one text at a time.
+// function. It holds no lock while it calls note.
 func (n *Notes) Keep(note func(string)) func(string) {
 	return func(text string) {
 		n.lock.Lock()
-		defer n.lock.Unlock()
 		n.kept = append(n.kept, text)
+		n.lock.Unlock()
 		note(text)
 	}
 }

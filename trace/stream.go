@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,7 @@ func (s *Stream) Open(h Header) {
 // openSink gives the header to sink i, if it has an Open method.
 func (s *Stream) openSink(i int) {
 	if o, ok := s.sinks[i].(opener); ok {
-		s.fail(i, o.Open(s.header))
+		s.fail(i, guard(func() error { return o.Open(s.header) }))
 	}
 }
 
@@ -106,9 +107,19 @@ func (s *Stream) Append(e Event) {
 // record gives e to sink i. It takes e by value, so that e of Append escapes to the heap only if
 // there are sinks.
 func (s *Stream) record(i int, k Sink, e Event) {
-	if err := k.Record(s, &e); err != nil {
+	if err := guard(func() error { return k.Record(s, &e) }); err != nil {
 		s.fail(i, err)
 	}
+}
+
+// guard calls a sink. It returns an error if the sink panics.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
 }
 
 // fail drops sink i and keeps err, if err is not nil.
@@ -127,7 +138,7 @@ func (s *Stream) Err() error { return s.err }
 func (s *Stream) Close() error {
 	for i, k := range s.sinks {
 		if c, ok := k.(closer); ok {
-			s.err = errors.Join(s.err, c.Close())
+			s.err = errors.Join(s.err, guard(c.Close))
 		}
 		s.sinks[i] = nil
 	}

@@ -264,8 +264,8 @@ func (e *Env) report(j *jobs.Job, err error) {
 	}
 }
 
-// WriteStack prints an error with the stack of the user code that has failed, in one piece. w is user
-// code too. If w fails, panics or ends its goroutine, the stack is lost, and the run goes on.
+// WriteStack prints an error with the stack of the user code that has failed, in one piece. If w
+// fails, the stack is lost.
 func WriteStack(w io.Writer, err error, stack []byte) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mrlocal: %s\n", errs.OneLine(err.Error()))
@@ -273,10 +273,7 @@ func WriteStack(w io.Writer, err error, stack []byte) {
 		b.WriteString("    ")
 		b.WriteString(line)
 	}
-	_ = Apart(func() error {
-		_, err := io.WriteString(w, b.String())
-		return err
-	})
+	_, _ = io.WriteString(w, b.String())
 }
 
 // begin calls Begin of user code that is a jobs.Attempter, with what the attempt offers to it.

@@ -100,10 +100,8 @@ func (e Env) Workload(name string) (*workload.File, error) {
 	return workload.Load(name)
 }
 
-// Gone reports whether err comes from a write to a pipe whose reader has closed it.
-func Gone(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
-}
+// Gone reports whether err comes from a write to a pipe of the system whose reader has closed it.
+func Gone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // NoWords returns an options error if the line has positional words. A command that takes none
 // calls it.

@@ -135,7 +135,7 @@ func (s *SweepFiles) write(files map[string]*process.AuxFile, web *pictures.Tabl
 	if web.OnStdout() || files["csv"].OnStdout() || files["svg"].OnStdout() || files["json"].OnStdout() {
 		stdout = stderr
 	}
-	if _, err := stdout.Write(table); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
+	if _, err := stdout.Write(table); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
 	if out := files["csv"]; out != nil {

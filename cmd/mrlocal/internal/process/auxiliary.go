@@ -114,22 +114,39 @@ func checkApart(flag, path string, inputs, outputs []string) error {
 	return nil
 }
 
+// unlessGone returns err, or nil if the file is standard output and err says that the reader of its
+// pipe has closed it. A run must not fail because the reader of its events has ended.
+func (s *AuxFile) unlessGone(err error) error {
+	if errors.Is(err, syscall.EPIPE) && (s.stdout != nil || IsStdout(s.f)) {
+		return nil
+	}
+	return err
+}
+
+// IsStdout reports whether f is open for the file that standard output is, as /dev/stdout.
+func IsStdout(f *os.File) bool {
+	own, err := os.Stat("/dev/stdout")
+	info, ferr := f.Stat()
+	return err == nil && ferr == nil && os.SameFile(own, info)
+}
+
 // Write writes p to the file, which the first call creates or truncates. If the pipe of standard
 // output is closed, Write drops p and returns no error.
 func (s *AuxFile) Write(p []byte) (int, error) {
 	if s.stdout != nil {
-		// A run must not fail because the reader of its events has ended.
-		if _, err := s.stdout.Write(p); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
-			return 0, err
+		if n, err := s.stdout.Write(p); s.unlessGone(err) != nil {
+			return n, err
 		}
 		return len(p), nil
 	}
 	if s.err != nil {
 		return 0, s.err
 	}
-	var n int
-	n, s.err = s.write(p)
-	return n, s.err
+	n, err := s.write(p)
+	if s.err = s.unlessGone(err); s.err != nil {
+		return n, s.err
+	}
+	return len(p), nil
 }
 
 // write is Write for a file.
@@ -161,7 +178,7 @@ func (s *AuxFile) Close() error {
 	if s.pack == nil || s.err != nil {
 		return s.f.Close()
 	}
-	return errors.Join(s.pack.Close(), s.f.Close())
+	return errors.Join(s.unlessGone(s.pack.Close()), s.f.Close())
 }
 
 // Work lists what a command reads and writes. An auxiliary file must not be one of these, or lie

@@ -141,7 +141,7 @@ func runOn(ctx context.Context, e command.Env, s *show.Screen, chain jobs.Chain,
 	defer s.Stop()
 	o.Stdin = e.Stdin
 	if o.OutputDir == "" {
-		o.Stdout = s.Results(e.Stdout)
+		o.Stdout, o.PipeMayClose = s.Results(e.Stdout), true
 	}
 	// Attach comes last, because it replaces fields of o.
 	s.Attach(ctx, &o)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/input/codec"
@@ -181,8 +182,9 @@ func (r *result) writeLine(line []byte, delim byte) error {
 
 // end completes the result: it flushes the buffers, syncs the file, and gives it its name. If err, the
 // error of the tool so far, is not nil, it removes the file instead. It returns err or its own error,
-// but nil if the reader of a pipe has closed it.
+// but nil if the reader of the pipe of standard output has closed it.
 func (r *result) end(err error) error {
+	stdout := r.file != nil && process.IsStdout(r.file)
 	if err == nil {
 		err = r.Flush()
 	}
@@ -204,7 +206,7 @@ func (r *result) end(err error) error {
 		}
 	}
 	// In mrlocal sort -m a b | head, for example, head closes the pipe early. This is success.
-	if errors.Is(err, syscall.EPIPE) {
+	if (r.file == nil || stdout) && errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	return err

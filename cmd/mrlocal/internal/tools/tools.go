@@ -191,9 +191,7 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 	screen := show.NewQuietScreen(c.Stderr, c.Getenv("TERM") == "dumb")
 	defer screen.Stop()
 	o.Stdin = c.Stdin
-	if o.OutputFile == "" {
-		o.Stdout = screen.Results(c.Stdout)
-	}
+	o.Stdout, o.PipeMayClose = screen.Results(c.Stdout), true // OutputFile may be /dev/stdout
 	screen.Attach(ctx, &o)
 	c.complaining.Lock()
 	c.screen = screen

@@ -124,8 +124,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			o.Events = &kept[i]
 		}
 		done, err := sim.Run(ctx, f, o)
-		// If only the pipe of the events was closed, the run is complete.
-		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(command.Gone(err) && done != nil) {
+		if err = errors.Join(err, files.CloseEvents(i)); err != nil {
 			return 0, err
 		}
 		// The report of a run with failed jobs is kept, because it names them.
@@ -240,12 +239,7 @@ func workloadName(line argv.Line) (string, error) {
 // and if verbose is true the figures and counters of each run above it.
 func printReports(e command.Env, files *pictures.Files, reports []*report.Report, verbose bool) error {
 	if files.HasReport() {
-		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
-		// A closed pipe is success, as on standard output.
-		if command.Gone(err) {
-			err = nil
-		}
-		return err
+		return files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 	}
 	// A single write for the whole table keeps lines of standard error from appearing inside it.
 	var b bytes.Buffer
