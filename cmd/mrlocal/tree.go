@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -123,8 +124,7 @@ func isInner(name string) bool {
 // an empty path it is the help of mrlocal.
 func help(path []string, e command.Env) int {
 	if _, err := dispatch(context.Background(), commands(), argv.Line{Path: path, Help: true}, e); err != nil {
-		fmt.Fprint(e.Stderr, argv.ErrorLine("help", err))
-		return command.Usage
+		return fail(context.Background(), e, "help", err)
 	}
 	return command.Done
 }
@@ -135,9 +135,14 @@ func help(path []string, e command.Env) int {
 func dispatch(ctx context.Context, tree []command.Command, line argv.Line, e command.Env) (code int, err error) {
 	app := newApp(tree, line, e, &code)
 	app.CommandNotFound = func(_ *cli.Context, name string) { err = errs.Optionf(argv.Quote(name), "no such command") }
+	var help bytes.Buffer // the library ignores errors of its writer
+	app.Writer = &help
 	// CommandNotFound may have set err although RunContext returns none.
 	if runErr := app.RunContext(ctx, append([]string{"mrlocal"}, libraryArgs(line)...)); runErr != nil {
 		err = runErr
+	}
+	if err == nil && help.Len() > 0 {
+		err = e.Write(help.Bytes())
 	}
 	return code, err
 }

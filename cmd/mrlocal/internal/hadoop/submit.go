@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,8 +201,7 @@ func printPlan(e command.Env, s submit.Options, line argv.Line) error {
 		}
 		cuts = append(cuts, s.Inputs...)
 	}
-	_, err = io.WriteString(e.Stdout, plan.Text(cuts))
-	return err
+	return e.Write([]byte(plan.Text(cuts)))
 }
 
 // sampleCuts samples the input of a job with a total order over several reduces. It writes the cuts to

@@ -11,6 +11,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +125,8 @@ func (t Tool) main(ctx context.Context, args []string, e command.Env, options fu
 	// --help wins over mistakes in the line, as in GNU tools. --help-all is an ordinary flag, and a
 	// mistake wins over it.
 	case line.Help || err == nil && line.Has("help-all"):
-		return 0, t.help(e.Stdout, engine, !line.Help)
+		var text bytes.Buffer
+		return 0, errors.Join(t.help(&text, engine, !line.Help), e.Write(text.Bytes()))
 	case err != nil:
 		return 0, err
 	}
