@@ -340,7 +340,7 @@ func (j *runningJob) readParts(before *runningJob) int64 {
 		}
 		total += sp.Bytes()
 		j.maps = append(j.maps, mapTask{source: source.Part{
-			Name: fmt.Sprintf("%s part %d", before.Spec.Name, i), File: int32(i), Spool: sp, Delim: j.Spec.Delim.Byte(), RecordBytes: j.Spec.RecordBytes,
+			Name: before.Spec.Name, File: int32(i), Spool: sp, Delim: j.Spec.Delim.Byte(), RecordBytes: j.Spec.RecordBytes,
 		}})
 	}
 	return total

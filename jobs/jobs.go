@@ -57,7 +57,7 @@ type Span struct{ Off, Len uint32 }
 // (Job.RecordBytes) have no delimiter. A block may hold one record or thousands. An empty file
 // gives one Block without data, so that a mapper sees every file.
 type Block struct {
-	Path   string // as the user named it; "(standard input)" for "-"
+	Path   string // as the user named it; "(standard input)" for "-"; the name of the job before for each of its parts
 	File   int32  // index of the file in the order of the input, from 0 (Job.ByFile)
 	Input  int32  // index of the input to which the file belongs, in the order in which the user named them, from 0
 	Offset int64  // offset of Data[0] in the file, in bytes; for a compressed file, in its decoded text

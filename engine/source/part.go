@@ -15,7 +15,7 @@ import (
 // Part is the part of the output that one task of the job before in a chain has written. The spool
 // belongs to the sink of that job (task.Spools).
 type Part struct {
-	Name  string // for messages
+	Name  string // of the job before
 	File  int32  // its place in the input order
 	Spool *spool.Spool
 	Delim byte // ends a record

@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"mrlocal/jobs"
 )
@@ -39,6 +40,11 @@ type Cut struct {
 
 	Side   []byte  // side data of the run
 	Inputs []int32 // Block.Input of each file; nil: 0
+
+	// Reduces is the number of reduce tasks of the first job, unless Job.Reduces sets it; 0: one. It
+	// counts only for jobs with Partition. Other jobs have one, because the result of a total order does not
+	// depend on the number, and the hash of the engine is its own. A later job has one, or Job.Reduces.
+	Reduces int
 }
 
 // Output is the result of a chain.
@@ -46,6 +52,8 @@ type Output struct {
 	Data    []byte
 	Records int64             // output records of the last job: those it wrote, or those its Releaser counted
 	Named   map[string][]byte // by name in jobs.Job.Outputs: the output of all attempts
+
+	parts [][]byte // of Data, by reduce task
 }
 
 // Reference returns the output of chain on files, each read as one block. It fails with the
@@ -58,14 +66,14 @@ func Reference(chain jobs.Chain, files []File) ([]byte, error) {
 // Run runs chain on files, cut as cut says. It fails with the first error of the
 // jobs.
 func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
-	first, given, before := files, cut.Side, ""
+	first, given, inputs, before := files, cut.Side, cut.Inputs, ""
 	begun, err := chain.Begun(len(files))
 	if err != nil {
 		return Output{}, err
 	}
 	chain = append(jobs.Chain{begun}, chain[1:]...)
 	for i, job := range chain {
-		files, cut.Side = []File{{Path: before, Data: out.Data}}, given
+		files, cut.Side = partsOf(before, out), given
 		if i == 0 || job.Rereads {
 			files = first
 		}
@@ -73,6 +81,9 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 			cut.Side = out.Data
 		}
 		for round := 1; ; round++ {
+			if i < len(chain)-1 && (job.Rounds > 1 || chain[i+1].Rereads) && len(out.Data) > jobs.MaxSideBytes {
+				return out, fmt.Errorf("%s: more than %d bytes of side data", job.Name, jobs.MaxSideBytes)
+			}
 			if out, err = runJob(job, files, cut); err != nil {
 				return out, fmt.Errorf("%s: %w", job.Name, err)
 			}
@@ -81,59 +92,142 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 			}
 			cut.Side = out.Data
 		}
-		before = job.Name
+		before, cut.Reduces, cut.Inputs = job.Name, 0, nil
+		if i+1 < len(chain) && chain[i+1].Rereads {
+			cut.Inputs = inputs
+		}
 	}
 	return out, nil
 }
 
-// runJob runs one job of a chain on files.
-func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
-	out := &writer{delim: job.Delim.Byte(), bare: job.Bare}
-	if len(job.Outputs) > 0 {
-		out.named = map[string]*writer{}
+// partsOf returns the parts of a job as files of the next one. Each is a file, as in a run.
+func partsOf(job string, out Output) (files []File) {
+	for _, part := range out.parts {
+		files = append(files, File{Path: cmp.Or(job, "job"), Data: part})
 	}
-	var err error
-	if job.NewReducer != nil {
-		err = mapReduce(job, splits(job, files, cut), cut.Side, out)
-	} else {
-		err = mapOnly(job, splits(job, files, cut), cut.Side, out)
-	}
-	named := map[string][]byte{}
-	for name, w := range out.named {
-		named[name] = w.Bytes()
-	}
-	return Output{out.Bytes(), out.records, named}, err
+	return files
 }
 
-// mapReduce collects the records of all splits, and reduces them as one partition.
-func mapReduce(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) error {
-	var pairs []pair
-	for _, split := range splits {
-		c := &collector{job: job}
-		if err := mapSplit(job, split, side, c); err != nil {
-			return err
-		}
-		pairs = append(pairs, c.pairs...)
+// runJob runs one job of a chain on files.
+func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
+	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare}, map[string]*writer{}
+	var parts [][]byte
+	split, err := splits(job, files, cut)
+	if err == nil && job.NewReducer != nil {
+		parts, err = mapReduce(job, split, cut, out, all)
+	} else if err == nil {
+		err = mapOnly(job, split, cut.Side, out, all)
 	}
-	return reduce(job, pairs, side, out)
+	named := map[string][]byte{}
+	for name, w := range all {
+		named[name] = w.Bytes()
+	}
+	if parts == nil {
+		parts = [][]byte{out.Bytes()}
+	}
+	return Output{Data: out.Bytes(), Records: out.records, Named: named, parts: parts}, err
+}
+
+// mapReduce collects the records of all splits, and reduces each partition. It returns the parts.
+func mapReduce(job jobs.Job, splits [][]jobs.Block, cut Cut, out *writer, named map[string]*writer) (parts [][]byte, err error) {
+	partitions := make([][]pair, 1)
+	if n := cmp.Or(job.Reduces, cut.Reduces, 1); job.Partition != nil {
+		partitions = make([][]pair, n)
+	}
+	for i, split := range splits {
+		a := &attempt{job: &job, task: i, side: cut.Side, maps: true}
+		made := make([][]pair, len(partitions))
+		if err := a.run(func() error { return a.mapSplit(job, split, made) }); err != nil {
+			return nil, err
+		}
+		for p := range made {
+			partitions[p] = append(partitions[p], made[p]...)
+		}
+	}
+	for i, pairs := range partitions {
+		from := out.Len()
+		a := &attempt{job: &job, task: i, side: cut.Side, named: named}
+		if err := a.run(func() error { return a.reduce(job, pairs, out) }); err != nil {
+			return nil, err
+		}
+		parts = append(parts, out.Bytes()[from:out.Len():out.Len()])
+	}
+	return parts, nil
+}
+
+// attempt is an attempt at a task. Number counts from 0.
+type attempt struct {
+	job   *jobs.Job
+	task  int
+	side  []byte
+	maps  bool               // a map of a job with reducers
+	named map[string]*writer // the outputs of jobs.Job.Outputs that attempts have asked for
+	begun []any
+	err   error // of Output
+}
+
+// run runs work, and closes what it has begun.
+func (a *attempt) run(work func() error) error {
+	err := work()
+	for _, user := range a.begun {
+		if c, ok := user.(io.Closer); ok {
+			err = cmp.Or(err, c.Close())
+		}
+	}
+	return cmp.Or(err, a.err)
+}
+
+// begin calls Begin if user is a jobs.Attempter.
+func (a *attempt) begin(user any) {
+	u, ok := user.(jobs.Attempter)
+	if !ok {
+		return
+	}
+	a.begun = append(a.begun, user)
+	own := jobs.OwnAttempt{
+		Context: context.Background(), Task: a.task, Side: a.side,
+		Progress: func(int64, int64) {}, Lasts: func(time.Duration) {}, Read: func(int64, int64) {}, Status: func(string) {},
+		Charge: func(int64) bool { return true },
+	}
+	if len(a.job.Outputs) > 0 {
+		own.Output = a.output
+	}
+	u.Begin(own)
+}
+
+// output implements OwnAttempt.Output.
+func (a *attempt) output(name string) jobs.Emitter {
+	w := &writer{delim: a.job.Delim.Byte(), bare: a.job.Bare}
+	switch {
+	case !slices.Contains(a.job.Outputs, name):
+		a.err = cmp.Or(a.err, fmt.Errorf("output %q is none of the job's Outputs", name))
+	case a.maps:
+		a.err = cmp.Or(a.err, fmt.Errorf("output %q: where a job has reducers, only they write to it", name))
+	case a.named[name] == nil:
+		a.named[name] = w
+	default:
+		w = a.named[name]
+	}
+	return w
 }
 
 // mapOnly passes the output of each split to the releaser, in order. As in the engine, a
 // verdict skips the rest of a file or of the job.
-func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) error {
+func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer, named map[string]*writer) error {
 	releaser := jobs.Releaser(plain{})
 	if job.NewReleaser != nil {
 		releaser = job.NewReleaser()
 	}
 	ended := int32(-1)
-	for _, split := range splits {
+	for i, split := range splits {
 		// DeleteFunc must not change the list of splits.
 		split = slices.DeleteFunc(slices.Clone(split), func(b jobs.Block) bool { return b.File == ended })
 		if len(split) == 0 {
 			continue
 		}
-		spool := &writer{delim: out.delim, bare: out.bare, named: out.named}
-		if err := mapSplit(job, split, side, spool); err != nil {
+		spool := &writer{delim: out.delim, bare: out.bare}
+		a := &attempt{job: &job, task: i, side: side, named: named}
+		if err := a.run(func() error { return a.mapBlocks(job.NewMapper(), split, spool) }); err != nil {
 			return err
 		}
 		out.records += spool.records
@@ -165,11 +259,43 @@ func (plain) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 // Finish implements jobs.Releaser.
 func (plain) Finish(io.Writer) error { return nil }
 
-// mapSplit runs one mapper on the blocks of a split. It clears each block afterwards, so that a
+// mapSplit maps and combines a split. It adds the records to those of their partitions.
+func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair) error {
+	c := &collector{job: job}
+	if err := a.mapBlocks(job.NewMapper(), split, c); err != nil {
+		return err
+	}
+	for _, p := range c.pairs {
+		part := 0
+		if job.Partition != nil && len(partitions) > 1 {
+			part = job.Partition(p.key, len(partitions))
+		}
+		partitions[part] = append(partitions[part], p)
+	}
+	if job.NewCombiner == nil || len(c.pairs) == 0 {
+		return nil
+	}
+	combiner := job.NewCombiner()
+	a.begin(combiner)
+	for i, pairs := range partitions {
+		combined := &collector{}
+		if err := eachGroup(pairs, nil, func(key []byte, vs *jobs.Values) error { return combiner.Reduce(key, vs, combined) }); err != nil {
+			return err
+		}
+		if f, ok := combiner.(jobs.Flusher); ok && len(pairs) > 0 {
+			if err := f.Flush(combined); err != nil {
+				return err
+			}
+		}
+		partitions[i] = combined.pairs
+	}
+	return nil
+}
+
+// mapBlocks runs a mapper on the blocks of a split. It clears each block afterwards, so that a
 // mapper that keeps borrowed bytes fails the test.
-func mapSplit(job jobs.Job, split []jobs.Block, side []byte, out jobs.Emitter) error {
-	m := job.NewMapper()
-	begin(m, side, out)
+func (a *attempt) mapBlocks(m jobs.Mapper, split []jobs.Block, out jobs.Emitter) error {
+	a.begin(m)
 	for _, b := range split {
 		b.Data = slices.Clone(b.Data) // the files must not change
 		err := m.Map(b, out)
@@ -202,6 +328,13 @@ func (c *collector) Emit(key, value []byte) {
 	c.pairs = append(c.pairs, pair{append([]byte{}, key...), append([]byte{}, value...)})
 }
 
+// EmitSpans implements jobs.SpanEmitter.
+func (c *collector) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
+	for _, s := range keys {
+		c.Emit(data[s.Off:s.Off+s.Len], value)
+	}
+}
+
 // Take implements jobs.Taker. Each record becomes a pair without a copy.
 func (c *collector) Take(b jobs.Block, records []jobs.Span) {
 	c.took = true
@@ -221,15 +354,6 @@ type writer struct {
 	delim   byte
 	bare    bool
 	records int64
-	named   map[string]*writer // outputs of jobs.Job.Outputs, of all attempts; nil: the job has none
-}
-
-// output implements OwnAttempt.Output.
-func (w *writer) output(name string) jobs.Emitter {
-	if w.named[name] == nil {
-		w.named[name] = &writer{delim: w.delim, bare: w.bare}
-	}
-	return w.named[name]
 }
 
 // WriteRaw implements jobs.RawWriter. It counts no records.
@@ -252,30 +376,56 @@ func (w *writer) Emit(key, value []byte) {
 	w.records++
 }
 
-// reduce sorts and groups pairs, folds them if the job has a Folder, and reduces. The sort is
-// stable, because the values of a key come in the order in which they were emitted.
-func reduce(job jobs.Job, pairs []pair, side []byte, out *writer) error {
+// reduce reduces a partition.
+func (a *attempt) reduce(job jobs.Job, pairs []pair, out *writer) error {
+	r := job.NewReducer()
+	a.begin(r)
+	if job.NewFolder != nil {
+		sortPairs(pairs)
+		pairs = folded(job.NewFolder(), pairs)
+	}
+	reduce := func(key []byte, vs *jobs.Values) error { return r.Reduce(key, vs, out) }
+	if each, ok := r.(jobs.RecordReducer); ok && job.GroupBytes == nil {
+		reduce = func(key []byte, vs *jobs.Values) (err error) {
+			for err == nil && vs.Next() {
+				err = each.ReduceRecord(key, vs.Value(), out)
+			}
+			return err
+		}
+	}
+	if err := eachGroup(pairs, job.GroupBytes, reduce); err != nil {
+		return err
+	}
+	if f, ok := r.(jobs.Flusher); ok {
+		return f.Flush(out)
+	}
+	return nil
+}
+
+// sortPairs sorts by key. It is stable, because the values of a key come in the order in which they
+// were emitted.
+func sortPairs(pairs []pair) {
 	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
+}
+
+// eachGroup sorts pairs and calls do for each group, with the key of its first pair. prefix is
+// jobs.Job.GroupBytes; nil: a group is a key.
+func eachGroup(pairs []pair, prefix func(key []byte) int, do func(key []byte, vs *jobs.Values) error) error {
+	sortPairs(pairs)
 	name := func(p pair) []byte {
-		if job.GroupBytes == nil {
+		if prefix == nil {
 			return p.key
 		}
-		return p.key[:job.GroupBytes(p.key)]
+		return p.key[:prefix(p.key)]
 	}
-	r := job.NewReducer()
-	begin(r, side, out)
 	for len(pairs) > 0 {
 		n := 1
 		for n < len(pairs) && bytes.Equal(name(pairs[n]), name(pairs[0])) {
 			n++
 		}
-		group := &group{pairs: pairs[:n], whole: job.GroupBytes != nil}
-		if job.NewFolder != nil {
-			group.pairs = folded(job.NewFolder(), pairs[:n])
-		}
 		var vs jobs.Values
-		vs.Reset(group)
-		if err := r.Reduce(pairs[0].key, &vs, out); err != nil {
+		vs.Reset(&group{pairs: pairs[:n], whole: prefix != nil})
+		if err := do(pairs[0].key, &vs); err != nil {
 			return err
 		}
 		pairs = pairs[n:]
@@ -283,7 +433,7 @@ func reduce(job jobs.Job, pairs []pair, side []byte, out *writer) error {
 	return nil
 }
 
-// folded returns one pair for each key of the group.
+// folded returns one pair for each key of sorted pairs.
 func folded(f jobs.Folder, pairs []pair) (all []pair) {
 	for len(pairs) > 0 {
 		var acc []byte
@@ -297,17 +447,6 @@ func folded(f jobs.Folder, pairs []pair) (all []pair) {
 		pairs = pairs[n:]
 	}
 	return all
-}
-
-// begin calls Begin if user is a jobs.Attempter.
-func begin(user any, side []byte, out any) {
-	if a, ok := user.(jobs.Attempter); ok {
-		own := jobs.OwnAttempt{Context: context.Background(), Progress: func(int64, int64) {}, Side: side}
-		if w, ok := out.(*writer); ok && w.named != nil {
-			own.Output = w.output
-		}
-		a.Begin(own)
-	}
 }
 
 // group is a jobs.Refiller with one value in each window. So it finds reducers that expect a
@@ -331,12 +470,19 @@ func (g *group) Refill(vs *jobs.Values) bool {
 	return true
 }
 
-// splits cuts files into blocks and splits, as the engine does, but of any size.
-func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
+// splits cuts files into blocks and splits, as the engine does, but of any size. A job without input has
+// a split of one empty block for each of its Maps.
+func splits(job jobs.Job, files []File, cut Cut) ([][]jobs.Block, error) {
+	if job.NoInput {
+		return slices.Repeat([][]jobs.Block{{{Last: true}}}, job.Maps), nil
+	}
 	var blocks []jobs.Block
 	for i, f := range files {
 		if job.SkipBinary && bytes.IndexByte(f.Data[:min(len(f.Data), 64<<10)], 0) >= 0 {
 			continue
+		}
+		if r := job.RecordBytes; r > 0 && len(f.Data)%r != 0 {
+			return nil, fmt.Errorf("%s: %d bytes are no whole number of records of %d bytes", f.Path, len(f.Data), r)
 		}
 		first := len(blocks)
 		blocks = appendBlocks(blocks, int32(i), f, cut.BlockBytes, job)
@@ -347,9 +493,9 @@ func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
 		}
 	}
 	if len(blocks) == 0 {
-		return nil
+		return nil, nil
 	}
-	return slices.Collect(slices.Chunk(blocks, cmp.Or(cut.SplitBlocks, len(blocks))))
+	return slices.Collect(slices.Chunk(blocks, cmp.Or(cut.SplitBlocks, len(blocks)))), nil
 }
 
 // appendBlocks appends the blocks of a file, each of about blockBytes; 0: one block. A block

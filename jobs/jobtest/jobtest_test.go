@@ -95,7 +95,11 @@ func TestBeginOfTheFirstJobCountsAndIsChecked(t *testing.T) {
 func TestEveryFileYieldsABlockAndBlocksAreWholeRecords(t *testing.T) {
 	files := []File{{"empty", nil}, {"binary", []byte("a\x00")}, {"f", []byte("ab\nc\n\nd")}}
 	var got []string
-	for _, split := range splits(jobs.Job{SkipBinary: true}, files, Cut{BlockBytes: 2, SplitBlocks: 2}) {
+	all, err := splits(jobs.Job{SkipBinary: true}, files, Cut{BlockBytes: 2, SplitBlocks: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, split := range all {
 		for _, b := range split {
 			text := b.Path + ":" + string(b.Data)
 			if b.Last {
