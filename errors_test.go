@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"mrlocal"
 	"mrlocal/jobs"
@@ -112,7 +113,7 @@ func TestNoOptionIsTooLargeToBeRefused(t *testing.T) {
 		"Replicas":          func(c *mrlocal.Config) { c.Replicas = math.MaxInt },
 		"Replicas, 1<<32+1": func(c *mrlocal.Config) { c.Replicas = 1<<32 + 1 },
 		"GroupTrackers":     func(c *mrlocal.Config) { c.GroupTrackers = math.MaxInt },
-		"LocalityDelay":     func(c *mrlocal.Config) { c.LocalityDelay = math.MaxInt64 },
+		"LocalityDelay":     func(c *mrlocal.Config) { c.LocalityDelay = new(time.Duration(math.MaxInt64)) },
 		"Faults.Task": func(c *mrlocal.Config) {
 			c.Faults = append(c.Faults, mrlocal.Fault{Tracker: -1, Task: 1 << 32, Fail: 1})
 		},

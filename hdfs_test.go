@@ -121,7 +121,7 @@ func TestMapsRunWhereTheirBlocksAre(t *testing.T) {
 	var events bytes.Buffer
 	var notes []string
 	o.Events, o.Note = &events, func(text string) { notes = append(notes, text) }
-	o.Trackers, o.MapSlots, o.LocalityDelay = 3, 1, time.Minute
+	o.Trackers, o.MapSlots, o.LocalityDelay = 3, 1, new(time.Minute)
 	o.Policy, err = registry.New("delay", policy.Options{LocalityDelay: o.LocalityDelay})
 	if err != nil {
 		t.Fatal(err)

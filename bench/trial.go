@@ -162,7 +162,8 @@ func (t *trial) set(name, value string) (err error) {
 		share(t.sim.Slowstart)
 	// The simulator and the policy both need the delay.
 	case "locality-delay":
-		span(&t.sim.LocalityDelay)
+		t.sim.LocalityDelay = new(time.Duration)
+		span(t.sim.LocalityDelay)
 		t.options.LocalityDelay = t.sim.LocalityDelay
 	default:
 		return t.setOption(name, value)

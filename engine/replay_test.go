@@ -21,9 +21,9 @@ import (
 // trackers. They wait for local slots if the policy makes jobs wait.
 func recordedBatch(t *testing.T, sched string) []byte {
 	t.Helper()
-	const delay = 2 * time.Millisecond
+	delay := 2 * time.Millisecond
 	o := policy.DefaultOptions()
-	o.LocalityDelay = delay
+	o.LocalityDelay = &delay
 	p, err := registry.New(sched, o)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func recordedBatch(t *testing.T, sched string) []byte {
 	}
 	var events bytes.Buffer
 	_, err = engine.RunBatch(t.Context(), batch, engine.Options{
-		Policy: p, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Replicas: 1, LocalityDelay: delay, Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}}}, MemoryBytes: 64 << 20, Events: &events,
+		Policy: p, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Replicas: 1, LocalityDelay: &delay, Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}}}, MemoryBytes: 64 << 20, Events: &events,
 	})
 	if err != nil {
 		t.Fatal(err)

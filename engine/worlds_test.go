@@ -144,7 +144,7 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 				var simulated, real tracetest.Log
 				p := func() slots.Policy {
 					o := policy.DefaultOptions()
-					o.LocalityDelay = w.delay
+					o.LocalityDelay = &w.delay
 					tuned.change(&o)
 					p, err := registry.New(tuned.policy, o)
 					if err != nil {
@@ -152,7 +152,7 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 					}
 					return p
 				}
-				config := setup.Config{MaxSlots: worldSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}
+				config := setup.Config{MaxSlots: worldSlots, LocalityDelay: &w.delay, RemotePenalty: w.penalty}
 				inVirtualTime, err := sim.Run(t.Context(), file, sim.Options{
 					Policy: p(), Config: config, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
 				})

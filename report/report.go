@@ -360,7 +360,10 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 func config(c *slots.Config) Config {
 	r := Config{
 		Slowstart: Share(c.Slowstart), BorrowMap: Share(c.BorrowMap), BorrowReduce: Share(c.BorrowReduce), Attempts: c.MaxAttempts,
-		Seed: c.Seed, Replicas: int(c.Replicas), GroupTrackers: int(c.GroupTrackers), LocalityDelayS: seconds(c.LocalityDelay), Options: c.Options,
+		Seed: c.Seed, Replicas: int(c.Replicas), GroupTrackers: int(c.GroupTrackers), Options: c.Options,
+	}
+	if c.LocalityDelay != nil {
+		r.LocalityDelayS = seconds(*c.LocalityDelay)
 	}
 	for _, s := range c.Slots {
 		// All trackers have the same slots, so only those of the first one are counted.

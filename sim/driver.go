@@ -80,7 +80,10 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 	d := &driver{
 		file: f, o: o, claimed: claimed, ledger: l, slots: make([]simAttempt, len(c.Slots)), jobs: make([]simJob, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
 		where: map[slots.AttemptID]slots.SlotID{}, failing: map[taskKey]int32{},
-		mostIdle: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
+		mostIdle: 2 * o.Heartbeat, holds: l.HoldsCopy(),
+	}
+	if o.LocalityDelay != nil {
+		d.mostIdle += 4 * *o.LocalityDelay
 	}
 	_, d.byPhase = claimed.Inner.(slots.PhaseGate)
 	d.bounds = newBounds(len(c.Slots), len(f.Jobs))

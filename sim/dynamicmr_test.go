@@ -110,7 +110,7 @@ func TestPreSchedulingIsLocalAndFair(t *testing.T) {
 	preScheduled := tuned(t, f, o, func(o *policy.Options) { o.DHSA, o.SEPB = "off", false })
 	o.Policy = named(t, "fair")
 	plain := run(t, f, o)
-	o.Policy, o.LocalityDelay = fair.NewDelay(policy.Options{LocalityDelay: 4 * time.Second}), 4*time.Second
+	o.Policy, o.LocalityDelay = fair.NewDelay(policy.Options{LocalityDelay: new(4 * time.Second)}), new(4*time.Second)
 	delayed := run(t, f, o)
 
 	if a, b, c := localShare(plain), localShare(preScheduled), localShare(delayed); !(a+0.03 < b && b < c) {

@@ -13,6 +13,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -38,7 +39,7 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"a negative heartbeat", parse(t, two, oneJob), sim.Options{Heartbeat: -1}, "Options.Heartbeat: -1ns: must be 0 (at once) or at least 1ms"},
 		{"a heartbeat of nothing but beats", parse(t, two, oneJob), sim.Options{Heartbeat: 1000}, "must be 0 (at once) or at least 1ms"},
 		{"a penalty that is a gain", parse(t, two, oneJob), sim.Options{Config: setup.Config{RemotePenalty: slots.One / 2}}, "Options.RemotePenalty: 0.5: must be at least 1"},
-		{"a negative delay", parse(t, two, oneJob), sim.Options{Config: setup.Config{LocalityDelay: -1}}, "must be from 0 to"},
+		{"a negative delay", parse(t, two, oneJob), sim.Options{Config: setup.Config{LocalityDelay: new(time.Duration(-1))}}, "must be from 0 to"},
 		{"a slow tracker that flags took away", parse(t, two, "slow: [{tracker: 1, factor: 0.5}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Slow: there is no tracker 1; they count from 0 to 0"},
 		{"a fault of a tracker and of a task", parse(t, two, oneJob), sim.Options{Config: setup.Config{Faults: []setup.Fault{{Fail: 1}}}}, "Options.Faults: tracker 0 cannot fail attempts"},
 		{"a fault without an effect", parse(t, two, oneJob), sim.Options{Config: setup.Config{Faults: []setup.Fault{{Tracker: -1}}}}, "Options.Faults: the fault of task 0 of job 0 needs either Lost or Fail"},
@@ -75,7 +76,7 @@ func TestFlagsOverrideTheFilesCluster(t *testing.T) {
 	half := slots.One / 2
 	f := parse(t, "defaults: {slowstart: 1}", "slow: [{tracker: 2, factor: 0.5}]", oneJob)
 	r := run(t, f, sim.Options{
-		Config: setup.Config{Trackers: 3, MapSlots: 4, ReduceSlots: 2, MaxSlots: 7, Slowstart: &half, Attempts: 2, Seed: 9, RemotePenalty: 2 * slots.One, LocalityDelay: 5 * time.Second}, Heartbeat: time.Second,
+		Config: setup.Config{Trackers: 3, MapSlots: 4, ReduceSlots: 2, MaxSlots: 7, Slowstart: &half, Attempts: 2, Seed: 9, RemotePenalty: 2 * slots.One, LocalityDelay: new(5 * time.Second)}, Heartbeat: time.Second,
 	})
 	c := r.Config
 	if r.Kind != "sim" || r.Policy != "fifo" || c.Trackers != 3 || c.MapSlots != 4 || c.ReduceSlots != 2 || c.MaxSlots != 7 || c.Slowstart != .5 || c.Attempts != 2 ||
@@ -234,5 +235,42 @@ func TestPhasesAreFacts(t *testing.T) {
 	}
 	if all := strings.Join(got, ", "); all != "copy 0s, copy 0s, reduce 4s, reduce 4s, reduce 8s" {
 		t.Errorf("%s", all)
+	}
+}
+
+// TestZeroGivenIsZero: each option of a policy that may be 0 has effect at 0, also where the
+// policy's own value is another one. delay at 0 is fair, dynsplit without additional slots opens
+// none, and the shares of what is lent are 0.
+func TestZeroGivenIsZero(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 4, map_slots: 2, reduce_slots: 1}", "locality: {replicas: 1}", "jobs:", "  - {name: A, maps: 200, map_time: 1s, reduces: 8, reduce_time: 1s}")
+	zero := policy.DefaultOptions()
+	for _, field := range zero.Fields() {
+		if field.Least == 0 {
+			text := "0"
+			switch field.Value.(type) {
+			case *time.Duration, **time.Duration:
+				text = "0s"
+			}
+			if err := field.Set(text); err != nil {
+				t.Fatal(field.Name, err)
+			}
+		}
+	}
+	like := func(name, as string) {
+		t.Helper()
+		got := run(t, f, sim.Options{Policy: with(t, name, zero), Config: setup.Config{LocalityDelay: zero.LocalityDelay}})
+		want := run(t, f, sim.Options{Policy: named(t, as)})
+		if got.MakespanSeconds != want.MakespanSeconds || got.Moves != want.Moves {
+			t.Errorf("%s at zero: %v s and %d moves; %s: %v s and %d moves", name, got.MakespanSeconds, got.Moves, as, want.MakespanSeconds, want.Moves)
+		}
+	}
+	like("delay", "fair")
+	like("fair", "fair")
+	like("pi-fifo", "fifo")
+	if waits := run(t, f, sim.Options{Policy: named(t, "delay")}); waits.MakespanSeconds <= run(t, f, sim.Options{Policy: named(t, "fair")}).MakespanSeconds {
+		t.Error("delay does not wait by default")
+	}
+	if r := run(t, f, sim.Options{Policy: with(t, "pi-dhfs", zero)}); r.Moves != 0 {
+		t.Errorf("pi-dhfs that lends nothing: %d moves", r.Moves)
 	}
 }

@@ -30,7 +30,7 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 		}).Draw(rt, "kvbuffer") + rapid.SampledFrom([]string{"", ", shuffle: {copiers: 2, copy_rate: 300KB}", ", shuffle: {copiers: 1, copy_rate: 1KB, memory: 500KB, merge_factor: 2}", ", shuffle: {memory: 1MB, merge_percent: 0.1}"}).Draw(rt, "shuffle") + "}"
 		f := parse(rt, lines...)
 		o := sim.Options{
-			Config: setup.Config{Slowstart: &slowstart, Seed: rapid.Uint64Range(1, 3).Draw(rt, "seed"), LocalityDelay: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(rt, "delay"), RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty")}, Cost: cost,
+			Config: setup.Config{Slowstart: &slowstart, Seed: rapid.Uint64Range(1, 3).Draw(rt, "seed"), LocalityDelay: rapid.SampledFrom([]*time.Duration{nil, new(time.Duration(0)), new(3 * time.Second)}).Draw(rt, "delay"), RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty")}, Cost: cost,
 			Heartbeat: rapid.SampledFrom([]time.Duration{0, 0, time.Second, 7 * time.Second}).Draw(rt, "heartbeat"),
 		}
 		share := rapid.SampledFrom([]slots.PPM{slots.One, slots.One, slots.One / 3})

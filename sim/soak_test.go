@@ -89,7 +89,7 @@ func drawSoak(seed uint64) (lines []string, o sim.Options) {
 		lines, o = drawCrowd(rng)
 	} else {
 		lines = rapid.Custom(func(rt *rapid.T) []string { return drawWorkload(rt, true) }).Example(int(seed))
-		o.Config = setup.Config{LocalityDelay: []time.Duration{0, 3 * time.Second}[rng.IntN(2)], RemotePenalty: []slots.PPM{0, 3 * slots.One}[rng.IntN(2)]}
+		o.Config = setup.Config{LocalityDelay: []*time.Duration{nil, new(3 * time.Second)}[rng.IntN(2)], RemotePenalty: []slots.PPM{0, 3 * slots.One}[rng.IntN(2)]}
 	}
 	slowstart := []slots.PPM{0, slots.One / 20, slots.One / 2, slots.One}[rng.IntN(4)]
 	o.Config.Slowstart, o.Config.Seed = &slowstart, seed

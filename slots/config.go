@@ -54,8 +54,8 @@ type Config struct {
 	GroupTrackers int32 `json:"group_trackers,omitempty"`
 
 	// LocalityDelay is for policies that wait for local slots [Delay10]. The Ledger
-	// only records it.
-	LocalityDelay time.Duration `json:"locality_delay_ns,omitempty"`
+	// only records it. nil: the policy's own; 0: none.
+	LocalityDelay *time.Duration `json:"locality_delay_ns,omitempty"`
 
 	// Options are the policy's own, as JSON. New takes them from Traits.Options.
 	Options json.RawMessage `json:"options,omitempty"`
@@ -176,7 +176,7 @@ func (c *Config) validate() error {
 		}
 		users[u.Name] = true
 	}
-	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
+	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay != nil && *c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
 		return fmt.Errorf("slots: a number is negative: %d replicas, %d trackers per group, %d failures per tracker, locality delay %v, %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
 	}
 	return nil

@@ -110,7 +110,7 @@ func runs() map[string]run {
 		// Each input is on one of three trackers; ann may run one job at a time.
 		"places": {
 			config: slots.Config{
-				Slots: policytest.Typed(3, 1, 1), Replicas: 1, GroupTrackers: 2, LocalityDelay: 1500 * time.Millisecond,
+				Slots: policytest.Typed(3, 1, 1), Replicas: 1, GroupTrackers: 2, LocalityDelay: new(1500 * time.Millisecond),
 				Users: []slots.User{{Name: "ann", MaxRunning: 1}},
 			},
 			jobs: []policytest.ScriptJob{owned(job("J01", 0, 5, 1, 2*s, s)), owned(job("J02", s, 2, 0, 2*s, s))},

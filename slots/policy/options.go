@@ -26,9 +26,9 @@ type Options struct {
 
 	// Policies with pools: fair, delay, late, pi-dhfs, pd-dhfs. LocalityDelay is
 	// how long a job waits for a slot at its input, and then once more for a slot
-	// in the same group [Delay10]. 0: jobs do not wait. The Ledger's configuration
-	// records it.
-	LocalityDelay time.Duration `json:"-"`
+	// in the same group [Delay10]. 0: jobs do not wait. nil: the policy's own delay,
+	// which delay alone has. The Ledger's configuration records it.
+	LocalityDelay *time.Duration `json:"-"`
 
 	// ras:
 	//
@@ -118,6 +118,14 @@ func (o *Options) SetRecorded(c *slots.Config) error {
 	return nil
 }
 
+// TimeOr returns the time that given points to, or other if it is nil.
+func TimeOr(given *time.Duration, other time.Duration) time.Duration {
+	if given == nil {
+		return other
+	}
+	return *given
+}
+
 // Override is a share that replaces another one if Given is set.
 type Override struct {
 	Given bool      `json:"given"`
@@ -145,7 +153,7 @@ type OptionField struct {
 	Default string // in words, for the help
 	Least   int    // the least value that may be given; for a time, 1 means more than 0
 
-	// Value points into the Options: *slots.PPM, *time.Duration, *int32, *bool (on
+	// Value points into the Options: *slots.PPM, *time.Duration, **time.Duration, *int32, *bool (on
 	// or off), *string (one of Choices), *Override or *demand.Weights.
 	Value any
 }
@@ -176,6 +184,9 @@ func (f *OptionField) Set(text string) (err error) {
 		p.Share, err = ppm.Parse(text)
 	case *time.Duration:
 		*p, err = time.ParseDuration(text)
+	case **time.Duration:
+		*p = new(time.Duration)
+		**p, err = time.ParseDuration(text)
 	case *int32:
 		var n int64
 		n, err = strconv.ParseInt(text, 10, 32)
@@ -202,6 +213,8 @@ func (o *Options) Check() error {
 			wrong = wrongShare(p.Share)
 		case *time.Duration:
 			wrong = wrongNumber(int64(*p))
+		case **time.Duration:
+			wrong = wrongNumber(int64(TimeOr(*p, 0)))
 		case *int32:
 			wrong = wrongNumber(int64(*p))
 		case *string:
@@ -242,7 +255,7 @@ func (o *Options) Fields() []OptionField {
 	return []OptionField{
 		{"borrow-map", "BorrowMap", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
 		{"borrow-reduce", "BorrowReduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
-		{"locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", 0, &o.LocalityDelay},
+		{"locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "4.5s under delay, else 0", 0, &o.LocalityDelay},
 		{"dhsa", "DHSA", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
 		{"sepb", "SEPB", "let dynamicmr copy slow tasks: `on|off`", "on", 1, &o.SEPB},
 		{"sepb-jobs", "SEPBJobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},

@@ -69,7 +69,7 @@ func record(t testing.TB, name string) []byte {
 	c := slots.Config{
 		Slots: policytest.Typed(2, 2, 1), Slowstart: slots.One / 2, Seed: 7, PolicyName: name,
 		BorrowMap: slots.One, BorrowReduce: slots.One / 2, Pools: []slots.Pool{{Name: "prod", MinMaps: 2}},
-		Users: []slots.User{{Name: "ann", MaxRunning: 1}}, Replicas: 1, LocalityDelay: 1500 * time.Millisecond,
+		Users: []slots.User{{Name: "ann", MaxRunning: 1}}, Replicas: 1, LocalityDelay: new(1500 * time.Millisecond),
 	}
 	p, err := newPolicy(c)
 	if err != nil {

@@ -41,11 +41,11 @@ type Config struct {
 	ReduceSlots int // home slots of each tracker; 0: the driver's default
 	MaxSlots    int // slots of each tracker that a policy may open, home slots included; 0: twice the home slots
 
-	Slowstart     *slots.PPM    // share of a job's maps that must be done before its reduces start; nil: 1
-	Attempts      int           // failed attempts of a task that fail its job; 0: 4
-	LocalityDelay time.Duration // for policies that wait for local slots; 0: none
-	RemotePenalty slots.PPM     // factor of the time of a map away from its input, at least 1; 0: 1.0
-	Seed          uint64        // of placement and of drawn times; 0: 1
+	Slowstart     *slots.PPM     // share of a job's maps that must be done before its reduces start; nil: 1
+	Attempts      int            // failed attempts of a task that fail its job; 0: 4
+	LocalityDelay *time.Duration // for policies that wait for local slots; nil: the policy's own, 0: none
+	RemotePenalty slots.PPM      // factor of the time of a map away from its input, at least 1; 0: 1.0
+	Seed          uint64         // of placement and of drawn times; 0: 1
 
 	Replicas      int // trackers that hold the input of each map, placed at random by Seed; 0: input has no place
 	GroupTrackers int // trackers of a group (Hadoop's rack); 0: there are no groups
@@ -195,8 +195,8 @@ func (c *Config) Check(jobs int) error {
 	if c.MaxSlots > MostSlots/c.Trackers {
 		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, c.MaxSlots, MostSlots)
 	}
-	if c.LocalityDelay < 0 || c.LocalityDelay > mostDelay {
-		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", c.LocalityDelay, mostDelay)
+	if d := c.LocalityDelay; d != nil && (*d < 0 || *d > mostDelay) {
+		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", *d, mostDelay)
 	}
 	if c.RemotePenalty < slots.One {
 		return errs.Optionf("Options.RemotePenalty", "%v: must be at least 1: it is a factor of a map's time", c.RemotePenalty)

@@ -99,10 +99,10 @@ func TestFlagsGoBeforeTheFileAndTheFileBeforeTheDefaults(t *testing.T) {
 }
 
 func TestEverythingOfTheFileReachesTheLedger(t *testing.T) {
-	c := ledger(parse(t, example), setup.Config{Attempts: 3, Seed: 7, LocalityDelay: time.Second}, nil)
+	c := ledger(parse(t, example), setup.Config{Attempts: 3, Seed: 7, LocalityDelay: new(time.Second)}, nil)
 	c.Slots = nil
 	want := slots.Config{
-		Slowstart: ppm.One / 2, MaxAttempts: 3, Seed: 7, LocalityDelay: time.Second, Replicas: 3, GroupTrackers: 2,
+		Slowstart: ppm.One / 2, MaxAttempts: 3, Seed: 7, LocalityDelay: new(time.Second), Replicas: 3, GroupTrackers: 2,
 		Users: []slots.User{{Name: "ann", MaxRunning: 2}, {Name: "bob"}},
 		Pools: []slots.Pool{
 			{Name: "prod", Weight: 2 * ppm.One, MinMaps: 4, MinReduces: 1, MaxMaps: 5, MaxReduces: 6, MaxRunning: 7, FIFO: true, PreemptAfter: 30 * time.Second, FairPreemptAfter: 1},

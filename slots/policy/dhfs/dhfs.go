@@ -69,7 +69,7 @@ func NewPI(o policy.Options) *PI {
 // priority, submission and id [DHFS13, section I]. Its jobs wait for no local slot,
 // as in Hadoop's FIFO scheduler.
 func NewFIFO(o policy.Options) *PI {
-	o.LocalityDelay = 0
+	o.LocalityDelay = nil
 	p := &PI{name: "pi-fifo", shape: policy.LineUp, options: o}
 	p.Reset()
 	return p
@@ -77,7 +77,7 @@ func NewFIFO(o policy.Options) *PI {
 
 // Reset implements slots.Policy.
 func (p *PI) Reset() {
-	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay})
+	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0)})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}
@@ -228,7 +228,7 @@ func NewPD(o policy.Options) *PD {
 
 // Reset implements slots.Policy.
 func (p *PD) Reset() {
-	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true})
+	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0), Wakeless: true})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}

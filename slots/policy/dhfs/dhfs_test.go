@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 func TestSuite(t *testing.T) {
 	anyIdle := policytest.Claims{Idle: policytest.AnyIdle}
 	waits := policy.DefaultOptions()
-	waits.LocalityDelay = 2500 * time.Millisecond
+	waits.LocalityDelay = new(2500 * time.Millisecond)
 	lends := func(share slots.PPM) policy.Options {
 		return policy.Options{BorrowMap: share, BorrowReduce: slots.One - share}
 	}

@@ -134,7 +134,7 @@ func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k s
 // nonLocalMap is lines 29 to 34, case 5. No pool has a task for the slot but maps that wait for
 // a nearer slot. Then a map of the first pool gets it. nonLocalMap reports whether one started.
 func (p *PD) nonLocalMap(v *slots.View, d *slots.Decision) bool {
-	if p.options.LocalityDelay == 0 || !p.Order.Recall(v, slots.RefusedLocality) {
+	if policy.TimeOr(p.options.LocalityDelay, 0) == 0 || !p.Order.Recall(v, slots.RefusedLocality) {
 		return false
 	}
 	for {

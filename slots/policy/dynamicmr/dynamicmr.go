@@ -31,7 +31,7 @@ import (
 // New returns DynamicMR with the steps that o sets. Its jobs do not wait for local slots,
 // because Slot PreScheduling replaces delay scheduling.
 func New(o policy.Options) slots.Policy {
-	o.LocalityDelay = 0
+	o.LocalityDelay = nil
 	switch o.DHSA {
 	case "pd":
 		p := newOnPD(o)

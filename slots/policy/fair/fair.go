@@ -12,7 +12,6 @@
 package fair
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -49,9 +48,9 @@ func newFair(name string, o policy.Options) *Fair {
 const hadoopsDelay = 4500 * time.Millisecond
 
 // NewDelay returns the policy delay [Delay10]: fair with the wait o.LocalityDelay, or Hadoop's
-// if that is 0.
+// if that is nil.
 func NewDelay(o policy.Options) *Fair {
-	o.LocalityDelay = cmp.Or(o.LocalityDelay, hadoopsDelay)
+	o.LocalityDelay = new(policy.TimeOr(o.LocalityDelay, hadoopsDelay))
 	return newFair("delay", o)
 }
 
@@ -107,7 +106,7 @@ func (f *Fair) Traits() slots.Traits {
 // Reset implements slots.Policy.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
-	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves})
+	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: policy.TimeOr(f.options.LocalityDelay, 0), Starving: f.preempt.starves})
 }
 
 // NextVisit implements slots.Selective. It returns -1 if of each kind nothing may start, or no

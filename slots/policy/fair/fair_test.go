@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 
 func TestSuite(t *testing.T) {
 	waits := policy.DefaultOptions()
-	waits.LocalityDelay = 2500 * time.Millisecond
+	waits.LocalityDelay = new(2500 * time.Millisecond)
 	for _, c := range []struct {
 		name    string
 		make    func(o policy.Options) slots.Policy

@@ -322,7 +322,7 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 
 func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 	for _, info := range registry.All() {
-		c := slots.Config{Slots: policytest.Typed(2, 1, 1), Replicas: 1, PolicyName: info.Name, BorrowMap: slots.One / 2, BorrowReduce: slots.One / 4, LocalityDelay: 3 * time.Second}
+		c := slots.Config{Slots: policytest.Typed(2, 1, 1), Replicas: 1, PolicyName: info.Name, BorrowMap: slots.One / 2, BorrowReduce: slots.One / 4, LocalityDelay: new(3 * time.Second)}
 		p, err := registry.ForReplay(c)
 		if err != nil {
 			t.Fatal(err)
@@ -349,14 +349,14 @@ func TestEveryOptionIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, c := policy.DefaultOptions(), l.Config()
-	if err := got.SetRecorded(&c); err != nil || got != o {
+	if err := got.SetRecorded(&c); err != nil || !cmp.Equal(o, got) {
 		t.Errorf("%v: %s", err, cmp.Diff(o, got))
 	}
 	again, err := registry.ForReplay(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := again.Traits().Options, p.Traits().Options; got != want {
+	if got, want := again.Traits().Options, p.Traits().Options; !cmp.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -397,7 +397,7 @@ func TestAPolicyRecordsItsOptions(t *testing.T) {
 // setOther gives an option another value than the default.
 func setOther(t *testing.T, f policy.OptionField) {
 	text := map[string]string{
-		"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "*int32": "7", "*demand.Weights": "map=2,reduce=3",
+		"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "**time.Duration": "7s", "*int32": "7", "*demand.Weights": "map=2,reduce=3",
 	}[fmt.Sprintf("%T", f.Value)]
 	if text == "" {
 		text = f.Choices()[1]
@@ -415,7 +415,7 @@ func TestWrongOptionsOfPoliciesAreRefused(t *testing.T) {
 		`Options.DHSA: "bogus" is none of pi, pd, off`:              func(o *policy.Options) { o.DHSA = "bogus" },
 		`Options.BorrowMap: -0.000005 is not between 0 and 1`:       func(o *policy.Options) { o.BorrowMap = -5 },
 		`Options.SEPBMapJobs: 2 is not between 0 and 1`:             func(o *policy.Options) { o.SEPBMapJobs = policy.Override{Given: true, Share: 2 * slots.One} },
-		`Options.LocalityDelay: must not be negative`:               func(o *policy.Options) { o.LocalityDelay = -1 },
+		`Options.LocalityDelay: must not be negative`:               func(o *policy.Options) { o.LocalityDelay = new(time.Duration(-1)) },
 		`Options.ReduceTotal: must not be negative`:                 func(o *policy.Options) { o.ReduceTotal = -1 },
 		`Options.SlotWeights: {Map:-1 Reduce:0}: each is from 1 to`: func(o *policy.Options) { o.SlotWeights.Map = -1 },
 		`Options.Cycle: must not be negative`:                       func(o *policy.Options) { o.Cycle = -1 },

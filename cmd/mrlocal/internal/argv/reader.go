@@ -89,6 +89,14 @@ func (r *Reader) Time(flag string, zero bool) time.Duration {
 	})
 }
 
+// TimeGiven reads a duration, which may be 0. It returns nil if the flag was not given.
+func (r *Reader) TimeGiven(flag string) *time.Duration {
+	if !r.Line.Has(flag) {
+		return nil
+	}
+	return new(r.Time(flag, true))
+}
+
 // Choice reads one of names. The first one is the default.
 func (r *Reader) Choice(flag string, names ...string) string {
 	if !r.Line.Has(flag) {

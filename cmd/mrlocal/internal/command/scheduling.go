@@ -85,6 +85,8 @@ func (r *Reader) policyOptions() policy.Options {
 		case *time.Duration:
 			// If the least value of the option is 0, the time may be 0, which turns the option off.
 			*p = r.Time(f.Name, f.Least == 0)
+		case **time.Duration:
+			*p = r.TimeGiven(f.Name)
 		case *int32:
 			*p = int32(r.Count(f.Name, f.Least, most))
 		case *bool:
@@ -121,7 +123,7 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 			Attempts:      r.Count("attempts", 1, MostAttempts),
 			Replicas:      r.Count("replicas", 1, trackers),
 			Slowstart:     r.Share("slowstart"),
-			LocalityDelay: r.Time("locality-delay", true),
+			LocalityDelay: r.TimeGiven("locality-delay"),
 			RemotePenalty: penalty(&r.Reader),
 			Slow:          slow(&r.Reader),
 			Seed:          r.Seed(),
