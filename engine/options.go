@@ -2,11 +2,8 @@ package engine
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
-	"os"
-	"strconv"
 	"time"
 
 	"mrlocal/engine/source"
@@ -14,14 +11,12 @@ import (
 	"mrlocal/errs"
 	"mrlocal/hdfs"
 	"mrlocal/input"
-	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
-	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -99,7 +94,8 @@ type Options struct {
 	JobOptions
 
 	// Config describes the cluster, its pools and users. ReduceSlots defaults to a sixth of
-	// a tracker's cores, at least one. MapSlots defaults to the cores that are left.
+	// a tracker's cores, at least one. MapSlots defaults to the cores that are left. Where CPU
+	// quota, memory, threads or MaxSlots are not enough for that, there are fewer by default.
 	// There are at most 1024 Trackers, and 4096 slots on all of them.
 	setup.Config
 
@@ -113,7 +109,7 @@ type Options struct {
 	DiskBytesPerSecond int64
 	Copiers            task.Copiers
 
-	MemoryBytes     int64 // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, or less if ulimit -v requires it
+	MemoryBytes     int64 // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, less if ulimit -v requires it, more if the slots that are set need it
 	SortBufferBytes int64 // first size of a map's kvbuffer; 0: by memory and slots
 	spill.KVBuffer
 	MergeFactor  int      // sorted runs merged at once, at most 1,000,000; 0: 64
@@ -140,8 +136,10 @@ type Options struct {
 	// profile and an execution trace that the caller takes.
 	Profile bool
 
-	extraSlots      int  // of each tracker, closed until the policy opens them
-	memoryByDefault bool // withDefaults has set MemoryBytes
+	extraSlots      int    // of each tracker, closed until the policy opens them
+	mostSlots       int    // on all trackers, extra slots included
+	memoryByDefault bool   // withDefaults has set MemoryBytes
+	fewer           string // note about home slots that the limits of the process leave out; "": none
 
 	// The calls of these fields take place on any goroutine. The run waits for each call, and fails if
 	// Events or Watch fails. Note, Warn and Stderr are called one at a time. What they get is lost if
@@ -160,70 +158,6 @@ const (
 	// LeastBytesPerSlot is the least memory for each slot with which a run starts.
 	LeastBytesPerSlot = 8 << 20
 )
-
-// withDefaults returns the options with a default for every field that has its zero value. The
-// process may use so many cores.
-func (o Options) withDefaults(cores int) Options {
-	perTracker := max(1, cores/max(1, o.Trackers))
-	reduces := cmp.Or(o.ReduceSlots, max(1, perTracker/6))
-	if o.NoReduces {
-		o.ReduceSlots, reduces = 0, 0
-	}
-	o.Config = o.Config.WithDefaults(max(1, perTracker-reduces), reduces)
-	setDefault(&o.SpillPercent, rule.SpillPercent)
-	setDefault(&o.GrowthThreshold, rule.GrowthThreshold)
-	setDefault(&o.MergeFactor, defaultMergeFactor)
-	setDefault(&o.TaskTimeout, defaultTaskTimeout)
-	if o.MemoryBytes == 0 {
-		// CheckProcess refuses a bound that does not fit into the limit of address space: a run
-		// takes leastAddressBytes and half more than MemoryBytes. The default fits if possible.
-		fits := max((machine.AddressSpaceLimit()-leastAddressBytes)/3*2, int64(o.slotCount())*LeastBytesPerSlot)
-		o.MemoryBytes, o.memoryByDefault = min(machine.MemoryBytes()/4, fits), true
-	}
-	if len(o.TempDirs) == 0 {
-		o.TempDirs = []string{os.TempDir()}
-	}
-	if o.Note == nil {
-		o.Note = func(string) {}
-	}
-	if o.Stderr == nil {
-		o.Stderr = io.Discard
-	}
-	o.extraSlots = o.extra()
-	return o
-}
-
-// setDefault sets a field to value if it has its zero value.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// slotCount returns the number of home slots on all trackers.
-func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSlots) }
-
-// allSlots returns the number of slots that may ever be open.
-func (o *Options) allSlots() int { return o.slotCount() + o.Trackers*o.extraSlots }
-
-// extra returns the number of extra slots of each tracker: as many as the policy may open, bounded
-// by MaxSlots and by the memory.
-func (o *Options) extra() int {
-	fit := min(o.MemoryBytes/LeastBytesPerSlot, maxSlotCount) / int64(o.Trackers)
-	return min(o.Extra(o.Policy), max(0, int(fit)-o.MapSlots-o.ReduceSlots))
-}
-
-// warn notes what may be a mistake in the configuration, and that a tracker has fewer extra slots
-// than the policy may open.
-func (o *Options) warn() {
-	for _, text := range o.Warnings(false) {
-		o.Note(text)
-	}
-	if wanted := o.Extra(o.Policy); wanted > o.extraSlots {
-		o.Note(fmt.Sprintf("extra slots: a tracker has %d of the %d that %s may open; a run has at most %d slots, each with %dMiB of the %dMiB of memory", o.extraSlots, wanted, o.Policy.Traits().Name, maxSlotCount, LeastBytesPerSlot>>20, o.MemoryBytes>>20))
-	}
-}
 
 // validate checks the options of one job.
 func (o *JobOptions) validate(job *jobs.Job) error {
@@ -246,60 +180,6 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Optionf("Options.Reducers", "%d: must be 0, because MapOnly is set", o.Reducers)
 	}
 	return cmp.Or(setup.Within("Reducers", int64(o.Reducers), 0, jobs.MostReducers), setup.Within("BlockBytes", o.BlockBytes, 0, math.MaxInt64))
-}
-
-// Setup returns the configuration of the cluster for a run with these options. Its fields have
-// their defaults on this machine.
-func (o Options) Setup() setup.Config { return o.withDefaults(len(machine.Cores())).Config }
-
-// Check returns the error with which a run of any job would refuse these options; nil: it accepts
-// them. It checks only Reducers and BlockBytes of JobOptions.
-func (o Options) Check() error {
-	o = o.withDefaults(len(machine.Cores()))
-	return o.validate(math.MaxInt)
-}
-
-// ProcessLimits returns values for runtime.GOMAXPROCS and for debug.SetMemoryLimit (bytes). They
-// suit a process that does one run of jobCount jobs and nothing else. With procs, all slots, the
-// coordinator and a feeder can run at once. With memoryBytes, the garbage collector works harder
-// near the bound of memory. The engine itself does not set them.
-func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
-	const (
-		heapBytes = 64 << 20 // Go heap of a run, outside of its budget
-		jobBytes  = 8 << 10  // Go heap of a job in Ledger, engine and report
-	)
-	cores := len(machine.Cores())
-	o = o.withDefaults(cores)
-	return max(cores, min(o.allSlots(), maxSlotCount)) + 2, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
-}
-
-// Least limits of a process for a run. Below these limits the Go runtime may end the process
-// in the middle of a run, and no code can catch that. The runtime reserves about 1.3 GiB of
-// address space for itself, and more with more threads. With less address space the process
-// may end before CheckProcess is called (docs/performance.md).
-const (
-	leastFDs          = 32
-	leastThreads      = 8 // beside two for each slot
-	leastAddressBytes = 2 << 30
-)
-
-// CheckProcess returns an options error if the limits of the process (ulimit -n, -u and -v) are
-// too small for a run. The error names the least limit that suffices. The check suits a process
-// that does one run and nothing else.
-func (o Options) CheckProcess() error {
-	o = o.withDefaults(len(machine.Cores()))
-	threads := int64(leastThreads + 2*min(o.allSlots(), maxSlotCount))
-	addressBytes := leastAddressBytes + o.MemoryBytes + o.MemoryBytes/2
-	switch {
-	case machine.FDLimit() < leastFDs:
-		return errs.Optionf("open files", "%d are allowed; at least %d are needed (ulimit -n)", machine.FDLimit(), leastFDs)
-	case machine.ThreadLimit() < threads:
-		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u, or pids.max of the control group)", machine.ThreadLimit(), threads, o.allSlots())
-	case machine.AddressSpaceLimit() < addressBytes:
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with Options.MemoryBytes, %s (ulimit -v %d); a smaller one needs less",
-			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryWords(), addressBytes>>10)
-	}
-	return nil
 }
 
 // validate checks the options of a run of jobCount jobs.
@@ -334,18 +214,15 @@ func (o *Options) validate(jobCount int) error {
 	if o.Codec > runs.Zstd {
 		return errs.Optionf("Options.Codec", "%d: no such codec", o.Codec)
 	}
-	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
-		return errs.Optionf("Options.MemoryBytes", "%s: too little for %d slots: at least %dMiB", o.memoryWords(), o.slotCount(), least>>20)
+	least := int64(o.slotCount()) * LeastBytesPerSlot
+	switch {
+	case o.MemoryBytes >= least:
+	case o.memoryByDefault: // so the caller has chosen the slots
+		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots take at least %dMiB, and a run may take %dMiB of memory by default; give fewer, or Options.MemoryBytes", o.slotCount(), least>>20, o.MemoryBytes>>20)
+	default:
+		return errs.Optionf("Options.MemoryBytes", "%d: too little for %d slots: at least %dMiB", o.MemoryBytes, o.slotCount(), least>>20)
 	}
 	return nil
-}
-
-// memoryWords says how much memory a run may take, and whether that is the caller's choice.
-func (o *Options) memoryWords() string {
-	if o.memoryByDefault {
-		return fmt.Sprintf("%dMiB by default", o.MemoryBytes>>20)
-	}
-	return strconv.FormatInt(o.MemoryBytes, 10)
 }
 
 // maxSlotCount is the largest number of home slots on all trackers. Each slot may take two

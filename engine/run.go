@@ -181,7 +181,7 @@ func (r *run) failures() error {
 // fails, the caller still has to call close.
 func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 	r.cores = machine.Cores()
-	r.o = o.withDefaults(len(r.cores))
+	r.o = o.withDefaults(machine.ReadLimits())
 	// Note, Warn and Stderr take turns, because they mostly go to one terminal.
 	messages := task.NewUserCalls(ctx)
 	r.o.Note, r.o.Warn = r.notes.Keep(messages.Text("Options.Note", r.o.Note)), messages.Text("Options.Warn", r.o.Warn)

@@ -43,3 +43,30 @@ func TestTheLimitOfTheOwnGroupIsFound(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 }
+
+// TestQuotasAreReadInBothVersions has the files of a control group in versions 1 and 2.
+func TestQuotasAreReadInBothVersions(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64 // 0: no quota
+	}{
+		"2, none":           {map[string]string{"cpu.max": "max 100000\n"}, 0},
+		"2, one and a half": {map[string]string{"cpu.max": "150000 100000\n"}, 2},
+		"2, a tenth":        {map[string]string{"cpu.max": "10000 100000\n"}, 1},
+		"2, damaged":        {map[string]string{"cpu.max": "1 0\n"}, 0},
+		"1, none":           {map[string]string{"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, 0},
+		"1, four":           {map[string]string{"cpu.cfs_quota_us": "200000\n", "cpu.cfs_period_us": "50000\n"}, 4},
+		"1, no period":      {map[string]string{"cpu.cfs_quota_us": "200000\n"}, 0},
+		"no controller":     {nil, 0},
+	} {
+		dir := t.TempDir()
+		for file, text := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, ok := coresLimit(dir); got != c.want || ok != (c.want > 0) {
+			t.Errorf("%s: %d, %v", name, got, ok)
+		}
+	}
+}

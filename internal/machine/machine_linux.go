@@ -96,10 +96,10 @@ func PeakRSSBytes() int64 {
 	return 0
 }
 
-// MemoryBytes returns the memory of the machine, or the limit of the control group if that is
-// less.
+// MemoryBytes returns the memory of the machine, or what its control group or ulimit -m or -d allows
+// if that is less.
 func MemoryBytes() int64 {
-	total := installedBytes()
+	total := min(installedBytes(), limitOf(unix.RLIMIT_RSS), limitOf(unix.RLIMIT_DATA))
 	if limit, ok := group(); ok {
 		total = min(total, limit)
 	}
@@ -124,15 +124,49 @@ func installedBytes() int64 {
 
 // group returns the limit of the memory control groups; false: there is none. It reads several
 // files, and only once.
-var group = sync.OnceValues(func() (int64, bool) {
-	return groupLimit("memory", "memory.max", "memory.limit_in_bytes")
+var group = sync.OnceValues(func() (int64, bool) { return leastOf("memory", memoryLimit) })
+
+// memoryLimit and tasksLimit return the limit of the control group with the directory dir.
+func memoryLimit(dir string) (int64, bool) {
+	if n, ok := numberIn(dir + "/memory.max"); ok {
+		return n, true
+	}
+	return numberIn(dir + "/memory.limit_in_bytes")
+}
+
+func tasksLimit(dir string) (int64, bool) { return numberIn(dir + "/pids.max") }
+
+// QuotaCores returns the CPU quota of the control groups, in whole cores, rounded up; 0: there is none.
+var QuotaCores = sync.OnceValue(func() int {
+	cores, _ := leastOf("cpu", coresLimit)
+	return int(cores)
 })
 
-// groupLimit returns the lowest limit of the control group of the process and of the groups above
-// it; false: there is none. file2 and file1 are the names of the files with the limit in versions 2
-// and 1 of control groups. Within a container the root of the hierarchy is the group of the
-// container.
-func groupLimit(controller, file2, file1 string) (least int64, ok bool) {
+// coresLimit returns the CPU quota of the control group with the directory dir, in cores. Version 2
+// has quota and period in one file, in microseconds. Without a quota the first word is max, or -1.
+func coresLimit(dir string) (int64, bool) {
+	text, err := os.ReadFile(dir + "/cpu.max")
+	words := strings.Fields(string(text))
+	if err != nil {
+		quota, _ := os.ReadFile(dir + "/cpu.cfs_quota_us")
+		period, _ := os.ReadFile(dir + "/cpu.cfs_period_us")
+		words = strings.Fields(string(quota) + " " + string(period))
+	}
+	if len(words) != 2 {
+		return 0, false
+	}
+	quota, err1 := strconv.ParseInt(words[0], 10, 64)
+	period, err2 := strconv.ParseInt(words[1], 10, 64)
+	if err1 != nil || err2 != nil || quota <= 0 || period <= 0 || quota > math.MaxInt64-period {
+		return 0, false
+	}
+	return (quota + period - 1) / period, true
+}
+
+// leastOf returns the lowest limit of the control group of the process and of the groups above it;
+// false: there is none. limit returns that of the group with a directory. Within a container the
+// root of the hierarchy is the group of the container.
+func leastOf(controller string, limit func(dir string) (int64, bool)) (least int64, ok bool) {
 	const root = "/sys/fs/cgroup"
 	groups := []string{""}
 	text, _ := os.ReadFile("/proc/self/cgroup")
@@ -146,17 +180,23 @@ func groupLimit(controller, file2, file1 string) (least int64, ok bool) {
 		}
 	}
 	for _, group := range groups {
-		for _, file := range []string{root + group + "/" + file2, root + "/" + controller + group + "/" + file1} {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				continue
-			}
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && (!ok || n < least) {
+		for _, dir := range []string{root + group, root + "/" + controller + group} {
+			if n, is := limit(dir); is && (!ok || n < least) {
 				least, ok = n, true
 			}
 		}
 	}
 	return least, ok
+}
+
+// numberIn returns the number above 0 in a file; false: there is none.
+func numberIn(file string) (int64, bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil && n > 0
 }
 
 // FDLimit returns the number of file descriptors that the process may have open.
@@ -230,7 +270,7 @@ var ThreadLimit = sync.OnceValue(func() int64 {
 	if os.Geteuid() != 0 {
 		limit = limitOf(unix.RLIMIT_NPROC)
 	}
-	if tasks, ok := groupLimit("pids", "pids.max", "pids.max"); ok {
+	if tasks, ok := leastOf("pids", tasksLimit); ok {
 		limit = min(limit, tasks)
 	}
 	return limit

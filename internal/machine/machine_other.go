@@ -28,6 +28,9 @@ func MemoryBytes() int64 { return 8 << 30 }
 // MemoryLimited returns false: there are no control groups.
 func MemoryLimited() bool { return false }
 
+// QuotaCores returns 0: there are no control groups.
+func QuotaCores() int { return 0 }
+
 // FDLimit returns 256, the least default of the systems that this file is for.
 func FDLimit() int { return 256 }
 

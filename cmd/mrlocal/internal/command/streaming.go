@@ -98,7 +98,7 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 	if err != nil {
 		return nil, StreamingMistake(err)
 	}
-	cores := int64(len(machine.Cores()))
+	cores := int64(machine.ReadLimits().WorkCores())
 	compat, given := line.Value("compat")
 	if given && compat != "strict" && compat != "friendly" {
 		return nil, errs.Optionf("--compat", "%s: strict or friendly", argv.Quote(compat))
