@@ -34,6 +34,8 @@ type chain struct {
 	cancelled  bool   // err is not its own failure: the run was interrupted, or a chain that it waits for failed
 	readerGone bool   // the reader of the result has closed its end of the pipe
 
+	stdin source.SharedStdin
+
 	mu struct {
 		sync.Mutex
 		target *output.Target // nil: not opened yet, or the result goes nowhere
@@ -97,20 +99,17 @@ func (ch *chain) planOptions() input.Options {
 	}
 	o := ch.job.InputOptions(first)
 	o.Prompt, o.Warn, o.BlockBytes, o.MapSlots, o.SplitsPerSlot, o.Taper = ch.job.Found != nil, r.o.Warn, ch.blockBytes(), mapSlots, perSlot, mapOnly
-	o.CreateTemp, o.GatherBytes = r.createTemp("record"), min(8<<20, r.o.MemoryBytes/16)
+	o.CreateTemp, o.GatherBytes, o.OnStdin = r.createTemp("record"), min(8<<20, r.o.MemoryBytes/16), ch.stdin.Planned
 	return o
 }
 
 // noteLeftOut notes for the user what the plan has left out. Only the first call has an effect,
 // because an input may be planned several times.
 func (ch *chain) noteLeftOut(notes []string) {
-	if ch.noted {
-		return
+	for i := 0; i < len(notes) && !ch.noted; i++ {
+		ch.note(notes[i])
 	}
 	ch.noted = true
-	for _, n := range notes {
-		ch.note(n)
-	}
 }
 
 // note passes a note about the chain to Options.Note. In a batch it puts the name in front.

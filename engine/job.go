@@ -319,6 +319,7 @@ func (j *runningJob) countRecords() {
 	if counter, ok := j.releaser.(jobs.RecordCounter); ok {
 		j.counters.ReduceOutputRecords = counter.Records()
 	}
+	j.chain.stdin.Keep(j.releaser)
 	j.releaser = nil
 }
 

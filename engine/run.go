@@ -390,6 +390,7 @@ func (r *run) close() {
 		r.pool.Close()
 	}
 	for _, ch := range r.chains {
+		ch.stdin.Leave(ch.job.NoDecode)
 		if ch.current != nil {
 			ch.current.release()
 		}

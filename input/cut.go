@@ -201,7 +201,7 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 // look checks the first bytes of the file. It returns errCompressed or errBinary, or a refusal, if
 // the file is not plain text. It returns nil if the cut may go on.
 func (c *cut) look(data []byte) error {
-	found := c.plan.codecOf(c.file, data)
+	found := c.plan.codecOf(data)
 	switch {
 	case found != codec.None && !found.Refused():
 		return errCompressed

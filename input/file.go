@@ -17,9 +17,10 @@ import (
 type handle struct {
 	path   string
 	raw    rawFile
-	file   *os.File     // a FIFO or standard input, instead of raw; else nil
+	file   *os.File     // a FIFO, instead of raw; else nil
 	remote *hdfs.Reader // a file of HDFS, instead of raw; else nil
-	shared bool         // file is standard input: several readers share it, so only ReadAt may be used
+	shared bool         // raw is standard input: others share its offset, so only ReadAt may be used
+	base   int64        // if it is shared: where the input begins in it
 	closed bool
 }
 
@@ -62,15 +63,12 @@ func (h *handle) ReadAt(buf []byte, at int64) (int, error) { return h.readAtLeas
 
 // readAtLeast is ReadAt, but returns as soon as it has read least bytes.
 func (h *handle) readAtLeast(buf []byte, at int64, least int) (n int, err error) {
-	if h.file != nil {
-		return h.file.ReadAt(buf, at)
-	}
 	for n < least {
 		var m int
 		if h.remote != nil {
 			m, err = h.remote.ReadAt(buf[n:], at+int64(n))
 		} else {
-			m, err = h.raw.pread(buf[n:], at+int64(n))
+			m, err = h.raw.pread(buf[n:], h.base+at+int64(n))
 		}
 		if err != nil {
 			return n, h.failed("read", err)
@@ -92,12 +90,13 @@ func (h *handle) open() rawFile {
 }
 
 // stat returns the attributes of the open file. The path may name another file by now. A file of
-// HDFS has no open file, so its attributes are those of the path.
+// HDFS has no open file, so its attributes are those of the path. The bytes are those of the input.
 func (h *handle) stat() (stat, error) {
 	if h.remote != nil {
 		return remoteStat(h.remote)
 	}
 	st, err := h.open().stat()
+	st.bytes -= h.base
 	return st, h.failed("stat", err)
 }
 
@@ -116,7 +115,7 @@ func (h *handle) failed(op string, err error) error {
 // fromStart returns a reader of the input from its start. h must not have been read by Read.
 func (h *handle) fromStart() io.Reader {
 	if h.shared {
-		return io.NewSectionReader(h.file, 0, math.MaxInt64)
+		return io.NewSectionReader(h, 0, math.MaxInt64)
 	}
 	return h
 }
@@ -124,7 +123,7 @@ func (h *handle) fromStart() io.Reader {
 // open opens a file that can be read at any offset (kind.regular), and sets h.
 func (p *Plan) open(f *File, h *handle) error {
 	if f.kind == regularStdin {
-		*h = handle{path: f.Path, file: p.o.Stdin.(*os.File), shared: true}
+		*h = handle{path: f.Path, raw: rawFileOf(p.o.Stdin.(*os.File)), shared: true, base: p.stdinAt}
 		return nil
 	}
 	if f.kind == inHDFS {
@@ -172,15 +171,15 @@ func (p *Plan) headCodec(f *File, h *handle) (codec.Codec, error) {
 	if err != nil {
 		return codec.None, err
 	}
-	return p.codecOf(f, head[:n]), nil
+	return p.codecOf(head[:n]), nil
 }
 
 // codecOf returns the codec of a file by its first bytes; with NoDecode always codec.None.
-func (p *Plan) codecOf(f *File, head []byte) codec.Codec {
+func (p *Plan) codecOf(head []byte) codec.Codec {
 	if p.o.NoDecode {
 		return codec.None
 	}
-	return codec.Of(f.Path, head)
+	return codec.Of(head)
 }
 
 // decoders returns the decoders of a reader. They charge their windows to mem, if mem is a
@@ -213,7 +212,7 @@ func (p *Plan) isBinary(file int32, h io.ReaderAt, buf []byte) (bool, error) {
 	if err != nil && err != io.EOF {
 		return false, err
 	}
-	return p.judge(file, buf[:n], p.codecOf(&p.Files[file], buf[:n])), nil
+	return p.judge(file, buf[:n], p.codecOf(buf[:n])), nil
 }
 
 // judge reports by the first bytes whether a file is binary, and stores the verdict for its other

@@ -111,7 +111,11 @@ type Options struct {
 	RecordBytes int
 	SkipBinary  bool      // files with a NUL byte in their first 64 KiB yield nothing
 	Stdin       io.Reader // the path - means this; nil: the path - is an error
-	NoDecode    bool      // take the bytes of compressed files as they are
+	// OnStdin, if not nil, is called once if Stdin is among the inputs and a regular file with
+	// bytes behind its offset. Such a file is read with pread, which leaves the offset. file is
+	// the Block.File of its blocks.
+	OnStdin  func(f *os.File, at, bytes int64, file int32)
+	NoDecode bool // take the bytes of compressed files as they are
 	// Prompt ends a block of a pipe when the writer pauses, not only when a chunk is full.
 	// It has an effect only with NoDecode. The last block of such a stream is not marked as
 	// the last one.
@@ -178,7 +182,7 @@ type kind uint8
 
 const (
 	regular      kind = iota
-	regularStdin      // standard input, from a regular file, at its start
+	regularStdin      // standard input, from a regular file, behind its offset
 	inHDFS
 	fifo
 	stdin
@@ -235,6 +239,8 @@ type Plan struct {
 
 	o     Options
 	first int32 // number of files in the plans of Found before it; jobs.Block.File counts them too
+	// stdinAt is the offset at which standard input begins, if it is a regular file.
+	stdinAt int64
 
 	hdfs    *hdfs.FS                       // nil: no path is one of HDFS
 	missing func(path string, cause error) // Search.Missing of Found; nil: a file that cannot be read is an error

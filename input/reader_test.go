@@ -225,8 +225,8 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// Standard input from a regular file is divided like a file, unless somebody
-// has read from it. Named a second time it is at its end.
+// Standard input from a regular file is divided like a file, from its offset on. Named a second time it
+// is at its end. Reading leaves the offset.
 func TestStandardInputFromAFileIsSplit(t *testing.T) {
 	text := sampleText(700 << 10)
 	for codec, stored := range map[string][]byte{"plain": text, "gzip": compressors["gzip"](text)} {
@@ -245,11 +245,14 @@ func TestStandardInputFromAFileIsSplit(t *testing.T) {
 			n, err := f.Seek(5, io.SeekStart)
 			must(t, err)
 			p = plan(t, input.Options{Stdin: f}, "-")
-			if len(p.Streams) != 1 {
-				t.Error("a file that was read from is no stream")
+			if !p.Files[0].Rereadable {
+				t.Error("a file that was read from is a stream")
 			}
 			if c, err := tryRead(t, p, '\n', &memory{}, true); codec == "plain" && (err != nil || !bytes.Equal(c.data[0], text[n:])) {
 				t.Errorf("%s from %d: %d bytes of %d, %v", codec, n, len(c.data[0]), len(text), err)
+			}
+			if at, err := f.Seek(0, io.SeekCurrent); at != n || err != nil {
+				t.Errorf("the offset is %d, %v", at, err)
 			}
 			fi, err := f.Stat()
 			must(t, err)

@@ -66,21 +66,16 @@ func (w *walker) named(path string) error {
 	return errs.Inputf(shown(path), "%w", errs.Cause(err))
 }
 
-// stdin adds standard input. If it is a regular file and still at its start, it can be divided.
+// stdin adds standard input. If it is a regular file, what lies behind its offset can be divided.
 // Otherwise it is a stream.
 func (w *walker) stdin() error {
 	if w.o.Stdin == nil {
 		return errs.Inputf("-", "there is no standard input")
 	}
 	f := File{Path: "(standard input)", Stream: true, kind: stdin, named: true, spent: w.stdinNamed}
-	// If the user names it again, it counts as read to its end, even if it is a regular file.
-	if w.stdinNamed {
-		w.plan.Files = append(w.plan.Files, f)
-		return nil
-	}
-	w.stdinNamed = true
-	// Other readers, terminals, pipes and sockets stay streams.
-	if file, ok := w.o.Stdin.(*os.File); ok {
+	// If the user names it again, it counts as read to its end, even if it is a regular file. Other
+	// readers, terminals, pipes and sockets stay streams.
+	if file, ok := w.o.Stdin.(*os.File); ok && !w.stdinNamed {
 		fi, err := file.Stat()
 		if err != nil {
 			return errs.Inputf("-", "standard input: %w", errs.Cause(err))
@@ -91,11 +86,16 @@ func (w *walker) stdin() error {
 		if fi.Mode().IsRegular() {
 			f.id, f.ctimeNanos = identityOf(fi), ctimeNanos(fi)
 			// A size of 0 means nothing in /proc, so such a file stays a stream.
-			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at == 0 && fi.Size() > 0 {
-				f.Bytes, f.Stream, f.Rereadable, f.kind = fi.Size(), false, true, regularStdin
+			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at < fi.Size() {
+				f.Bytes, f.Stream, f.Rereadable, f.kind = fi.Size()-at, false, true, regularStdin
+				w.plan.stdinAt = at
+				if w.o.OnStdin != nil {
+					w.o.OnStdin(file, at, f.Bytes, w.plan.first+int32(len(w.plan.Files)))
+				}
 			}
 		}
 	}
+	w.stdinNamed = true
 	w.plan.Files = append(w.plan.Files, f)
 	return nil
 }

@@ -19,9 +19,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
-	"strings"
 )
 
 // Codec is the format of a compressed file.
@@ -35,7 +35,8 @@ const (
 	Zstd
 	S2 // and snappy's framing
 	XZ
-	LZ4 // in frames
+	LZ4    // in frames, also of the legacy format
+	frames // a skippable frame, which zstd or lz4 data follows; Decoders know which
 
 	codecs // number of codecs that are decoded, and None; the formats below it are refused
 
@@ -46,16 +47,14 @@ const (
 	lzipData
 	lzmaData
 	compressData
-	legacyLZ4
-	brotliData
 )
 
 // String returns the name of the codec for messages. Refused formats come with an
 // article.
 func (c Codec) String() string {
-	return [...]string{"none", "gzip", "bzip2", "zstd", "s2", "xz", "lz4", "",
+	return [...]string{"none", "gzip", "bzip2", "zstd", "s2", "xz", "lz4", "zstd or lz4", "",
 		"a zip archive", "a 7z archive", "a rar archive",
-		"lzop data", "lzip data", "lzma data", "data of compress (.Z)", "lz4 data in the legacy format", "brotli data"}[c]
+		"lzop data", "lzip data", "lzma data", "data of compress (.Z)"}[c]
 }
 
 // Refused reports whether c is known, but not decoded.
@@ -78,6 +77,9 @@ const (
 	bzip2Block  = "\x31\x41\x59\x26\x53\x59" // BCD of pi: a block follows "BZh" and a digit
 	bzip2End    = "\x17\x72\x45\x38\x50\x90" // BCD of sqrt(pi): an empty stream
 	lz4Magic    = "\x04\x22\x4d\x18"
+	legacyMagic = "\x02\x21\x4c\x18" // of lz4
+	// skipMagic follows the first byte of a skippable frame, which is 50 to 5f (RFC 8878, 3.1.2).
+	skipMagic = "\x2a\x4d\x18"
 )
 
 // refusedMagics are the first bytes of files that are refused.
@@ -90,12 +92,7 @@ var refusedMagics = [...]struct {
 	{"\x89LZO\x00\r\n\x1a\n", lzopData},
 	{"LZIP\x01", lzipData},
 	{"Rar!\x1a\x07", rarArchive},
-	{"\x02\x21\x4c\x18", legacyLZ4},
 }
-
-// brotliSuffix is the suffix by which a file of brotli is recognised, because its data has no
-// magic.
-const brotliSuffix = ".br"
 
 // TextName reports whether the suffix of path is a usual one of text.
 func TextName(path string) bool {
@@ -108,21 +105,25 @@ func TextName(path string) bool {
 	return false
 }
 
-// detect returns the codec of compressed data by its first bytes; None: it is not compressed.
+// Of returns the codec of a file by its first bytes, head; HeadBytes of them suffice. It returns None
+// for a file that is not compressed. The name of a file says nothing: brotli, which has no magic, is
+// text to this package.
 //
 // A head that ends inside the magic of a codec counts too. The decoder then reports data that
 // is cut short. Reading it as text would give a wrong result. The numbers are the least bytes
 // of a magic that count. With fewer, short text files would count as compressed.
-func detect(head []byte) Codec {
+func Of(head []byte) Codec {
 	switch {
 	case starts(head, gzipMagic, 2):
 		return Gzip
 	case starts(head, s2Magic, 4), starts(head, snappyMagic, 4):
 		return S2
-	case starts(afterSkippable(head), zstdMagic, 4):
+	case starts(head, zstdMagic, 4):
 		return Zstd
-	case starts(afterSkippable(head), lz4Magic, 4):
+	case starts(head, lz4Magic, 4), starts(head, legacyMagic, 4):
 		return LZ4
+	case isSkippable(head):
+		return frames
 	case starts(head, xzMagic, 4):
 		return XZ
 	case len(head) >= 4 && string(head[:3]) == "BZh" && head[3] >= '1' && head[3] <= '9' &&
@@ -169,27 +170,16 @@ func starts(head []byte, magic string, least int) bool {
 	return len(head) >= least && bytes.HasPrefix([]byte(magic), head)
 }
 
-// afterSkippable skips short skippable frames at the start of a zstd or lz4
-// file. pzstd writes one before each frame (RFC 8878, 3.1.2).
-func afterSkippable(head []byte) []byte {
-	for len(head) >= 8 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18 {
-		n := binary.LittleEndian.Uint32(head[4:])
-		if uint64(n)+8 > uint64(len(head)) {
-			break
-		}
-		head = head[8+n:]
-	}
-	return head
+// isSkippable reports whether head begins with a skippable frame. pzstd writes one before each frame.
+// The frames that zstd and lz4 skip are the same. They may have any length, and any number of them may
+// stand before, between and behind others.
+func isSkippable(head []byte) bool {
+	return len(head) >= 1+len(skipMagic) && head[0]&0xf0 == 0x50 && string(head[1:1+len(skipMagic)]) == skipMagic
 }
 
-// Of returns the codec of a file by its first bytes, head; HeadBytes of them suffice. It
-// recognises brotli by the suffix of path. It returns None for a file that is not compressed.
-func Of(path string, head []byte) Codec {
-	if c := detect(head); c != None {
-		return c
-	}
-	if strings.EqualFold(filepath.Ext(path), brotliSuffix) {
-		return brotliData
-	}
-	return None
+// Compressed reports whether a file has a known format of compressed data.
+func Compressed(file io.ReaderAt) bool {
+	var head [HeadBytes]byte
+	n, _ := file.ReadAt(head[:], 0) // a file that cannot be read is reported by its reader
+	return Of(head[:n]) != None
 }

@@ -9,10 +9,8 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 )
 
 const (
@@ -48,7 +46,7 @@ type Decoders struct {
 	zstd    *zstd.Decoder
 	s2      *s2.Reader
 	xz      *xzReader
-	lz4     *lz4.Reader
+	lz4     *lz4Frames
 	windows [codecs]window // of each codec's decoder
 }
 
@@ -107,13 +105,11 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 		d.Shed()
 		return d.buf, nil
 	}
-	// A file shorter than HeadBytes gives all of its bytes, and io.EOF.
-	head, err := d.buf.Peek(HeadBytes)
-	if err != nil && err != io.EOF {
+	head, err := d.recognise()
+	if err != nil {
 		return nil, err
 	}
 	// The helpers of the file before must end first, because their memory is asked for again.
-	d.codec = detect(head)
 	d.Shed()
 	switch d.codec {
 	case None:
@@ -160,29 +156,33 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 			return nil, err
 		}
 		if d.lz4 == nil {
-			d.lz4 = lz4.NewReader(d.buf)
+			d.lz4 = &lz4Frames{}
 		}
-		d.lz4.Reset(d.buf)
-		return d.lz4, nil
+		return d.lz4, d.lz4.reset(d.buf)
 	}
 	return nil, d.codec.Refusal()
 }
 
-// lz4Bytes returns the bytes that the decoder of a frame keeps: one block as stored and
-// one as decoded. If blocks are linked, it keeps up to two more. A block has at
-// most 4 MiB.
-func lz4Bytes(head []byte) int64 {
-	head = afterSkippable(head)
-	if len(head) < 6 {
-		return 0 // it is cut short
+// recognise sets the codec by the first bytes of the file, and returns these. It reads the skippable frames
+// before other data.
+func (d *Decoders) recognise() ([]byte, error) {
+	// A file shorter than HeadBytes gives all of its bytes, and io.EOF.
+	head, err := d.buf.Peek(HeadBytes)
+	if err != nil && err != io.EOF {
+		return nil, err
 	}
-	const linked = 4
-	flags, size := head[4], head[5]>>4&7
-	blocks := int64(2)
-	if flags>>5&1 == 0 {
-		blocks = linked
+	if d.codec = Of(head); d.codec != frames {
+		return head, nil
 	}
-	return blocks << (2*size + 8)
+	if head, err = skipFrames(d.buf); err != nil {
+		return nil, err
+	}
+	// A file of skippable frames alone has no text.
+	if of := Of(head); len(head) == 0 || of == Zstd || of == LZ4 {
+		d.codec = of
+		return head, nil
+	}
+	return nil, errUnknownFrame
 }
 
 // openGzip returns the decoder of a file of gzip members.
@@ -202,7 +202,7 @@ func (d *Decoders) openGzip(r io.Reader) (io.Reader, error) {
 func zstdWindow(head []byte) uint64 {
 	var header zstd.Header
 	window := uint64(freeWindowBytes)
-	if err := header.Decode(afterSkippable(head)); err == nil && header.SingleSegment {
+	if err := header.Decode(head); err == nil && header.SingleSegment {
 		window = max(window, header.FrameContentSize)
 	} else if err == nil {
 		window = max(window, header.WindowSize)
@@ -274,6 +274,9 @@ type refusedError struct{ error }
 
 // Unwrap returns the reason.
 func (e *refusedError) Unwrap() error { return e.error }
+
+// Codec returns the format of the file that was opened last.
+func (d *Decoders) Codec() Codec { return d.codec }
 
 // StoredBytes returns how many bytes of the file that was opened last have been read.
 func (d *Decoders) StoredBytes() int64 { return d.stored.bytes }
@@ -379,80 +382,4 @@ func endsBehindBzip2(tail *[bzip2TailBytes]byte) bool {
 		}
 	}
 	return false
-}
-
-// gzipMembers reads the members of a gzip file one after the other (RFC 1952, 2.2). Zeros may
-// follow the last one: tapes leave them, and GNU zcat accepts them. If other bytes follow, the data
-// ends with errGarbage. If a member follows the zeros, errBehind fails the file, because the text
-// of that member would be lost.
-type gzipMembers struct {
-	src *bufio.Reader
-	zr  *gzip.Reader
-	err error
-}
-
-// errGarbage reports that bytes other than zeros follow the last member.
-var errGarbage = errors.New("what follows is not gzip")
-
-// errBehind reports that a member follows zeros.
-var errBehind = errors.New("zeros stand between two members")
-
-// reset begins a member at the start of src. If src ends here, the file is cut short, because the
-// caller has read the magic of a member.
-func (g *gzipMembers) reset() (err error) {
-	g.err = nil
-	if g.zr == nil {
-		g.zr, err = gzip.NewReader(g.src)
-	} else {
-		err = g.zr.Reset(g.src)
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if err == nil {
-		// The decoder stops behind each member, so that member can check the bytes that follow.
-		g.zr.Multistream(false)
-	}
-	return err
-}
-
-// Read reads text, from one member to the next. It skips empty members.
-func (g *gzipMembers) Read(p []byte) (int, error) {
-	for g.err == nil {
-		n, err := g.zr.Read(p)
-		if err == io.EOF {
-			err = g.member()
-		}
-		g.err = err
-		if n > 0 {
-			return n, nil
-		}
-	}
-	return 0, g.err
-}
-
-// member begins the next member. It returns io.EOF if there is none.
-func (g *gzipMembers) member() error {
-	head, err := g.src.Peek(2)
-	switch {
-	case len(head) == 0 || err != nil && err != io.EOF:
-		return err
-	case string(head) == gzipMagic[:2]:
-		return g.reset()
-	case string(head) == gzipMagic[:1]: // the file ends behind the first byte of a member
-		return io.ErrUnexpectedEOF
-	}
-	for {
-		b, err := g.src.ReadByte()
-		if err != nil {
-			return err
-		}
-		if b == 0 {
-			continue
-		}
-		if next, err := g.src.Peek(2); err == nil && b == gzipMagic[0] && string(next) == gzipMagic[1:] {
-			return errBehind
-		}
-		return errGarbage
-	}
 }

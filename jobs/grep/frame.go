@@ -28,7 +28,8 @@ const (
 	frameFile
 	// frameCount is the number of lines that were selected in the file.
 	frameCount
-	// frameFound says that the file has a selected line or, with -q, that any file has one.
+	// frameFound says that the file has a selected line or, with -q, that the file of this number
+	// has one.
 	frameFound
 	// frameOpen says that the file of this number continues in the next split. The payload is
 	// the number of its lines in this split, 8 bytes, and one byte. The byte is 1 if the file

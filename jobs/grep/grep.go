@@ -109,7 +109,7 @@ func New(o Options) (jobs.Chain, error) {
 			Name:        "grep",
 			Delim:       delim,
 			NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
-			NewReleaser: func() jobs.Releaser { return newReleaser(f) },
+			NewReleaser: func() jobs.Releaser { return newReleaser(p, f) },
 			SkipBinary:  !o.Text && o.BinaryMatch == nil && !o.NULEnded,
 			BuiltIn:     true,
 		}

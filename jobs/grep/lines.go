@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
 )
 
 // binaryHeadBytes: a file is binary if its first binaryHeadBytes have a NUL byte. Package input
@@ -150,7 +151,7 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		data := b.Data
 		if m.eol == 0 {
 			m.text = append(m.text[:0], data...)
-			exchange(m.text)
+			lines.Exchange(m.text)
 			data = m.text
 		}
 		m.search.begin(data)
@@ -262,7 +263,7 @@ func (m *lineMapper) block(data []byte) {
 	case m.want == wantAny:
 		if m.any(data) {
 			m.found = true
-			m.frames.frame(frameFound, 0, nil)
+			m.frames.frame(frameFound, int64(m.file), nil)
 		}
 	case m.want == wantFiles || m.want == wantOthers || m.binary:
 		if m.any(data) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"mrlocal/jobs/internal/lines"
 )
 
 // TestWhatAutomataGiveUpTheStandardLibraryDoes uses a pattern with a state for each offset of
@@ -59,7 +61,7 @@ func TestExchangeChangesTwoBytesOnly(t *testing.T) {
 	}
 	for cut := range 17 {
 		got := bytes.Clone(data[:len(data)-cut])
-		exchange(got)
+		lines.Exchange(got)
 		for i, c := range got {
 			want := data[i]
 			switch want {

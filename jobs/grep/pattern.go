@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/errs"
+	"mrlocal/jobs/internal/lines"
 )
 
 // program holds the compiled patterns. All mappers share it.
@@ -121,7 +122,7 @@ func (p *program) compileText(text string, exchanged bool) error {
 		return patternError(text, err)
 	}
 	if exchanged {
-		exchangeRunes(tree)
+		lines.ExchangeRunes(tree)
 		text = tree.String()
 	}
 	tree = tree.Simplify()

@@ -16,8 +16,9 @@ import (
 // window of a split.
 type releaser struct {
 	*form
-	in  *bufio.Reader
-	out *bufio.Writer
+	program *program // for Used
+	in      *bufio.Reader
+	out     *bufio.Writer
 
 	file int64 // number of the file in the last frameFile; -1: none yet
 	// The payload of the last frameFile: the text before each line of the file.
@@ -37,12 +38,13 @@ type releaser struct {
 }
 
 // newReleaser makes a releaser. It reuses its buffers for all splits.
-func newReleaser(f *form) *releaser {
+func newReleaser(p *program, f *form) *releaser {
 	return &releaser{
-		form: f,
-		in:   bufio.NewReaderSize(nil, frameBytes),
-		out:  bufio.NewWriterSize(nil, frameBytes),
-		file: -1,
+		form:    f,
+		program: p,
+		in:      bufio.NewReaderSize(nil, frameBytes),
+		out:     bufio.NewWriterSize(nil, frameBytes),
+		file:    -1,
 
 		binary:   -1,
 		messages: messages{start: time.Now(), early: -1},
@@ -123,7 +125,7 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 		}
 		return jobs.Continue, err
 	case frameFound:
-		return r.found(), nil
+		return r.found(number), nil
 	case frameOpen:
 		payload, err := r.payload(length)
 		if err != nil {
@@ -245,10 +247,11 @@ func (r *releaser) payload(length int64) ([]byte, error) {
 	return r.scratch, err
 }
 
-// found handles a frameFound. With -q it ends the job. With -l it lists the file, once.
-func (r *releaser) found() jobs.Verdict {
+// found handles a frameFound. With -q, where number is that of the file, it ends the job. With -l
+// it lists the file, once.
+func (r *releaser) found(number int64) jobs.Verdict {
 	if r.want == wantAny {
-		r.records = 1
+		r.records, r.file = 1, number
 		return jobs.EndJob
 	}
 	if r.want == wantLines {

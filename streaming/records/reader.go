@@ -81,7 +81,7 @@ func (r *Reader) decode(s Split) (io.Reader, error) {
 		return zlib.NewReader(r.file)
 	}
 	want := map[string]codec.Codec{".gz": codec.Gzip, ".bz2": codec.Bzip2, ".zst": codec.Zstd, ".lz4": codec.LZ4}[s.Codec]
-	if n > 0 && (want == codec.None || codec.Of(s.Path, head[:n]) != want) {
+	if n > 0 && (want == codec.None || codec.Of(head[:n]) != want) {
 		return nil, fmt.Errorf("%s: is not what its suffix %s says, or is not decoded", s.Path, s.Codec)
 	}
 	return r.decoders.Open(r.file, false)

@@ -4,7 +4,8 @@
 //   - points (points.go, draw.go),
 //   - ratings of movies (ratings.go),
 //   - keys with their counts (counts.go),
-//   - lists that grow with the data (list.go).
+//   - lists that grow with the data (list.go),
+//   - text with NUL and newline exchanged (exchange.go).
 //
 // Memory: results are parts of the line or belong to the caller. A Growing line belongs to one
 // reducer, which reuses it for each group. An attempt that counts has a heap of at most 65,536

@@ -82,6 +82,7 @@ func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, bl
 	var before sort.Line // the last line of the block before; a copy, because that block is reused
 	var text, key []byte // the memory of before
 	number := int64(0)   // lines in the blocks before
+	used := int64(0)     // bytes of these blocks
 	for {
 		var b *checkedBlock
 		select {
@@ -97,17 +98,19 @@ func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, bl
 		}
 		switch {
 		case out >= 0:
+			f.leave(used + int64(b.end(out, s.delimiter())))
 			if s.Line.Has("check") {
-				s.complain(fmt.Errorf("%s:%d: disorder: %s", f.name, number+int64(out)+1, b.line(out, s.delimiter())))
+				s.complain(fmt.Errorf("%s:%d: disorder: %s", f.name, number+int64(out)+1, b.data[b.end(out-1, s.delimiter()):b.end(out, s.delimiter())-1]))
 			}
 			return 1, nil
 		case b.refused != nil:
 			return 0, errs.Inputf(argv.Quote(f.name), "line %d: %w", number+int64(b.lines)+1, b.refused)
 		}
-		number += int64(b.lines)
+		number, used = number+int64(b.lines), used+int64(len(b.data))
 		switch b.err {
 		case nil:
 		case io.EOF:
+			f.leave(-1)
 			return 0, nil
 		default:
 			return 0, b.err
@@ -162,13 +165,13 @@ func (b *checkedBlock) check(order *sort.Order, delim byte, least int) {
 	}
 }
 
-// line returns line number n of the block, from 0.
-func (b *checkedBlock) line(n int, delim byte) []byte {
-	rest := b.data
-	for ; n > 0; n-- {
-		rest = rest[bytes.IndexByte(rest, delim)+1:]
+// end returns the offset behind line number n of the block, from 0; -1 is the line before the block.
+func (b *checkedBlock) end(n int, delim byte) int {
+	at := 0
+	for ; n >= 0; n-- {
+		at += bytes.IndexByte(b.data[at:], delim) + 1
 	}
-	return rest[:bytes.IndexByte(rest, delim)]
+	return at
 }
 
 // lineCutter cuts the text of a reader into blocks of whole lines.

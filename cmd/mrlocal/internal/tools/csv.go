@@ -218,6 +218,7 @@ func (c *csvFiles) Read(p []byte) (int, error) {
 // close closes the current file. It may be called again.
 func (c *csvFiles) close() {
 	if c.source != nil {
+		c.source.leave(-1)
 		c.source.close()
 		c.source = nil
 	}

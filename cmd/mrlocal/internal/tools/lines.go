@@ -2,9 +2,11 @@ package tools
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -15,6 +17,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/input/codec"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/machine"
 	"mrlocal/output/compress"
 )
 
@@ -30,7 +33,8 @@ type lineSource struct {
 	name    string   // "-" is standard input
 	file    *os.File // nil: standard input
 	regular *os.File // file or standard input, if this is a regular file; else nil
-	bytes   int64    // of regular from its offset to its end, when it was opened
+	at      int64    // the offset of regular when it was opened
+	bytes   int64    // of regular from there to its end
 	decode  codec.Decoders
 	text    io.Reader     // the decoded text
 	decoded int64         // bytes of text that were read
@@ -60,13 +64,25 @@ func (l *lineSource) open(c *Call) error {
 	if f, ok := raw.(*os.File); ok {
 		info, err := f.Stat()
 		if err == nil && info.Mode().IsRegular() {
-			offset, _ := f.Seek(0, io.SeekCurrent) // a regular file has an offset, so this cannot fail
-			l.regular, l.bytes = f, info.Size()-offset
+			l.at, _ = f.Seek(0, io.SeekCurrent) // a regular file has an offset, so this cannot fail
+			l.regular, l.bytes = f, info.Size()-l.at
+			// Other processes may share the offset of standard input, so only leave moves it. In
+			// /proc the size is 0, and pread may not work.
+			if l.file == nil && l.bytes > 0 {
+				raw = io.NewSectionReader(f, l.at, math.MaxInt64-l.at)
+			}
 		}
 	}
 	// As in the engine, bytes after the end of the compressed data are only a warning.
 	l.decode.Garbage = func(of codec.Codec) {
 		c.complain(fmt.Errorf("%s: trailing garbage behind the %s data is ignored", argv.Quote(l.name), of))
+	}
+	// Outside of the engine no budget has the memory of a decoder.
+	l.decode.Charge = func(bytes int64) (func(), error) {
+		if bytes > cmp.Or(c.Options.MemoryBytes, machine.MemoryBytes()/4) {
+			return nil, fmt.Errorf("a decoder's window of %d bytes does not fit in memory; raise --memory", bytes)
+		}
+		return func() {}, nil
 	}
 	var err error
 	if l.text, err = l.decode.Open(raw, c.Options.NoDecode); err != nil {
@@ -91,6 +107,19 @@ func (l *lineSource) Read(p []byte) (int, error) {
 		err = l.explain(err)
 	}
 	return n, err
+}
+
+// leave sets the offset of standard input behind so many bytes of its text, where a process that
+// shares it reads on (POSIX.1-2017, XCU 1.4). A negative number stands for all. Of a compressed file
+// all counts as used. Another input stays as it is.
+func (l *lineSource) leave(bytes int64) {
+	if l.file != nil || l.regular == nil || l.bytes <= 0 {
+		return
+	}
+	if bytes < 0 || bytes > l.bytes || l.decode.Codec() != codec.None {
+		bytes = l.bytes
+	}
+	_, _ = l.regular.Seek(l.at+bytes, io.SeekStart) // the result is complete, whatever the offset
 }
 
 // explain returns err with the name of the file and, for a compressed file, its format and the place

@@ -44,6 +44,7 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 		if err := m.open(s.Call); err != nil {
 			return err
 		}
+		defer m.leave(-1)
 		m.free <- &mergeBlock{}
 		m.free <- &mergeBlock{}
 		go m.readAhead(lineCutter{r: m, delim: s.delimiter(), size: size}, reads, stop)

@@ -1,0 +1,153 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/command"
+)
+
+// rest runs a command on the file at path from an offset on. It returns the exit code, and what a
+// process that shares the offset reads afterwards.
+func rest(t rapid.TB, path string, at int64, run func(stdin *os.File) int) (code int, left string) {
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	code = run(f)
+	data, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, string(data)
+}
+
+// ours runs a tool in splits of 1 KiB.
+func ours(words []string) func(*os.File) int {
+	tool := map[string]Tool{"count": countTool(), "grep": grepTool(), "sort": sortTool()}[words[0]]
+	return func(stdin *os.File) int {
+		return runTool(context.Background(), tool, words[1:], command.Env{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard, Getenv: os.Getenv},
+			func(argv.Line) (o mrlocal.Options, err error) {
+				o.NoPin, o.BlockBytes = true, 1<<10
+				return o, nil
+			})
+	}
+}
+
+// gnu runs a GNU tool. Its output goes to a buffer, because GNU grep stops early if that is the null
+// device.
+func gnu(t rapid.TB, words []string) func(*os.File) int {
+	return func(stdin *os.File) int {
+		c := exec.Command(words[0], words[1:]...)
+		c.Stdin, c.Stdout, c.Env = stdin, &bytes.Buffer{}, append(os.Environ(), "LC_ALL=C")
+		if _, exited := c.Run().(*exec.ExitError); c.ProcessState == nil && !exited {
+			t.Fatalf("%q does not run", words)
+		}
+		return c.ProcessState.ExitCode()
+	}
+}
+
+func TestStandardInputIsLeftBehindWhatWasUsed(t *testing.T) {
+	gnuGrep(t)
+	path := filepath.Join(t.TempDir(), "in")
+	text := "b 1\na 2\nc 3\na 4\n\nd 5\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		left    string // of text, which has 6 lines
+		gnu     bool   // as the GNU tool does
+	}{
+		{"sort", "", true}, {"sort -u", "", true}, {"sort -m", "", true}, {"sort - -", "", true}, {"sort " + path + " -", "", true},
+		{"sort -k0", text, true}, {"sort - missing", text, true}, {"sort -o /dev/full", "", true}, {"sort -o missing/x", text, true},
+		{"sort -c", "c 3\na 4\n\nd 5\n", false}, {"sort -C", "c 3\na 4\n\nd 5\n", false}, {"sort -c -s -k3", "", true}, {"sort --csv", "", false}, {"sort --json k", "", false},
+		{"count", "", false}, {"count --csv", "", false}, {"count -w", "", false},
+		{"grep a", "", true}, {"grep zz", "", true}, {"grep -q a", "", true}, {"grep -q zz", "", true}, {"grep -l a", "", true}, {"grep -L a", "", true}, {"grep -c a", "", true},
+		{"grep -m1 a", "c 3\na 4\n\nd 5\n", true}, {"grep -m2 a", "\nd 5\n", true}, {"grep -m3 a", "", true}, {"grep -m0 a", text, true}, {"grep -m1 -c a", "c 3\na 4\n\nd 5\n", true},
+		{"grep -m1 -v b", "c 3\na 4\n\nd 5\n", true}, {"grep -m2 -vn b", "a 4\n\nd 5\n", true}, {"grep -m1 -o a", "c 3\na 4\n\nd 5\n", true}, {"grep -m1 -A1 a", "c 3\na 4\n\nd 5\n", true},
+		{"grep -m1 -l a", "", true}, {"grep -m1 -L a", "", true}, {"grep -m2 -l a", "", true}, {"grep -m1 -z a", "", true}, {"grep -m1 -q a", "", true},
+		{"grep -m1 a - missing", "c 3\na 4\n\nd 5\n", true}, {"grep -m1 a missing -", "c 3\na 4\n\nd 5\n", true}, {"grep -q a " + path + " -", text, true}, {"grep -m1 a " + path + " -", "c 3\na 4\n\nd 5\n", true},
+		{"grep [ -", text, true}, {"grep a " + path, text, true}, {"grep -f - " + path, "", true},
+	} {
+		words := strings.Fields(c.command)
+		if _, left := rest(t, path, 0, ours(words)); left != c.left {
+			t.Errorf("%s leaves %q; want %q", c.command, left, c.left)
+		}
+		if _, left := rest(t, path, int64(len(text)), ours(words)); left != "" {
+			t.Errorf("%s at the end of the file leaves %q", c.command, left)
+		}
+		if !c.gnu {
+			continue
+		}
+		if _, left := rest(t, path, 0, gnu(t, words)); left != c.left {
+			t.Errorf("GNU %s leaves %q; want %q", c.command, left, c.left)
+		}
+	}
+}
+
+// A file of several splits, an offset at any line, and a limit at any line.
+func TestGrepLeavesTheOffsetOfGNUGrep(t *testing.T) {
+	gnuGrep(t)
+	path := filepath.Join(t.TempDir(), "in")
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		for i := range rapid.IntRange(0, 1500).Draw(t, "lines") {
+			fmt.Fprintf(&text, "%d%s\n", i, strings.Repeat("x", i%7))
+		}
+		in := text.String()
+		if rapid.Bool().Draw(t, "no newline at the end") {
+			in = strings.TrimSuffix(in, "\n")
+		}
+		if err := os.WriteFile(path, []byte(in), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		words := []string{"grep", "-m", fmt.Sprint(rapid.IntRange(1, 200).Draw(t, "limit"))}
+		for _, flag := range []string{"-v", "-c", "-n", "-o", "-A3", "-l", "-q", "-L", "-z", "-i"} {
+			if rapid.IntRange(0, 4).Draw(t, flag) == 0 {
+				words = append(words, flag)
+			}
+		}
+		words = append(words, rapid.SampledFrom([]string{"7", "xxx", "1.*1", "zz", "99$", "^", "x*$"}).Draw(t, "pattern"))
+		at := int64(rapid.IntRange(0, len(in)).Draw(t, "offset"))
+		code, left := rest(t, path, at, ours(words))
+		if wantCode, want := rest(t, path, at, gnu(t, words)); left != want || code != wantCode {
+			t.Fatalf("%q at %d: exit %d, leaves %d bytes; GNU grep exit %d, %d bytes", words, at, code, len(left), wantCode, len(want))
+		}
+	})
+}
+
+// GNU grep's manual has this loop. It ends only if each call begins behind the line of the last one.
+func TestALoopOfGrepEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(path, []byte("x 1\ny\nx 2\nx 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	calls := 0
+	for calls < 10 && ours([]string{"grep", "-m1", "x"})(f) == 0 {
+		calls++
+	}
+	if calls != 3 {
+		t.Errorf("%d calls find a line; want 3", calls)
+	}
+}
