@@ -258,7 +258,7 @@ func TestInterruptingABatchLeavesNothing(t *testing.T) {
 	batch[3].After = []int{0, 1}
 	batch[4].Submit = time.Hour
 	begun := time.Now()
-	report, err := engine.RunBatch(ctx, batch, engine.Options{TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 24 << 20, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, Policy: newPolicy(t, "fair")})
+	report, err := engine.RunBatch(ctx, batch, engine.Options{TempDirs: []string{temp}, SortBufferBytes: 16 << 10, MemoryBytes: 24 << 20, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, Policy: newPolicy(t, "fair")})
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v, want the cause", err)
 	}

@@ -148,7 +148,7 @@ func TestCancellingEndsARunSoonAndLeavesNothing(t *testing.T) {
 	}, func() error { return nil })
 	begun := time.Now()
 	_, err := engine.RunChain(ctx, chain, engine.Options{
-		JobOptions: engine.JobOptions{Inputs: []string{in}, OutputDir: filepath.Join(out, "result")}, TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 16 << 20, Config: setup.Config{MapSlots: 1, ReduceSlots: 1},
+		JobOptions: engine.JobOptions{Inputs: []string{in}, OutputDir: filepath.Join(out, "result")}, TempDirs: []string{temp}, SortBufferBytes: 16 << 10, MemoryBytes: 16 << 20, Config: setup.Config{MapSlots: 1, ReduceSlots: 1},
 	})
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v, want the cause", err)

@@ -17,7 +17,6 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
-	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -58,9 +57,12 @@ type JobOptions struct {
 	// directory. By default, the suffix of OutputFile decides.
 	CompressOutput compress.Format
 
-	Reducers   int   // number of reduce tasks, at most 100,000; 0: by ReducersPerSlot, or else by the size of the input
-	MapOnly    bool  // the user asks for zero reduce tasks
-	BlockBytes int64 // bytes of a split; 0: 64 MiB, less for small inputs
+	Reducers int  // number of reduce tasks, at most 100,000; 0: by ReducersPerSlot, or else by the size of the input
+	MapOnly  bool // the user asks for zero reduce tasks
+
+	// BlockBytes are the bytes of a split; 0: 64 MiB, less for small inputs. They are raised if there
+	// would be more than 262,144 splits, or more than 4,096 of less than 1 KiB.
+	BlockBytes int64
 
 	// ReducersPerSlot, if it is not 0, sets the number of reduce tasks, as a multiple of the
 	// reduce slots of all trackers. The product is rounded down, and at least 1. Hadoop advises
@@ -96,7 +98,8 @@ type Options struct {
 	// Config describes the cluster, its pools and users. ReduceSlots defaults to a sixth of
 	// a tracker's cores, at least one. MapSlots defaults to the cores that are left. Where CPU
 	// quota, memory, threads or MaxSlots are not enough for that, there are fewer by default.
-	// There are at most 1024 Trackers, and 4096 slots on all of them.
+	// There are at most 1024 Trackers, and 4096 slots on all of them. The
+	// factor of a Slow tracker is at least 0.01.
 	setup.Config
 
 	Policy    slots.Policy // serves one run at a time; nil: FIFO (package mrlocal sets pi-dhfs instead)
@@ -106,11 +109,11 @@ type Options struct {
 	// DiskBytesPerSecond is the bandwidth of the disk of each tracker, for inputs and for
 	// spills, written and read; 0: unbounded. It shows effects that one machine does not have,
 	// as do Copiers and Config.ShuffleBytesPerSecond.
-	DiskBytesPerSecond int64
+	DiskBytesPerSecond int64 // at least 256 KiB, as all rates
 	Copiers            task.Copiers
 
 	MemoryBytes     int64 // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, less if ulimit -v requires it, more if the slots that are set need it
-	SortBufferBytes int64 // first size of a map's kvbuffer; 0: by memory and slots
+	SortBufferBytes int64 // first size of a map's kvbuffer, at least 16 KiB; 0: by memory and slots
 	spill.KVBuffer
 	MergeFactor  int      // sorted runs merged at once, at most 1,000,000; 0: 64
 	TempDirs     []string // directories of temporary files, used by their free space; nil: the system's
@@ -192,27 +195,27 @@ func (o *Options) validate(jobCount int) error {
 		value, least, most int64
 	}{
 		{"Trackers", int64(o.Trackers), 1, mostTrackers}, {"MapSlots", int64(o.MapSlots), 1, maxSlotCount}, {"ReduceSlots", int64(o.ReduceSlots), 0, maxSlotCount},
-		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0, math.MaxInt64},
-		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopiers}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, 0, math.MaxInt64},
-		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, 0, math.MaxInt64}, {"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
+		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, leastRateBytes, math.MaxInt64},
+		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopiers}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, leastRateBytes, math.MaxInt64},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, leastRateBytes, math.MaxInt64},
+		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, leastSortBuffer, math.MaxInt64},
+		{"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
 	} {
-		if err := setup.Within(n.field, n.value, n.least, n.most); err != nil {
+		// 0 is no bound, or no such slots: all else has its default.
+		if err := setup.Within(n.field, n.value, n.least, n.most); err != nil && n.value != 0 {
 			return err
+		}
+	}
+	for _, s := range o.Slow {
+		if s.Factor < leastFactor {
+			return errs.Optionf("Options.Slow", "tracker %d: the factor %v: must be at least %v, because a run takes real time", s.Tracker, s.Factor, leastFactor)
 		}
 	}
 	if o.slotCount() > maxSlotCount {
 		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d are allowed", o.slotCount(), maxSlotCount)
 	}
-	for _, s := range []struct {
-		field string
-		value float64
-	}{{"SpillPercent", o.SpillPercent}, {"GrowthThreshold", o.GrowthThreshold}} {
-		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
-			return errs.Optionf("Options."+s.field, "%v: must be above 0 and at most 1", s.value)
-		}
-	}
-	if o.Codec > runs.Zstd {
-		return errs.Optionf("Options.Codec", "%d: no such codec", o.Codec)
+	if err := o.KVBuffer.Check(); err != nil {
+		return err
 	}
 	least := int64(o.slotCount()) * LeastBytesPerSlot
 	switch {
@@ -228,6 +231,13 @@ func (o *Options) validate(jobCount int) error {
 // maxSlotCount is the largest number of home slots on all trackers. Each slot may take two
 // operating system threads.
 const maxSlotCount = 4096
+
+// Least values of options, below which a small job would not end in useful time (docs/adr/0044).
+const (
+	leastRateBytes  = 256 << 10       // a second, of disks and copies
+	leastSortBuffer = 16 << 10        // each spill is a run to merge
+	leastFactor     = slots.One / 100 // of the speed of a slow tracker
+)
 
 // Bounds of options. They lie far above useful values, and below those at which memory, time or
 // address space runs out.

@@ -44,19 +44,19 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 			func(o *engine.Options) { o.ShuffleBytesPerSecond = 500_000 },
 			func(float64) float64 { return keyBytes / 5e5 }, func(float64) float64 { return keyBytes/5e5 + 0.1 },
 		},
-		"copies of 100 kB/s, one after the other": {
-			func(o *engine.Options) { o.Copiers.BytesPerSecond = 100_000 },
-			func(float64) float64 { return keyBytes / 1e5 }, func(float64) float64 { return keyBytes/1e5 + 0.1 },
+		"copies of 300 kB/s, one after the other": {
+			func(o *engine.Options) { o.Copiers.BytesPerSecond = 300_000 },
+			func(float64) float64 { return keyBytes / 3e5 }, func(float64) float64 { return keyBytes/3e5 + 0.1 },
 		},
 		"four of them at a time": { // 12 maps are three rounds, and the longest copy of four ends a round
-			func(o *engine.Options) { o.Copiers.BytesPerSecond, o.Copiers.Parallel = 100_000, 4 },
-			func(float64) float64 { return keyBytes / 4e5 }, func(float64) float64 { return keyBytes/4e5 + 1.5 },
+			func(o *engine.Options) { o.Copiers.BytesPerSecond, o.Copiers.Parallel = 300_000, 4 },
+			func(float64) float64 { return keyBytes / 12e5 }, func(float64) float64 { return keyBytes/12e5 + 0.5 },
 		},
 		"four at a time want more than the network": {
 			func(o *engine.Options) {
-				o.ShuffleBytesPerSecond, o.Copiers.BytesPerSecond, o.Copiers.Parallel = 200_000, 100_000, 4
+				o.ShuffleBytesPerSecond, o.Copiers.BytesPerSecond, o.Copiers.Parallel = 600_000, 300_000, 4
 			},
-			func(float64) float64 { return keyBytes / 2e5 }, func(float64) float64 { return keyBytes/2e5 + 0.4 },
+			func(float64) float64 { return keyBytes / 6e5 }, func(float64) float64 { return keyBytes/6e5 + 0.2 },
 		},
 		"a disk of 1 MB/s and spills, written and read": {
 			func(o *engine.Options) {
@@ -156,7 +156,7 @@ func TestAThrottledAttemptIsKilledAtOnce(t *testing.T) {
 		batch, _ := batchOf(t, []string{dir}, "sort")
 		begun := time.Now()
 		_, err := engine.RunBatch(t.Context(), batch, engine.Options{
-			Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 50 * time.Millisecond}}}, MemoryBytes: 64 << 20, DiskBytesPerSecond: 1,
+			Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 50 * time.Millisecond}}}, MemoryBytes: 64 << 20, DiskBytesPerSecond: 256 << 10,
 		})
 		if took := time.Since(begun); err == nil || took > time.Second {
 			t.Errorf("took %v, error %v", took, err)

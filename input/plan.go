@@ -141,6 +141,9 @@ const (
 	minBlockBytes = 1 << 20  // for lengths chosen here; the user may set less
 	maxSplits     = 1 << 18  // they take about 20 MB
 	slopTenths    = 11       // Hadoop 1.0.3, FileInputFormat: it cuts while more than 1.1 blocks remain
+
+	// maxTinySplits bounds splits of less than 1 KiB. A task takes much longer than to read so little.
+	maxTinySplits = 4096
 )
 
 // withDefaults returns o with its defaults. It leaves BlockBytes at 0: settleBlock chooses the

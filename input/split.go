@@ -145,11 +145,10 @@ func (p *Plan) settleBlock() error {
 		p.block = (min(max(per, least), maxBlockBytes) + 64<<10 - 1) &^ (64<<10 - 1)
 	}
 	// Each split costs memory in the plan and in the Ledger, however small its block is.
-	if least := p.Bytes / maxSplits; p.block < least {
+	if least := max(p.Bytes/maxSplits, min(p.Bytes/maxTinySplits, 1<<10)); p.block < least {
 		p.block = (least + 1<<10 - 1) &^ (1<<10 - 1)
 		if p.o.BlockBytes > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("block size raised to %d KiB: %d KiB would make more than %d splits",
-				p.block>>10, p.o.BlockBytes>>10, maxSplits))
+			p.Notes = append(p.Notes, fmt.Sprintf("block size raised to %d KiB: %d bytes would make %d splits", p.block>>10, p.o.BlockBytes, p.Bytes/p.o.BlockBytes))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
@@ -259,7 +260,7 @@ func (b *Buffer) keepCombined(l *load) error {
 // KVBuffer holds the settings of all kvbuffers of a run. The capacity of a kvbuffer bounds the
 // bytes of its chunks of records and entries.
 type KVBuffer struct {
-	SpillPercent    float64    // the buffer spills when it has collected this share of the capacity; 0: 0.80
+	SpillPercent    float64    // the buffer spills when it has collected this share of the capacity, in a run at least 0.1; 0: 0.80
 	NoGrowth        bool       // else the rule of Dynamic Split may enlarge the capacity
 	GrowthThreshold float64    // of that rule: the share of the free memory that a buffer may grow to; 0: 0.8
 	Codec           runs.Codec // of segments
@@ -267,6 +268,23 @@ type KVBuffer struct {
 	// TablesInProportion applies pfs : tfs = abs : x also to buffers that combine by hash
 	// [Split11, "buffer terms"]. By default such a buffer doubles.
 	TablesInProportion bool
+}
+
+// leastSpillPercent is the least SpillPercent of a run. Below it small spills would make very many
+// runs to merge (docs/adr/0044).
+const leastSpillPercent = 0.1
+
+// Check returns an options error if no run can use the settings. They have their defaults.
+func (k *KVBuffer) Check() error {
+	switch p, t := k.SpillPercent, k.GrowthThreshold; {
+	case !(p >= leastSpillPercent && p <= 1): // NaN too
+		return errs.Optionf("Options.SpillPercent", "%v: must be at least %v and at most 1", p, leastSpillPercent)
+	case !(t > 0 && t <= 1):
+		return errs.Optionf("Options.GrowthThreshold", "%v: must be above 0 and at most 1", t)
+	case k.Codec > runs.Zstd:
+		return errs.Optionf("Options.Codec", "%d: no such codec", k.Codec)
+	}
+	return nil
 }
 
 // Options are the options of the kvbuffer of one map attempt. Parts and Lease are required.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"mrlocal/internal/disk"
@@ -396,7 +397,7 @@ func (m *Merge) pass(w *Writer, from, to int) error {
 	if err != nil {
 		return err
 	}
-	m.runs = append(append(m.runs[:from:from], mergeRun{file: &m.file, index: index}), m.runs[to:]...)
+	m.runs = slices.Replace(m.runs, from, to, mergeRun{file: &m.file, index: index})
 	m.o.Notify(Event{Kind: MergePass, Bytes: w.TotalBytes, Records: w.TotalRecords})
 	return nil
 }

@@ -31,8 +31,8 @@ func EngineFlags() []argv.Spec {
 	}
 }
 
-// leastBufferBytes is the smallest --sort-buffer and --task-memory.
-const leastBufferBytes = 1 << 10
+// leastSortBuffer is the smallest --sort-buffer of a run.
+const leastSortBuffer = 16 << 10
 
 // Upper bounds of flags. They lie far above useful values, and far below values at which memory or
 // time runs out.
@@ -67,7 +67,7 @@ func ReadEngine(r *argv.Reader, o *mrlocal.Options) {
 	o.NoPin = r.Choice("pin", "core", "none") == "none"
 	// If a flag is missing, its size is 0, and the engine chooses one.
 	o.MemoryBytes = memory(r)
-	o.SortBufferBytes = r.Size("sort-buffer", leastBufferBytes)
+	o.SortBufferBytes = r.Size("sort-buffer", leastSortBuffer)
 	o.SpillPercent = r.Mark("spill-percent")
 	growth := r.Choice("buffer-growth", "on", "off", "proportion")
 	o.NoGrowth, o.TablesInProportion = growth == "off", growth == "proportion"

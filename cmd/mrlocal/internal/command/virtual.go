@@ -35,7 +35,8 @@ func ReadVirtual(r *argv.Reader) sim.Options {
 // ReadBuffers reads BufferFlags into o. It refuses them unless o.Cost, which ReadVirtual sets, is l2.
 // A flag that was not given leaves the value of the workload file in force.
 func ReadBuffers(r *argv.Reader, o *sim.Options) {
-	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBufferBytes), r.Size("task-memory", leastBufferBytes)
+	const leastBytes = 1 << 10
+	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBytes), r.Size("task-memory", leastBytes)
 	if r.Line.Has("buffer-growth") {
 		o.BufferGrowth = r.Choice("buffer-growth", "on", "off")
 	}
