@@ -71,6 +71,7 @@ func (e *Explanation) EndOfVisit() bool { return e.Grant.Job == NoJob && e.Recla
 // listener.
 type explaining struct {
 	listen   func(e *Explanation)
+	wants    func(start int) bool // nil: all reasons are wanted
 	why      Why
 	declined []Declined
 }
@@ -79,16 +80,27 @@ type explaining struct {
 // the grants that the policy asks for, the attempts that it kills, and the ends of visits. The
 // explanation, and all that it points to, is valid during the call. f must not call methods
 // of the Ledger that change it. If f is nil, explanations are off.
-func (l *Ledger) Explain(f func(e *Explanation)) {
+//
+// Reasons take longer than decisions. So wants says whether a reason is wanted for the start
+// with that number in the present Assign, from 0, and for what happens until then. nil: all
+// reasons are wanted.
+func (l *Ledger) Explain(f func(e *Explanation), wants func(start int) bool) {
 	l.explaining = nil
 	if f != nil {
-		l.explaining = &explaining{listen: f}
+		l.explaining = &explaining{listen: f, wants: wants}
 	}
 }
 
-// Explaining reports whether explanations are on. A policy should build a Why only
-// then.
+// Explaining reports whether explanations are on. A policy that prepares reasons for later
+// Assigns should do so only then.
 func (d *Decision) Explaining() bool { return d.l.explaining != nil }
+
+// WantsReason reports whether the reason of the next Grant, Reclaim or Decline is wanted. A
+// policy should build it only then.
+func (d *Decision) WantsReason() bool {
+	x := d.l.explaining
+	return x != nil && (x.wants == nil || x.wants(len(d.l.orders.Starts)))
+}
 
 // Because gives the reason of the next Grant or Reclaim. The reason holds for that call
 // alone, whatever its result. The slices of w must stay unchanged until the call returns.
@@ -102,7 +114,7 @@ func (d *Decision) Because(w Why) {
 // Decline says that this visit starts nothing more of kind k, and why. reason is a clause
 // that can follow "because". A policy calls Decline at each place where it stops.
 func (d *Decision) Decline(k Kind, reason string, numbers ...Number) {
-	if x := d.l.explaining; x != nil {
+	if x := d.l.explaining; d.WantsReason() {
 		x.declined = append(x.declined, Declined{k, reason, append([]Number(nil), numbers...)})
 	}
 }

@@ -90,7 +90,7 @@ func TestALedgerThatIsAskedTellsWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	l.Explain(func(e *slots.Explanation) { got = append(got, said(e)) })
+	l.Explain(func(e *slots.Explanation) { got = append(got, said(e)) }, nil)
 	l.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 1})
 	l.AssignAll(0)
 	want := []string{
@@ -104,7 +104,7 @@ func TestALedgerThatIsAskedTellsWhy(t *testing.T) {
 		"reclaim 0, over its share by = 1",
 		"visit of tracker 0, declined map: nothing is pending [pending = 0]",
 	)
-	l.Explain(nil)
+	l.Explain(nil, nil)
 	l.Assign(2, 0)
 	if a, b := strings.Join(got, "\n"), strings.Join(want, "\n"); a != b {
 		t.Errorf("got\n%s\nwant\n%s", a, b)

@@ -97,7 +97,7 @@ func newExplainer(w io.Writer, o Options) *explainer {
 // run replays the events of r and lets the mode complete its answer. It writes what the mode
 // has printed, also after an error of the replay. A cut file is no error if Options.Open is set.
 func (t *explainer) run(r io.Reader) error {
-	diff, err := replay.Run(r, t.o.Policy, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
+	diff, err := replay.Run(r, t.o.Policy, replay.Options{Begin: t.begin, Explain: t.explained, Ahead: t.ahead, Wants: t.wants, Event: t.event})
 	switch {
 	// The writer or the mode has failed. The buffered text is not flushed then.
 	case t.err != nil:
@@ -118,8 +118,8 @@ func (t *explainer) run(r io.Reader) error {
 }
 
 // mode is one kind of answer. accepts reports whether the answer uses a paragraph about a.
-// The explainer words a paragraph only if accepts returns true, because wording takes time.
-// Then add gets the paragraph. end is called once, at the end of the file or at the time
+// The explainer words a paragraph, and the policy gives its reasons, only if accepts returns
+// true, because both take time. Then add gets the paragraph. end is called once, at the end of the file or at the time
 // in the question, and completes the answer. It is not called after an error of the replay.
 type mode interface {
 	accepts(a about) bool
@@ -127,7 +127,7 @@ type mode interface {
 	end() error
 }
 
-// beginner, follower and assignEnder are optional methods of a mode. An explainer finds
+// beginner, follower, assignEnder, reasonless and decliner are optional methods of a mode. An explainer finds
 // them by type assertions. The order of the calls around an Assign is:
 //
 //  1. event gets the Assign.
@@ -139,7 +139,9 @@ type (
 	follower interface {
 		event(e *trace.Event, texts []string) // if e is a fact, the Ledger does not have it yet
 	}
-	assignEnder interface{ decided() } // all decisions of an Assign are known
+	assignEnder interface{ decided() }           // all decisions of an Assign are known
+	reasonless  interface{ plain() bool }        // the answer has only the first sentence of each start
+	decliner    interface{ usesDeclined() bool } // the answer may use what the present visit declines
 )
 
 // about says what a paragraph is about. A mode accepts or rejects a paragraph by its about
@@ -151,6 +153,7 @@ type about struct {
 	attempt slots.AttemptID
 	slot    slots.SlotID // of a start, a kill or a change
 	lent    bool         // the start lends the slot
+	seq     uint64       // number of the event of a start or a kill
 	rule    slots.Rule   // of a start, a kill or a change
 }
 
@@ -195,7 +198,6 @@ type explainer struct {
 	newest     slots.JobID     // a submitted job that has no paragraph yet; or NoJob
 	now        time.Duration   // of the latest event
 	seq        uint64          // of the latest event
-	orders     uint64          // number of orders of the latest Assign
 	lost       int             // number of lost trackers
 	heartbeats bool            // the driver asks for one tracker at a time
 	asked      slots.TrackerID // the tracker of the latest Assign; or AllTrackers
@@ -206,6 +208,8 @@ type explainer struct {
 	// Answers of the policy during an Assign. grants and reclaims wait for the start and
 	// kill events that confirm them; endAssign empties both. The end of a visit moves
 	// refused to visits.
+	starts   []about     // the recorded starts of the Assign, in order
+	kills    bool        // the mode accepts one of its kills
 	grants   []paragraph // one for each grant that was applied, in order
 	reclaims []reclaim
 	refused  []refusal
@@ -292,6 +296,32 @@ func (t *explainer) print(text string) {
 	}
 }
 
+// ahead takes the recorded decisions of an Assign before the Ledger makes them again.
+func (t *explainer) ahead(decisions []trace.Event) {
+	t.starts, t.kills = t.starts[:0], false
+	for i := range decisions {
+		e := &decisions[i]
+		switch a := aboutOf(e); e.Op {
+		case trace.OpStart:
+			t.starts = append(t.starts, a)
+		case trace.OpKill:
+			t.kills = t.kills || t.mode.accepts(a)
+		}
+	}
+}
+
+// wants reports whether the mode uses the reasons of a start of the Assign, or of what the
+// policy kills or declines until then.
+func (t *explainer) wants(start int) bool {
+	if m, ok := t.mode.(reasonless); ok && m.plain() {
+		return false
+	}
+	if m, ok := t.mode.(decliner); ok && m.usesDeclined() {
+		return true
+	}
+	return t.kills || start < len(t.starts) && t.mode.accepts(t.starts[start])
+}
+
 // explained takes an answer of the policy while the Ledger decides. e belongs to the Ledger
 // and is valid during the call only, so explained copies its slices.
 func (t *explainer) explained(e *slots.Explanation) {
@@ -311,9 +341,12 @@ func (t *explainer) explained(e *slots.Explanation) {
 	// A grant that the mode rejects still gets an entry, without a text. So the n-th start
 	// event of the Assign belongs to the n-th entry.
 	default: // the grant is worded now, because the numbers in the Ledger change with the next grant
-		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent, rule: e.Grant.Rule}
-		p := paragraph{about: a}
-		if t.mode.accepts(a) {
+		p := paragraph{about: about{topic: other}}
+		if n := len(t.grants); n < len(t.starts) { // else the replay fails
+			p.about = t.starts[n]
+			p.rule = e.Grant.Rule
+		}
+		if t.mode.accepts(p.about) {
 			p.text, p.why = t.granted(e), copyOf(e.Why)
 		}
 		t.grants = append(t.grants, p)

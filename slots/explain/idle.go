@@ -71,6 +71,10 @@ func (m *idle) accepts(a about) bool {
 	return a.topic == start && a.slot == m.slot
 }
 
+// usesDeclined reports whether the present visit may decline what the slot waits for. A busy slot
+// does not become free during an Assign.
+func (m *idle) usesDeclined() bool { return !m.t.v.Slot(m.slot).Busy }
+
 // event notes when the slot becomes free, or closes for good with its tracker.
 func (m *idle) event(e *trace.Event, _ []string) {
 	switch {

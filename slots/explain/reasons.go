@@ -98,17 +98,9 @@ type reasoner struct {
 	last  paragraph // of the decision whose event comes next
 }
 
-// mostDecisions is an upper bound of the events that an Assign records for each of its
-// orders and for each slot. An order has one event for its start or kill, and one for its
-// loan. A slot may open, close or change its home kind besides.
-const mostDecisions = 4
-
-// accepts accepts decisions about attempts. A grant is worded at its Assign, before its event
-// has a number. So accepts accepts each grant whose event may get the number seq, and spares
-// the wording of the others.
+// accepts accepts decisions about attempts, or the one with the number seq.
 func (m *reasoner) accepts(a about) bool {
-	t := m.t
-	return a.topic.decision() && (m.seq == 0 || t.seq <= m.seq && m.seq-t.seq <= mostDecisions*(1+t.orders+uint64(len(t.c.Slots))))
+	return a.topic.decision() && (m.seq == 0 || a.seq == m.seq)
 }
 
 // add keeps the paragraph until event gets the decision.

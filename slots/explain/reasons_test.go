@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 )
 
 // TestReasonsAreTheSentences: each decision of the run has a reason, whose text is the
@@ -82,5 +83,36 @@ func TestWhyIdleInARunThatGoesOn(t *testing.T) {
 	cut := events[:bytes.Index(events, []byte(`"op":"finish"`))]
 	if part, err := explain.WhyIdle(bytes.NewReader(cut), 3, time.Second, explain.Options{}); err != nil || part != whole {
 		t.Errorf("%q, %v, want %q", part, err, whole)
+	}
+}
+
+// TestAReasonAloneIsThatOfTheWholeList under every policy: the policy gives only the reasons that
+// are asked for, and those are the same.
+func TestAReasonAloneIsThatOfTheWholeList(t *testing.T) {
+	compared := 0
+	for runName := range runs() {
+		if runName == "guard" { // only policies that lend end it
+			continue
+		}
+		for _, policyName := range registry.Names() {
+			events := record(t, policyName, runName)
+			var all []*explain.Reason
+			err := explain.Reasons(bytes.NewReader(events), explain.Options{}, func(x *explain.Reason) bool {
+				all = append(all, x)
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; i < len(all); i += 4 {
+				got, err := explain.Why(bytes.NewReader(events), all[i].Seq, explain.Options{})
+				if compared++; err != nil || !reflect.DeepEqual(got, all[i]) {
+					t.Errorf("%s, %s, event %d: %+v, %v, want %+v", runName, policyName, all[i].Seq, got, err, all[i])
+				}
+			}
+		}
+	}
+	if compared < 500 {
+		t.Errorf("only %d reasons were compared", compared)
 	}
 }

@@ -39,6 +39,9 @@ func (m *selection) accepts(a about) bool {
 	return o.Job == "" || m.job != slots.NoJob && a.job == m.job
 }
 
+// plain reports whether the answer lists loans, one line each.
+func (m *selection) plain() bool { return m.t.o.Lent }
+
 // isAbout reports whether a paragraph is about a slot: a start, a kill or a change of it.
 func (a *about) isAbout(slot int) bool {
 	return (a.topic.decision() || a.topic == change) && int(a.slot) == slot

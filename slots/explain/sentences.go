@@ -75,6 +75,9 @@ func (t *explainer) granted(e *slots.Explanation) string {
 		first += lentWords
 	}
 	first += "." + t.near(a, e.Start.Locality)
+	if m, ok := t.mode.(reasonless); ok && m.plain() {
+		return paragraphOf(first)
+	}
 	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.basis(e), t.passedOver(e))
 }
 
@@ -215,6 +218,19 @@ func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 	return words, kept
 }
 
+// aboutOf returns what the paragraph on a recorded start or kill is about. The rule of a kill is
+// not set.
+func aboutOf(e *trace.Event) about {
+	a := about{
+		topic: start, job: slots.JobID(e.Job), task: true, slot: slots.SlotID(e.Slot), lent: e.Has(trace.Lent), seq: e.Seq,
+		attempt: slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N},
+	}
+	if e.Op == trace.OpKill {
+		a.topic = kill
+	}
+	return a
+}
+
 // word offers the mode a paragraph on an event, and keeps track of jobs and Assigns. It runs
 // before the Ledger gets a fact, and after the Ledger has made a decision. texts belong to
 // the decoder and are valid during the call.
@@ -225,7 +241,6 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 	switch e.Op {
 	case trace.OpAssign:
 		t.asks++
-		t.orders = uint64(max(0, e.B))
 		// An AssignAll has tracker -1; a driver with heartbeats names trackers.
 		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
 	// announce makes the paragraph, once the Ledger has the job.
@@ -242,8 +257,8 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 			}
 		}
 	case trace.OpKill:
-		a := about{topic: kill, job: job, task: true, attempt: attempt, slot: slots.SlotID(e.Slot), rule: trace.RuleOf(texts)}
-		if t.mode.accepts(a) {
+		a := aboutOf(e)
+		if a.rule = trace.RuleOf(texts); t.mode.accepts(a) {
 			t.mode.add(paragraph{a, t.killed(e, a), t.reclaimed(a.slot)})
 		}
 	case trace.OpLostTracker:

@@ -77,7 +77,7 @@ func (f *FIFO) fits(v *slots.View, d *slots.Decision, t slots.TrackerID, k slots
 	if pending && free && v.RunningAt(t, k) < slots.LoadCap(v, t, k) {
 		return true
 	}
-	if d.Explaining() {
+	if d.WantsReason() {
 		why := "the tracker has its part of the load"
 		if !pending {
 			why = "no " + k.String() + " is pending"
@@ -140,7 +140,7 @@ func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		if !ok {
 			break
 		}
-		if d.Explaining() {
+		if d.WantsReason() {
 			d.Because(f.why(v, k, slots.JobID(id)))
 		}
 		granted = d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: ruleFIFO})

@@ -325,7 +325,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 		}
 		numbers = func(slots.PoolID) []slots.Number { return copyNumbers(&c) }
 	}
-	if d.Explaining() {
+	if d.WantsReason() {
 		d.Because(o.why(v, pool, id, f.Kind, numbers))
 	}
 	if d.Grant(g) {
@@ -357,7 +357,7 @@ func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, numbers Numbers) bo
 	} else if v.Local(id, v.Tracker()) != slots.LevelTracker {
 		return false
 	}
-	if d.Explaining() {
+	if d.WantsReason() {
 		d.Because(o.why(v, slots.PoolID(pool), id, k, numbers))
 	}
 	if !d.Grant(g) {

@@ -52,6 +52,12 @@ type Options struct {
 	// makes it and before Event gets the decision.
 	Explain func(e *slots.Explanation)
 
+	// Ahead gets the recorded decisions of an Assign, before the Ledger gets the Assign. Then
+	// Wants says for which of its starts the reasons are wanted, as in Ledger.Explain. nil:
+	// for all. The slice is valid during the call.
+	Ahead func(decisions []trace.Event)
+	Wants func(start int) bool
+
 	// Event gets every event of the file. It gets a fact or an Assign before the Ledger
 	// does, and a decision after the Ledger has made the same one. e and its texts are
 	// valid during the call. If Event returns false, the replay ends before e, without a
@@ -83,10 +89,10 @@ func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Op
 	}
 	// The replay gets the decisions of the fresh Ledger as a sink of the Ledger's stream.
 	s := trace.NewStream()
-	rp := &replay{decoder: d, ledger: l, stream: s, event: o.Event}
+	rp := &replay{decoder: d, ledger: l, stream: s, event: o.Event, ahead: o.Ahead}
 	s.Attach(rp)
 	l.SetStream(s)
-	l.Explain(o.Explain)
+	l.Explain(o.Explain, o.Wants)
 	if o.Begin != nil {
 		o.Begin(l)
 	}
@@ -103,6 +109,11 @@ type replay struct {
 	ledger    *slots.Ledger
 	stream    *trace.Stream // of the Ledger
 	event     func(e *trace.Event, texts []string) bool
+	ahead     func(decisions []trace.Event)
+	queue     []read        // events that were read from the file
+	taken     int           // of queue: so many were replayed
+	coming    []trace.Event // the decisions for ahead
+	line      int           // of the event that is replayed
 	decided   []trace.Event // decisions and Assigns of the Ledger, since all before were found
 	at        int           // decided[at:] has not been found in the file yet
 	decisions int64         // number of decisions found in the file
@@ -121,10 +132,50 @@ func (r *replay) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
+// read is an event of the file, or the error in its place.
+type read struct {
+	event trace.Event
+	line  int
+	err   error
+}
+
+// next returns the next event of the file. If ahead is set and the event is an Assign, next
+// reads the decisions behind it, up to the next fact or Assign, and passes them on.
+func (r *replay) next() (trace.Event, error) {
+	if len(r.queue) == 0 {
+		r.read()
+	}
+	first := r.queue[r.taken]
+	if r.taken++; r.taken == len(r.queue) {
+		r.queue, r.taken = r.queue[:0], 0
+	}
+	r.line = first.line
+	if r.ahead == nil || first.err != nil || first.event.Op.Class() != trace.Ask {
+		return first.event, first.err
+	}
+	// The queue is empty, because an Assign is the last event that was read.
+	r.coming = r.coming[:0]
+	for r.read() {
+		if e := &r.queue[len(r.queue)-1].event; e.Op.Class() == trace.Decision {
+			r.coming = append(r.coming, *e)
+		}
+	}
+	r.ahead(r.coming)
+	return first.event, nil
+}
+
+// read reads an event of the file into the queue. It reports whether the event is a decision or
+// a detail.
+func (r *replay) read() bool {
+	e, err := r.decoder.Next()
+	r.queue = append(r.queue, read{e, r.decoder.Line(), err})
+	return err == nil && (e.Op.Class() == trace.Decision || e.Op.Class() == trace.Detail)
+}
+
 // run reads the file to its end, or to the first difference.
 func (r *replay) run() (*Difference, error) {
 	for {
-		e, err := r.decoder.Next()
+		e, err := r.next()
 		if err != nil {
 			return r.end(err)
 		}
@@ -156,7 +207,7 @@ func (r *replay) give(e *trace.Event) (*Difference, error) {
 		return r.differ(r.recorded(e), "a time that is not before "+r.ledger.Now().String()), nil
 	}
 	if err := r.apply(e); err != nil {
-		return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
+		return nil, &trace.SyntaxError{Line: r.line, Err: err}
 	}
 	if e.Op.Class() == trace.Ask {
 		return r.compareAsk(e), nil
@@ -208,7 +259,7 @@ func (r *replay) compareAsk(e *trace.Event) *Difference {
 	got := r.decided[r.at]
 	r.at++
 	if got.D != e.D && r.factsLine == 0 { // the replay goes on to find a decision that differs
-		r.factsLine = r.decoder.Line()
+		r.factsLine = r.line
 	}
 	if got.C != e.C {
 		return r.differ(r.recorded(e), r.replayed(&got))
@@ -241,7 +292,7 @@ func line(e trace.Event, texts []string) string {
 
 // differ returns the Difference at the current line of the file.
 func (r *replay) differ(recorded, replayed string) *Difference {
-	return &Difference{Line: r.decoder.Line(), Decision: r.decisions, Recorded: recorded, Replayed: replayed, FactsLine: r.factsLine}
+	return &Difference{Line: r.line, Decision: r.decisions, Recorded: recorded, Replayed: replayed, FactsLine: r.factsLine}
 }
 
 // apply calls the method of the Ledger for a recorded fact or Assign. It fails if the fact

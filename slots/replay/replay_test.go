@@ -309,6 +309,44 @@ func TestReplayKnowsAllOfASubmission(t *testing.T) {
 	}
 }
 
+// TestOnlyReasonsThatAreWantedAreGiven. Ahead gets the starts of an Assign before they are made.
+func TestOnlyReasonsThatAreWantedAreGiven(t *testing.T) {
+	for _, name := range names() {
+		file := record(t, name)
+		reasons := func(all bool) (n int) {
+			ahead, granted := 0, 0
+			o := replay.Options{
+				Explain: func(e *slots.Explanation) {
+					if n += len(e.Why.Numbers) + len(e.Why.Beaten) + len(e.Declined); !e.EndOfVisit() && e.Reclaimed == slots.NoSlot && e.Refused == slots.Granted {
+						granted++
+					}
+				},
+				Ahead: func(decisions []trace.Event) {
+					if granted != ahead {
+						t.Errorf("%s: %d of %d starts were made", name, granted, ahead)
+					}
+					for i := range decisions {
+						if decisions[i].Op == trace.OpStart {
+							ahead++
+						}
+					}
+				},
+				Wants: func(int) bool { return all },
+			}
+			if diff, err := replay.Run(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil {
+				t.Errorf("%s: %v, %v", name, diff, err)
+			}
+			return n
+		}
+		if n := reasons(false); n > 0 {
+			t.Errorf("%s: %d reasons that nobody wants", name, n)
+		}
+		if name != "sleepy" && reasons(true) == 0 {
+			t.Errorf("%s: no reasons", name)
+		}
+	}
+}
+
 // TestReplayReportsWhatItReplays: explanations change no decision. Each start is explained before
 // Event gets it. If Event returns false, the replay ends.
 func TestReplayReportsWhatItReplays(t *testing.T) {

@@ -106,7 +106,7 @@ func traits(name string, o policy.Options) slots.Traits {
 
 // End ends a visit. It explains why the visit starts nothing more.
 func (p *PI) End(v *slots.View, d *slots.Decision) {
-	if d.Explaining() {
+	if d.WantsReason() {
 		p.decline(v, d)
 	}
 	p.Order.End(v, d)
@@ -248,7 +248,7 @@ func (p *PD) Traits() slots.Traits {
 
 // End ends a visit. It explains why the visit starts nothing more.
 func (p *PD) End(v *slots.View, d *slots.Decision) {
-	if d.Explaining() {
+	if d.WantsReason() {
 		p.decline(v, d)
 	}
 	p.Order.End(v, d)

@@ -109,7 +109,7 @@ func (s *Split) Decide(v *slots.View, d *slots.Decision) {
 	s.pipeline(v, d)
 	s.update(v)
 	started := v.FreeAt(v.Tracker()) > 0 && s.start(v, d)
-	if d.Explaining() {
+	if d.WantsReason() {
 		s.decline(v, d, started)
 	}
 	s.skips.End(func(id slots.JobID) { s.rank(v.Job(id)) })
@@ -137,7 +137,7 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 		if normalSlots(v, t) == 0 {
 			g.Rule = ruleAdditional
 		}
-		if d.Explaining() {
+		if d.WantsReason() {
 			d.Because(s.why(v, id, k, g.Rule))
 		}
 		if d.Grant(g) {

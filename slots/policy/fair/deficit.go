@@ -124,7 +124,7 @@ func (f *Deficit) Decide(v *slots.View, d *slots.Decision) {
 		f.update(v)
 	}
 	started := f.fits(v, slots.Map) && f.grant(v, d, slots.Map) || f.fits(v, slots.Reduce) && f.grant(v, d, slots.Reduce)
-	if d.Explaining() {
+	if d.WantsReason() {
 		f.decline(v, d, started)
 	}
 	f.skips.End(func(id slots.JobID) { f.rank(v.Job(id)) })
@@ -146,7 +146,7 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 			return false
 		}
 		id := slots.JobID(first)
-		if d.Explaining() {
+		if d.WantsReason() {
 			d.Because(f.why(v, id, k))
 		}
 		if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: f.rule(v, id, k)}) {

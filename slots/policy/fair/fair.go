@@ -126,7 +126,7 @@ func (f *Fair) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
 	f.Order.Begin(v)
 	f.assignTasks(v, d)
-	if d.Explaining() {
+	if d.WantsReason() {
 		for k := range slots.Kind(trace.Kinds) {
 			f.decline(v, d, k)
 		}

@@ -182,7 +182,7 @@ func (p *preemption) preemptTasks(v *slots.View, d *slots.Decision, k slots.Kind
 		if !level.AtMost(p.demands[pool], left[pool]-1) {
 			continue
 		}
-		if d.Explaining() {
+		if d.WantsReason() {
 			share := level.Share(p.demands[pool])
 			share.Name = "fair share of the pool"
 			d.Because(slots.Why{Numbers: []slots.Number{

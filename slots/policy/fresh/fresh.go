@@ -64,7 +64,7 @@ func (f *Fresh) Observe(e slots.Fact) {
 func (f *Fresh) Decide(v *slots.View, d *slots.Decision) {
 	f.Update(v, f)
 	started := v.FreeAt(v.Tracker()) > 0 && f.allocate(v, d)
-	if d.Explaining() {
+	if d.WantsReason() {
 		f.decline(v, d, started)
 	}
 	f.End(v, f)

@@ -193,7 +193,7 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 	s.updateDeficits(v)
 	s.refresh(v)
 	started := v.FreeAt(v.Tracker()) > 0 && s.allocate(v, d)
-	if d.Explaining() {
+	if d.WantsReason() {
 		s.decline(v, d, started)
 	}
 	s.End(v, s)

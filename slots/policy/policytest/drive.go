@@ -85,7 +85,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.
 		s.Attach(k)
 	}
 	l.SetStream(s)
-	l.Explain(o.Explain)
+	l.Explain(o.Explain, nil)
 	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]ScriptJob{}, live: map[slots.AttemptID]*running{}, parked: map[slots.JobID][]slots.AttemptID{}, probeAt: -1}
 	_, d.reports = p.(slots.Speculator)
 	_, d.byPhase = p.(slots.PhaseGate)

@@ -23,7 +23,7 @@ func (r *RAS) preempt(v *slots.View, d *slots.Decision) {
 			continue
 		}
 		if victim := r.preemptable(v, s, &slot); victim != slots.NoSlot {
-			if d.Explaining() {
+			if d.WantsReason() {
 				d.Because(slots.Why{Numbers: []slots.Number{slots.Decimal("goal of the job that waits, in seconds", v.Job(s.id).Deadline().Seconds())}})
 			}
 			d.Reclaim(victim)

@@ -103,7 +103,7 @@ func (r *RAS) killReopened(v *slots.View, d *slots.Decision) {
 		for id := range slots.SlotID(v.Slots()) {
 			slot := v.Slot(id)
 			if copies := slot.Phase < slots.PhaseSort || slot.Phase == slots.PhaseHeld; slot.Busy && slot.Attempt.Job == s.id && slot.Advanced && copies && !s.mapsDone {
-				if d.Explaining() {
+				if d.WantsReason() {
 					d.Because(slots.Why{Numbers: []slots.Number{slots.Whole("maps of the job that are not done", s.left[slots.Map])}})
 				}
 				d.Reclaim(id)
@@ -176,7 +176,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			if s == nil {
 				break
 			}
-			if d.Explaining() {
+			if d.WantsReason() {
 				d.Because(r.why(v, s, k, load))
 			}
 			if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: s.id, Kind: k, Task: slots.NoTask, Rule: ruleLowestUtility}) {
@@ -192,7 +192,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			r.sleep(t, v.FreeAt(v.Tracker()))
 		}
 	}
-	if d.Explaining() {
+	if d.WantsReason() {
 		r.decline(v, d, t, out)
 	}
 }

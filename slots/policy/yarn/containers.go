@@ -58,7 +58,7 @@ func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why fu
 		r.Rank(v, v.Job(o.Job))
 		return false
 	}
-	if d.Explaining() {
+	if d.WantsReason() {
 		d.Because(why())
 	}
 	if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}) {

@@ -72,7 +72,7 @@ func (y *YARN) Traits() slots.Traits {
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
 	y.Update(v, y)
 	started := v.FreeAt(v.Tracker()) > 0 && y.allocate(v, d)
-	if d.Explaining() {
+	if d.WantsReason() {
 		y.decline(v, d, started)
 	}
 	y.End(v, y)
@@ -183,7 +183,7 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 	})
 	n := min(toPreempt(Held(j), Unstarted(j)), int32(len(victims)))
 	for _, s := range victims[:n] {
-		if d.Explaining() {
+		if d.WantsReason() {
 			d.Because(slots.Why{Numbers: append([]slots.Number{slots.Whole("reduces to preempt", n)}, requestNumbers(y.limits(v, j))...)})
 		}
 		d.Reclaim(s.ID)
