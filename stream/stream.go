@@ -22,7 +22,7 @@
 //
 // A child knows less than a run. It does not know the other files of the input, nor where a file
 // ends. Hadoop runs each job once, and ends each record of a result with a newline. A job that needs
-// more is refused by name before anything runs (Check).
+// more is refused by name before anything runs (Check). docs/abilities.md has the table.
 //
 // Memory: a block of the input and a window of values. Each has about 1 MiB, or the length of
 // the longest record. A map that folds or combines values also has a kvbuffer (Options.TableBytes),
