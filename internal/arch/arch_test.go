@@ -56,7 +56,7 @@ func load(t *testing.T) (*token.FileSet, []*source) {
 			return err
 		}
 		base := d.Name()
-		if d.IsDir() && name != root && (base == "testdata" || base == "tools" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+		if d.IsDir() && name != root && (base == "testdata" || name == filepath.Join(root, "tools") || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go") {

@@ -116,6 +116,8 @@ func ownNouns() map[string]string {
 	const commands = "one group of commands; cmd/mrlocal has the tree of all"
 	return map[string]string{
 		"bench":                          "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
+		"cmd/mrlocal/internal/find":      "which files a search reads: it knows no flag of the tools, and tools fills its budget",
+		"cmd/mrlocal/internal/glob":      "languages of globs: pure, without files",
 		"cmd/mrlocal/internal/hadoop":    commands,
 		"cmd/mrlocal/internal/predict":   "measures and predicts; knows no flag",
 		"cmd/mrlocal/internal/teach":     commands,
@@ -191,6 +193,8 @@ func goroutineFiles() []string {
 		"cmd/mrlocal/internal/show/follow.go",
 		"cmd/mrlocal/internal/measure/parallel.go",
 		"cmd/mrlocal/internal/predict/probe.go",
+		"cmd/mrlocal/internal/tools/check.go",
+		"cmd/mrlocal/internal/tools/merge.go",
 		"cmd/mrlocal/internal/teach/ask.go",
 		"hdfs/writer.go",
 		"web/server.go",

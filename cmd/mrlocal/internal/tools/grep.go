@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/find"
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/jobs/grep"
@@ -42,10 +44,13 @@ all that is below; without PATH, standard input (with -r, the working directory)
   --json                JSON lines, as ripgrep writes them
   -s                    say nothing about files that cannot be read
 
-  -r                    without PATH, search the working directory
+  -r, -R                without PATH, search the working directory; -R follows links
+  --follow              follow links inside directories
+  --files               print the paths that would be searched; there is no PATTERN
   -g GLOB               files that match GLOB; with a leading !, those that do not
   -t TYPE               files of a type, such as go, py, c, md
-  --include GLOB, --exclude GLOB, --exclude-dir GLOB    by names, as in GNU grep
+  --include GLOB, --exclude GLOB, --exclude-dir GLOB, --exclude-from FILE
+                        by names, as in GNU grep; the last one that matches counts
   --hidden              files and directories whose names begin with a dot too
   --no-ignore, -u       read no .gitignore, .ignore; -uu: --hidden as well
   --sort BY             order of files: path, modified, accessed, created; none is as path
@@ -65,18 +70,20 @@ func grepTool() Tool {
 // -G and -P are missing, because patterns have only the syntax of RE2.
 func grepFlags() []argv.Spec {
 	var specs []argv.Spec
-	add := func(takesValue bool, names ...string) { // each is "long" or "long,letter"
+	add := func(like argv.Flag, names ...string) { // each is "long" or "long,letter"
 		for _, n := range names {
-			name, letter, _ := strings.Cut(n, ",")
-			specs = append(specs, argv.Spec{Flag: argv.Flag{Name: name, Short: letter, Value: takesValue}})
+			like.Name, like.Short, _ = strings.Cut(n, ",")
+			specs = append(specs, argv.Spec{Flag: like})
 		}
 	}
-	add(true, "regexp,e", "file,f", "max-count,m", "after-context,A", "before-context,B", "context,C", "glob,g", "type,t",
-		"color", "colour", "include", "exclude", "exclude-dir", "sort", "decode")
-	add(false, "extended-regexp,E", "fixed-strings,F", "ignore-case,i", "smart-case,S", "invert-match,v", "word-regexp,w", "line-regexp,x",
+	add(argv.Flag{Value: true}, "regexp,e", "file,f", "max-count,m", "after-context,A", "before-context,B", "context,C",
+		"color", "colour", "include", "exclude", "exclude-dir", "exclude-from")
+	add(argv.Flag{}, "extended-regexp,E", "fixed-strings,F", "ignore-case,i", "invert-match,v", "word-regexp,w", "line-regexp,x",
 		"text,a", "count,c", "files-with-matches,l", "files-without-match,L", "quiet,q", "silent", "only-matching,o",
-		"line-number,n", "with-filename,H", "no-filename,h", "null-data,z", "null,Z", "null,0", "no-messages,s",
-		"recursive,r", "json", "hidden", "no-ignore", "unrestricted,u")
+		"line-number,n", "with-filename,H", "no-filename,h", "null-data,z", "null,Z", "no-messages,s", "recursive,r", "dereference-recursive,R")
+	// The beginning of a long name means a flag of GNU grep, so these names must be whole.
+	add(argv.Flag{Value: true, Whole: true}, "glob,g", "type,t", "sort", "decode")
+	add(argv.Flag{Whole: true}, "smart-case,S", "null,0", "json", "hidden", "no-ignore", "unrestricted,u", "follow", "files")
 	return specs
 }
 
@@ -100,6 +107,9 @@ func rewriteGrep(args []string) ([]string, error) {
 // selected, 1 if none was, and 2 if a file could not be read. With -q a selected line wins over such a file.
 func runGrep(ctx context.Context, c *Call) (int, error) {
 	words := c.Line.Words
+	if c.Line.Has("files") {
+		return c.listFiles(words)
+	}
 	o := c.grepOptions()
 	// Without -e and -f the first word is the pattern, as in GNU grep.
 	if len(c.Line.Values("regexp"))+len(c.Line.Values("file")) == 0 {
@@ -112,22 +122,19 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 		}
 		words = words[1:]
 	}
-	// As in ripgrep, an upper case letter in any pattern turns -S off for all of them.
-	if c.Line.Has("smart-case") && !slices.ContainsFunc(o.Patterns, hasUpper) {
-		o.IgnoreCase = true
+	if c.Err == nil && selectsNothing(&o) {
+		return 1, nil
 	}
-	// Without PATH, GNU grep reads standard input, or with -r the working directory. The root of the
-	// working directory is "", so that the paths of its files have no leading "./".
-	roots := words
-	if len(roots) == 0 && c.Line.Has("recursive") {
-		roots = []string{""}
-	} else if len(roots) == 0 {
-		roots = []string{"-"}
+	// As in ripgrep, an upper case letter in any pattern turns -S off for all of them, and the last of -i
+	// and -S decides.
+	if c.last("ignore-case", "smart-case") == "smart-case" {
+		o.IgnoreCase = !slices.ContainsFunc(o.Patterns, hasUpper)
 	}
+	roots := c.roots(words)
 	// After a file that cannot be read, the search goes on. The walk and the engine call Missing from
 	// several goroutines, so failed is atomic.
 	var failed atomic.Bool
-	f := c.choice(o)
+	f := c.choice(o.Quiet)
 	f.Missing = func(path string, cause error) {
 		// With -l the output itself may be among the files. If it is still empty, it has no match, and
 		// skipping it needs no message. GNU grep does the same.
@@ -135,21 +142,14 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 			return
 		}
 		failed.Store(true)
-		// The message has the path already, so the cause must not repeat it.
-		var pe *fs.PathError
-		if errors.As(cause, &pe) {
-			cause = pe.Err
-		}
-		if !c.Line.Has("no-messages") {
-			c.complain(errs.Inputf(path, "%w", cause))
-		}
+		c.unreadable(path, cause)
 	}
 	if c.Err != nil {
 		return 0, c.Err
 	}
 	// GNU grep prints names if there are two PATHs or a directory, even if the search then finds only
 	// one file.
-	o.Single = len(roots) == 1 && !isDirectory(roots[0])
+	o.Single = len(roots) == 1 && !find.IsDirectory(roots[0])
 	// A single file may also be the output. It is searched if the job writes only after reading, as
 	// with these flags.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
@@ -164,7 +164,7 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, inLetters(err)
 	}
-	files, err := findFiles(roots, f)
+	files, err := find.Files(roots, f)
 	if err != nil {
 		return 0, err
 	}
@@ -188,6 +188,85 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	return nothing, nil
 }
 
+// roots returns the PATHs of a search. Without one, GNU grep reads standard input, or with -r the
+// working directory. The root of the working directory is "", so that the paths of its files have no
+// leading "./".
+func (c *Call) roots(paths []string) []string {
+	switch {
+	case len(paths) > 0:
+		return paths
+	case c.last("recursive", "dereference-recursive") != "":
+		return []string{""}
+	}
+	return []string{"-"}
+}
+
+// selectsNothing reports whether no line can be selected: there is no pattern, or all lines match and -v
+// leaves them out. GNU grep then opens no file. With -L it does, and so does ripgrep.
+func selectsNothing(o *grep.Options) bool {
+	switch {
+	case o.ListOthers || o.JSON:
+		return false
+	case slices.Equal(o.Patterns, []string{matchNothing}):
+		return !o.Invert
+	}
+	return o.Invert && !o.Whole && !o.Word && strings.Trim(strings.Join(o.Patterns, "\n"), "\n") == ""
+}
+
+// unreadable names a path that cannot be read on standard error, unless -s is given.
+func (c *Call) unreadable(path string, cause error) {
+	// The message has the path already, so the cause must not repeat it.
+	var pe *fs.PathError
+	if errors.As(cause, &pe) {
+		cause = pe.Err
+	}
+	if !c.Line.Has("no-messages") {
+		c.complain(errs.Inputf(path, "%w", cause))
+	}
+}
+
+// listFiles prints the paths of the files that a search of roots would read, one a line. As in ripgrep,
+// no root is the working directory. It returns exit code 1 if there is no file.
+func (c *Call) listFiles(roots []string) (int, error) {
+	if len(roots) == 0 {
+		roots = []string{""}
+	}
+	f, failed, listed := c.choice(c.Line.Has("quiet")), false, false
+	f.Missing = func(path string, cause error) {
+		failed = true
+		c.unreadable(path, cause)
+	}
+	if c.Err != nil {
+		return 0, c.Err
+	}
+	files, err := find.Files(roots, f)
+	if err != nil {
+		return 0, err
+	}
+	end := "\n"
+	if c.Line.Has("null") {
+		end = "\x00"
+	}
+	out := bufio.NewWriter(c.Stdout)
+	for path := range files {
+		if listed = true; c.Line.Has("quiet") {
+			break
+		}
+		if _, err := out.WriteString(path + end); err != nil {
+			return 0, err
+		}
+	}
+	switch err := out.Flush(); {
+	case err != nil:
+		return 0, err
+	case failed:
+		return exitTrouble, nil
+	case listed:
+		return 0, nil
+	}
+	return 1, nil
+}
+
 // inLetters replaces the field of grep.Options that an error names by the flag that sets this field.
 func inLetters(err error) error {
 	var e *errs.Error
@@ -202,7 +281,7 @@ func inLetters(err error) error {
 func (c *Call) grepOptions() grep.Options {
 	on := c.Line.Has
 	o := grep.Options{
-		Patterns: c.Line.Values("regexp"), Text: on("text"), Lines: true,
+		Text: on("text"), Lines: true,
 		BinaryMatch: func(path string) {
 			c.complain(errs.Inputf(path, "binary file matches"))
 		},
@@ -246,12 +325,16 @@ func (c *Call) grepOptions() grep.Options {
 		file, ok := c.Stdout.(*os.File)
 		o.Color = ok && c.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 	}
+	// As in GNU grep, neither of two syntaxes wins.
+	if on("extended-regexp") && on("fixed-strings") {
+		c.Keep(errs.Optionf("-E, -F", "give one of them, not both"))
+	}
 	for _, name := range []string{"count", "files-with-matches", "files-without-match"} {
 		if on("json") && on(name) {
 			c.Keep(errs.Optionf("--json", "cannot be combined with --%s", name))
 		}
 	}
-	c.patternFiles(&o)
+	c.patterns(&o)
 	// With -L and a bound of 0 no line is selected, so each file is listed.
 	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 {
 		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{matchNothing}, false, false, nil
@@ -259,25 +342,29 @@ func (c *Call) grepOptions() grep.Options {
 	return o
 }
 
-// patternFiles adds the lines of each file of -f to o.Patterns. c.Err has the error of a file that
-// cannot be read.
-func (c *Call) patternFiles(o *grep.Options) {
-	for _, name := range c.Line.Values("file") {
-		var data []byte
-		var err error
-		if name == "-" {
-			// After this, standard input is at its end and cannot be searched.
-			data, err = io.ReadAll(c.Stdin)
-		} else {
-			data, err = os.ReadFile(name)
+// last returns the name of the flag that stands last among those with the given names, or "".
+func (c *Call) last(names ...string) (name string) {
+	for _, f := range c.Line.Flags {
+		if slices.Contains(names, f.Flag.Name) {
+			name = f.Flag.Name
 		}
-		if err != nil {
-			c.Keep(errs.Inputf("-f", "%w", err))
-		}
-		// The newline at the end of the file ends the last pattern and does not begin an empty one.
-		// Package jobs/grep splits the text into lines.
-		if text := strings.TrimSuffix(string(data), "\n"); len(data) > 0 {
-			o.Patterns = append(o.Patterns, text)
+	}
+	return name
+}
+
+// patterns adds each pattern of -e and the lines of each file of -f to o.Patterns, in their order. c.Err
+// has the error of a file that cannot be read.
+func (c *Call) patterns(o *grep.Options) {
+	for _, f := range c.Line.Flags {
+		switch f.Flag.Name {
+		case "regexp":
+			o.Patterns = append(o.Patterns, f.Value)
+		case "file":
+			// The newline at the end of the file ends the last pattern and does not begin an empty one.
+			// Package jobs/grep splits the text into lines.
+			if text := c.text("-f", f.Value); text != "" {
+				o.Patterns = append(o.Patterns, strings.TrimSuffix(text, "\n"))
+			}
 		}
 	}
 	// As in GNU grep, an empty file of patterns matches no line.
@@ -286,22 +373,55 @@ func (c *Call) patternFiles(o *grep.Options) {
 	}
 }
 
+// text returns the text of a file that a flag names. The name - is standard input, which is at its end
+// after this and cannot be searched. c.Err has the error of a file that cannot be read.
+func (c *Call) text(flag, name string) string {
+	var data []byte
+	var err error
+	if name == "-" {
+		data, err = io.ReadAll(c.Stdin)
+	} else {
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		c.Keep(errs.Inputf(flag, "%w", err))
+	}
+	return string(data)
+}
+
 // matchNothing is a pattern that never matches: a character outside of the range of all characters.
 const matchNothing = `[^\x00-\x{10FFFF}]`
 
-// choice reads the flags that choose files. o has the options of the job.
-func (c *Call) choice(o grep.Options) findOptions {
+// choice reads the flags that choose files. If quiet is true, there is no output. The caller sets
+// Missing.
+func (c *Call) choice(quiet bool) find.Options {
 	// As in ripgrep, -u stands for --no-ignore, and -uu for --no-ignore --hidden.
 	more := len(c.Line.Values("unrestricted"))
-	f := findOptions{
+	f := find.Options{
 		Hidden: c.Line.Has("hidden") || more > 1, NoIgnore: c.Line.Has("no-ignore") || more > 0,
-		Globs: c.Line.Values("glob"), Types: c.Line.Values("type"),
-		Include: c.Line.Values("include"), Exclude: c.Line.Values("exclude"), ExcludeDir: c.Line.Values("exclude-dir"),
+		Follow: c.last("dereference-recursive", "follow") != "",
+		Globs:  c.Line.Values("glob"), Types: c.Line.Values("type"), Getenv: c.Getenv,
 		Sort: c.Choice("sort", "path", "modified", "accessed", "created", "none"),
+		// As in GNU grep, a loop is no error.
+		Loop: func(path string) { c.complain(errs.Inputf(path, "warning: recursive directory loop")) },
+	}
+	for _, s := range c.Line.Flags {
+		switch s.Flag.Name {
+		case "include":
+			f.Names = append(f.Names, find.Name{Kind: find.Include, Glob: s.Value})
+		case "exclude":
+			f.Names = append(f.Names, find.Name{Kind: find.Exclude, Glob: s.Value})
+		case "exclude-dir":
+			f.Names = append(f.Names, find.Name{Kind: find.ExcludeDir, Glob: s.Value})
+		case "exclude-from":
+			for _, line := range find.PatternsOf(c.text("--exclude-from", s.Value)) {
+				f.Names = append(f.Names, find.Name{Kind: find.Exclude, Glob: line})
+			}
+		}
 	}
 	// As in GNU grep, a regular file that is the output is not searched, because it would grow while it
 	// is read. With -q there is no output.
-	if file, ok := c.Stdout.(*os.File); ok && !o.Quiet {
+	if file, ok := c.Stdout.(*os.File); ok && !quiet {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 			f.Output = info
 		}

@@ -256,7 +256,7 @@ func TestGrepOfAPipe(t *testing.T) {
 
 // TestGrepSort compares --sort with ripgrep.
 func TestGrepSort(t *testing.T) {
-	path := ripgrep(t)
+	path := ripgrep(t, "")
 	t.Chdir(t.TempDir())
 	names := []string{"b", "a-", "a.c", "z", "a/x", "a/b/y", "0"}
 	for _, name := range names {

@@ -12,14 +12,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ripgrep returns the path of ripgrep, or skips the test.
-func ripgrep(t *testing.T) string {
+// ripgrep returns the path of a ripgrep whose version begins so, or skips the test. It looks in all
+// directories of PATH.
+func ripgrep(t *testing.T, version string) string {
 	t.Helper()
-	path, err := exec.LookPath("rg")
-	if err != nil {
-		t.Skipf("no ripgrep to compare with: %v", err)
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, "rg")
+		if out, err := exec.Command(path, "--version").Output(); err == nil && strings.HasPrefix(string(out), "ripgrep "+version) {
+			return path
+		}
 	}
-	return path
+	t.Skip("no ripgrep " + version + " to compare with")
+	return ""
 }
 
 // timings matches the fields that differ from run to run: times, and how many bytes the search had
@@ -60,7 +64,7 @@ func writeFiles(t rapid.TB, files map[string]string) {
 
 // TestGrepJSONIsRipgrep compares --json, byte for byte but for timings.
 func TestGrepJSONIsRipgrep(t *testing.T) {
-	path := ripgrep(t)
+	path := ripgrep(t, "13.")
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{
 		"a": "foo bar foo\nx\ny\n\xff foo \"\\\t\x01\x7f é\nz\nlast foo", "d": "x\nfoo\nfoo\nfoo\ny\nfoo\n",
@@ -121,7 +125,7 @@ func TestGrepJSONOfBinaryFiles(t *testing.T) {
 // TestGrepFilesAreRipgreps compares with ripgrep which files are searched, and in which order. It
 // uses a table, and random trees with ignore files, globs, types and flags.
 func TestGrepFilesAreRipgreps(t *testing.T) {
-	path := ripgrep(t)
+	path := ripgrep(t, "")
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{".git/HEAD": "", ".git/info/exclude": "excluded\n"})
 	for _, name := range []string{
@@ -129,9 +133,13 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 	} {
 		writeFiles(t, map[string]string{name: "foo\nFoo\n"})
 	}
-	compare := func(t rapid.TB, args []string) {
+	top, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := func(t rapid.TB, args []string, roots ...string) {
 		t.Helper()
-		args = append(args, "-l", "foo", ".")
+		args = append(args, roots...)
 		compareRipgrep(t, path, "", 0, args, append([]string{"--no-ignore-global", "--sort=path"}, args...))
 	}
 	for _, args := range []string{
@@ -141,15 +149,17 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 	} {
 		for _, rules := range []string{"", "*.log\n!kept/*.log\n", "/d\n", "d/\n!d/e\n", ".*\n!.hidden\n"} {
 			writeFiles(t, map[string]string{".gitignore": rules})
-			compare(t, strings.Fields(args))
+			compare(t, strings.Fields(args), "--files")
 		}
 	}
-	// Rules are made of these words. Some of the rules are not valid, and are ignored.
-	words := []string{"a", "b", "c", "d", "e", "*", "**", "/", "/", "?", "[ab]", "[a-c]", ".c", "x", "\\", "!", "{a,b}", "log"}
+	// Rules are made of these words, which mean the same to ripgrep and to git.
+	words := []string{"a", "b", "c", "d", "e", "*", "/", "/", "?", "[ab]", "[a-c]", ".c", "x", "!", "log"}
 	rule := rapid.Custom(func(r *rapid.T) string {
 		// In ripgrep, a rule that has only blanks matches.
 		return rapid.SampledFrom([]string{"", "", "!", "/", "**/"}).Draw(r, "head") + strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(r, "words"), "") + rapid.SampledFrom([]string{"", "", "/", "/**", " "}).Draw(r, "tail")
-	}).Filter(func(rule string) bool { return strings.Trim(rule, "!/ ") != "" && !strings.Contains(rule, "//") })
+	}).Filter(func(rule string) bool {
+		return strings.Trim(rule, "!/ ") != "" && !strings.Contains(rule, "//") && !strings.Contains(strings.TrimSuffix(strings.TrimPrefix(rule, "**/"), "/**"), "**")
+	})
 	rapid.Check(t, func(r *rapid.T) {
 		files := map[string]string{}
 		for _, name := range []string{".gitignore", ".ignore", ".rgignore", "d/.gitignore", "d/.ignore", "d/e/.gitignore", "b/.gitignore"} {
@@ -166,6 +176,8 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 				args = append(args, flag)
 			}
 		}
-		compare(r, args)
+		search := rapid.SampledFrom([][]string{{"-l", "foo"}, {"--files"}}).Draw(r, "search")
+		root := rapid.SampledFrom([]string{".", "d", "./d", "d/", "d/e", "../" + filepath.Base(top), "../" + filepath.Base(top) + "/d/e", top, top + "/d", "x.log", "missing", "d/../d"}).Draw(r, "root")
+		compare(r, args, append(search, root)...)
 	})
 }

@@ -1,4 +1,4 @@
-package tools
+package find
 
 import (
 	"io/fs"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package tools
+package find
 
 import (
 	"io/fs"

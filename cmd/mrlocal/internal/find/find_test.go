@@ -1,4 +1,4 @@
-package tools
+package find
 
 import (
 	"errors"
@@ -27,30 +27,30 @@ func TestFiles(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		o     findOptions
+		o     Options
 		roots string
 		want  string
 	}{
-		{"ignore files", findOptions{}, "", "doc/build/k.md keep.log src/a.go src/b.py src/keep.tmp src/sub/c.go"},
-		{"a dot as root", findOptions{}, "./doc", "./doc/build/k.md"},
-		{"rules of directories above", findOptions{}, "src/sub", "src/sub/c.go"},
-		{"no ignore files", findOptions{NoIgnore: true}, "src", "src/a.go src/b.py src/keep.tmp src/sub/c.go src/sub/z.c src/x.log"},
-		{"a named file is taken", findOptions{}, "src/x.log -", "src/x.log -"},
-		{"a named directory is taken", findOptions{}, "build", "build/o.go"},
-		{"hidden", findOptions{Hidden: true, Globs: []string{"!.git"}, Types: []string{"go"}}, "", ".hid/h.go src/a.go src/sub/c.go"},
-		{"a glob counts more than ignore files", findOptions{Globs: []string{"*.log"}}, "", "keep.log src/x.log"},
-		{"an anchored glob", findOptions{Globs: []string{"/src/*.go"}}, "", "src/a.go"},
-		{"a glob that leaves out", findOptions{Globs: []string{"!src"}}, "", "doc/build/k.md keep.log"},
-		{"types", findOptions{Types: []string{"py", "md"}}, "", "doc/build/k.md src/b.py"},
-		{"include", findOptions{Include: []string{"*.go"}}, "src keep.log", "src/a.go src/sub/c.go"},
-		{"exclude", findOptions{Exclude: []string{"*.go"}, ExcludeDir: []string{"doc"}}, "src doc", "src/b.py src/keep.tmp"},
+		{"ignore files", Options{}, "", "doc/build/k.md keep.log src/a.go src/b.py src/keep.tmp src/sub/c.go"},
+		{"a dot as root", Options{}, "./doc", "./doc/build/k.md"},
+		{"rules of directories above", Options{}, "src/sub", "src/sub/c.go"},
+		{"no ignore files", Options{NoIgnore: true}, "src", "src/a.go src/b.py src/keep.tmp src/sub/c.go src/sub/z.c src/x.log"},
+		{"a named file is taken", Options{}, "src/x.log -", "src/x.log -"},
+		{"a named directory is taken", Options{}, "build", "build/o.go"},
+		{"hidden", Options{Hidden: true, Globs: []string{"!.git"}, Types: []string{"go"}}, "", ".hid/h.go src/a.go src/sub/c.go"},
+		{"a glob counts more than ignore files", Options{Globs: []string{"*.log"}}, "", "keep.log src/x.log"},
+		{"an anchored glob", Options{Globs: []string{"/src/*.go"}}, "", "src/a.go"},
+		{"a glob that leaves out", Options{Globs: []string{"!src"}}, "", "doc/build/k.md keep.log"},
+		{"types", Options{Types: []string{"py", "md"}}, "", "doc/build/k.md src/b.py"},
+		{"include", Options{Names: []Name{{Include, "*.go"}}}, "src keep.log", "src/a.go src/sub/c.go"},
+		{"exclude", Options{Names: []Name{{Exclude, "*.go"}, {ExcludeDir, "doc"}}}, "src doc", "src/b.py src/keep.tmp"},
 	} {
 		roots := strings.Fields(c.roots)
 		if len(roots) == 0 {
 			roots = []string{""}
 		}
 		c.o.Missing = func(path string, err error) { t.Errorf("%s: %s: %v", c.name, path, err) }
-		files, err := findFiles(roots, c.o)
+		files, err := Files(roots, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestAnRgignoreCountsMoreThanAnIgnoreFileBelow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := findFiles([]string{""}, findOptions{Missing: func(path string, err error) { t.Error(path, err) }})
+	files, err := Files([]string{""}, Options{Missing: func(path string, err error) { t.Error(path, err) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,13 @@
-package tools
+// Package find lists the files that mrlocal grep searches. Files that the user names come in the order
+// of the command line. Directories are walked in the order of the names in them.
+//
+// Ignore files, globs and types choose among the files of directories, as in ripgrep. Ignore files and
+// the other sources of their rules mean what they mean to git. --include, --exclude and --exclude-dir
+// choose among all files, as in GNU grep.
+//
+// Each directory is read once, and files are yielded while the walk goes on. Only an order by times
+// needs the whole list and the times of all files first.
+package find
 
 import (
 	"bytes"
@@ -8,50 +17,50 @@ import (
 	"iter"
 	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"mrlocal/cmd/mrlocal/internal/glob"
 	"mrlocal/errs"
 	"mrlocal/input"
 )
 
-// This file finds the files that mrlocal grep searches. Files that the user names come in the order of
-// the command line. Directories are walked in the order of the names in them. Ignore files, globs and
-// types choose among the files of directories, as in ripgrep. --include, --exclude and --exclude-dir
-// choose among all files, as in GNU grep.
-//
-// Each directory is read once, and files are yielded while the walk goes on. Only an order by times
-// needs the whole list and the times of all files first.
-
-// findOptions says which files are listed, and in which order.
-type findOptions struct {
-	Hidden     bool     // files and directories whose names begin with a dot too
-	NoIgnore   bool     // read no ignore files
-	Globs      []string // -g: a file must match one of them; one with a leading ! leaves files out
-	Types      []string // -t: a file must have one of these types
-	Include    []string // --include: a file must match one of these globs; none: every file may be listed
-	Exclude    []string // --exclude: files that match one of these globs are left out
-	ExcludeDir []string // --exclude-dir: directories that match one of these globs are left out
+// Options says which files are listed, and in which order.
+type Options struct {
+	Hidden   bool     // files and directories whose names begin with a dot too
+	NoIgnore bool     // read no ignore files
+	Follow   bool     // search what links in directories point to
+	Globs    []string // -g: a file must match one of them; one with a leading ! leaves files out
+	Types    []string // -t: a file must have one of these types
+	Names    []Name   // --include, --exclude and --exclude-dir, in their order
 
 	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
 	Output fs.FileInfo // the output; standard input must be another file; nil: not a regular file
 	Stdin  fs.FileInfo // standard input; nil: unknown
+	// Getenv returns variables of the environment, which say where git keeps its settings. nil: there
+	// are none.
+	Getenv func(name string) string
 	// Missing is called with each path that cannot be read, and why. It must not be nil. The walk goes
 	// on after the call.
 	Missing func(path string, cause error)
+	// Loop is called with each directory that a link leads to from inside the same directory. The walk
+	// does not enter it again. It must not be nil if Follow is true.
+	Loop func(path string)
 }
 
-// findFiles returns the paths of the files below roots. A root is a file, a directory, "-" for
+// Files returns the paths of the files below roots. A root is a file, a directory, "-" for
 // standard input, or "" for the working directory. Paths below "" do not begin with "./".
 //
 // By path, the roots keep their order, and the names in each directory are in byte order. By a time,
 // all files are in one order. The sequence calls o.Missing for each path that cannot be read, and goes
-// on. findFiles fails with an options error if a glob or a type is wrong.
-func findFiles(roots []string, o findOptions) (iter.Seq[string], error) {
-	w := &walker{findOptions: o}
+// on. Files fails with an options error if a glob or a type is wrong.
+func Files(roots []string, o Options) (iter.Seq[string], error) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	w := &walker{Options: o, git: &gitReader{getenv: o.Getenv}, here: absolute("")}
 	if err := w.compile(); err != nil {
 		return nil, err
 	}
@@ -70,8 +79,8 @@ func findFiles(roots []string, o findOptions) (iter.Seq[string], error) {
 	}, nil
 }
 
-// isDirectory reports whether a root of findFiles is a directory.
-func isDirectory(root string) bool {
+// IsDirectory reports whether a root of Files is a directory.
+func IsDirectory(root string) bool {
 	if root == "-" {
 		return false
 	}
@@ -82,12 +91,18 @@ func isDirectory(root string) bool {
 // walker yields the files of one walk. Its methods root and directory return false if yield has
 // returned false, which ends the walk.
 type walker struct {
-	findOptions
-	globs rules  // compiled Globs
-	types []rule // the compiled globs of Types
-	yield func(path string) bool
+	Options
+	globs       rules     // compiled Globs
+	types       glob.Glob // the compiled globs of Types
+	files       names     // compiled Names for files
+	directories names     // compiled Names for directories
+	git         *gitReader
+	here        string // the working directory without links; "" if it is gone
+	yield       func(path string) bool
 
-	listing listing // scratch memory of list
+	base    string        // the absolute path of the current root, with a slash at the end
+	inside  []fs.FileInfo // with Follow, the directories from the root to the current one
+	listing listing       // scratch memory of list
 }
 
 // clock returns a time of a file, such as that of its last change. It may fail with errNoTime.
@@ -146,15 +161,17 @@ func (w *walker) byTime(roots []string, time clock) {
 	}
 }
 
-// compile compiles w.Globs and w.Types, and checks the globs of GNU grep. It returns an options error
-// for a wrong glob or an unknown type.
+// compile compiles w.Globs, w.Types and w.Names. It returns an options error for a wrong glob or an
+// unknown type.
 func (w *walker) compile() error {
-	for _, g := range w.Globs {
-		r, ok := compileRule(g, false)
+	for _, text := range w.Globs {
+		r, some, ok := parseGlob(text)
 		if !ok {
-			return errs.Optionf("-g", "%q is not a glob", g)
+			return errs.Optionf("-g", "%q is not a glob", text)
 		}
-		w.globs = append(w.globs, r)
+		if some {
+			w.globs = append(w.globs, r)
+		}
 	}
 	// The globs of a type are constants of this package, so they are valid.
 	for _, name := range w.Types {
@@ -162,21 +179,12 @@ func (w *walker) compile() error {
 		if !ok {
 			return errs.Optionf("-t", "%q: no such type", name)
 		}
-		for _, g := range globs {
-			r, _ := compileRule(g, false)
-			w.types = append(w.types, r)
+		for _, text := range globs {
+			g, _ := glob.Ripgrep(text)
+			w.types = append(w.types, g...)
 		}
 	}
-	// GNU grep ignores slashes at the end of these globs. This loop changes the slices of the caller.
-	for flag, globs := range map[string][]string{"--include": w.Include, "--exclude": w.Exclude, "--exclude-dir": w.ExcludeDir} {
-		for i, g := range globs {
-			g = strings.TrimRight(g, "/")
-			globs[i] = g
-			if !validGlob(g) {
-				return errs.Optionf(flag, "%q is not a glob", g)
-			}
-		}
-	}
+	w.files, w.directories = compileNames(w.Names)
 	return nil
 }
 
@@ -190,7 +198,8 @@ func (w *walker) root(name string) bool {
 		}
 		return w.yield(name)
 	}
-	// As in GNU grep -r, a link that the user names is followed. Links inside directories are not.
+	// As in GNU grep -r, a link that the user names is followed. Links inside directories are not, unless
+	// Follow is true.
 	info, err := os.Stat(cmp.Or(name, "."))
 	switch {
 	case err != nil:
@@ -198,26 +207,33 @@ func (w *walker) root(name string) bool {
 	case info.IsDir():
 		// As in GNU grep, --exclude-dir applies to roots too, but not to the working directory that
 		// stands for a missing PATH. Ignore files, types and -g do not apply to roots.
-		if base := path.Base(filepath.ToSlash(name)); name == "" || !anyGlob(w.ExcludeDir, base, name) {
-			return w.directory(name, "", w.parents(name))
+		if name == "" || w.directories.takes(name, true) {
+			return w.tree(name)
 		}
-	case w.admits(name, path.Base(filepath.ToSlash(name))):
+	case w.files.takes(name, true):
 		return w.yield(name)
 	}
 	return true
 }
 
-// admits reports whether --include and --exclude let the file of that path through. base is its last
-// name.
-func (w *walker) admits(name, base string) bool {
-	if anyGlob(w.Exclude, base, name) {
-		return false
+// tree yields the files below a directory that the user named.
+func (w *walker) tree(name string) bool {
+	// As GNU grep does, the paths of the files have one slash behind the root.
+	if name != "" {
+		name = cmp.Or(strings.TrimRight(name, "/"), "/")
 	}
-	return len(w.Include) == 0 || anyGlob(w.Include, base, name)
+	var ignored *ignores
+	full := absolute(name)
+	w.base, w.inside = withSlash(full), w.inside[:0]
+	if !w.NoIgnore && full != "" {
+		ignored = w.parents(full)
+	}
+	return w.enclosed(name, func() bool { return w.directory(name, "", ignored) })
 }
 
-// directory yields the files below the directory name. within is its path from the root, with slashes,
-// and "" for the root itself. ignored has the ignore files of the directories above.
+// directory yields the files below the directory name. within is its path from the root, with slashes
+// between and at the end, and "" for the root itself. ignored has the ignore files of the directories
+// above.
 func (w *walker) directory(name, within string, ignored *ignores) bool {
 	entries, err := w.list(name)
 	if err != nil {
@@ -226,23 +242,25 @@ func (w *walker) directory(name, within string, ignored *ignores) bool {
 	}
 	if !w.NoIgnore {
 		// The ignore files in a directory apply to all that lies below it.
-		ignored = ignored.enter(name, entries)
+		ignored = w.enter(ignored, name, w.base+within, entries)
 	}
-	if within != "" {
-		within += "/"
-	}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
+		broken := w.follow(e)
 		isDir := e.mode == fs.ModeDir
-		// inner is the path from the root, with which the globs of GNU grep are matched.
-		base, inner := e.base(), e.path[len(e.path)-e.baseBytes-len(within):]
-		// Links, pipes and devices inside directories are not searched. Their mode is not 0.
-		if !isDir && e.mode != 0 || !w.takes(base, e.path, inner, isDir, ignored) {
+		inner := e.path[len(e.path)-e.baseBytes-len(within):]
+		// Pipes and devices inside directories are not searched, and links only with Follow. Their mode
+		// is not 0.
+		if broken == nil && !isDir && e.mode != 0 || !w.takes(e, inner, isDir, ignored) {
 			continue
 		}
 		more := true
-		if isDir {
-			more = w.directory(e.path, inner, ignored)
-		} else {
+		switch {
+		case broken != nil:
+			w.Missing(e.path, broken)
+		case isDir:
+			more = w.enclosed(e.path, func() bool { return w.directory(e.path, inner+"/", ignored) })
+		default:
 			more = w.yield(e.path)
 		}
 		if !more {
@@ -250,6 +268,40 @@ func (w *walker) directory(name, within string, ignored *ignores) bool {
 		}
 	}
 	return true
+}
+
+// follow replaces the mode of a link by that of its target if w.Follow is true. It returns an error if
+// the target cannot be found.
+func (w *walker) follow(e *listed) error {
+	if !w.Follow || e.mode != fs.ModeSymlink {
+		return nil
+	}
+	info, err := os.Stat(e.path)
+	if err == nil {
+		e.mode = info.Mode().Type()
+	}
+	return err
+}
+
+// enclosed calls visit, which walks the directory of that path. With w.Follow it calls w.Loop instead if
+// the walk is in this directory already.
+func (w *walker) enclosed(path string, visit func() bool) bool {
+	if !w.Follow {
+		return visit()
+	}
+	info, err := os.Stat(cmp.Or(path, "."))
+	if err != nil {
+		w.Missing(path, err)
+		return true
+	}
+	if slices.ContainsFunc(w.inside, func(above fs.FileInfo) bool { return os.SameFile(above, info) }) {
+		w.Loop(path)
+		return true
+	}
+	w.inside = append(w.inside, info)
+	more := visit()
+	w.inside = w.inside[:len(w.inside)-1]
+	return more
 }
 
 // listed is an entry of a directory.
@@ -301,7 +353,7 @@ func (w *walker) list(name string) ([]listed, error) {
 		from := paths.Len()
 		paths.WriteString(prefix)
 		paths.Write(l.text[n.from:n.to])
-		e := listed{paths.String()[from:], n.to - n.from, n.mode}
+		e := listed{path: paths.String()[from:], baseBytes: n.to - n.from, mode: n.mode}
 		if e.path == "-" { // the path "-" would mean standard input
 			e.path = "./-"
 		}
@@ -321,21 +373,20 @@ func (w *walker) list(name string) ([]listed, error) {
 // listBytes is the number of bytes that one system call reads from a directory.
 const listBytes = 32 << 10
 
-// takes reports whether an entry of a directory is searched. base is its name, full its path, inner its
-// path from the root. --include, --exclude and --exclude-dir come first. Then, as in ripgrep, -g wins
-// over ignore files, ignore files over types, and types over the rule for hidden names.
-func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) bool {
-	switch {
-	// Nothing below a directory that is left out is searched.
-	case isDir && anyGlob(w.ExcludeDir, base, inner):
-		return false
-	case !isDir && !w.admits(inner, base):
+// takes reports whether an entry of a directory is searched. inner is its path from the root.
+// --include, --exclude and --exclude-dir come first. Then, as in ripgrep, -g wins over ignore files,
+// ignore files over types, and types over the rule for hidden names.
+func (w *walker) takes(e *listed, inner string, isDir bool, ignored *ignores) bool {
+	base := e.base()
+	// As in GNU grep, entries of directories are known by their names alone. Nothing below a directory
+	// that is left out is searched.
+	if isDir && !w.directories.takes(base, false) || !isDir && !w.files.takes(base, false) {
 		return false
 	}
 	if len(w.globs) > 0 {
 		// If a glob of -g has no leading !, a file must match such a glob. A directory need not match,
 		// because a file below it may.
-		switch verdict, some := w.globs.judge(strings.TrimPrefix(full, "./"), base, isDir), w.globs.admitting(); {
+		switch verdict, some := w.globs.judge(w.fromHere(e.path), base, isDir), w.globs.admitting(); {
 		case verdict == leaveOut:
 			return false
 		case verdict == take:
@@ -344,12 +395,14 @@ func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) b
 			return false
 		}
 	}
-	switch verdict := ignored.judge(full, base, isDir); {
-	case verdict == leaveOut:
-		return false
-	case verdict == take:
-		// An ignore rule with a leading ! lets hidden names through. Types still apply.
-		return isDir || w.ofType(base)
+	if ignored != nil {
+		switch ignored.judge(w.base+inner, base, isDir) {
+		case leaveOut:
+			return false
+		case take:
+			// An ignore rule with a leading ! lets hidden names through. Types still apply.
+			return isDir || w.ofType(base)
+		}
 	}
 	// A file of the right type is searched even if its name is hidden. Directories have no type.
 	if !isDir && len(w.types) > 0 {
@@ -358,11 +411,14 @@ func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) b
 	return w.Hidden || !strings.HasPrefix(base, ".")
 }
 
+// fromHere returns a path as the globs of -g see it: from the working directory, if it lies there.
+func (w *walker) fromHere(path string) string {
+	if filepath.IsAbs(path) && w.here != "" {
+		return strings.TrimPrefix(path, withSlash(w.here))
+	}
+	return strings.TrimPrefix(path, "./")
+}
+
 // ofType reports whether the name of a file has one of the types of -t. Without -t it returns
 // true.
-func (w *walker) ofType(base string) bool {
-	if len(w.types) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(w.types, func(r rule) bool { return r.matches(base, base) })
-}
+func (w *walker) ofType(base string) bool { return len(w.types) == 0 || w.types.Match(base) }
