@@ -51,9 +51,9 @@ func allowedHosts(host, port string) map[string]bool {
 const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 // guard returns a handler that checks every request before next gets it. It checks the header Host,
-// the token if there is one, and that no other site has sent the request. It also sets the security
+// the token if admit is not nil, and that no other site has sent the request. It also sets the security
 // headers of every answer.
-func guard(next http.Handler, hosts map[string]bool, token string) http.Handler {
+func guard(next http.Handler, hosts map[string]bool, admit *admission) http.Handler {
 	next = http.NewCrossOriginProtection().Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -65,28 +65,42 @@ func guard(next http.Handler, hosts map[string]bool, token string) http.Handler 
 			http.Error(w, "this server does not answer for that host", http.StatusMisdirectedRequest)
 			return
 		}
-		if token != "" && !admitted(w, r, token) {
-			return
+		if admit == nil {
+			next.ServeHTTP(w, r)
+		} else if admit.admits(w, r) {
+			admit.below(next).ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
-// tokenCookie is the cookie with the token. With it the token does not stay in the address bar.
-const tokenCookie = "mrlocal-token"
+// admission says who may use a page that other machines can reach. A browser sends the cookies of a
+// host to each of its ports. So the cookie has the port in its name, and the browser sends it only
+// with a path that nobody can guess. Then pages on one host do not replace the cookies of each other,
+// and no server on another port gets the token.
+type admission struct {
+	token  string
+	cookie string // name of the cookie with the token. With it the token does not stay in the address bar
+	path   string // of the cookie, and of the page for browsers: a slash before and behind
+}
 
-// admitted reports whether a request has the token in a cookie or in the header Authorization. If
+// newAdmission returns an admission for the server of a port. Its token has at least 128 random bits,
+// so that nobody can guess it.
+func newAdmission(port string) *admission {
+	return &admission{token: rand.Text(), cookie: "mrlocal-token-" + port, path: "/" + rand.Text() + "/"}
+}
+
+// admits reports whether a request has the token in a cookie or in the header Authorization. If
 // not, it writes the answer. If a request for the first page has the token in its query, the answer
-// sets the cookie. It then redirects to the page without the query.
-func admitted(w http.ResponseWriter, r *http.Request, token string) bool {
-	same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
+// sets the cookie. It then redirects to the page at the path of the cookie, without the query.
+func (a *admission) admits(w http.ResponseWriter, r *http.Request) bool {
+	same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(a.token)) == 1 }
 	if given := r.URL.Query().Get("token"); r.Method == http.MethodGet && r.URL.Path == "/" && given != "" && same(given) {
 		// No script can read the cookie, and the browser sends it only with requests of this site.
-		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.SetCookie(w, &http.Cookie{Name: a.cookie, Value: a.token, Path: a.path, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.Redirect(w, r, a.path, http.StatusSeeOther)
 		return false
 	}
-	if c, err := r.Cookie(tokenCookie); err == nil && same(c.Value) {
+	if c, err := r.Cookie(a.cookie); err == nil && same(c.Value) {
 		return true
 	}
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && same(bearer) {
@@ -96,8 +110,17 @@ func admitted(w http.ResponseWriter, r *http.Request, token string) bool {
 	return false
 }
 
-// newToken returns a token with at least 128 random bits, so that nobody can guess it.
-func newToken() string { return rand.Text() }
+// below returns a handler that serves next also below the path of the cookie.
+func (a *admission) below(next http.Handler) http.Handler {
+	stripped := http.StripPrefix(strings.TrimSuffix(a.path, "/"), next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, a.path) {
+			stripped.ServeHTTP(w, r)
+		} else {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
 
 // isJSON reports whether the header of a request declares its body as JSON. A form of another site
 // cannot declare that, unless the browser asks this server first.

@@ -57,7 +57,7 @@ type Server struct {
 	options  Options
 	listener net.Listener
 	http     http.Server
-	token    string // every request needs it; "": no token is needed
+	admit    *admission // nil: requests need no token
 
 	streams   chan struct{} // an open stream holds one of mostStreams places
 	questions chan struct{} // a question that is being answered holds one of mostQuestions places
@@ -87,12 +87,12 @@ func Listen(o Options) (*Server, error) {
 		return nil, errs.Optionf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
 	}
 	s := &Server{options: o, listener: l, stop: make(chan struct{}), streams: make(chan struct{}, mostStreams), questions: make(chan struct{}, mostQuestions)}
-	if remote {
-		s.token = newToken()
-	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if remote {
+		s.admit = newAdmission(port)
+	}
 	s.http = http.Server{
-		Handler:           guard(s.routes(), allowedHosts(host, port), s.token),
+		Handler:           guard(s.routes(), allowedHosts(host, port), s.admit),
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       requestTime,
 		IdleTimeout:       idleTime,
@@ -112,8 +112,8 @@ func (s *Server) URL() string {
 		host = given
 	}
 	u := "http://" + net.JoinHostPort(host, port) + "/"
-	if s.token != "" {
-		u += "?token=" + s.token
+	if s.admit != nil {
+		u += "?token=" + s.admit.token
 	}
 	return u
 }
