@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 // Kind says what the data looks like.
@@ -138,14 +139,11 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 		}
 		return errors.Join(Write(ctx, kind, f, sizeBytes, seed), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
+	f, err := disk.Beside(dst)
 	if err != nil {
 		return errs.Optionf(dst, "%v", errs.Cause(err))
 	}
-	if err = Write(ctx, kind, f, sizeBytes, seed); err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(Write(ctx, kind, f, sizeBytes, seed), f.Close()); err == nil {
 		err = os.Rename(f.Name(), dst)
 	}
 	if err != nil {
@@ -179,13 +177,13 @@ func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) 
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return errs.Optionf(dst, "%v", errs.Cause(err))
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
+	temp, err := disk.DirBeside(dst)
 	if err != nil {
 		return errs.Optionf(dst, "%v", errs.Cause(err))
 	}
 	if err = writeDir(ctx, temp, sizeBytes, seed); err == nil {
 		_ = os.Remove(dst) // dst is an empty directory; some systems do not rename over it
-		err = errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dst))
+		err = os.Rename(temp, dst)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("gen: %s: %w", dst, errs.Cause(err)), os.RemoveAll(temp))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -79,7 +80,7 @@ func (d *directory) start() error {
 // makeStage makes and locks the stage. If two runs start at once, mkdir succeeds for only one
 // of them.
 func (d *directory) makeStage(stage string) error {
-	if err := disk.MakeDir(stage, 0o777); err != nil {
+	if err := disk.MakeDir(stage, disk.NoMore(d.path, 0o777)); err != nil {
 		return err
 	}
 	f, err := disk.OpenRead(stage)
@@ -143,7 +144,8 @@ func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
 	if err := disk.MakeDir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("output part %d: %w", task, err)
 	}
-	f, err := disk.Create(filepath.Join(dir, a.name))
+	mode := disk.NoMore(filepath.Join(d.path, a.name), 0o666) // as private as the part that it replaces
+	f, err := disk.OpenFile(filepath.Join(dir, a.name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return nil, fmt.Errorf("output part %d: %w", task, err)
 	}

@@ -24,6 +24,7 @@ import (
 	"strconv"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/web"
 	"mrlocal/web/lab"
 )
@@ -83,7 +84,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 	}
 	defer os.RemoveAll(beside)
 	fresh := filepath.Join(beside, "new")
-	if err := fill(fresh, m, &o); err != nil {
+	if err := fill(fresh, disk.NoMore(dir, 0o777), m, &o); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)
 	}
 	if exists {
@@ -125,10 +126,10 @@ func usable(dir string) (exists bool, err error) {
 	return true, nil
 }
 
-// fill creates the directory dir and writes all files of a site to it. It compresses runs as streams,
+// fill creates the directory dir with a mode, and writes all files of a site to it. It compresses runs as streams,
 // so that memory does not grow with their size.
-func fill(dir string, m *module, o *Options) error {
-	if err := os.MkdirAll(filepath.Join(dir, "runs"), 0o755); err != nil {
+func fill(dir string, mode fs.FileMode, m *module, o *Options) error {
+	if err := errors.Join(os.Mkdir(dir, mode), os.Mkdir(filepath.Join(dir, "runs"), 0o777)); err != nil {
 		return err
 	}
 	files := web.Files()
@@ -148,7 +149,7 @@ func fill(dir string, m *module, o *Options) error {
 	files[nameFile], _ = json.MarshalIndent(c, "", "  ") // never fails: a struct of texts
 	files[nameFile] = append(files[nameFile], '\n')
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), text, 0o666); err != nil {
 			return err
 		}
 	}
@@ -164,7 +165,7 @@ func pack(to, from string) (err error) {
 	}
 	defer in.Close()
 	// O_EXCL: the directory is new, so the file cannot exist.
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

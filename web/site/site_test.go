@@ -30,7 +30,7 @@ func TestASiteIsWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
 	run, events := recorded(t)
 	m := &module{Wasm: []byte("wasm"), Exec: []byte("exec"), License: []byte("license"), Sources: "hash"}
-	if err := fill(dir, m, &Options{Runs: []string{run}, Notices: []byte("notices")}); err != nil {
+	if err := fill(dir, 0o777, m, &Options{Runs: []string{run}, Notices: []byte("notices")}); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {

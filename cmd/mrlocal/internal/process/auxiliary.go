@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/paths"
 	"mrlocal/output/compress"
 )
@@ -328,14 +329,11 @@ func (s *AuxFile) Replace(text []byte) error {
 		_, err := s.Write(text)
 		return errors.Join(err, s.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.path), "."+filepath.Base(s.path)+".*")
+	f, err := disk.Beside(s.path)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), s.path)
 	}

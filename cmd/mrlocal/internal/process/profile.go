@@ -10,6 +10,7 @@ import (
 	"runtime/trace"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 // allocBytes is the mean number of allocated bytes between two samples during a recording.
@@ -114,7 +115,7 @@ func (r *recording) begin() error {
 
 // create creates a file with a temporary name in the directory.
 func (r *recording) create(name string) (*os.File, error) {
-	return os.CreateTemp(r.dir, "."+name+"-*")
+	return disk.Beside(filepath.Join(r.dir, name))
 }
 
 // stop ends the recording and gives the files their names. If the run was refused before it
@@ -147,8 +148,7 @@ func (r *recording) place(name string, f *os.File, write func(io.Writer) error) 
 	if write != nil {
 		err = write(f)
 	}
-	// CreateTemp creates files that only their owner can read.
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(r.dir, name))
 	}
