@@ -127,21 +127,21 @@ type mode interface {
 	end() error
 }
 
-// beginner, follower, assignEnder, reasonless and decliner are optional methods of a mode. An explainer finds
+// beginner, follower, instantEnder, reasonless and decliner are optional methods of a mode. An explainer finds
 // them by type assertions. The order of the calls around an Assign is:
 //
 //  1. event gets the Assign.
 //  2. The Ledger decides, and the policy gives its reasons (explainer.explained).
 //  3. For each decision, add gets a paragraph and event gets the decision.
-//  4. decided is called before event gets the next fact.
+//  4. passes is called before the first event at a later time.
 type (
 	beginner interface{ begin() error } // the Ledger is ready, and has no fact yet
 	follower interface {
 		event(e *trace.Event, texts []string) // if e is a fact, the Ledger does not have it yet
 	}
-	assignEnder interface{ decided() }           // all decisions of an Assign are known
-	reasonless  interface{ plain() bool }        // the answer has only the first sentence of each start
-	decliner    interface{ usesDeclined() bool } // the answer may use what the present visit declines
+	instantEnder interface{ passes() }            // all events up to explainer.now are known, and time passes
+	reasonless   interface{ plain() bool }        // the answer has only the first sentence of each start
+	decliner     interface{ usesDeclined() bool } // the answer may use what the present visit declines
 )
 
 // about says what a paragraph is about. A mode accepts or rejects a paragraph by its about
@@ -368,6 +368,9 @@ func (t *explainer) event(e *trace.Event, texts []string) bool {
 	if class := e.Op.Class(); class == trace.Fact || class == trace.Ask { // the decisions of the last Assign are over
 		t.endAssign()
 	}
+	if e.At > t.now {
+		t.passes()
+	}
 	t.now, t.seq = e.At, e.Seq
 	// The Ledger has the job of an earlier OpSubmit by now.
 	t.announce()
@@ -401,8 +404,13 @@ func (t *explainer) endAssign() {
 	}
 	t.decidedAsks = t.asks
 	t.grants, t.reclaims = t.grants[:0], t.reclaims[:0]
-	if m, ok := t.mode.(assignEnder); ok {
-		m.decided()
+}
+
+// passes ends the present instant. The Ledger has all events up to t.now.
+func (t *explainer) passes() {
+	if m, ok := t.mode.(instantEnder); ok {
+		t.announce()
+		m.passes()
 	}
 }
 

@@ -26,13 +26,16 @@ import (
 // other numbers, so reasons are compared without their numbers.
 
 // idle is the mode that answers why nothing ran on a slot, at a time or in its longest idle
-// stretch. It notes a reason whenever all decisions of an Assign are known.
+// stretch. It notes a reason whenever time passes, so each reason holds until the next one.
 type idle struct {
 	t    *explainer
 	slot slots.SlotID
 
 	lost  bool          // the tracker of the slot is lost
 	freed time.Duration // when the last attempt on the slot ended; 0: there was none
+	asked time.Duration // when the policy last decided for the tracker; negative: never
+
+	pending [trace.Kinds]time.Duration // by kind: since when tasks are pending; negative: none are
 
 	now  *stretch // the stretch that goes on; nil: the slot is busy, or no Assign came since it is free
 	best *stretch // the longest stretch that is over; nil: there is none
@@ -48,9 +51,10 @@ type stretch struct {
 
 // reason is why the slot was idle from a time on.
 type reason struct {
-	from, seen time.Duration // the text describes the state at time seen
-	text       string
-	key        string // the text without its numbers, to recognise the same reason
+	from, to time.Duration // to is known once another reason holds
+	seen     time.Duration // the text describes the state at this time
+	text     string
+	key      string // the text without its numbers, to recognise the same reason
 }
 
 // mostReasons is how many reasons of a stretch are kept: the first half and the last half.
@@ -62,7 +66,7 @@ func (m *idle) begin() error {
 	if err := m.t.knownSlot(int(m.slot)); err != nil {
 		return err
 	}
-	m.now = &stretch{}
+	m.now, m.asked, m.pending = &stretch{}, -1, [trace.Kinds]time.Duration{-1, -1}
 	return nil
 }
 
@@ -75,9 +79,12 @@ func (m *idle) accepts(a about) bool {
 // does not become free during an Assign.
 func (m *idle) usesDeclined() bool { return !m.t.v.Slot(m.slot).Busy }
 
-// event notes when the slot becomes free, or closes for good with its tracker.
+// event notes when the slot becomes free, when it closes for good with its tracker, and when the
+// policy is asked.
 func (m *idle) event(e *trace.Event, _ []string) {
 	switch {
+	case e.Op == trace.OpAssign && !m.elsewhere():
+		m.asked = e.At
 	case e.Op == trace.OpFinish && slots.SlotID(e.Slot) == m.slot:
 		m.freed = e.At
 	case e.Op == trace.OpLostTracker && slots.TrackerID(e.A) == m.t.c.Slots[m.slot].Tracker:
@@ -107,21 +114,34 @@ func (m *idle) close(at time.Duration) {
 // yet.
 const waitsForHeartbeat = "its tracker had not sent a heartbeat yet, and a free slot gets a task at the next heartbeat of its tracker."
 
-// decided notes the reason after an Assign. If the slot has become free since the last one,
-// decided begins a stretch at that time.
-func (m *idle) decided() {
-	// A heartbeat of another tracker adds no reason to a stretch that has begun.
-	if m.t.v.Slot(m.slot).Busy || m.now != nil && !m.lost && m.elsewhere() {
+// notAsked is the reason of a slot that became free, or got work, since the latest Assign of a
+// driver without heartbeats.
+const notAsked = "the policy had not been asked since."
+
+// passes notes the reason that holds from now on. If the slot has become free, it begins a
+// stretch at that time.
+func (m *idle) passes() {
+	for k := range slots.Kind(trace.Kinds) {
+		switch {
+		case m.t.v.Pending(k) == 0:
+			m.pending[k] = -1
+		case m.pending[k] < 0:
+			m.pending[k] = m.t.now
+		}
+	}
+	if m.t.v.Slot(m.slot).Busy {
 		return
 	}
 	if m.now == nil {
-		// The time between the end of the attempt and this Assign belongs to the stretch.
 		m.now = &stretch{from: m.freed}
-		if m.t.heartbeats && m.freed < m.t.now {
-			m.now.add(m.freed, waitsForHeartbeat)
-		}
 	}
 	m.now.add(m.t.now, m.whyIdle())
+}
+
+// unasked reports whether the policy has not been asked since the slot became free, or since
+// tasks of a kind are pending.
+func (m *idle) unasked() bool {
+	return m.asked < max(m.freed, m.pending[slots.Map], m.pending[slots.Reduce])
 }
 
 // elsewhere reports whether the latest Assign was a heartbeat of another tracker. Then the
@@ -139,6 +159,9 @@ func (s *stretch) add(at time.Duration, text string) {
 		s.reasons[n-1].seen, s.reasons[n-1].text = at, text
 		return
 	}
+	if n := len(s.reasons); n > 0 {
+		s.reasons[n-1].to = at
+	}
 	if len(s.reasons) == mostReasons {
 		half := mostReasons / 2
 		copy(s.reasons[half:], s.reasons[half+1:])
@@ -149,7 +172,7 @@ func (s *stretch) add(at time.Duration, text string) {
 	if len(s.reasons) == 0 {
 		at = max(at, s.from)
 	}
-	s.reasons = append(s.reasons, reason{at, at, text, key})
+	s.reasons = append(s.reasons, reason{from: at, seen: at, text: text, key: key})
 }
 
 // withoutNumbers returns the words of a text that stay the same while its numbers change. It
@@ -176,7 +199,7 @@ func (m *idle) end() error {
 		t.print(paragraphOf(fmt.Sprintf("%s, was not idle at %s: it held %s.", name, seconds(t.o.At), t.holds(s))))
 		return nil
 	}
-	m.decided() // a reason for the state after the last event, which no Assign follows
+	m.passes()
 	until := t.now
 	if t.o.HasAt {
 		until = t.o.At
@@ -206,8 +229,8 @@ func (m *idle) end() error {
 	return nil
 }
 
-// reasons prints the reasons of a stretch with their times. Each reason holds until the next
-// one begins.
+// reasons prints the reasons of a stretch with their times. Those that were left out of the
+// middle are a gap.
 func (m *idle) reasons(s *stretch) {
 	if len(s.reasons) == 0 {
 		m.t.print(paragraphOf("", "The policy had not been asked yet."))
@@ -217,9 +240,9 @@ func (m *idle) reasons(s *stretch) {
 		if s.left > 0 && i == mostReasons/2 {
 			m.t.print(paragraphOf("", fmt.Sprintf("(In between, the reason changed %s more.)", counted(s.left, "time"))))
 		}
-		to := s.to
-		if i+1 < len(s.reasons) {
-			to = s.reasons[i+1].from
+		to := r.to
+		if i+1 == len(s.reasons) {
+			to = s.to
 		}
 		if to == r.from && len(s.reasons) > 1 { // it held for no time
 			continue
@@ -232,7 +255,7 @@ func (m *idle) reasons(s *stretch) {
 	}
 }
 
-// whyIdle says why nothing runs on a free slot after an Assign. If the slot is open and jobs
+// whyIdle says why nothing runs on a free slot from now on. If the slot is open and jobs
 // are active, it gives two reasons. The first is about tasks of the slot's own kind, the
 // second about tasks of the other kind.
 func (m *idle) whyIdle() string {
@@ -248,8 +271,10 @@ func (m *idle) whyIdle() string {
 		return "no job had been submitted."
 	case len(t.active) == 0:
 		return "all submitted jobs had ended."
-	case t.heartbeats && (t.visits[s.Tracker].at < m.freed || t.visits[s.Tracker].ask == 0 && m.elsewhere()):
+	case t.heartbeats && m.unasked():
 		return waitsForHeartbeat
+	case m.unasked():
+		return notAsked
 	}
 	return m.whyNot(s, s.Home) + " " + upper(m.whyNot(s, s.Home.Other()))
 }
