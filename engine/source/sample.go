@@ -136,6 +136,10 @@ type Sampled struct {
 	Side  []byte      // side data of the job (jobs.OwnAttempt.Side); nil: none
 	Plan  *input.Plan // nil: the job reads no file
 	First *Held       // first piece of a stream; nil: there is none
+
+	// Try calls place, which maps one place of the input, until it succeeds or must not be tried again.
+	// number counts the calls, from 0. nil: each place is mapped once, on the goroutine of the caller.
+	Try func(place func(number int) error) error
 }
 
 // Sample runs the job's mapper over places of the input. It returns at most parts-1 cut points of
@@ -144,13 +148,21 @@ type Sampled struct {
 //
 // If spread is true, records of one key may go to several parts (CutsOf). Sample leases
 // SampleLeaseBytes of budget for the input, and waits until there is room for them. It fails if the
-// input cannot be read, the mapper fails, or ctx ends.
+// input cannot be read, the mapper fails in each try of a place, or ctx ends.
 func Sample(ctx context.Context, of Sampled, budget *membudget.Budget, parts int, spread bool) (cuts [][]byte, ratio float64, err error) {
 	s, err := of.sample(ctx, budget)
 	if err != nil {
 		return nil, 0, err
 	}
 	return record.CutPoints(s.keys, parts, spread), s.ratio(), nil
+}
+
+// drop drops what a try that has failed has emitted: all keys but the first ones, and their bytes.
+func (s *sampler) drop(keys int, outBytes int64) {
+	for _, key := range s.keys[keys:] {
+		delete(s.seen, string(key))
+	}
+	s.keys, s.outBytes = s.keys[:keys], outBytes
 }
 
 // ratio returns how many bytes the mapper emits for each byte that it reads.
@@ -171,7 +183,14 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 		}
 		s.limit = len(s.keys) + sampleKeys/SamplePlaces
 		s.inBytes += int64(len(b.Data))
-		return of.mapPlace(ctx, b, s)
+		if of.Try == nil {
+			return of.mapPlace(ctx, 0, b, s)
+		}
+		keys, outBytes := len(s.keys), s.outBytes
+		return of.Try(func(number int) error {
+			s.drop(keys, outBytes)
+			return of.mapPlace(ctx, number, b, s)
+		})
 	}
 	if err := of.Plan.Sample(SamplePlaces, sampleBytesPerPlace, Memory{lease}, one); err != nil {
 		return nil, err
@@ -186,14 +205,15 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 	return s, nil
 }
 
-// mapPlace runs a mapper of its own over one place. The mapper is begun and closed as in an attempt.
-func (of Sampled) mapPlace(ctx context.Context, b jobs.Block, out *sampler) (err error) {
+// mapPlace runs a mapper of its own over one place. The mapper is begun and closed as in an attempt of
+// that number.
+func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler) (err error) {
 	m := of.Job.NewMapper()
 	if a, ok := m.(jobs.Attempter); ok {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		defer func() { err = cmp.Or(err, closeMapper(m)) }() // also if the mapper ends the goroutine
-		own := jobs.OwnAttempt{Context: ctx, Progress: func(int64, int64) {}, Side: of.Side}
+		own := jobs.OwnAttempt{Context: ctx, Number: number, Progress: func(int64, int64) {}, Side: of.Side}
 		if len(of.Job.Outputs) > 0 {
 			// The job has reducers, so an attempt that asks for a named output fails. The sample
 			// leaves that to the attempt. A sampler without a limit keeps nothing.

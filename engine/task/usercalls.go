@@ -118,3 +118,19 @@ func written(what string, n int, p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// Retry returns a function that calls try with the numbers 0, 1 and so on until it succeeds, as often as
+// a task may fail (Options.Attempts). Each call takes place apart, so that it may end its goroutine. Retry
+// notes each failure but the last one. It calls try no more if ctx has ended, or if an error is Permanent.
+func Retry(ctx context.Context, attempts int, note func(string)) func(try func(number int) error) error {
+	return func(try func(number int) error) (err error) {
+		for n := range attempts {
+			err = Apart(func() error { return try(n) })
+			if err == nil || Permanent(err) || ctx.Err() != nil || n+1 == attempts {
+				break
+			}
+			note(fmt.Sprintf("a sample of the input has failed, and is tried again: %v", err))
+		}
+		return err
+	}
+}
