@@ -128,9 +128,9 @@ type Options struct {
 	ResumeDir string
 
 	// ResumeSettings are lines of the form name=value. They describe all on which the map
-	// outputs depend beside the inputs and these options, such as the version of the program and
-	// its arguments. A run refuses a journal with other settings. Without ResumeDir they are
-	// ignored.
+	// outputs depend beside the inputs, the side data, these options and the file of the program.
+	// Arguments of the program are an example. A run refuses a journal with other settings.
+	// Without ResumeDir they are ignored.
 	ResumeSettings []string
 
 	TaskTimeout time.Duration // an attempt fails after so long without a sign of life; 0: 600 s

@@ -364,7 +364,7 @@ func TestADamagedOrForeignJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, text := range map[string]string{
-		"has format 3":             line(`{"mrlocal_journal":3}`),
+		"has format 4":             line(`{"mrlocal_journal":4}`),
 		"is damaged":               "",
 		"or is not one of mrlocal": "some notes\n",
 		"its journal is damaged":   "0" + string(data),

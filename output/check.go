@@ -26,13 +26,12 @@ func openDirectory(spec Spec) (place, error) {
 	if err := checkPlace(spec, spec.Dir, path, info); err != nil {
 		return nil, err
 	}
-	if info == nil {
-		return &directory{name: spec.Dir, path: path, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
+	if info != nil {
+		if err := checkReplace(spec, path, info); err != nil {
+			return nil, err
+		}
 	}
-	if err := checkReplace(spec, path, info); err != nil {
-		return nil, err
-	}
-	return &directory{name: spec.Dir, path: path, replaces: true, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
+	return &directory{name: spec.Dir, path: path, replaces: info != nil, kept: spec.Kept, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
 }
 
 // checkReplace refuses a directory that exists, unless the user allows Overwrite and a rename
@@ -43,7 +42,7 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	if disk.Locked(path) {
 		return errTaken(spec.Dir)
 	}
-	if !spec.Overwrite {
+	if !spec.Overwrite && (spec.Kept == "" || !disk.WasPublished(spec.Kept, path, info)) {
 		// A killed run leaves `_temporary`; publish would have removed it.
 		if isUnfinished(path) {
 			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set Options.Overwrite to replace it")

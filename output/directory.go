@@ -25,8 +25,8 @@ const (
 )
 
 // directory is a place with part files. The result is built in a directory called the stage.
-// The stage has the final name if that name is free. Otherwise it lies beside the directory
-// that it will replace.
+// The stage has the final name if that name is free and Spec.Kept is not set. Otherwise it lies
+// beside the final name.
 //
 //	stage/_temporary/.mrlocal                           says that mrlocal made it
 //	stage/_temporary/attempt_r_000003_0/part-r-00003    written by an attempt
@@ -39,6 +39,7 @@ type directory struct {
 	name     string // as the user gave it
 	path     string // absolute, without links
 	replaces bool   // a directory of that name exists and will be replaced
+	kept     string // Spec.Kept
 	suffix   string // of part files
 	style    DirStyle
 
@@ -58,7 +59,7 @@ func (d *directory) start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.tasks = make(map[int][]string)
-	if d.replaces {
+	if d.beside() {
 		if err := claim(d.name, d.path, d.makeStage); err != nil {
 			return err
 		}
@@ -85,14 +86,14 @@ func (d *directory) makeStage(stage string) error {
 	}
 	f, err := disk.OpenRead(stage)
 	switch {
-	case d.replaces && errors.Is(err, fs.ErrNotExist): // another run has removed it as a leftover
+	case d.beside() && errors.Is(err, fs.ErrNotExist): // another run has removed it as a leftover
 		return disk.ErrLocked
 	case err != nil:
 		return errors.Join(err, disk.Remove(stage))
 	}
 	// With its final name the stage cannot be taken for a leftover, so a failed lock does no
 	// harm.
-	if err := lockMade(f, stage); err != nil && d.replaces {
+	if err := lockMade(f, stage); err != nil && d.beside() {
 		return errors.Join(err, f.Close())
 	}
 	d.mu.stage, d.mu.lock = stage, f
@@ -218,20 +219,32 @@ func (d *directory) publish(parts int) error {
 	}
 	// The result is complete. If this fails, `_temporary` stays, and no program reads it.
 	_ = removeTemp(temp)
-	if d.replaces {
+	if d.beside() {
 		return d.replace()
 	}
 	return nil
 }
 
-// replace puts the stage in the place of the old directory. It checks again that the old
-// directory has only files of mrlocal, because the run may have taken hours. The caller holds
-// d.mu.
-func (d *directory) replace() error {
-	if err := replaceable(d.path); err != nil {
-		return err
+// beside reports whether the stage lies beside the final name.
+func (d *directory) beside() bool { return d.replaces || d.kept != "" }
+
+// replace gives the stage its name, in the place of the old directory if there is one. It checks
+// again that the old directory has only files of mrlocal, because the run may have taken hours. The
+// caller holds d.mu.
+func (d *directory) replace() (err error) {
+	if d.kept != "" {
+		err = disk.NotePublished(d.kept, d.mu.stage, d.path)
 	}
-	old, err := swap(d.mu.stage, d.path)
+	old := ""
+	switch {
+	case err != nil:
+	case !d.replaces: // a directory that another program has made meanwhile stays, unless it is empty
+		err = disk.Move(d.mu.stage, d.path)
+	default:
+		if err = replaceable(d.path); err == nil {
+			old, err = swap(d.mu.stage, d.path)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,11 @@ type Spec struct {
 
 	DirStyle // of Dir
 
+	// Kept is the directory of disk.KeepTemp, of a run that goes on after a kill; "": none. A Dir is
+	// then built beside its name, so that no kill leaves a part of it. If the killed run has published
+	// Dir, Open lets this run replace it.
+	Kept string
+
 	// Open refuses a result that is one of the inputs or lies inside one.
 	Inputs []string  // as the user named them, including globs
 	Stdin  io.Reader // the input that is named "-"

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mrlocal/internal/disk"
 )
 
 var kills = flag.Int("kills", 5, "random kills of TestAKilledRunGoesOn in each phase")
@@ -25,6 +27,7 @@ type killed struct {
 	binary string
 	dir    string   // the current directory of the command
 	args   []string // of the command, with --resume kept
+	parts  bool     // the result is a directory
 	want   []byte   // the result
 	maps   int      // of its first job
 	reduce time.Duration
@@ -98,7 +101,7 @@ func (k *killed) killIn(phase string) bool {
 		alive = waitFor(ended, func() bool {
 			for _, pattern := range []string{"out", ".out.mrlocal-*"} {
 				for _, path := range glob(k.dir, pattern) {
-					if info, err := os.Stat(path); err == nil && info.Size() >= int64(len(k.want)) {
+					if disk.BytesBelow(path) >= int64(len(k.want)) {
 						return true
 					}
 				}
@@ -123,10 +126,32 @@ func glob(dir, pattern string) []string {
 	return found
 }
 
+// result returns the bytes of the result. A directory has to be whole.
+func (k *killed) result() (text []byte, err error) {
+	out := filepath.Join(k.dir, "out")
+	if !k.parts {
+		return os.ReadFile(out)
+	}
+	if _, err := os.Stat(out); err != nil {
+		return nil, err
+	}
+	if _, err := os.ReadFile(filepath.Join(out, "_SUCCESS")); err != nil {
+		return nil, fmt.Errorf("not whole: %s", err)
+	}
+	for _, part := range glob(out, "part-r-*") {
+		data, err := os.ReadFile(part)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, data...)
+	}
+	return text, nil
+}
+
 // check fails the test if the result is wrong, or if there is none although there must be one.
 func (k *killed) check(when string, mayLack bool) {
 	k.t.Helper()
-	got, err := os.ReadFile(filepath.Join(k.dir, "out"))
+	got, err := k.result()
 	if mayLack && errors.Is(err, os.ErrNotExist) {
 		return
 	}
@@ -201,20 +226,24 @@ func TestAKilledRunGoesOn(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	for i, args := range []string{"sort", "wordcount", "sort -k1,1nr -s", "grep -e [a-e]+"} {
+	jobs := []string{"sort", "sort --output out", "wordcount --output out --overwrite", "wordcount", "sort -k1,1nr -s", "grep -e [a-e]+"}
+	for i, args := range jobs {
 		// The kills are divided among the jobs.
-		n := (*kills + 3 - i) / 4
+		n := (*kills + len(jobs) - 1 - i) / len(jobs)
 		if n == 0 {
 			continue
 		}
 		t.Run(args, func(t *testing.T) {
-			k := &killed{t: t, binary: binary, dir: t.TempDir(), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
-			k.args = append(strings.Fields(args), input, "--output-file", "out", "--resume", "kept", "--block-size", "64KiB", "--memory", "16MiB", "--tmp", ".", "--progress", "none")
+			k := &killed{t: t, binary: binary, dir: t.TempDir(), parts: strings.Contains(args, "--output"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+			if !k.parts {
+				args += " --output-file out"
+			}
+			k.args = append(strings.Fields(args), input, "--resume", "kept", "--block-size", "64KiB", "--memory", "16MiB", "--tmp", ".", "--progress", "none")
 			k.measure()
 			for _, phase := range phases {
 				k.ran, k.restored, k.again, k.ended = 0, 0, 0, 0
 				for done := 0; done < n; {
-					_ = os.Remove(filepath.Join(k.dir, "out"))
+					_ = os.RemoveAll(filepath.Join(k.dir, "out"))
 					alive := k.killIn(phase)
 					if alive && k.rng.IntN(3) == 0 { // once more, but not so late that nothing is left to go on with
 						k.killIn(phases[k.rng.IntN(2)])
@@ -225,7 +254,8 @@ func TestAKilledRunGoesOn(t *testing.T) {
 						}
 						k.reduce = max(time.Millisecond, k.reduce*7/8) // it was measured on a busy machine
 						ran, restored := k.ran, k.restored
-						k.goOn() // from the start
+						_ = os.RemoveAll(filepath.Join(k.dir, "out")) // it may be whole, without what was kept
+						k.goOn()                                      // from the start
 						k.ran, k.restored = ran, restored
 						continue
 					}
@@ -268,7 +298,7 @@ func (k *killed) measure() {
 	}
 	last := report.Jobs[len(report.Jobs)-1]
 	k.maps, k.reduce = report.Jobs[0].Maps, time.Duration((last.Finish_s-report.Jobs[0].Maps_done_s)*float64(time.Second))
-	if k.want, err = os.ReadFile(filepath.Join(k.dir, "out")); err != nil || len(k.want) == 0 {
+	if k.want, err = k.result(); err != nil || len(k.want) == 0 {
 		k.t.Fatal(fmt.Errorf("the result has %d bytes: %w", len(k.want), err))
 	}
 }

@@ -20,7 +20,7 @@ import (
 // the text, and a newline.
 
 // format is the version of the format. Journals of other versions are refused.
-const format = 2
+const format = 3
 
 // sumDigits is the length of the checksum of a line. It shows that a crash has torn the line, or
 // that somebody has edited it.
@@ -160,12 +160,21 @@ func (j *Journal) otherRun(was, now []byte) error {
 	// This covers settings that only one of the two runs has.
 	for _, s := range slices.Concat(b.Settings, a.Settings) {
 		name, _, _ := strings.Cut(s, "=")
-		if x, y := valueOf(a.Settings, name), valueOf(b.Settings, name); x != y {
+		x, y := valueOf(a.Settings, name), valueOf(b.Settings, name)
+		switch {
+		case x == y:
+		case name == buildSetting:
+			return j.refuse("another build of the program began it (%s, and this is %s); run that one, or name another directory", x, y)
+		case name == sideSetting && x != notGiven && y != notGiven:
+			return j.refuse("the bytes of %s have changed; restore the file, or name another directory", name)
+		default:
 			return j.refuse("%s was %s and is %s; repeat the command, or name another directory", name, x, y)
 		}
 	}
 	return j.refuse("there were %d input files and are %d; repeat the command, or name another directory", a.Inputs, b.Inputs)
 }
+
+const notGiven = "not given" // the value of a name that a run does not have
 
 // valueOf returns the value of a name in settings, for a message. A name may have several values,
 // an empty one, or none.
@@ -178,7 +187,7 @@ func valueOf(settings []string, name string) string {
 	}
 	switch {
 	case values == nil:
-		return "not given"
+		return notGiven
 	case len(values) == 1 && values[0] == "":
 		return "given"
 	}

@@ -92,6 +92,7 @@ type record struct {
 type Run struct {
 	Job      *jobs.Job
 	Settings []string // engine.Options.ResumeSettings: lines of the form name=value
+	Side     string   // file of side data; "": none
 	Reducers int      // number that the user asks for; 0: any number
 	Codec    runs.Codec
 	NoDecode bool
@@ -100,18 +101,44 @@ type Run struct {
 	Output   string         // file or directory of the result; "": there is none
 }
 
-// lines returns the settings of the first line of the journal, of the form name=value.
-func (r *Run) lines(blockBytes int64) []string {
+// Names of settings that have messages of their own.
+const (
+	buildSetting = "the build"
+	sideSetting  = "Options.Side"
+)
+
+// lines returns the settings of the first line of the journal, of the form name=value. It fails if the
+// file of the program or of the side data cannot be read.
+func (r *Run) lines(blockBytes int64) ([]string, error) {
+	build, err := buildID()
+	if err != nil {
+		return nil, errs.Optionf("Options.ResumeDir", "the program's own file cannot be read, so another build would not be noticed: %w", errs.Cause(err))
+	}
+	j := r.Job
 	lines := append([]string{
 		fmt.Sprintf("Options.BlockBytes=%d", blockBytes), fmt.Sprintf("Options.Reducers=%d", r.Reducers), fmt.Sprintf("Options.Codec=%v", r.Codec),
 	}, r.Settings...)
+	// The first difference is named. What the user chooses comes before what follows from it.
+	lines = append(lines,
+		fmt.Sprintf("Job.Name=%s", j.Name), fmt.Sprintf("Job.Delim=%v", j.Delim), fmt.Sprintf("Job.RecordBytes=%d", j.RecordBytes), fmt.Sprintf("Job.SkipBinary=%v", j.SkipBinary), fmt.Sprintf("Job.Ordered=%v", j.Ordered),
+		buildSetting+"="+build)
+	if r.Side != "" {
+		if info, err := os.Stat(r.Side); err == nil && !info.Mode().IsRegular() {
+			return nil, errs.Inputf(r.Side, "is no regular file, which Options.ResumeDir needs to know it again")
+		}
+		digest, err := digestOf(r.Side)
+		if err != nil {
+			return nil, errs.Inputf(r.Side, "%w", errs.Cause(err))
+		}
+		lines = append(lines, sideSetting+"="+digest)
+	}
 	if r.NoDecode {
 		lines = append(lines, "Options.NoDecode=")
 	}
 	if r.Parts { // a run without parts may divide a key among several reduces
 		lines = append(lines, "Options.OutputDir=")
 	}
-	return lines
+	return lines, nil
 }
 
 // Open finds the journal in the directory dir, or makes a directory for one. It fails if another
@@ -134,12 +161,16 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 			return nil, errs.Optionf("Options.ResumeSettings", "%q: not of the form name=value", s)
 		}
 	}
+	settings, err := r.lines(plan.BlockBytes())
+	if err != nil {
+		return nil, err
+	}
 	kept, err := disk.KeepTemp(dir, r.Temp)
 	if err != nil {
 		return nil, err
 	}
 	j := &Journal{name: dir, kept: kept, splits: len(plan.Splits), maps: map[int]record{}, wait: syncAfter, recorded: make(chan struct{}, 1)}
-	if err = j.open(r.lines(plan.BlockBytes()), plan); err != nil {
+	if err = j.open(settings, plan); err != nil {
 		j.Close(false)
 		return nil, err
 	}

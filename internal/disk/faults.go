@@ -21,6 +21,7 @@ type Fault struct {
 	N    int64 // number of the first call that fails, from 1; 0: none fails
 	Once bool  // only call N fails; false: all calls from it on
 	Half bool  // a write that fails has written half of its bytes
+	Kill bool  // the process is killed in place of a call that fails
 }
 
 // Event is a sync or a rename that has succeeded.
@@ -71,6 +72,12 @@ func Fail(op Op) error {
 	n, f := all.counts[all.fault.Op], all.fault
 	if f.N == 0 || f.Op != Any && f.Op != op || n < f.N || f.Once && n > f.N {
 		return nil
+	}
+	if f.Kill {
+		if p, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = p.Kill()
+		}
+		select {}
 	}
 	all.failed++
 	switch op {

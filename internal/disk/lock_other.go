@@ -18,4 +18,6 @@ func openLock(name string) (*File, error) { return OpenFile(name, os.O_RDWR, 0) 
 
 func deviceOf(fs.FileInfo) (uint64, bool) { return 0, false }
 
+func inode(fs.FileInfo) uint64 { return 0 }
+
 func ownedByUs(fs.FileInfo) bool { return false }

@@ -67,6 +67,8 @@ func removeLeft(path string) error {
 	if err := removeLocked(path); err != nil {
 		return err
 	}
+	// As long as the note is there, a run that is killed finds its result again.
+	_ = Remove(filepath.Join(filepath.Dir(path), publishedName))
 	if made {
 		_ = Remove(filepath.Dir(path)) // fails if something else is in it
 	}

@@ -1,0 +1,121 @@
+//go:build faults && linux
+
+package mrlocal_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mrlocal"
+	"mrlocal/internal/disk"
+	"mrlocal/jobs"
+)
+
+// resultKinds are the places of a result with a journal. old is made before the first run.
+var resultKinds = map[string]struct{ parts, overwrite, old bool }{
+	"a file":                             {},
+	"a file that is replaced":            {old: true},
+	"a new directory":                    {parts: true},
+	"a new directory, with overwrite":    {parts: true, overwrite: true},
+	"a directory that is to be replaced": {parts: true, overwrite: true, old: true},
+}
+
+const killedBench = "MRLOCAL_TEST_KILLED"
+
+// killBench makes the bench in dir of a kind of result.
+func killBench(dir, kind string, chain func() jobs.Chain) *faultBench {
+	k := resultKinds[kind]
+	return &faultBench{
+		dir: dir, input: filepath.Join(dir, "in"), temp: filepath.Join(dir, "temp"), place: filepath.Join(dir, "place"),
+		kept: filepath.Join(dir, "kept"), parts: k.parts, chain: chain,
+	}
+}
+
+// resumed runs the job of a bench of a kind of result. It goes on with what is kept.
+func resumed(t *testing.T, b *faultBench, kind string) (*mrlocal.Report, error) {
+	o := b.options(b.place)
+	o.Overwrite = resultKinds[kind].overwrite
+	return mrlocal.RunChain(t.Context(), b.chain(), o)
+}
+
+// TestKilledProcess is the process that call n of the file system kills.
+func TestKilledProcess(t *testing.T) {
+	var n int64
+	dir, at, ok := strings.Cut(os.Getenv(killedBench), "|")
+	at, kind, _ := strings.Cut(at, "|")
+	if _, err := fmt.Sscan(at, &n); !ok || err != nil {
+		t.Skip("only as a child process")
+	}
+	b := killBench(dir, kind, faultJobs(t)["sort"])
+	disk.Inject(disk.Fault{Op: disk.Any, N: n, Kill: true}, nil)
+	_, err := resumed(t, b, kind)
+	t.Fatalf("it was not killed: %v", err)
+}
+
+// TestEachCallMayBeTheLast: whatever call of the file system a kill comes before, the same command goes
+// on to the whole result, and leaves nothing else.
+func TestEachCallMayBeTheLast(t *testing.T) {
+	for kind, k := range resultKinds {
+		t.Run(kind, func(t *testing.T) {
+			made := newFaultBench(t, k.parts, faultJobs(t)["sort"])
+			b := killBench(made.dir, kind, made.chain)
+			disk.Inject(disk.Fault{}, nil)
+			if _, err := resumed(t, b, kind); err != nil {
+				t.Fatal(err)
+			}
+			calls, _ := disk.Counts(disk.Any)
+			want, _ := b.result(b.place)
+			ended := 0
+			for _, n := range sample(calls) {
+				_ = os.RemoveAll(filepath.Join(b.place, "result"))
+				if k.old {
+					if _, err := mrlocal.RunChain(t.Context(), b.chain(), b.oldOptions()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProcess$")
+				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%s", killedBench, b.dir, n, kind))
+				if text, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(text), "FAIL") {
+					if n > calls*9/10 { // runs do not all make as many calls
+						continue
+					}
+					t.Fatalf("call %d of %d: %v: %s", n, calls, err, text)
+				}
+				report, err := resumed(t, b, kind)
+				got, _ := b.result(b.place)
+				_, kept := os.Stat(b.kept)
+				switch {
+				case errors.Is(err, mrlocal.ErrBadOptions) && string(got) == string(want) && errors.Is(kept, os.ErrNotExist):
+					ended++ // the run had done all of its work, and had removed what it kept
+				case err != nil || string(got) != string(want):
+					t.Errorf("call %d of %d: %v; %d bytes, want %d", n, calls, err, len(got), len(want))
+				case kept == nil && report.Jobs[0].Counters.ResumedMaps > 0:
+					t.Errorf("call %d of %d: what was kept is left", n, calls)
+				}
+				if left := b.left(t); len(left) > 0 {
+					t.Errorf("call %d of %d: left behind: %q", n, calls, left)
+				}
+				_ = os.RemoveAll(b.kept)
+				if t.Failed() {
+					return
+				}
+			}
+			if ended > 1 && !*sweepWhole || ended > 8 {
+				t.Errorf("%d of %d runs had ended", ended, calls)
+			}
+			t.Logf("%d calls, %d kills; after %d of them the run had ended", calls, len(sample(calls)), ended)
+		})
+	}
+}
+
+// oldOptions are options of a run without a journal, which makes the result that is to be replaced.
+func (b *faultBench) oldOptions() mrlocal.Options {
+	o := b.options(b.place)
+	o.ResumeDir, o.Reducers = "", 3
+	return o
+}
