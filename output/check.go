@@ -23,13 +23,11 @@ func openDirectory(spec Spec) (place, error) {
 		return nil, wrong(spec.Dir, "exists and is not a directory")
 	}
 	// checkPlace comes before checkReplace, so that the error names a wrong parent first.
-	if err := checkPlace(spec, spec.Dir, path, info); err != nil {
-		return nil, err
+	if err = checkPlace(spec, spec.Dir, path, info); err == nil && info != nil {
+		err = checkReplace(spec, path, info)
 	}
-	if info != nil {
-		if err := checkReplace(spec, path, info); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	return &directory{name: spec.Dir, path: path, replaces: info != nil, kept: spec.Kept, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
 }
@@ -42,7 +40,7 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	if disk.Locked(path) {
 		return errTaken(spec.Dir)
 	}
-	if !spec.Overwrite && (spec.Kept == "" || !disk.WasPublished(spec.Kept, path, info)) {
+	if !spec.Overwrite && !disk.WasPublished(spec.Kept, path, info) {
 		// A killed run leaves `_temporary`; publish would have removed it.
 		if isUnfinished(path) {
 			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set Options.Overwrite to replace it")

@@ -231,11 +231,8 @@ func (d *directory) beside() bool { return d.replaces || d.kept != "" }
 // replace gives the stage its name, in the place of the old directory if there is one. It checks
 // again that the old directory has only files of mrlocal, because the run may have taken hours. The
 // caller holds d.mu.
-func (d *directory) replace() (err error) {
-	if d.kept != "" {
-		err = disk.NotePublished(d.kept, d.mu.stage, d.path)
-	}
-	old := ""
+func (d *directory) replace() error {
+	old, err := "", disk.NotePublished(d.kept, d.mu.stage, d.path)
 	switch {
 	case err != nil:
 	case !d.replaces: // a directory that another program has made meanwhile stays, unless it is empty

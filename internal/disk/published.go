@@ -14,8 +14,11 @@ import (
 const publishedName = ".mrlocal-published"
 
 // NotePublished notes in dir, a directory of KeepTemp, that the directory at stage is about to get the
-// name path. The note survives a power cut.
+// name path. The note survives a power cut. If dir is "", NotePublished does nothing.
 func NotePublished(dir, stage, path string) error {
+	if dir == "" {
+		return nil
+	}
 	info, err := os.Stat(stage)
 	if err != nil {
 		return err
@@ -36,10 +39,13 @@ func NotePublished(dir, stage, path string) error {
 }
 
 // WasPublished reports whether a run that was killed has noted in dir that it publishes the directory
-// that has the name path now. A system without inode numbers cannot know.
+// that has the name path now. It reports false if dir is "", and on a system without inode numbers.
 func WasPublished(dir, path string, now fs.FileInfo) bool {
+	if dir == "" || inode(now) == 0 {
+		return false
+	}
 	f, err := OpenRead(filepath.Join(dir, publishedName))
-	if err != nil || inode(now) == 0 {
+	if err != nil {
 		return false
 	}
 	defer f.Close()
