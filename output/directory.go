@@ -324,10 +324,10 @@ func (d *directory) abort() error {
 // caller holds d.mu.
 func (d *directory) writeSuccess() error {
 	f, err := disk.Create(filepath.Join(d.mu.stage, successName))
-	if err != nil {
-		return fmt.Errorf("output: %w", err)
+	if err == nil {
+		err = errors.Join(syncFile(f), f.Close())
 	}
-	if err := errors.Join(syncFile(f), f.Close()); err != nil {
+	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	return syncDir(d.mu.stage)
