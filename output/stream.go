@@ -119,10 +119,7 @@ func (s *stdout) abort() error {
 	}
 	s.mu.reserved = nil
 	info, err := r.f.Stat()
-	if err != nil || info.Size() != r.end() {
-		return nil
-	}
-	if err := r.f.Truncate(r.base()); err != nil {
+	if err != nil || info.Size() != r.end() || r.f.Truncate(r.base()) != nil {
 		return nil
 	}
 	_, _ = r.f.Seek(r.base(), io.SeekStart) // an error does not matter, because the run has failed
