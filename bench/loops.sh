@@ -35,6 +35,7 @@ loop "the same without assembly" ./internal/scan 'Kernels/.*/kernel=portable'
 loop "grep: a block, whole" ./jobs/grep 'Map$'
 loop "grep: release lines in order" ./jobs/grep 'Release'
 loop "grep: the automaton" ./jobs/grep/dfa 'Search/(count|next|find)'
+loop "grep: many strings" ./jobs/grep/words 'Search'
 loop "wordcount: a block, whole" ./jobs/wordcount 'Map$' Mwords/s
 loop "count: a block's lines, fields, columns" ./jobs/count 'Map$'
 loop "ignore case" ./jobs/internal/lines 'Lower$'

@@ -33,6 +33,7 @@ type matchMapper struct {
 	walker walker
 	// The value that emit passes to Emit; a field saves an allocation for each match.
 	count [8]byte
+	err   error  // the strings to search for do not fit in memory
 	only  []byte // the text of all matches, if they are all the same; otherwise nil
 }
 
@@ -45,12 +46,15 @@ func newMatchMapper(p *program) *matchMapper {
 }
 
 // Begin charges the memory of the search to the attempt.
-func (m *matchMapper) Begin(a jobs.OwnAttempt) { m.search.account(a) }
+func (m *matchMapper) Begin(a jobs.OwnAttempt) {
+	m.err = m.search.charge(a)
+	m.search.account(a)
+}
 
 // Map implements jobs.Mapper. The keys that it emits lie in the block.
 func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if len(b.Data) == 0 {
-		return nil
+	if len(b.Data) == 0 || m.err != nil {
+		return m.err
 	}
 	m.search.begin(b.Data)
 	m.search.tune()

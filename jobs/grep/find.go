@@ -2,41 +2,14 @@ package grep
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math"
 	"math/bits"
 
 	"mrlocal/internal/scan"
+	"mrlocal/jobs/grep/words"
 )
 
 // none is returned as an offset if there is none. It is larger than any offset.
-const none = math.MaxInt
-
-// border says which surroundings make a literal a match.
-type border uint8
-
-const (
-	anywhere  border = iota
-	wordEnds         // -w: no word byte directly before it or behind it
-	wholeLine        // -x: it is the whole line
-)
-
-// around reports whether data[start:end] has the border b.
-func (b border) around(data []byte, start, end int) bool {
-	switch b {
-	case wordEnds:
-		return (start == 0 || !isWord(data[start-1])) && (end == len(data) || !isWord(data[end]))
-	case wholeLine:
-		return (start == 0 || data[start-1] == '\n') && (end == len(data) || data[end] == '\n')
-	}
-	return true
-}
-
-// isWord reports whether c is a word character of grep -w in the C locale. Bytes wrap around,
-// so one comparison checks each range.
-func isWord(c byte) bool {
-	return c-'a' < 26 || c-'A' < 26 || c-'0' < 10 || c == '_'
-}
+const none = words.None
 
 // windowWords is the number of words of marks that are made at a time, for 32 KiB of text. So
 // the text of a window stays in the first-level cache.
@@ -48,7 +21,7 @@ type finder struct {
 	marker scan.Marker
 	many   *scan.Set // the same as marker; nil if there is only one literal
 	set    []literal
-	border border
+	border words.Border
 
 	data  []byte
 	base  int                 // offset in data of the first mark
@@ -57,7 +30,7 @@ type finder struct {
 }
 
 // newFinder makes a finder of set, which must not be empty.
-func newFinder(set []literal, b border) *finder {
+func newFinder(set []literal, b words.Border) *finder {
 	f := &finder{set: set, border: b}
 	lits := make([]scan.Literal, len(set))
 	for i, l := range set {
@@ -86,7 +59,7 @@ func (f *finder) window(base int) bool {
 	f.base, f.words = base, min((len(f.data)-base+63)/64, windowWords)
 	hits := f.hits[:f.words]
 	found := f.marker.Mark(hits, f.data[base:])
-	if !found || f.border == anywhere {
+	if !found || f.border == words.Anywhere {
 		return found
 	}
 	found = false
@@ -128,7 +101,7 @@ const slowPlaces = 8
 func (f *finder) length(start int) int {
 	for _, l := range f.set {
 		end := start + len(l.text)
-		if l.scanned().Begins(f.data[start:]) && f.border.around(f.data, start, end) {
+		if l.scanned().Begins(f.data[start:]) && f.border.Around(f.data, start, end) {
 			return len(l.text)
 		}
 	}
@@ -178,25 +151,6 @@ func (f *finder) matched(start int) int {
 		return len(f.set[0].text)
 	}
 	return f.length(start)
-}
-
-// lineStart returns the start of the line that contains offset at. from is the start of that
-// line or of an earlier one. It goes back eight bytes at a time.
-func lineStart(data []byte, from, at int) int {
-	const lows, highs = 0x0101010101010101, 0x8080808080808080
-	for at-from >= 8 {
-		v := binary.LittleEndian.Uint64(data[at-8:]) ^ '\n'*lows
-		// A byte of v is zero where data has a newline. zero has the high bit of exactly these
-		// bytes.
-		if zero := ^((v&^highs + ^uint64(highs)) | v) & highs; zero != 0 {
-			return at - bits.LeadingZeros64(zero)/8
-		}
-		at -= 8
-	}
-	for at > from && data[at-1] != '\n' {
-		at--
-	}
-	return at
 }
 
 // lineEnd returns the end of the line that contains offset at: the offset of its newline, or

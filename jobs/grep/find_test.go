@@ -9,25 +9,11 @@ import (
 	"testing"
 
 	"mrlocal/jobs"
+	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/jobtest"
 
 	"pgregory.net/rapid"
 )
-
-func TestLineStartGoesBackToTheNewline(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		data := rapid.SliceOfN(rapid.SampledFrom([]byte{'\n', 'a', 0, 0x8a, '\v', 9, 0x0b, 0xff}), 0, 40).Draw(t, "data")
-		at := rapid.IntRange(0, len(data)).Draw(t, "at")
-		from := rapid.IntRange(0, at).Draw(t, "from")
-		want := from
-		if k := bytes.LastIndexByte(data[from:at], '\n'); k >= 0 {
-			want = from + k + 1
-		}
-		if got := lineStart(data, from, at); got != want {
-			t.Fatalf("lineStart(%q, %d, %d) = %d, want %d", data, from, at, got, want)
-		}
-	})
-}
 
 func TestFinderFindsTheLeftmostAndThenTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,7 +31,7 @@ func TestFinderFindsTheLeftmostAndThenTheFirst(t *testing.T) {
 			set = append(set, l)
 		}
 		data := []byte(rapid.StringOfN(rapid.SampledFrom([]rune("aAb-\nx")), 0, 40, -1).Draw(t, "data"))
-		f := newFinder(set, anywhere)
+		f := newFinder(set, words.Anywhere)
 		f.tune(data)
 		f.reset(data)
 		re := regexp.MustCompile(strings.Join(parts, "|"))

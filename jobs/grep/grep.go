@@ -10,19 +10,19 @@
 // Lines around selected ones (context.go) may lie in another split. So mappers write candidates,
 // and the releaser chooses among them.
 //
-// A block is searched in one of three ways (search.go). Literals that each match must contain
+// A block is searched in one of four ways (search.go). Literals that each match must contain
 // (literal.go) are marked, one bit for each offset, in windows of the block (find.go,
 // internal/scan). If a literal is the whole pattern, the marks decide. Otherwise a lineMatcher
 // (match.go) decides about the lines that contain a literal. If there is no such literal, or if too
-// many lines contain one, the lineMatcher searches whole blocks.
+// many lines contain one, the lineMatcher searches whole blocks. Patterns that are many strings are a
+// dictionary (package words), which searches whole blocks, too.
 //
 // Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and twice 6 MiB of automata
-// (package dfa). The automata are charged to the memory bound of the run. The releaser has 128 KiB.
-// Long lines are written from the block in which they lie. If the states of a pattern do not fit,
-// package regexp decides instead, at a few per cent of the speed.
+// (package dfa). The automata are charged to the memory bound of the run, and so is a dictionary, once
+// for each mapper. The releaser has 128 KiB. Long lines are written from the block in which they lie.
 //
-// Neighbours: package jobs defines jobs; jobs/jobtest, package regexp and GNU grep
-// are the references of the tests.
+// Neighbours: package jobs defines jobs; jobs/grep/dfa and jobs/grep/words search; jobs/jobtest,
+// package regexp and GNU grep are the references of the tests.
 package grep
 
 import "mrlocal/jobs"
@@ -57,6 +57,7 @@ type Options struct {
 	Word        bool   // -w
 	Whole       bool   // -x
 	OnlyMatched bool   // -o
+	Longest     bool   // of several fixed strings that match at one place, take the longest one, not the first one
 	Quiet       bool   // -q
 	MaxCount    *int64 // -m; nil or negative: no limit
 

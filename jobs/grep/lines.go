@@ -114,6 +114,7 @@ type lineMapper struct {
 	selected int64 // number of selected lines of the file in this split
 	lines    int64 // lines of the file before the current text, if numbers are wanted
 	found    bool  // -q: a line was selected
+	err      error // the strings to search for do not fit in memory
 	binary   bool  // the file is binary, and its path is wanted if it has a match
 	offset   int64 // of the block in the file, in bytes
 	searched int64 // bytes of the file in this split so far
@@ -133,6 +134,7 @@ func newLineMapper(p *program, f *form) *lineMapper {
 
 // Begin charges the memory of the search to the attempt.
 func (m *lineMapper) Begin(a jobs.OwnAttempt) {
+	m.err = m.search.charge(a)
 	m.search.account(a)
 	m.inner.account(a)
 }
@@ -143,6 +145,9 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	raw, ok := out.(jobs.RawWriter)
 	if !ok {
 		return errors.New("grep: the Emitter cannot write raw lines (jobs.RawWriter)")
+	}
+	if m.err != nil {
+		return m.err
 	}
 	m.frames.out = raw
 	m.enter(b)

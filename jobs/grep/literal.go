@@ -35,11 +35,17 @@ type needs struct {
 	need  []literal
 }
 
-// maxLiterals bounds each set, also intermediate ones.
+// maxLiterals is the most literals that are searched for as such.
 const maxLiterals = scan.MaxSet
 
+// limit bounds each set, also intermediate ones.
+type limit int
+
+// fewLiterals is the limit of sets of literals that are searched for as such.
+const fewLiterals limit = maxLiterals
+
 // analyse returns the literals of re, which must be simplified.
-func analyse(re *syntax.Regexp) needs {
+func (most limit) analyse(re *syntax.Regexp) needs {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
 		return needs{exact: []literal{{}}, pure: true}
@@ -51,15 +57,15 @@ func analyse(re *syntax.Regexp) needs {
 	case syntax.OpCharClass:
 		return analyseClass(re.Rune)
 	case syntax.OpCapture:
-		return analyse(re.Sub[0])
+		return most.analyse(re.Sub[0])
 	case syntax.OpPlus:
-		return needs{need: analyse(re.Sub[0]).inside()}
+		return needs{need: most.analyse(re.Sub[0]).inside()}
 	case syntax.OpQuest:
-		return analyseQuest(re)
+		return most.analyseQuest(re)
 	case syntax.OpConcat:
-		return analyseConcat(re.Sub)
+		return most.analyseConcat(re.Sub)
 	case syntax.OpAlternate:
-		return analyseAlternate(re.Sub)
+		return most.analyseAlternate(re.Sub)
 	}
 	return needs{}
 }
@@ -144,10 +150,10 @@ func analyseClass(ranges []rune) needs {
 
 // analyseQuest adds the empty literal: first if the expression is not greedy, and otherwise
 // last.
-func analyseQuest(re *syntax.Regexp) needs {
-	sub := analyse(re.Sub[0])
+func (most limit) analyseQuest(re *syntax.Regexp) needs {
+	sub := most.analyse(re.Sub[0])
 	// There must be room for the empty literal.
-	if sub.exact == nil || len(sub.exact) == maxLiterals {
+	if sub.exact == nil || len(sub.exact) >= int(most) {
 		return needs{}
 	}
 	if re.Flags&syntax.NonGreedy != 0 {
@@ -157,11 +163,11 @@ func analyseQuest(re *syntax.Regexp) needs {
 }
 
 // analyseAlternate joins the sets of all branches. If a branch has no set, the result has none.
-func analyseAlternate(subs []*syntax.Regexp) needs {
+func (most limit) analyseAlternate(subs []*syntax.Regexp) needs {
 	all := needs{pure: true}
 	exact, need := true, true
 	for _, s := range subs {
-		sub := analyse(s)
+		sub := most.analyse(s)
 		exact = exact && sub.exact != nil
 		all.exact = append(all.exact, sub.exact...)
 		all.pure = all.pure && sub.pure
@@ -169,10 +175,10 @@ func analyseAlternate(subs []*syntax.Regexp) needs {
 		need = need && inside != nil
 		all.need = append(all.need, inside...)
 	}
-	if !exact || len(all.exact) > maxLiterals {
+	if !exact || len(all.exact) > int(most) {
 		all.exact, all.pure = nil, false
 	}
-	if !need || len(all.need) > maxLiterals {
+	if !need || len(all.need) > int(most) {
 		all.need = nil
 	}
 	return all
@@ -180,13 +186,13 @@ func analyseAlternate(subs []*syntax.Regexp) needs {
 
 // analyseConcat combines the sets of neighbours as long as the product is small. If it is not
 // the whole pattern in the end, it returns the cheapest set of all runs of neighbours.
-func analyseConcat(subs []*syntax.Regexp) needs {
+func (most limit) analyseConcat(subs []*syntax.Regexp) needs {
 	var best []literal
 	run := needs{exact: []literal{{}}, pure: true}
 	whole := true
 	for _, s := range subs {
-		sub := analyse(s)
-		if sub.exact != nil && len(run.exact)*len(sub.exact) <= maxLiterals {
+		sub := most.analyse(s)
+		if sub.exact != nil && most.allows(len(run.exact), len(sub.exact)) {
 			run = product(run, sub)
 			continue
 		}
@@ -202,6 +208,12 @@ func analyseConcat(subs []*syntax.Regexp) needs {
 		return run
 	}
 	return needs{need: cheaper(best, run.inside())}
+}
+
+// allows reports whether each of a literals may be followed by each of b. Many literals come from
+// alternatives that a pattern lists. An automaton is better for the products of classes.
+func (most limit) allows(a, b int) bool {
+	return a*b <= maxLiterals || min(a, b) == 1 && max(a, b) <= int(most)
 }
 
 // product returns each literal of a followed by each literal of b, in the order of preference.

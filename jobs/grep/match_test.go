@@ -2,54 +2,13 @@ package grep
 
 import (
 	"bytes"
-	"math/rand/v2"
+	"fmt"
+	"strings"
 	"testing"
 
+	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )
-
-// TestWhatAutomataGiveUpTheStandardLibraryDoes uses a pattern with a state for each offset of
-// the text.
-func TestWhatAutomataGiveUpTheStandardLibraryDoes(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	text := make([]byte, 40<<10)
-	for i := range text {
-		text[i] = "ab"[rng.IntN(2)]
-		if i%100 == 99 {
-			text[i] = '\n'
-		}
-	}
-	p, err := compile(Options{Patterns: []string{`a[ab]{16}b[ab]{60}$`}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := p.newLines().(*dfaMatcher)
-	want := m.plain.countLines(text)
-	for range 2 {
-		if got := m.countLines(text); got != want || want == 0 {
-			t.Errorf("%d lines, want %d", got, want)
-		}
-	}
-	if _, ok := m.automata.CountLines(text); ok {
-		t.Error("the automaton has not given up")
-	}
-	for from := 0; from < len(text); {
-		start, end := m.nextLine(text, from)
-		wantStart, wantEnd := m.plain.nextLine(text, from)
-		if start != wantStart || end != wantEnd {
-			t.Fatalf("from %d: %d:%d, want %d:%d", from, start, end, wantStart, wantEnd)
-		}
-		if start == none {
-			break
-		}
-		line := text[start:end]
-		got, gotEnd := m.find(line, 0)
-		if want, wantEnd := m.plain.find(line, 0); got != want || gotEnd != wantEnd || m.match(line) != true {
-			t.Fatalf("in %q: %d:%d, want %d:%d", line, got, gotEnd, want, wantEnd)
-		}
-		from = end + 1 + 10_000/100*100 // skips most lines, because this search is slow
-	}
-}
 
 // In a word of eight bytes, a byte beside a NUL or newline may carry into it.
 func TestExchangeChangesTwoBytesOnly(t *testing.T) {
@@ -77,9 +36,66 @@ func TestExchangeChangesTwoBytesOnly(t *testing.T) {
 	}
 }
 
-func TestFixedStringsLeaveNoLiteralsIfTheyNeedAnAutomaton(t *testing.T) {
-	var p program
-	if p.fixed([]string{"a", ""}) || p.literals != nil || p.exact {
-		t.Errorf("%+v", p.literals)
+// TestManyStringsNeedNoAutomaton: many strings become a dictionary, whether they are fixed strings or
+// expressions, and few become literals.
+func TestManyStringsNeedNoAutomaton(t *testing.T) {
+	var many []string
+	for i := range 20_000 {
+		many = append(many, fmt.Sprintf("w%dx", i))
+	}
+	few := many[:maxLiterals]
+	for _, c := range []struct {
+		name       string
+		o          Options
+		dictionary bool
+	}{
+		{"many fixed strings", Options{Patterns: many, Fixed: true}, true},
+		{"one more than the literals", Options{Patterns: many[:maxLiterals+1], Fixed: true}, true},
+		{"few", Options{Patterns: few, Fixed: true}, false},
+		{"few and the empty string", Options{Patterns: []string{"a", ""}, Fixed: true}, false},
+		{"many in any case", Options{Patterns: many, Fixed: true, IgnoreCase: true}, true},
+		{"few in any case", Options{Patterns: few, Fixed: true, IgnoreCase: true}, false},
+		{"few in any case, not all in UTF-8", Options{Patterns: []string{"a", "\xff"}, Fixed: true, IgnoreCase: true}, true},
+		{"many expressions that are strings", Options{Patterns: many}, true},
+		{"many alternatives", Options{Patterns: []string{strings.Join(many, "|")}}, true},
+		{"many expressions, of which one is more", Options{Patterns: append([]string{"x+"}, many[:100]...)}, false},
+		{"a product of classes", Options{Patterns: []string{"[ab][cd][ef][gh][ij]"}}, false},
+	} {
+		p, err := compile(c.o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if (p.words != nil) != c.dictionary || c.dictionary && p.literals != nil {
+			t.Errorf("%s: a dictionary: %v, %d literals", c.name, p.words != nil, len(p.literals))
+		}
 	}
 }
+
+// TestWordsAreCharged: a run fails if it has no memory for the words.
+func TestWordsAreCharged(t *testing.T) {
+	var many []string
+	for i := range 1000 {
+		many = append(many, fmt.Sprint("word", i))
+	}
+	for _, o := range []Options{{Patterns: many}, {Patterns: many, Lines: true}} {
+		chain, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, charged := chain[0].NewMapper(), int64(0)
+		m.(jobs.Attempter).Begin(jobs.OwnAttempt{Charge: func(bytes int64) bool {
+			charged += bytes
+			return false
+		}})
+		err = m.Map(jobs.Block{Data: []byte("word7\n"), Last: true}, raw{})
+		if err == nil || charged < 1000*20 || !strings.Contains(err.Error(), "1 MiB of memory") {
+			t.Errorf("%d bytes are charged: %v", charged, err)
+		}
+	}
+}
+
+// raw drops all output.
+type raw struct{}
+
+func (raw) Emit(key, value []byte) {}
+func (raw) WriteRaw(p []byte)      {}

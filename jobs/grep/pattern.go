@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/errs"
+	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/internal/lines"
 )
 
@@ -21,8 +22,9 @@ type program struct {
 	idle     sync.Pool // lineMatchers of mappers that have ended; later mappers reuse their states
 	searches sync.Pool // searches of mappers that have ended; later mappers reuse their finders
 
-	literals []literal // each match contains one of these; nil if not known
-	border   border
+	literals []literal         // each match contains one of these; nil if not known
+	words    *words.Dictionary // the patterns, if they are strings that are too many for literals; otherwise nil
+	border   words.Border
 	exact    bool // each occurrence of a literal, with its border, is a match, and there are no others
 	oddFolds bool // a literal folds k or s, which also match a rune beyond ASCII (search.begin)
 }
@@ -51,66 +53,95 @@ func compile(o Options) (*program, error) {
 	p := &program{}
 	switch {
 	case o.Whole: // -w has no effect together with -x, as in GNU grep
-		p.border = wholeLine
+		p.border = words.WholeLine
 	case o.Word:
-		p.border = wordEnds
+		p.border = words.WordEnds
 	}
-	// Fixed strings need no automaton, unless case is ignored.
-	if o.Fixed && !o.IgnoreCase && p.fixed(parts) {
-		return p, p.fallBack(parts)
+	if o.Fixed {
+		return p, p.fixed(parts, o)
 	}
-	for i, part := range parts {
-		if o.Fixed {
-			if !utf8.ValidString(part) {
-				// Expressions are in UTF-8.
-				return nil, errs.Optionf("Options.Patterns", "%q: is not UTF-8, which these options need", part)
-			}
-			part = regexp.QuoteMeta(part)
-		} else if err := check(part); err != nil {
-			return nil, err
-		}
-		// The group keeps the flags and alternatives of a pattern inside of it.
-		parts[i] = "(?:" + part + ")"
+	trees, err := parse(parts)
+	if err != nil {
+		return nil, err
 	}
-	// Of several alternatives that match at one offset, the first one is preferred.
-	text := strings.Join(parts, "|")
+	if list := alternatives(trees); len(list) > maxLiterals {
+		return p, p.useWords(list, o)
+	}
+	return p, p.compileParts(parts, o)
+}
+
+// compileParts compiles patterns, of which any may match.
+func (p *program) compileParts(parts []string, o Options) error {
+	// The groups keep the flags and alternatives of a pattern inside of it. Of several alternatives
+	// that match at one offset, the first one is preferred.
+	text := "(?:" + strings.Join(parts, ")|(?:") + ")"
 	if o.IgnoreCase {
 		text = "(?i:" + text + ")"
 	}
-	return p, p.compileText(text, o.NULEnded)
+	return p.compileText(text, o.NULEnded)
 }
 
-// fixed compiles fixed strings to literals, without regular expressions, which cannot express
-// all bytes. It returns false if it cannot: there are too many strings, or an empty one.
-func (p *program) fixed(parts []string) bool {
+// fixed compiles fixed strings. A few of them become literals, and an expression for texts in which
+// the search for literals is slow. Of many, or of some that no expression describes, it makes a
+// dictionary.
+func (p *program) fixed(parts []string, o Options) error {
+	if o.Longest {
+		// Then the first one that matches is the longest. If case is ignored, the number of bytes says
+		// less than that of runes.
+		slices.SortStableFunc(parts, func(a, b string) int { return utf8.RuneCountInString(b) - utf8.RuneCountInString(a) })
+	}
+	few, plain := len(parts) <= maxLiterals, true
+	var quoted []string
+	for _, part := range parts {
+		// In an expression U+FFFD stands for each invalid byte, too.
+		plain = plain && utf8.ValidString(part) && !strings.ContainsRune(part, utf8.RuneError)
+		if few {
+			quoted = append(quoted, regexp.QuoteMeta(part))
+		}
+	}
 	// The empty string matches every line, but a search for literals cannot find it.
-	if len(parts) > maxLiterals || slices.Contains(parts, "") {
-		return false
+	switch empty := slices.Contains(parts, ""); {
+	case few && plain && (o.IgnoreCase || empty):
+		return p.compileParts(quoted, o)
+	case !few || o.IgnoreCase || empty || o.NULEnded && strings.Contains(strings.Join(parts, ""), "\x00"):
+		return p.useWords(parts, o)
+	case plain && len(parts) > 1: // the search for a single literal is never slow
+		if err := p.fallBack(strings.Join(quoted, "|")); err != nil {
+			return err
+		}
 	}
 	for _, part := range parts {
 		p.literals = append(p.literals, literal{text: part})
 	}
 	p.exact = true
-	return true
+	return nil
 }
 
-// fallBack also compiles fixed strings to a regular expression, for texts in which the search
-// for them is slow. A single string is never slow. Strings with invalid UTF-8 or U+FFFD cannot
-// be expressed; then fallBack does nothing.
-func (p *program) fallBack(parts []string) error {
-	var quoted []string
-	for _, part := range parts {
-		if len(parts) == 1 || !utf8.ValidString(part) || strings.ContainsRune(part, utf8.RuneError) {
-			return nil
+// useWords compiles strings to a dictionary.
+func (p *program) useWords(list []string, o Options) error {
+	if o.NULEnded {
+		list = slices.Clone(list)
+		for i := range list {
+			text := []byte(list[i])
+			lines.Exchange(text)
+			list[i] = string(text)
 		}
-		quoted = append(quoted, regexp.QuoteMeta(part))
 	}
-	text := strings.Join(quoted, "|")
+	p.words = words.New(list, words.Options{Border: p.border, Fold: o.IgnoreCase, Longest: o.Fixed && o.Longest})
+	if p.words == nil {
+		return errs.Optionf("Options.Patterns", "the strings to search for have more than 4 GiB")
+	}
+	p.newLines = func() lineMatcher { return p.words.NewMatcher() }
+	return nil
+}
+
+// fallBack compiles fixed strings to an expression, too.
+func (p *program) fallBack(text string) error {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return patternError(text, err)
 	}
-	p.newLines, err = newLineMatchers(text, tree.Simplify(), p.border)
+	p.newLines, err = newLineMatchers(tree.Simplify(), p.border)
 	return err
 }
 
@@ -123,12 +154,11 @@ func (p *program) compileText(text string, exchanged bool) error {
 	}
 	if exchanged {
 		lines.ExchangeRunes(tree)
-		text = tree.String()
 	}
 	tree = tree.Simplify()
 	// With literals that each match must contain, candidate lines are found without an
 	// automaton.
-	n := analyse(tree)
+	n := fewLiterals.analyse(tree)
 	p.literals = n.inside()
 	p.exact = p.literals != nil && n.exact != nil && n.pure
 	// Exact literals always pay, because no automaton has to check their lines.
@@ -138,23 +168,48 @@ func (p *program) compileText(text string, exchanged bool) error {
 	for _, l := range p.literals {
 		p.oddFolds = p.oddFolds || l.fold && strings.ContainsAny(l.text, "ks")
 	}
-	if p.newLines, err = newLineMatchers(text, tree, p.border); err != nil {
-		return patternError(text, err)
-	}
-	return nil
+	p.newLines, err = newLineMatchers(tree, p.border)
+	return err
 }
 
 // maxChance is the largest probability, at each offset, of a literal that is worth searching
 // for. Above it, most lines contain one, and finding it saves nothing.
 const maxChance = 0.02
 
-// check compiles one pattern alone, so that the error names that pattern.
-func check(pattern string) error {
-	if _, err := regexp.Compile(pattern); err != nil {
-		return patternError(pattern, err)
+// parse parses each pattern alone, so that an error names that pattern.
+func parse(parts []string) ([]*syntax.Regexp, error) {
+	trees := make([]*syntax.Regexp, len(parts))
+	for i, part := range parts {
+		tree, err := syntax.Parse(part, syntax.Perl)
+		if err != nil {
+			return nil, patternError(part, err)
+		}
+		trees[i] = tree.Simplify()
 	}
-	return nil
+	return trees, nil
 }
+
+// alternatives returns the strings that patterns match, in the order of preference; nil: they match
+// more than strings.
+func alternatives(trees []*syntax.Regexp) []string {
+	var list []string
+	for _, tree := range trees {
+		n := mostWords.analyse(tree)
+		if n.exact == nil || !n.pure || len(list)+len(n.exact) > int(mostWords) {
+			return nil
+		}
+		for _, l := range n.exact {
+			if l.fold {
+				return nil
+			}
+			list = append(list, l.text)
+		}
+	}
+	return list
+}
+
+// mostWords bounds the number of strings that are taken from expressions.
+const mostWords limit = 1 << 20
 
 // patternError returns the options error for a wrong pattern. It has the position of the error
 // in the pattern, counted from 1.

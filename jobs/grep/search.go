@@ -2,11 +2,14 @@ package grep
 
 import (
 	"bytes"
+	"fmt"
 	"math/bits"
 	"unicode/utf8"
 
 	"mrlocal/internal/scan"
 	"mrlocal/jobs"
+	"mrlocal/jobs/grep/dfa"
+	"mrlocal/jobs/grep/words"
 )
 
 // search runs a program on blocks. It belongs to one mapper.
@@ -54,7 +57,7 @@ func newSearch(p *program) *search {
 	} else if s = (&search{program: p}); p.literals != nil {
 		b := p.border
 		if !p.exact {
-			b = anywhere
+			b = words.Anywhere
 		}
 		s.finder = newFinder(p.literals, b)
 	}
@@ -64,11 +67,21 @@ func newSearch(p *program) *search {
 	return s
 }
 
-// account charges the memory of the lineMatcher to an attempt.
+// account charges the memory of automata to an attempt.
 func (s *search) account(a jobs.OwnAttempt) {
-	if m, ok := s.lines.(*dfaMatcher); ok {
-		m.automata.Account(a.Charge)
+	if m, ok := s.lines.(*dfa.Matcher); ok {
+		m.Account(a.Charge)
 	}
+}
+
+// charge charges the memory of the words to an attempt. All attempts share them, but each is charged,
+// because any of them may be the last one.
+func (p *program) charge(a jobs.OwnAttempt) error {
+	if p.words == nil || a.Charge == nil || a.Charge(p.words.Bytes()) {
+		return nil
+	}
+	return fmt.Errorf("the strings to search for take %d MiB of memory, and the run has no room for them; raise Options.MemoryBytes",
+		(p.words.Bytes()+1<<20-1)>>20)
 }
 
 // end ends the search, and makes it and its lineMatcher available to other mappers.
@@ -121,7 +134,7 @@ func (s *search) candidate() (start, end int, sure bool) {
 	}
 	for {
 		if s.at < s.plain {
-			if start, end = s.lines.nextLine(s.data[:s.plain], s.at); start != none {
+			if start, end = s.lines.NextLine(s.data[:s.plain], s.at); start != none {
 				s.at = end + 1
 				return start, end, true
 			}
@@ -148,7 +161,7 @@ func (s *search) around() (start, end int) {
 	if hit == none {
 		return none, none
 	}
-	start, end = lineStart(s.data, s.at, hit), lineEnd(s.data, hit)
+	start, end = words.LineStart(s.data, s.at, hit), lineEnd(s.data, hit)
 	s.at = end + 1
 	if s.hits++; (s.hits-sparseHits)*sparseBytes > s.at {
 		s.sparse, s.plain, s.next = false, min(s.at, len(s.data)), min(s.at, len(s.data))
@@ -191,7 +204,7 @@ func (s *search) advance() bool {
 			continue
 		}
 		if begun == none {
-			begun = lineStart(s.data, s.plain, f.base)
+			begun = words.LineStart(s.data, s.plain, f.base)
 		}
 		s.begun, s.low, s.marked = begun, 0, f.words
 		if s.sure && s.carry == 0 {
@@ -216,7 +229,7 @@ func (s *search) advance() bool {
 func (s *search) narrow() {
 	f := s.finder
 	first, last := f.span()
-	s.begun = lineStart(s.data, s.begun, first)
+	s.begun = words.LineStart(s.data, s.begun, first)
 	s.low = max(s.begun-f.base, 0) / 64
 	if end := lineEnd(s.data, last); end < f.end() {
 		s.marked = (end-f.base)/64 + 1
@@ -271,7 +284,7 @@ func (s *search) lineStart(word, i int) int {
 func (s *search) line() (start, end int) {
 	for {
 		start, end, sure := s.candidate()
-		if start == none || sure || s.lines.match(s.data[start:end]) {
+		if start == none || sure || s.lines.Match(s.data[start:end]) {
 			return start, end
 		}
 	}
@@ -282,7 +295,7 @@ func (s *search) count() (lines int64) {
 	s.sparse = false
 	for {
 		if s.at < s.plain {
-			lines += s.lines.countLines(s.data[s.at:s.plain])
+			lines += s.lines.CountLines(s.data[s.at:s.plain])
 			s.at = s.plain
 		}
 		if !s.advance() {
@@ -294,7 +307,7 @@ func (s *search) count() (lines int64) {
 			continue
 		}
 		for start, end := s.inWindow(); start != none; start, end = s.inWindow() {
-			if s.lines.match(s.data[start:end]) {
+			if s.lines.Match(s.data[start:end]) {
 				lines++
 			}
 		}
@@ -348,5 +361,5 @@ func (w *walker) find() (start, end int) {
 	if w.search.sure {
 		return w.search.finder.find(w.at)
 	}
-	return w.search.lines.find(w.text, w.at)
+	return w.search.lines.Find(w.text, w.at)
 }

@@ -19,9 +19,6 @@ type cache struct {
 
 	// Memory in bytes, approximately. Fixed rows do not count, because they are never freed.
 	used, most int // in use; most that may be in use
-	walked     int // bytes of text that were walked since the cache was last cleared
-	least      int // bytes of text that each state must have served on average; with fewer, a full cache gives up
-	gaveUp     bool
 
 	key  []byte
 	held []uint32 // threads of the state that read returned last
@@ -50,8 +47,7 @@ const stateBytes = 100
 const fewestStates = 12
 
 // newCache makes a cache for rows of the given number of columns. most is its memory in bytes.
-// least is the number of bytes of text that each state should serve.
-func newCache(columns, most, least int) cache {
+func newCache(columns, most int) cache {
 	// A power of two up to 16 keeps a narrow row in one cache line.
 	width := uint32(16)
 	switch {
@@ -62,7 +58,7 @@ func newCache(columns, most, least int) cache {
 	case columns > 16:
 		width = uint32(columns+15) &^ 15
 	}
-	return cache{width: width, most: most, least: least, rows: map[string]uint32{}}
+	return cache{width: width, most: most, rows: map[string]uint32{}}
 }
 
 // reserve adds n rows without a state.
@@ -100,13 +96,8 @@ func (c *cache) row(live []uint32) uint32 {
 	return c.add(key)
 }
 
-// clear removes all states except the fixed ones and those of live, whose rows it updates. It
-// gives up if the states were used too little to pay for their construction.
+// clear removes all states except the fixed ones and those of live, whose rows it updates.
 func (c *cache) clear(live []uint32) {
-	if c.walked < c.least*len(c.states) {
-		c.gaveUp = true
-	}
-	c.walked = 0
 	// The keys are saved first, because clearing removes them.
 	kept := make([]string, len(live))
 	for i, row := range live {

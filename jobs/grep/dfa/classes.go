@@ -1,6 +1,8 @@
 package dfa
 
 import (
+	"iter"
+	"math"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -8,17 +10,33 @@ import (
 
 // classes divides the runes into classes. All runes of a class belong to the same sets.
 type classes struct {
-	breaks []rune   // runes at which another class begins, ascending; the first one is 0
-	class  []uint16 // class of the runes from each break on
-	has    [][]bool // has[class][set]: whether the class belongs to the set
+	breaks []rune    // runes at which another class begins, ascending; the first one is 0
+	class  []uint16  // class of the runes from each break on
+	sets   []members // by set
 	ascii  [utf8.RuneSelf]uint16
 	low    []uint16 // class of each rune below lowRunes; nil if classes do not change there
 	some   []rune   // one rune of each class
 	broken uint16   // class of U+FFFD
 }
 
-// mostCells bounds the number of breaks times sets.
-const mostCells = 1 << 22
+// members has the classes that belong to a set: a bit for each, or only one class if bits is nil.
+// Most sets are single runes.
+type members struct {
+	one  uint16
+	bits []uint64
+}
+
+// has reports whether all runes of a class belong to a set. Otherwise none does.
+func (c *classes) has(class uint16, set int) bool {
+	m := &c.sets[set]
+	if m.bits == nil {
+		return m.one == class
+	}
+	return m.bits[class/64]>>(class%64)&1 != 0
+}
+
+// mostClasses bounds the number of classes.
+const mostClasses = math.MaxUint16
 
 // lowRunes is above all runes of one or two bytes. In these scripts classes change often,
 // because they have spaces, capitals and small letters.
@@ -40,25 +58,22 @@ func newClasses(sets [][]rune) *classes {
 	if last := len(breaks) - 1; breaks[last] > unicode.MaxRune {
 		breaks = breaks[:last]
 	}
-	if len(breaks)*len(sets) > mostCells {
+	class, n := partition(breaks, sets)
+	if n > mostClasses {
 		return nil
 	}
-	class := partition(breaks, sets)
-	c := &classes{}
+	c := &classes{sets: make([]members, len(sets))}
 	// Neighbouring intervals of one class become one.
 	for i, b := range breaks {
-		if n := len(c.class); n == 0 || c.class[n-1] != class[i] {
-			c.breaks, c.class = append(c.breaks, b), append(c.class, class[i])
+		if n := len(c.class); n == 0 || c.class[n-1] != uint16(class[i]) {
+			c.breaks, c.class = append(c.breaks, b), append(c.class, uint16(class[i]))
 		}
-		if int(class[i]) == len(c.some) { // classes are numbered in the order of their first runes
+		if class[i] == len(c.some) { // classes are numbered in the order of their first runes
 			c.some = append(c.some, b)
 		}
 	}
-	for _, r := range c.some {
-		c.has = append(c.has, make([]bool, len(sets)))
-		for id, set := range sets {
-			c.has[len(c.has)-1][id] = contains(set, r)
-		}
+	for id, set := range sets {
+		c.sets[id] = newMembers(breaks, class, set, n)
 	}
 	for r := range c.ascii {
 		c.ascii[r] = c.class[c.interval(rune(r))]
@@ -74,48 +89,63 @@ func newClasses(sets [][]rune) *classes {
 	return c
 }
 
-// partition returns the class of each interval between breaks. Intervals have the same class if
-// they belong to the same sets.
-func partition(breaks []rune, sets [][]rune) []uint16 {
-	class := make([]uint16, len(breaks))
-	// Each set divides every class in two: the intervals inside of it and the intervals
-	// outside.
-	inside := make([]bool, len(breaks))
-	for _, set := range sets {
-		clear(inside)
+// newMembers returns the classes that belong to a set. class has the class of each interval between
+// breaks; there are n classes.
+func newMembers(breaks []rune, class []int, set []rune, n int) (m members) {
+	first := true
+	for i := range intervals(breaks, set) {
+		if first {
+			m.one, first = uint16(class[i]), false
+		} else if class[i] != int(m.one) && m.bits == nil {
+			m.bits = make([]uint64, n/64+1)
+			m.bits[m.one/64] |= 1 << (m.one % 64)
+		}
+		if m.bits != nil {
+			m.bits[class[i]/64] |= 1 << (class[i] % 64)
+		}
+	}
+	return m
+}
+
+// intervals returns the indices of the intervals between breaks that lie in a set.
+func intervals(breaks, set []rune) iter.Seq[int] {
+	return func(yield func(int) bool) {
 		for i := 0; i < len(set); i += 2 {
 			at, _ := slices.BinarySearch(breaks, set[i])
 			for ; at < len(breaks) && breaks[at] <= set[i+1]; at++ {
-				inside[at] = true
+				if !yield(at) {
+					return
+				}
 			}
-		}
-		type half struct {
-			class  uint16
-			inside bool
-		}
-		// Numbers are assigned in the order of the intervals, so they are the same in each run.
-		numbers := map[half]uint16{}
-		for i := range class {
-			h := half{class[i], inside[i]}
-			id, ok := numbers[h]
-			if !ok {
-				id = uint16(len(numbers))
-				numbers[h] = id
-			}
-			class[i] = id
 		}
 	}
-	return class
 }
 
-// contains reports whether a set of pairs of first and last runes contains r.
-func contains(set []rune, r rune) bool {
-	for i := 0; i < len(set); i += 2 {
-		if set[i] <= r && r <= set[i+1] {
-			return true
+// partition returns the class of each interval between breaks, and the number of classes. Intervals
+// have the same class if they belong to the same sets. Classes are numbered in the order of their
+// first intervals.
+func partition(breaks []rune, sets [][]rune) (class []int, n int) {
+	class = make([]int, len(breaks))
+	// Each set takes the intervals inside of it out of their classes.
+	type part struct{ class, set int }
+	parts := map[part]int{}
+	for id, set := range sets {
+		for i := range intervals(breaks, set) {
+			p := part{class[i], id}
+			if parts[p] == 0 {
+				parts[p] = len(parts) + 1
+			}
+			class[i] = parts[p]
 		}
 	}
-	return false
+	numbers := map[int]int{}
+	for i, c := range class {
+		if _, ok := numbers[c]; !ok {
+			numbers[c] = len(numbers)
+		}
+		class[i] = numbers[c]
+	}
+	return class, len(numbers)
 }
 
 // interval returns the index in breaks of the interval that contains r.

@@ -30,10 +30,8 @@
 // The automaton for lines holds up to manyLinesBytes if the pattern has many instructions. Account
 // charges these bytes.
 //
-// A full cache is cleared. An automaton gives up for good if the text between two clearings had
-// fewer than 20 bytes for each state. If the pattern has many instructions, the limit is 1 byte. The
-// methods then return ok false, and the caller uses package regexp. So the time is linear in the
-// text for every pattern. Compile refuses programs of more than 50,000 instructions.
+// A full cache is cleared, and the automaton starts over. So the time is linear in the text for every
+// pattern: at worst, each byte makes a state, in a time that is linear in the number of instructions.
 //
 // Neighbours: regexp/syntax parses patterns; package grep decides what to search
 // for.
@@ -62,8 +60,8 @@ type Program struct {
 	forward, backward *program
 }
 
-// Compile compiles a simplified tree, which it does not change. It returns nil if the program
-// is too large for automata.
+// Compile compiles a simplified tree, which it does not change. It returns nil if the pattern
+// distinguishes more than 65,535 classes of runes.
 func Compile(tree *syntax.Regexp, b Border) *Program {
 	p := &Program{forward: compile(tree, b), backward: compile(reversed(tree), b)}
 	if p.forward == nil || p.backward == nil {
@@ -79,21 +77,20 @@ func Compile(tree *syntax.Regexp, b Border) *Program {
 type Matcher struct {
 	program *Program
 	// The three automata. Each is nil until the first call that needs it.
-	lines       *lines
-	ends        *runes
-	starts      *runes
-	cacheBytes  int // for ends and starts
-	linesBytes  int // for lines
-	leastFilled int
-	charge      func(bytes int64) bool
-	charged     int // memory of all automata, in bytes
+	lines      *lines
+	ends       *runes
+	starts     *runes
+	cacheBytes int // for ends and starts
+	linesBytes int // for lines
+	charge     func(bytes int64) bool
+	charged    int // memory of all automata, in bytes
 }
 
 // NewMatcher returns a Matcher. It builds its automata when they are needed.
 func (p *Program) NewMatcher() *Matcher {
-	m := &Matcher{program: p, cacheBytes: cacheBytes, linesBytes: cacheBytes, leastFilled: leastFilled}
+	m := &Matcher{program: p, cacheBytes: cacheBytes, linesBytes: cacheBytes}
 	if len(p.forward.insts) > manyInsts {
-		m.linesBytes, m.leastFilled = manyLinesBytes, leastFilledByMany
+		m.linesBytes = manyLinesBytes
 	}
 	return m
 }
@@ -125,42 +122,25 @@ func (m *Matcher) room(most int) int {
 	return most
 }
 
-// manyInsts is the size of a program above which package regexp does not backtrack any more.
-// Above it, the speed of regexp falls with the number of instructions, from 30 MB/s to 0.1 MB/s
-// with a thousand words. Filling a cache again and again is then faster, even if each state
-// serves only leastFilledByMany bytes.
+// If a pattern has more than manyInsts instructions, manyLinesBytes is the memory of its automaton for
+// lines. It is enough for the states of several thousand words.
 const (
-	manyInsts         = 500
-	leastFilledByMany = 1
+	manyInsts      = 500
+	manyLinesBytes = 4 << 20
 )
-
-// manyLinesBytes is the memory of the automaton for lines if a pattern has many instructions.
-// It is enough for the states of several thousand words.
-const manyLinesBytes = 4 << 20
-
-// leastFilled decides whether a full cache is cleared and filled again. On average, each state
-// must have served so many bytes of text.
-const leastFilled = 20
 
 // None is returned as an offset if there is no match. It is larger than any offset.
 const None = math.MaxInt
 
-// Match reports whether line, without its newline, matches. ok is false if the automaton has
-// given up.
-func (m *Matcher) Match(line []byte) (matches, ok bool) {
-	return m.automaton().match(line)
-}
+// Match reports whether line, without its newline, matches.
+func (m *Matcher) Match(line []byte) bool { return m.automaton().match(line) }
 
-// CountLines returns the number of lines of data that match. ok is false if the
-// automaton has given up.
-func (m *Matcher) CountLines(data []byte) (lines int64, ok bool) {
-	return m.automaton().count(data)
-}
+// CountLines returns the number of lines of data that match. The last line may lack its newline.
+func (m *Matcher) CountLines(data []byte) int64 { return m.automaton().count(data) }
 
 // NextLine returns the next line of data that matches, without its newline. from must be the
-// start of a line. start is None if there is no such line. ok is false if the automaton has
-// given up.
-func (m *Matcher) NextLine(data []byte, from int) (start, end int, ok bool) {
+// start of a line. start is None if there is no such line.
+func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 	return m.automaton().next(data, from)
 }
 
@@ -168,26 +148,23 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int, ok bool) {
 // charged.
 func (m *Matcher) automaton() *lines {
 	if m.lines == nil {
-		m.lines = newLines(m.program.forward, m.room(m.linesBytes), m.leastFilled)
+		m.lines = newLines(m.program.forward, m.room(m.linesBytes))
 	}
 	return m.lines
 }
 
 // Find returns the leftmost-first match in a line that begins at or behind from, which must be
-// the start of a rune. start is None if there is no match. ok is false if an automaton has
-// given up.
-func (m *Matcher) Find(line []byte, from int) (start, end int, ok bool) {
+// the start of a rune. start is None if there is no match.
+func (m *Matcher) Find(line []byte, from int) (start, end int) {
 	// Both are made together, because a match with an end needs its beginning too.
 	if m.ends == nil {
-		m.ends = newRunes(m.program.forward, true, m.room(m.cacheBytes), m.leastFilled)
-		m.starts = newRunes(m.program.backward, false, m.room(m.cacheBytes), m.leastFilled)
+		m.ends = newRunes(m.program.forward, true, m.room(m.cacheBytes))
+		m.starts = newRunes(m.program.backward, false, m.room(m.cacheBytes))
 	}
 	// The end is found first, because only a forward search knows which alternative is
 	// preferred.
-	end, ok = m.ends.end(line, from)
-	if !ok || end == None {
-		return None, None, ok
+	if end = m.ends.end(line, from); end == None {
+		return None, None
 	}
-	start, ok = m.starts.start(line, from, end)
-	return start, end, ok
+	return m.starts.start(line, from, end), end
 }

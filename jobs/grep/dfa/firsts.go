@@ -63,10 +63,10 @@ func newFirsts(p *program) *firsts {
 func (f *firsts) add(p *program, set int) {
 	c := p.classes
 	for b := range f.in {
-		f.in[b] = f.in[b] || b < utf8.RuneSelf && c.has[c.ascii[b]][set]
+		f.in[b] = f.in[b] || b < utf8.RuneSelf && c.has(c.ascii[b], set)
 	}
 	for i := c.interval(utf8.RuneSelf); i < len(c.class); i++ {
-		if c.has[c.class[i]][set] {
+		if c.has(c.class[i], set) {
 			for b := utf8.RuneSelf; b < len(f.in); b++ {
 				f.in[b] = true
 			}

@@ -53,11 +53,10 @@ type shape struct {
 }
 
 // newLines makes the automaton with its first rows. most is the memory of the cache in bytes.
-// least is as for newCache.
-func newLines(p *program, most, least int) *lines {
+func newLines(p *program, most int) *lines {
 	d := &lines{
 		threads: newThreads(p, false),
-		cache:   newCache(len(p.some)+1, most, least), // one column more, because counted is shifted by one
+		cache:   newCache(len(p.some)+1, most), // one column more, because counted is shifted by one
 		newline: uint32(p.class['\n']),
 		shapes:  map[shape][utf8.UTFMax]byte{},
 	}
@@ -192,7 +191,7 @@ func (d *lines) shaped(list []uint32) []uint32 {
 	}
 	list = slices.DeleteFunc(list, func(pc uint32) bool {
 		set := d.insts[pc].set
-		return !c.has[class][set] && !c.has[c.broken][set]
+		return !c.has(class, set) && !c.has(c.broken, set)
 	})
 	lead := d.pending[0]
 	if len(d.pending) == 1 && (lead == 0xe0 || lead == 0xed || lead == 0xf0 || lead == 0xf4) {
@@ -268,47 +267,36 @@ func (d *lines) finish(stream int, text []byte) (began int64) {
 	for {
 		at, n := d.walk(stream, text, 0)
 		began += int64(n)
-		d.walked += at
-		// If the automaton has given up, the caller ignores the count.
-		if at == len(text) || d.gaveUp {
+		if at == len(text) {
 			return began
 		}
 		// walk has stopped at an unknown transition.
 		d.step(stream, uint32(d.class[text[at]]))
 		began += int64(d.live[stream] & 1)
-		d.walked++
 		text = text[at+1:]
 	}
 }
 
-// match reports whether line, without its newline, matches. ok is false if the automaton has
-// given up.
-func (d *lines) match(line []byte) (matches, ok bool) {
+// match reports whether line, without its newline, matches.
+func (d *lines) match(line []byte) bool {
 	if d.constant != endUnknown {
-		return d.constant == endMatch, true
-	}
-	if d.gaveUp {
-		return false, false
+		return d.constant == endMatch
 	}
 	d.live[0] = d.begin
 	for {
 		at, _ := d.walk(0, line, d.counted)
-		d.walked += at
 		if at == len(line) {
 			break
 		}
 		d.advance(line[at])
-		if d.gaveUp {
-			return false, false
-		}
 		// The line is decided before its end.
 		if d.live[0] <= d.counted {
-			return d.live[0] != d.miss, true
+			return d.live[0] != d.miss
 		}
 		line = line[at+1:]
 	}
 	d.advance('\n')
-	return d.live[0] == d.counted, !d.gaveUp
+	return d.live[0] == d.counted
 }
 
 // advance moves stream 0 by one byte, and computes the transition if it is unknown.
@@ -319,37 +307,30 @@ func (d *lines) advance(b byte) {
 	} else {
 		d.step(0, class)
 	}
-	d.walked++
 }
 
 // next finds the next line that matches. from must be the start of a line. start is None if
 // there is none.
-func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
+func (d *lines) next(data []byte, from int) (start, end int) {
 	if from >= len(data) || d.constant == endNoMatch {
-		return None, None, true
+		return None, None
 	}
 	if d.constant == endMatch {
-		return from, lineEnd(data, from), true
-	}
-	if d.gaveUp {
-		return None, None, false
+		return from, lineEnd(data, from)
 	}
 	for at := d.start(data, from); at < len(data); at++ {
 		n, _ := d.walk(0, data[at:], d.last)
-		d.walked += n
 		if at += n; at == len(data) {
 			break
 		}
 		d.advance(data[at])
 		switch {
-		case d.gaveUp:
-			return None, None, false
 		case d.live[0] == d.hit || d.live[0] == d.counted:
-			return from + bytes.LastIndexByte(data[from:at], '\n') + 1, lineEnd(data, at), true
+			return from + bytes.LastIndexByte(data[from:at], '\n') + 1, lineEnd(data, at)
 		// The rest of the line is skipped without the automaton.
 		case d.live[0] == d.miss:
 			if at = lineEnd(data, at); at == len(data) {
-				return None, None, true
+				return None, None
 			}
 			d.live[0] = d.begin
 		case d.live[0] <= d.last:
@@ -359,10 +340,10 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 	// The last line may lack its newline.
 	if data[len(data)-1] != '\n' {
 		if d.advance('\n'); d.live[0] == d.counted {
-			return from + bytes.LastIndexByte(data[from:], '\n') + 1, len(data), !d.gaveUp
+			return from + bytes.LastIndexByte(data[from:], '\n') + 1, len(data)
 		}
 	}
-	return None, None, !d.gaveUp
+	return None, None
 }
 
 // start sets stream 0 to a state in which nothing has begun, at offset at or behind it. It
@@ -390,26 +371,23 @@ func lineEnd(data []byte, at int) int {
 	return len(data)
 }
 
-// count returns the number of lines that match. ok is false if the automaton has given up.
-func (d *lines) count(data []byte) (lines int64, ok bool) {
+// count returns the number of lines that match.
+func (d *lines) count(data []byte) (lines int64) {
 	if len(data) == 0 || d.constant == endNoMatch {
-		return 0, true
-	}
-	if d.gaveUp {
-		return 0, false
+		return 0
 	}
 	// Lines are counted at their newlines, so a last line without newline is matched
 	// separately.
 	whole := bytes.LastIndexByte(data, '\n') + 1
 	if whole < len(data) {
-		if matches, _ := d.match(data[whole:]); matches {
+		if d.match(data[whole:]) {
 			lines++
 		}
 	}
 	if d.constant == endMatch {
-		return lines + int64(bytes.Count(data, []byte{'\n'})), true
+		return lines + int64(bytes.Count(data, []byte{'\n'}))
 	}
-	return lines + d.countWhole(data[:whole]), !d.gaveUp
+	return lines + d.countWhole(data[:whole])
 }
 
 // countWhole counts the lines that match in data, which has whole lines. It counts in one of
@@ -436,9 +414,7 @@ func (d *lines) countWhole(data []byte) (lines int64) {
 	cut(data, &pieces)
 	lines += d.together(&pieces)
 	for i := range pieces {
-		if !d.gaveUp {
-			lines += d.finish(i, pieces[i])
-		}
+		lines += d.finish(i, pieces[i])
 	}
 	return lines
 }
@@ -453,9 +429,8 @@ const (
 // as it is decided. It returns the number of bytes that it has walked, and the number of lines
 // that it has left early.
 func (d *lines) skip(data []byte) (lines int64, walked, left int) {
-	for at := d.start(data, 0); at < len(data) && !d.gaveUp; at++ {
+	for at := d.start(data, 0); at < len(data); at++ {
 		n, _ := d.walk(0, data[at:], d.last)
-		d.walked += n
 		walked += n
 		if at += n; at == len(data) {
 			break
@@ -508,7 +483,7 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 	for i := range d.live {
 		d.live[i] = d.begin
 	}
-	for !d.gaveUp {
+	for {
 		// All streams walk the same number of bytes, so that the loop has one counter.
 		n := len(pieces[0])
 		for _, p := range pieces {
@@ -519,7 +494,6 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 		}
 		at, some := d.walkAll(pieces, n)
 		began += int64(some)
-		d.walked += streams * at
 		for i := range pieces {
 			pieces[i] = pieces[i][at:]
 		}

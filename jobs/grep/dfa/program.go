@@ -55,14 +55,11 @@ const (
 	aboutWords   = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordBefore | noWordAfter
 )
 
-// mostInsts is the largest number of instructions. With more, states are too large.
-const mostInsts = 50_000
-
-// compile translates a tree. It returns nil if the program is too large for automata.
+// compile translates a tree. It returns nil if the pattern distinguishes too many classes of runes.
 func compile(tree *syntax.Regexp, b Border) *program {
 	// Package regexp compiles the same program, so both prefer the same alternatives.
 	from, err := syntax.Compile(tree)
-	if err != nil || len(from.Inst) > mostInsts {
+	if err != nil {
 		return nil
 	}
 	p := &program{insts: make([]inst, len(from.Inst), len(from.Inst)+2)}

@@ -25,11 +25,11 @@ const (
 	ownRows = 3          // fixed rows: unknown, dead and idle
 )
 
-// newRunes makes an automaton without states. most and least are as for newCache.
-func newRunes(p *program, forward bool, most, least int) *runes {
+// newRunes makes an automaton without states. most is as for newCache.
+func newRunes(p *program, forward bool, most int) *runes {
 	// One more column than there are classes, for bytes beyond ASCII.
 	columns := len(p.classes.some)
-	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), ascii: new([256]uint16)}
+	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most), ascii: new([256]uint16)}
 	for b := range d.ascii {
 		if d.ascii[b] = uint16(columns); b < utf8.RuneSelf {
 			d.ascii[b] = p.classes.ascii[b]
@@ -165,19 +165,15 @@ func (d *runes) next(state, class uint32) uint32 {
 }
 
 // end returns the end of the leftmost-first match that begins at or behind from; None: there is
-// none. ok is false if the automaton has given up.
+// none.
 //
 // hot: one iteration for each byte of a line whose matches are wanted.
-func (d *runes) end(line []byte, from int) (end int, ok bool) {
+func (d *runes) end(line []byte, from int) (end int) {
 	next := d.begin(sideBefore(line, from))
-	if d.gaveUp {
-		return None, false
-	}
 	end = None
 	if next&behind != 0 {
 		end = from
 	}
-	d.walked += len(line) - from
 	at, state := from, next&toRow
 	if d.firsts.few {
 		state = d.idle()
@@ -189,9 +185,6 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 				break
 			}
 			state = d.begin(sideBefore(line, at)) & toRow
-			if d.gaveUp {
-				return None, false
-			}
 		}
 		// This loop takes known transitions by ASCII bytes at which no match ends.
 		table, ascii := d.table, d.ascii
@@ -218,9 +211,6 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 				class = d.of(r)
 			}
 			next := d.next(state, class)
-			if d.gaveUp {
-				return None, false
-			}
 			if next&before != 0 {
 				end = at
 			}
@@ -234,18 +224,15 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 			}
 		}
 	}
-	return end, true
+	return end
 }
 
 // start returns the beginning of the longest match that ends at end and begins at or behind
-// from. There must be one. ok is false if the automaton has given up.
+// from. There must be one.
 //
 // hot: one iteration for each byte of a match whose bounds are wanted.
-func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
+func (d *runes) start(line []byte, from, end int) (start int) {
 	next := d.begin(sideBehind(line, end))
-	if d.gaveUp {
-		return None, false
-	}
 	start = end
 	state := next & toRow
 	at := end
@@ -273,9 +260,6 @@ func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
 				class = d.of(r)
 			}
 			next := d.next(state, class)
-			if d.gaveUp {
-				return None, false
-			}
 			if next&before != 0 {
 				start = at
 			}
@@ -289,8 +273,7 @@ func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
 			}
 		}
 	}
-	d.walked += end - at
-	return start, true
+	return start
 }
 
 // sideBefore returns the side before offset at.

@@ -120,10 +120,9 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 // stepped returns the threads into which list moves by a rune of class, closed up to assertions
 // that look ahead. list must have no thread that looks ahead.
 func (t *threads) stepped(list []uint32, class uint16) []uint32 {
-	has := t.classes.has[class]
 	t.roots = t.roots[:0]
 	for _, pc := range list {
-		if in := &t.insts[pc]; has[in.set] {
+		if in := &t.insts[pc]; t.classes.has(class, in.set) {
 			t.roots = append(t.roots, in.out)
 		}
 	}

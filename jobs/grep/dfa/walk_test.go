@@ -16,7 +16,7 @@ func FuzzWalks(f *testing.F) {
 	f.Add([]byte("foo\nbar\n\n\nabcabcabcabcabcabc\n"), []byte("foo bar\n"), uint16(7))
 	f.Add(bytes.Repeat([]byte("ab\n\n"), 30), bytes.Repeat([]byte("ab\n"), 5), uint16(0xffff))
 	f.Fuzz(func(t *testing.T, text, known []byte, lengths uint16) {
-		d := matcherOf(t, `b\b|^$|(?i)K`, Anywhere, cacheBytes, leastFilled).automaton()
+		d := matcherOf(t, `b\b|^$|(?i)K`, Anywhere, cacheBytes).automaton()
 		d.count(known)
 		text = append(text, '\n')
 		var pieces [streams][]byte
@@ -65,7 +65,7 @@ func searches() map[string]func(m *Matcher, text []byte) {
 		},
 		"next": func(m *Matcher, text []byte) {
 			for at := 0; ; {
-				start, end, _ := m.NextLine(text, at)
+				start, end := m.NextLine(text, at)
 				if start == None {
 					return
 				}
@@ -76,7 +76,7 @@ func searches() map[string]func(m *Matcher, text []byte) {
 			for len(text) > 0 {
 				line := text[:lineEnd(text, 0)]
 				for from := 0; ; {
-					start, end, _ := m.Find(line, from)
+					start, end := m.Find(line, from)
 					if start == None {
 						break
 					}
@@ -95,7 +95,7 @@ func TestSearchesDoNotAllocate(t *testing.T) {
 	text := prose(64 << 10)
 	for name, search := range searches() {
 		for _, pattern := range searched {
-			m := matcherOf(t, pattern, Anywhere, cacheBytes, leastFilled)
+			m := matcherOf(t, pattern, Anywhere, cacheBytes)
 			if n := testing.AllocsPerRun(5, func() { search(m, text) }); n != 0 {
 				t.Errorf("%s of %s: %v allocations", name, pattern, n)
 			}
@@ -108,7 +108,7 @@ func BenchmarkSearch(b *testing.B) {
 	for _, pattern := range searched {
 		for name, search := range searches() {
 			b.Run(name+"/pattern="+pattern, func(b *testing.B) {
-				m := matcherOf(b, pattern, Anywhere, cacheBytes, leastFilled)
+				m := matcherOf(b, pattern, Anywhere, cacheBytes)
 				b.SetBytes(int64(len(text)))
 				b.ReportAllocs()
 				for b.Loop() {

@@ -287,7 +287,7 @@ func (c *Call) grepOptions() grep.Options {
 		},
 		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
-		OnlyMatched: on("only-matching"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
+		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
 	}
 	// As in GNU grep, the last of -H and -h decides, the last of -l and -L, and the last of both
 	// spellings of --color.

@@ -121,6 +121,44 @@ func TestGrepIsGNU(t *testing.T) {
 }
 
 // TestGrepMessages checks the messages for wrong calls, and the exit code 2.
+// TestManyWordsAreGNU compares the search for many fixed strings with GNU grep. They share beginnings
+// and ends, overlap and repeat; some are empty or no UTF-8.
+func TestManyWordsAreGNU(t *testing.T) {
+	path, dir := gnuGrep(t), t.TempDir()
+	t.Chdir(dir)
+	rapid.Check(t, func(r *rapid.T) {
+		piece := rapid.SampledFrom([]string{"a", "b", "ab", "abcdefgh", "_", "B", "A-", "c", "xyzzy", "\xff", "\xc3"})
+		word := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 1, 5).Draw(t, "word"), "") })
+		words := rapid.SliceOfN(word, 1, 50).Draw(r, "words")
+		var args []string
+		for _, flag := range []string{"-c", "-i", "-l", "-m1", "-m2", "-n", "-o", "-v", "-w", "-x", "-z"} {
+			if rapid.IntRange(0, 3).Draw(r, flag) != 3 || flag == "-x" && slices.Contains(args, "-w") {
+				continue
+			}
+			args = append(args, flag)
+		}
+		if rapid.IntRange(0, 7).Draw(r, "empty") == 7 {
+			words = append(words, "")
+		}
+		between := []string{"\n", " ", "\n\n", "-", "q"}
+		if slices.Contains(args, "-z") {
+			between = append(between, "\x00")
+		}
+		text := rapid.SliceOfN(rapid.OneOf(word, rapid.SampledFrom(between)), 0, 60).Draw(r, "text")
+		for name, data := range map[string]string{"words": strings.Join(words, "\n") + "\n", "text": strings.Join(text, "")} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
+				r.Fatal(err)
+			}
+		}
+		args = append(args, "-a", "-F", "-f", "words", "text")
+		want, wantCode := run(t, dir, "", path, args...)
+		got, _, code := runGrepTool(rapid.SampledFrom([]int64{0, 16}).Draw(r, "block"), "", args...)
+		if got != want || code != wantCode {
+			r.Fatalf("grep %q, words %q, text %q: %q and %d, want %q and %d", args, words, text, got, code, want, wantCode)
+		}
+	})
+}
+
 func TestGrepMessages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("f", []byte("foo\n"), 0o644); err != nil {
