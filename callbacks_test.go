@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,11 @@ import (
 	"time"
 
 	"mrlocal"
+	search "mrlocal/input"
 	"mrlocal/jobs"
+	"mrlocal/sim"
 	"mrlocal/trace"
+	"mrlocal/workload"
 )
 
 var errBoom = errors.New("boom")
@@ -81,6 +85,15 @@ func callbacks() map[string]callback {
 		"a sink of Watch": {set: func(o o, _ j, f do) {
 			o.Watch = func(s *trace.Stream) { s.Attach(sinkFunc(func() error { _, err := f([]byte("x")); return err })) }
 		}, matters: true},
+		"Found.Missing": {set: func(_ o, j j, f do) {
+			j.Found = &search.Search{Paths: slices.Values([]string{filepath.Join(j.Inputs[0], "nope"), filepath.Join(j.Inputs[0], "a")}), Missing: func(string, error) { _, _ = f([]byte("x")) }}
+			j.Inputs, j.Stdout = nil, io.Discard
+		}, matters: true, calls: true},
+		"Found.Paths": {set: func(_ o, j j, f do) {
+			name := filepath.Join(j.Inputs[0], "a")
+			j.Found = &search.Search{Paths: func(yield func(string) bool) { _ = yield(name); _, _ = f([]byte("x")) }, Missing: func(string, error) {}}
+			j.Inputs, j.Stdout = nil, io.Discard
+		}, matters: true, calls: true},
 		"Stdin": {set: func(_ o, j j, f do) {
 			j.Inputs, j.Stdin = append(j.Inputs, "-"), io.MultiReader(strings.NewReader("a b\n"), readerFunc(f))
 		}, matters: true},
@@ -230,6 +243,47 @@ func TestAClosedPipeMayEndARun(t *testing.T) {
 		o.Stdout, o.Events = io.Discard, o.Stdout
 		if _, err := mrlocal.RunChain(t.Context(), counting(t), o); !errors.Is(err, c.err) {
 			t.Errorf("%s, the events: %v", how, err)
+		}
+	}
+}
+
+// TestWritersThatHoldNil fail the run, or lose what they get.
+func TestWritersThatHoldNil(t *testing.T) {
+	for name, w := range map[string]io.ReadWriter{"a file": (*os.File)(nil), "a buffer": (*bytes.Buffer)(nil)} {
+		for field, set := range map[string]func(o *mrlocal.Options){
+			"Stdout": func(o *mrlocal.Options) { o.Stdout = w },
+			"Events": func(o *mrlocal.Options) { o.Events = w },
+			"Stdin":  func(o *mrlocal.Options) { o.Inputs, o.Stdin = []string{"-"}, w },
+		} {
+			o := mrlocal.Options{JobOptions: input(t, "a\n")}
+			o.Stdout = io.Discard
+			set(&o)
+			if _, err := mrlocal.RunChain(t.Context(), counting(t), o); err == nil || strings.Contains(err.Error(), "internal error") {
+				t.Errorf("%s of %s: %v", name, field, err)
+			}
+		}
+		var failed atomic.Bool
+		o := mrlocal.Options{JobOptions: input(t, "line\n"), Stderr: w}
+		if _, err := mrlocal.Run(t.Context(), callbackJob(&failed), o); err != nil || !failed.Load() {
+			t.Errorf("%s of Stderr: %v", name, err)
+		}
+	}
+}
+
+// TestASimulationWhoseEventsAreNotWrittenFails, whatever their writer does.
+func TestASimulationWhoseEventsAreNotWrittenFails(t *testing.T) {
+	f, err := workload.Parse("w.yaml", []byte("jobs: [{name: J, maps: 400, reduces: 1, map_time: 1s, reduce_time: 1s}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, do := range misdeeds(nil) {
+		if how == "hangs" || how == "ends its goroutine" || how == "counts too much" {
+			continue // a simulation writes its events on the goroutine of its caller
+		}
+		for _, w := range []io.Writer{writerFunc(do), late(1, do)} {
+			if _, err := sim.Run(t.Context(), f, sim.Options{Events: w}); err == nil {
+				t.Errorf("events %s: no error", how)
+			}
 		}
 	}
 }

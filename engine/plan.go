@@ -76,7 +76,7 @@ func (j *runningJob) planMaps(streams bool) error {
 	case streams:
 		j.readSplits()
 		if b := j.chain.job; b.Found != nil {
-			j.feeder.Found = input.Found(b.Found, j.chain.planOptions())
+			j.feeder.Found = input.Found(source.GuardSearch(b.Found), j.chain.planOptions())
 		}
 		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
 			// A sample would have to keep the first piece in memory until the job runs. That

@@ -307,6 +307,20 @@ func (g guardedReleaser) Finish(w io.Writer) error {
 	return GuardPanic("finish", func() error { return g.Releaser.Finish(w) })
 }
 
+// GuardSearch returns the search with guarded functions. If one of them panics, it panics with a
+// *UserError.
+func GuardSearch(s *input.Search) *input.Search {
+	guard := func(what string, f func()) {
+		if err := Guard(what, func() error { f(); return nil }); err != nil {
+			panic(err)
+		}
+	}
+	g := *s
+	g.Paths = func(yield func(string) bool) { guard("paths of a search", func() { s.Paths(yield) }) }
+	g.Missing = func(path string, cause error) { guard("missing file of a search", func() { s.Missing(path, cause) }) }
+	return &g
+}
+
 // GuardReader returns the reader with a guarded Read, which also fails if r claims to have read less
 // than 0 bytes, or more than it may. It returns nil and files as they are, because package input
 // treats files in its own way.
