@@ -2,6 +2,8 @@ package policy
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,5 +114,20 @@ func TestAnAttemptMustHaveRunForHalfOfWhatIsUsual(t *testing.T) {
 	}
 	if pays(20*s, 20*s) || !pays(21*s, 20*s) {
 		t.Error("a copy pays where it ends first")
+	}
+}
+
+// TestNthIsThatOfTheSorted in random lists, also with many equal values.
+func TestNthIsThatOfTheSorted(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 25))
+	for range 2000 {
+		all := make([]int64, 1+draw.IntN(100))
+		for i := range all {
+			all[i] = draw.Int64N(1 + draw.Int64N(200))
+		}
+		sorted, n := slices.Sorted(slices.Values(all)), draw.IntN(len(all))
+		if got := nth(slices.Clone(all), n); got != sorted[n] {
+			t.Fatalf("%d of %v: %d, want %d", n, all, got, sorted[n])
+		}
 	}
 }

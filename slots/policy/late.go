@@ -71,10 +71,41 @@ func longEnough(elapsed, usual, least time.Duration) bool {
 // slowestQuarter returns the total time of the task at the SlowTaskThreshold. A task is slow
 // if its total time is at least this one, so if its rate is at or below the 25th percentile.
 // LATE says below. But then no task would be slow if more than a quarter of the cluster were
-// slow. slowestQuarter sorts totals, which must not be empty.
+// slow. slowestQuarter changes the order of totals, which must not be empty.
 func slowestQuarter(totals []time.Duration) time.Duration {
-	slices.Sort(totals)
-	return totals[len(totals)-int(slowTask.CeilOf(int32(len(totals))))]
+	return nth(totals, len(totals)-int(slowTask.CeilOf(int32(len(totals)))))
+}
+
+// nth returns the value that would be at index n if all were sorted. It changes their order, and
+// takes time in proportion to their number, because it sorts only the part around index n.
+func nth[T cmp.Ordered](all []T, n int) T {
+	for len(all) > 12 {
+		pivot := max(min(all[0], all[len(all)/2]), min(max(all[0], all[len(all)/2]), all[len(all)-1]))
+		less, more := 0, len(all) // all[:less] is below the pivot, all[more:] above it
+		for i := 0; i < more; {
+			switch {
+			case all[i] < pivot:
+				all[i], all[less] = all[less], all[i]
+				less++
+				i++
+			case all[i] > pivot:
+				more--
+				all[i], all[more] = all[more], all[i]
+			default:
+				i++
+			}
+		}
+		switch {
+		case n < less:
+			all = all[:less]
+		case n >= more:
+			all, n = all[more:], n-more
+		default:
+			return pivot
+		}
+	}
+	slices.Sort(all)
+	return all[n]
 }
 
 // median returns the middle one of sorted times. It is the usual time of a task.
@@ -87,10 +118,9 @@ func pays(left, usual time.Duration) bool { return left > usual }
 
 // slowNodeBelow returns the progress of the tracker at the SlowNodeThreshold. Trackers with
 // less progress are slow. The progress of a tracker is the sum over all tasks that finished
-// or run there. slowNodeBelow sorts progress, which must not be empty.
+// or run there. slowNodeBelow changes the order of progress, which must not be empty.
 func slowNodeBelow(progress []int64) int64 {
-	slices.Sort(progress)
-	return progress[slowNode.CeilOf(int32(len(progress)))-1]
+	return nth(progress, int(slowNode.CeilOf(int32(len(progress))))-1)
 }
 
 // look replaces the candidates by the tasks that are worth a copy now. These are the slow
@@ -138,7 +168,7 @@ func alike(running []attempt) int {
 // gather collects the running attempts, sorted by job and kind, the tasks that have a copy
 // already, and the progress of each tracker.
 func (s *speculation) gather(v *slots.View) {
-	s.running = s.running[:0]
+	s.running, s.order = s.running[:0], s.order[:0]
 	clear(s.copied)
 	s.progress = append(s.progress[:0], s.done...)
 	for range v.Trackers() - len(s.progress) {
@@ -156,11 +186,16 @@ func (s *speculation) gather(v *slots.View) {
 		}
 		if !r.Killing {
 			s.running = append(s.running, attempt{r, done, known})
+			s.places[id].at = int32(len(s.running) - 1)
+			s.order = append(s.order, uint64(r.Attempt.Job)<<32|uint64(r.Attempt.Kind)<<31|uint64(id))
 		}
 	}
-	slices.SortStableFunc(s.running, func(a, b attempt) int {
-		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind))
-	})
+	// An attempt has 120 bytes, so the keys are sorted instead.
+	slices.Sort(s.order)
+	s.running, s.unsorted = s.unsorted[:0], s.running
+	for _, key := range s.order {
+		s.running = append(s.running, s.unsorted[s.places[key&(1<<31-1)].at])
+	}
 }
 
 // judgeTrackers sets s.slow, the progress below which a tracker is slow. Under Hadoop's rule

@@ -32,6 +32,8 @@ type speculation struct {
 
 	// During a look. progress is also used by slowTracker, until the next look.
 	running  []attempt       // sorted by job and kind
+	unsorted []attempt       // scratch of gather
+	order    []uint64        // job, kind and slot of each running attempt, sorted
 	copied   map[taskOf]bool // tasks that have a running copy
 	progress []int64         // by tracker: done plus the progress of its running attempts
 	sorted   []int64         // progress of trackers with open slots
@@ -81,6 +83,7 @@ func (k *sample) every() time.Duration { return max(leastWait, k.usual/looksATas
 type place struct {
 	tracker slots.TrackerID
 	began   time.Duration
+	at      int32 // index of its running attempt, during a look
 }
 
 // newSpeculation returns a speculation for one Ledger, by the options that concern copies.
@@ -101,7 +104,7 @@ func (s *speculation) known(k *sample) bool {
 // started notes an attempt that a grant has started on a slot of the visited tracker. A task
 // that has a copy now is no candidate any more.
 func (s *speculation) started(v *slots.View, o slots.Start) {
-	*At(&s.places, o.Slot) = place{v.Tracker(), v.Now()}
+	*At(&s.places, o.Slot) = place{tracker: v.Tracker(), began: v.Now()}
 	s.forgetTask(o.Attempt)
 	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
 }
