@@ -65,12 +65,10 @@ func (s *speculation) judgeByAverage(v *slots.View, running []attempt) {
 		return
 	}
 	// Without a finished task the user's CopyAfter stands for the usual time.
-	k.usual = max(1, s.least)
-	if k.ended > 0 {
-		s.totals = append(s.totals[:0], k.times...)
-		slices.Sort(s.totals)
-		k.usual = median(s.totals)
+	if k.ended == 0 {
+		k.usual = max(1, s.least)
 	}
+	s.setUsual(k)
 	// Of several attempts of a task, only the one with the most progress counts.
 	sum := int64(0)
 	for i := range running {

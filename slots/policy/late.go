@@ -108,8 +108,14 @@ func nth[T cmp.Ordered](all []T, n int) T {
 	return all[n]
 }
 
-// median returns the middle one of sorted times. It is the usual time of a task.
-func median(times []time.Duration) time.Duration { return times[len(times)/2] }
+// setUsual sets the usual time of a task to the median of the finished tasks, if more have
+// finished since.
+func (s *speculation) setUsual(k *sample) {
+	if k.judged < k.ended {
+		s.totals = append(s.totals[:0], k.times...)
+		k.usual, k.judged = nth(s.totals, len(s.totals)/2), k.ended
+	}
+}
 
 // pays reports whether a copy that takes the usual time ends before the attempt. LATE has no
 // such rule; Hadoop 2.6 has one (DefaultSpeculator). Without the rule the slowest quarter of
@@ -221,9 +227,8 @@ func (s *speculation) judge(v *slots.View, running []attempt) {
 	if !enough(k.ended, k.tasks) || kind == slots.Reduce && m.mapsDone < 0 {
 		return
 	}
+	s.setUsual(k)
 	s.totals = append(s.totals[:0], k.times...)
-	slices.Sort(s.totals)
-	k.usual = median(s.totals)
 	for i := range running {
 		if elapsed := s.elapsed(v, m, &running[i]); running[i].known && longEnough(elapsed, k.usual, s.least) {
 			s.totals = append(s.totals, total(elapsed, running[i].done))

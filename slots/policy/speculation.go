@@ -70,10 +70,11 @@ type measured struct {
 
 // sample has the times of the last finished tasks of a job and kind.
 type sample struct {
-	times []time.Duration // of the last mostSample tasks, in a ring
-	ended int             // number of tasks that finished
-	tasks int32           // number of tasks, as far as known
-	usual time.Duration   // the usual time of a task, at the latest look
+	times  []time.Duration // of the last mostSample tasks, in a ring
+	ended  int             // number of tasks that finished
+	judged int             // ended when usual was set
+	tasks  int32           // number of tasks, as far as known
+	usual  time.Duration   // the usual time of a task, at the latest look
 }
 
 // every returns the time between two looks at running tasks of the kind.
