@@ -45,8 +45,9 @@ type Options struct {
 	// Missing is called with each path that cannot be read, and why. It must not be nil. The walk goes
 	// on after the call.
 	Missing func(path string, cause error)
-	// Loop is called with each directory that a link leads to from inside the same directory. The walk
-	// does not enter it again. It must not be nil if Follow is true.
+	// Loop is called with each directory that the walk is in already, and which a link has led back to.
+	// The walk does not enter it again. nil: as in ripgrep, only a link itself counts, and Missing is
+	// called with it.
 	Loop func(path string)
 }
 
@@ -228,7 +229,7 @@ func (w *walker) tree(name string) bool {
 	if !w.NoIgnore && full != "" {
 		ignored = w.parents(full)
 	}
-	return w.enclosed(name, func() bool { return w.directory(name, "", ignored) })
+	return w.enclosed(name, false, func() bool { return w.directory(name, "", ignored) })
 }
 
 // directory yields the files below the directory name. within is its path from the root, with slashes
@@ -246,6 +247,7 @@ func (w *walker) directory(name, within string, ignored *ignores) bool {
 	}
 	for i := range entries {
 		e := &entries[i]
+		isLink := e.mode == fs.ModeSymlink
 		broken := w.follow(e)
 		isDir := e.mode == fs.ModeDir
 		inner := e.path[len(e.path)-e.baseBytes-len(within):]
@@ -259,7 +261,7 @@ func (w *walker) directory(name, within string, ignored *ignores) bool {
 		case broken != nil:
 			w.Missing(e.path, broken)
 		case isDir:
-			more = w.enclosed(e.path, func() bool { return w.directory(e.path, inner+"/", ignored) })
+			more = w.enclosed(e.path, isLink, func() bool { return w.directory(e.path, inner+"/", ignored) })
 		default:
 			more = w.yield(e.path)
 		}
@@ -283,9 +285,9 @@ func (w *walker) follow(e *listed) error {
 	return err
 }
 
-// enclosed calls visit, which walks the directory of that path. With w.Follow it calls w.Loop instead if
-// the walk is in this directory already.
-func (w *walker) enclosed(path string, visit func() bool) bool {
+// enclosed calls visit, which walks the directory of that path. With w.Follow it does not if the walk is
+// in this directory already. It then calls w.Loop or w.Missing.
+func (w *walker) enclosed(path string, isLink bool, visit func() bool) bool {
 	if !w.Follow {
 		return visit()
 	}
@@ -295,14 +297,23 @@ func (w *walker) enclosed(path string, visit func() bool) bool {
 		return true
 	}
 	if slices.ContainsFunc(w.inside, func(above fs.FileInfo) bool { return os.SameFile(above, info) }) {
-		w.Loop(path)
-		return true
+		switch {
+		case w.Loop != nil:
+			w.Loop(path)
+			return true
+		case isLink:
+			w.Missing(path, errLoop)
+			return true
+		}
 	}
 	w.inside = append(w.inside, info)
 	more := visit()
 	w.inside = w.inside[:len(w.inside)-1]
 	return more
 }
+
+// errLoop is the cause of Missing for a link that leads back.
+var errLoop = errors.New("the link leads back to a directory around it")
 
 // listed is an entry of a directory.
 type listed struct {

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -75,6 +76,38 @@ func TestGlobsAreRipgreps(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(got, want) && len(got)+len(out) > 0 {
 			t.Errorf("-g %q in %s:\ngot  %q\nwant %q", o.Globs, root, got, want)
+		}
+	}
+}
+
+// TestFollowIsRipgreps compares the files and the loops that links lead to with ripgrep.
+func TestFollowIsRipgreps(t *testing.T) {
+	path := ripgreps(t, "")[0]
+	n, r := checks(t)
+	top := t.TempDir()
+	for i := range max(n/10, 1) {
+		dir := filepath.Join(top, strconv.Itoa(i))
+		directories := makeTree(t, r, dir, func() string { return someRules(r) })
+		for range r.IntN(5) {
+			d, target := draw(r, directories), draw(r, directories)
+			if r.IntN(3) == 0 {
+				target = filepath.Join(target, draw(r, sourceNames()))
+			}
+			_ = os.Symlink(target, filepath.Join(d, draw(r, []string{"link", "l.c", ".h", "a"}))) // the name may be taken
+		}
+		args := []string{"--files", "--no-config", "--no-ignore", "--sort=path", "--follow", "--no-messages", dir}
+		out, _ := exec.Command(path, args...).Output()
+		want := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		o := Options{Follow: true, NoIgnore: true, Missing: func(string, error) {}}
+		files, err := Files([]string{dir}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Collect(files)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) && len(got)+len(out) > 0 {
+			t.Fatalf("got  %q\nwant %q", got, want)
 		}
 	}
 }

@@ -20,6 +20,9 @@ func sourceNames() []string {
 func makeTree(t *testing.T, r *rand.Rand, dir string, rule func() string) (directories []string) {
 	t.Helper()
 	directories = []string{dir}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 + r.IntN(5) {
 		d := filepath.Join(draw(r, directories), draw(r, sourceNames()))
 		if os.Mkdir(d, 0o755) == nil {
@@ -82,7 +85,7 @@ func settings(home, xdg string) func(string) string {
 func TestTreesAreGits(t *testing.T) {
 	n, r := checks(t)
 	scratch := t.TempDir()
-	for i := range max(n/4, 1) {
+	for i := range max(n/10, 1) {
 		rule := func() string { return someRules(r) }
 		base := filepath.Join(scratch, draw(r, []string{"p", "p q"}), strings.Repeat("x", i%7), "n"+string(rune('a'+i%26))+strings.Repeat("y", i/26))
 		home, top := filepath.Join(base, "home"), filepath.Join(base, "work", "top")

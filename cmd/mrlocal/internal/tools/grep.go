@@ -402,8 +402,10 @@ func (c *Call) choice(quiet bool) find.Options {
 		Follow: c.last("dereference-recursive", "follow") != "",
 		Globs:  c.Line.Values("glob"), Types: c.Line.Values("type"), Getenv: c.Getenv,
 		Sort: c.Choice("sort", "path", "modified", "accessed", "created", "none"),
-		// As in GNU grep, a loop is no error.
-		Loop: func(path string) { c.complain(errs.Inputf(path, "warning: recursive directory loop")) },
+	}
+	// As in GNU grep, a loop is no error with -R.
+	if c.Line.Has("dereference-recursive") {
+		f.Loop = func(path string) { c.complain(errs.Inputf(path, "warning: recursive directory loop")) }
 	}
 	for _, s := range c.Line.Flags {
 		switch s.Flag.Name {

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -68,4 +69,44 @@ func TestSortFlagOrderIsGNUs(t *testing.T) {
 			r.Fatalf("sort %q:\ngot  %d %q %s\nwant %d %q", args, code, got, trouble, wantCode, want)
 		}
 	})
+}
+
+// TestGrepOfLinksAndLists checks messages and exit codes of the flags that choose files.
+func TestGrepOfLinksAndLists(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"d/a": "foo\n", "d/sub/b": "foo\n", "o/x": "foo\n", "names": "x \n\nb\t\n"})
+	for link, target := range map[string]string{"o/l": "../d/sub", "d/sub/up": ".."} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const back, loop = "the link leads back to a directory around it", "warning: recursive directory loop"
+	for _, c := range []struct {
+		args           string
+		code           int
+		stdout, stderr string // a bar stands for a newline
+	}{
+		{"--files", 0, "d/a|d/sub/b|names|o/x|", ""},
+		{"--files -0 d o", 0, "d/a\x00d/sub/b\x00o/x\x00", ""},
+		{"--files ./o// d/a", 0, "./o/x|d/a|", ""},
+		{"--files -q", 0, "", ""},
+		{"--files -g *.c", 1, "", ""},
+		{"--files o missing", 2, "o/x|", "missing: no such file or directory|"},
+		{"--files -s missing", 2, "", ""},
+		{"--files --exclude-from names", 0, "d/a|names|", ""},
+		{"--files --exclude-from none", 2, "", "--exclude-from: open none: no such file or directory|"},
+		{"--files --exclude-from names --include x", 0, "d/a|names|o/x|", ""},
+		{"--files --follow", 2, "d/a|d/sub/b|names|o/l/b|o/l/up/a|o/l/up/sub/b|o/x|", "d/sub/up: " + back + "|o/l/up/sub/up: " + back + "|"},
+		{"-R -l foo d o", 0, "d/a|d/sub/b|o/l/b|o/l/up/a|o/x|", "d/sub/up: " + loop + "|o/l/up/sub: " + loop + "|"},
+		{"-R -r -l foo", 0, "d/a|d/sub/b|o/l/b|o/l/up/a|o/x|", "d/sub/up: " + loop + "|o/l/up/sub: " + loop + "|"},
+		{"-r -c foo o/l", 0, "o/l/b:1|", ""},
+		{"-E -F foo d", 2, "", "-E, -F: give one of them, not both|"},
+		{"-c -v zzz d missing", 2, "d/a:1|d/sub/b:1|", "missing: no such file or directory|"},
+	} {
+		stdout, stderr, code := runGrepTool(0, "", strings.Fields(c.args)...)
+		stdout, stderr = strings.ReplaceAll(stdout, "\n", "|"), strings.ReplaceAll(strings.ReplaceAll(stderr, "mrlocal: grep: ", ""), "\n", "|")
+		if stdout != c.stdout || stderr != c.stderr || code != c.code {
+			t.Errorf("grep %s:\ngot  %d %q %q\nwant %d %q %q", c.args, code, stdout, stderr, c.code, c.stdout, c.stderr)
+		}
+	}
 }
