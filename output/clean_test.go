@@ -149,10 +149,17 @@ func TestCleanRemovesAnEmptyStageBesideTheResultOnly(t *testing.T) {
 	if found, err := Clean(w.path("hadoop"), false, true); err != nil || len(found) > 0 {
 		t.Errorf("a directory that Hadoop may have made: %+v, %v", found, err)
 	}
-	// The next run to the same name removes it too.
-	must(t, os.MkdirAll(w.path(".out.mrlocal-0000000000000000/_temporary"), 0o777))
-	sweepBeside(w.path("out"))
-	if _, err := os.Stat(w.path(".out.mrlocal-0000000000000000")); !os.IsNotExist(err) {
-		t.Errorf("the next run leaves it: %v", err)
+	// The next run to the same name removes it too, and a directory whose removal was interrupted.
+	for _, name := range []string{"_temporary/", "part-r-00000"} {
+		must(t, os.MkdirAll(w.path(".out.mrlocal-0000000000000000"), 0o777))
+		if name == "_temporary/" {
+			must(t, os.Mkdir(w.path(".out.mrlocal-0000000000000000/_temporary"), 0o777))
+		} else {
+			w.write(".out.mrlocal-0000000000000000/"+name, "old")
+		}
+		sweepBeside(w.path("out"))
+		if _, err := os.Stat(w.path(".out.mrlocal-0000000000000000")); !os.IsNotExist(err) {
+			t.Errorf("the next run leaves it with %s: %v", name, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,22 +156,20 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 	}
 }
 
-// isBare reports whether a directory holds nothing, or only an empty `_temporary`. A run that
-// was killed before it marked `_temporary` leaves such a directory. The caller has checked that
-// its name is one of paths.Beside. Under another name, Hadoop may be about to use the
-// directory.
+// isBare reports whether a directory holds at most part files and an empty `_temporary`. A run
+// leaves such a directory if it was killed before it marked `_temporary`, or in the middle of
+// removeMade. The caller has checked that its name is one of paths.Beside. Under another name,
+// Hadoop may be about to use the directory.
 func isBare(path string) bool {
 	entries, err := disk.ReadDir(path)
-	if err != nil || len(entries) > 1 {
-		return false
-	}
-	for _, e := range entries {
-		below, err := disk.ReadDir(filepath.Join(path, e.Name()))
-		if err != nil || e.Name() != tempName || len(below) > 0 {
-			return false
+	isPart := paths.PartName()
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		if e.Type().IsRegular() {
+			return !isPart.MatchString(e.Name())
 		}
-	}
-	return true
+		below, err := disk.ReadDir(filepath.Join(path, e.Name()))
+		return err != nil || e.Name() != tempName || len(below) > 0
+	})
 }
 
 // mark writes into a directory `_temporary` that mrlocal made it. Hadoop and Spark make
