@@ -40,7 +40,7 @@ type Options struct {
 	Delimited bool   // leave out lines without delimiter or, with Words, lines without any of the fields
 
 	// CSV counts columns of CSV, and writes CSV. It counts all columns unless Fields is set.
-	// Fields may name columns; Header has the names. Records end with NUL, as with ZeroEnded,
+	// Fields may name columns; Header has the names, nil: there is none. Records end with NUL, as with ZeroEnded,
 	// because a value in quotes may contain newlines.
 	CSV    bool
 	Header []string

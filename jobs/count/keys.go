@@ -24,12 +24,17 @@ func (o *Options) ranges() ([]span, error) {
 		return []span{{1, toEnd}}, nil
 	}
 	var list []span
-	if name := slices.Index(o.Header, o.Fields); name >= 0 {
-		return []span{{uint64(name) + 1, uint64(name) + 1}}, nil
-	}
 	// As in cut, blanks separate ranges too. With CSV they do not, because the name of a column
-	// may contain blanks.
-	words := strings.FieldsFunc(o.Fields, func(r rune) bool { return r == ',' || !o.CSV && (r == ' ' || r == '\t') })
+	// may contain blanks. In quotes it may contain commas.
+	words := strings.FieldsFunc(o.Fields, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	if o.CSV {
+		words = nil
+		for rest, more := []byte(o.Fields), true; more; {
+			var word []byte
+			word, rest, more = lines.CutCSV(rest, ',')
+			words = append(words, string(word))
+		}
+	}
 	if len(words) == 0 {
 		return nil, errs.Optionf("Options.Fields", "%q: names no field", o.Fields)
 	}
@@ -57,10 +62,21 @@ func (o *Options) ranges() ([]span, error) {
 	return merged, nil
 }
 
-// parseRange parses N, N-, N-M or -M, or the name of a column. problem is "" if word is right.
+// parseRange parses N, N-, N-M or -M, or the name of a column. A name in quotes is never a number.
+// problem is "" if word is right.
 func (o *Options) parseRange(word string) (s span, problem string) {
-	if name := slices.Index(o.Header, word); name >= 0 {
-		return span{uint64(name) + 1, uint64(name) + 1}, ""
+	if numbers := word != "" && word != "-" && strings.Trim(word, "0123456789-") == ""; o.CSV && !numbers {
+		name := uint64(slices.Index(o.Header, lines.Unquote(word)) + 1)
+		if i := slices.Index(o.Header, word); i >= 0 {
+			name = uint64(i + 1)
+		}
+		switch {
+		case o.Header == nil:
+			return s, "without a header, columns have only numbers"
+		case name == 0:
+			return s, "no such column; the columns are " + strings.Join(o.Header, ", ")
+		}
+		return span{name, name}, ""
 	}
 	from, to, isRange := strings.Cut(word, "-")
 	s = span{1, toEnd}
@@ -74,7 +90,7 @@ func (o *Options) parseRange(word string) (s span, problem string) {
 		s.last = s.first
 	}
 	switch {
-	case o.CSV && (err != nil || s.first > uint64(len(o.Header))):
+	case o.Header != nil && (err != nil || s.first > uint64(len(o.Header))):
 		return s, "no such column; the columns are " + strings.Join(o.Header, ", ")
 	case err != nil:
 		return s, "not a list of fields; write 2 or 1,3-"
@@ -86,7 +102,7 @@ func (o *Options) parseRange(word string) (s span, problem string) {
 		return s, "the range ends before it begins"
 	}
 	// A range may go beyond the last column, where records end.
-	if o.CSV && to != "" {
+	if o.Header != nil && to != "" {
 		s.last = min(s.last, uint64(len(o.Header)))
 	}
 	return s, ""

@@ -2,6 +2,7 @@ package sort
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 )
 
@@ -15,6 +16,101 @@ type Debugger struct {
 func NewDebugger(o *Order) *Debugger {
 	return &Debugger{o, regexp.MustCompile(`^[ \t\n\v\f\r]*[+-]?(?i:inf(?:inity)?|nan(?:\([0-9a-z_]*\))?|` +
 		`0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)`)}
+}
+
+// Warnings returns what GNU sort --debug says about the keys, in the C locale. last says whether lines
+// with equal keys are compared as a whole. obsolete has the indices of the keys that were given as +F -F.
+func (d *Debugger) Warnings(last bool, obsolete map[int]bool) (texts []string) {
+	say := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
+	o := d.order
+	// unused has the global rules that no key has.
+	unused, unusedEnd := o.global, o.global.skipStart
+	basic, general, basicSpans, generalSpans := false, false, false, false
+	for i := range o.fields {
+		f := &o.fields[i]
+		skipEnd := f.skipEnd || f.line && f.skipStart
+		numeric := f.numeric || f.general || f.human
+		basic, general = basic || numeric && !f.general, general || f.general
+		if obsolete[i] {
+			before, now := fmt.Sprint("+", f.startField), fmt.Sprint("-k ", f.startField+1)
+			if !f.toLineEnd {
+				before, now = fmt.Sprint(before, " -", f.endField), fmt.Sprint(now, ",", f.endField)
+			}
+			say("obsolescent key '%s' used; consider '%s' instead", before, now)
+		}
+		empty := !f.line && !f.toLineEnd && f.endField < f.startField+1
+		if empty {
+			say("key %d has zero width and will be ignored", i+1)
+		}
+		within := !f.toLineEnd && f.endField == 1 && f.endByte != 0 // positions within the first field count from the start of the line
+		if !empty && !f.line && o.separator < 0 && !within && (!f.skipStart && (!numeric && !f.month || f.startByte > 0) || !skipEnd && f.endByte > 0) {
+			say("leading blanks are significant in key %d; consider also specifying 'b'", i+1)
+		}
+		if !f.line && numeric && (f.toLineEnd || f.startField+1 < f.endField) {
+			say("key %d is numeric and spans multiple fields", i+1)
+			basicSpans, generalSpans = basicSpans || !f.general, generalSpans || f.general
+		}
+		unused.subtract(&f.rules)
+		unusedEnd = unusedEnd && !skipEnd
+	}
+	point := true // the decimal point was not mentioned
+	switch {
+	case !basicSpans && !generalSpans:
+	case o.separator == '.':
+		say("field separator '.' is treated as a decimal point in numbers")
+		point = false
+	case o.separator == '-':
+		say("field separator '-' is treated as a minus sign in numbers")
+	case generalSpans && o.separator == '+':
+		say("field separator '+' is treated as a plus sign in numbers")
+	}
+	switch {
+	case !basic && !general || !point:
+	case o.separator == '.':
+		say("numbers use '.' as a decimal point in this locale")
+	default:
+		say("note numbers use '.' as a decimal point in this locale")
+	}
+	reverse := unused.reverse
+	unused.reverse = reverse && !last && len(o.fields) > 0
+	unused.skipStart = unused.skipStart || unusedEnd
+	switch letters := unused.letters(); {
+	case len(letters) == 1:
+		say("option '-%s' is ignored", letters)
+	case letters != "":
+		say("options '-%s' are ignored", letters)
+	}
+	if reverse && last && len(o.fields) > 0 {
+		say("option '-r' only applies to last-resort comparison")
+	}
+	return texts
+}
+
+// subtract removes the rules that a key has. Of -d and -i GNU sort knows only one at a time.
+func (r *rules) subtract(key *rules) {
+	r.numeric, r.general, r.human, r.month = r.numeric && !key.numeric, r.general && !key.general, r.human && !key.human, r.month && !key.month
+	r.random, r.version, r.reverse = r.random && !key.random, r.version && !key.version, r.reverse && !key.reverse
+	r.fold, r.skipStart = r.fold && !key.fold, r.skipStart && !key.skipStart
+	if r.dictionary {
+		r.printing = false
+	}
+	r.dictionary, r.printing = r.dictionary && !key.dictionary, r.printing && (!key.printing || key.dictionary)
+}
+
+// letters returns the letters of the rules, in the order of GNU sort.
+func (r *rules) letters() (letters string) {
+	for _, l := range [...]struct {
+		letter string
+		on     bool
+	}{
+		{"b", r.skipStart}, {"d", r.dictionary}, {"f", r.fold}, {"g", r.general}, {"h", r.human}, {"i", r.printing && !r.dictionary},
+		{"M", r.month}, {"n", r.numeric}, {"R", r.random}, {"r", r.reverse}, {"V", r.version},
+	} {
+		if l.on {
+			letters += l.letter
+		}
+	}
+	return letters
 }
 
 // AppendLine appends line, with > for tabs, and below it a line for each key, with _ below the
@@ -39,15 +135,20 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	if !f.line {
 		begin = f.begin(line, d.order.separator)
 	}
+	before := false // the key ends before it begins
 	if !f.toLineEnd {
-		end = max(begin, f.end(line, d.order.separator))
+		end = f.end(line, d.order.separator)
+		before, end = end < begin, max(begin, end)
 	}
 	// These rules skip blanks by themselves. GNU sort marks only the rest.
 	numeric := f.numeric || f.general || f.human
 	if !numeric && !f.month && !(f.line && f.skipStart) {
 		return begin, end
 	}
-	begin = min(end, skipBlanks(line, begin))
+	if begin = skipBlanks(line, begin); before {
+		return begin, begin
+	}
+	begin = min(end, begin)
 	text := line[begin:end]
 	switch {
 	// A text that names no month has month 0, and marks nothing.

@@ -7,12 +7,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"mrlocal/errs"
 )
 
-// Order is the compiled form of Options. It is never changed after Compile, so several
-// goroutines may use it.
+// Order is the compiled form of Options. It is never changed after Compile, but for the keys that it
+// has seen. Several goroutines may use it.
 type Order struct {
 	// Fields are compared in this order; the first one that differs decides.
 	fields    []field
@@ -20,7 +21,9 @@ type Order struct {
 	reverse   bool // whole lines are compared in descending order
 	whole     bool // lines with equal fields are compared as a whole
 	salt      [SaltBytes]byte
-	csv, json bool // fields name columns or paths instead of positions
+	csv, json bool  // fields name columns or paths instead of positions
+	seen      *seen // of json
+	global    rules // for Debugger.Warnings
 }
 
 // field is one -k. Its positions are those that GNU sort keeps after parsing: the number of
@@ -68,19 +71,9 @@ func (r *rules) check(key string) error {
 	if count <= 1 {
 		return nil
 	}
-	letters := ""
-	for _, l := range [...]struct {
-		letter string
-		on     bool
-	}{
-		// The letters are in the order of GNU sort, which leaves out i if d is given.
-		{"d", r.dictionary}, {"f", r.fold}, {"g", r.general}, {"h", r.human}, {"i", r.printing && !r.dictionary},
-		{"M", r.month}, {"n", r.numeric}, {"R", r.random}, {"V", r.version},
-	} {
-		if l.on {
-			letters += l.letter
-		}
-	}
+	shown := *r
+	shown.skipStart, shown.reverse = false, false
+	letters := shown.letters()
 	if key == "" {
 		return errs.Optionf("", "options '-%s' are incompatible", letters)
 	}
@@ -99,6 +92,7 @@ func Compile(o Options) (*Order, error) {
 		dictionary: o.Dictionary, printing: o.Printing, reverse: o.Reverse, fold: o.FoldCase, skipStart: o.Blanks,
 	}
 	ord := &Order{separator: separator, reverse: o.Reverse, whole: !o.Stable && !o.Unique, salt: o.Salt}
+	ord.global = global
 	ord.csv, ord.json = o.CSV, len(o.JSON) > 0
 	keys, parse := o.Keys, parseField
 	switch {
@@ -135,6 +129,9 @@ func Compile(o Options) (*Order, error) {
 			return nil, err
 		}
 		ord.fields = []field{{line: true, toLineEnd: true, rules: global}}
+	}
+	if ord.json {
+		ord.seen = &seen{found: make([]atomic.Bool, len(ord.fields))}
 	}
 	if len(ord.fields) == 0 {
 		ord.whole = true // nothing else is compared, even with -s and -u

@@ -11,40 +11,54 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// parseColumn parses a key of CSV: NAME, NAME:OPTS, or F[OPTS] with a number from 1. A name may
-// contain a colon, so the whole text is tried as a name first.
+// parseColumn parses a key of CSV. F[OPTS] is the number of a column, from 1. Any other text is
+// NAME[:OPTS]. A name in quotes is never a number.
 func (o *Options) parseColumn(text string) (field, error) {
+	// The number is parsed like -k of GNU sort. It must name one whole column.
+	f, err := parseField(text)
+	if err == nil {
+		single := f.toLineEnd || f.endField == f.startField+1 && f.endByte == 0
+		switch {
+		case !single || f.startByte != 0:
+			return f, errs.Optionf("Options.Keys", "%q: a key of CSV is one whole column: F[OPTS] or NAME[:OPTS]", text)
+		case o.Header != nil && !o.Lenient && f.startField >= uint64(len(o.Header)):
+			return f, errs.Optionf("Options.Keys", "%q: no such column; the header has %d", text, len(o.Header))
+		}
+		// A column beyond every record is empty. The bound keeps the number small.
+		f.column = int(min(f.startField, 1<<31))
+		return f, nil
+	}
 	name, letters := cutLetters(text)
-	f := field{column: slices.Index(o.Header, text)}
+	f = field{column: slices.Index(o.Header, text)}
 	if f.column < 0 {
-		f.column = slices.Index(o.Header, name)
+		f.column = slices.Index(o.Header, lines.Unquote(name))
 		p := &keyParser{text: letters}
 		p.options(&f.rules, &f.skipStart)
 	}
-	if f.column >= 0 {
-		f.skipEnd = f.skipStart
-		return f, nil
+	switch f.skipEnd = f.skipStart; {
+	case o.Header == nil:
+		return f, errs.Optionf("Options.Keys", "%q: without a header, a key of CSV is the number of a column: F[OPTS]", text)
+	case f.column < 0:
+		return f, errs.Optionf("Options.Keys", "%q: no such column; a key of CSV is F[OPTS] or NAME[:OPTS], and the names are %s", text, strings.Join(o.Header, ", "))
 	}
-	// A number is parsed like -k of GNU sort. It must name one whole column.
-	f, err := parseField(text)
-	single := f.toLineEnd || f.endField == f.startField+1 && f.endByte == 0
-	if err != nil || !single || f.startByte != 0 {
-		return f, errs.Optionf("Options.Keys", "%q: no such column; a key of CSV is NAME, NAME:OPTS or F[OPTS], and the names are %s", text, strings.Join(o.Header, ", "))
-	}
-	// A column beyond every record is empty. The bound keeps the number small.
-	f.column = int(min(f.startField, 1<<31))
 	return f, nil
 }
 
-// parsePath parses a key of JSON: names separated by dots, and OPTS behind a colon.
+// parsePath parses a key of JSON: names separated by dots, and OPTS behind a colon. A name in quotes may
+// have dots and colons.
 func parsePath(text string) (field, error) {
-	name, letters := cutLetters(text)
-	f := field{path: strings.Split(name, ".")}
+	rest, letters := cutLetters(text)
+	var f field
 	p := &keyParser{text: letters}
 	p.options(&f.rules, &f.skipStart)
 	f.skipEnd = f.skipStart
-	if slices.Contains(f.path, "") {
-		return f, errs.Optionf("Options.JSON", "%q: a name is empty; write a key such as user.name or user.age:nr", text)
+	for more := true; more; {
+		var name []byte
+		name, tail, dots := lines.CutCSV([]byte(rest), '.')
+		if rest, more = string(tail), dots; len(name) == 0 {
+			return f, errs.Optionf("Options.JSON", `%q: a name is empty; write a key such as user.name, age:nr or "first.name"`, text)
+		}
+		f.path = append(f.path, lines.Unquote(string(name)))
 	}
 	return f, nil
 }
@@ -79,7 +93,11 @@ func CSVHeader(record []byte, separator byte) []string { return lines.CSVTexts(r
 // line passes: it has no value. The mapper calls Check before AppendKey, which relies on valid
 // JSON.
 func (o *Order) Check(line []byte) error {
-	if !o.json || json.Valid(unmarked(line)) || len(bytes.TrimSpace(line)) == 0 {
+	switch {
+	case !o.json || len(bytes.TrimSpace(line)) == 0:
+		return nil
+	case json.Valid(unmarked(line)):
+		o.seen.look(o, line)
 		return nil
 	}
 	return fmt.Errorf("%q is not JSON", line[:min(len(line), 60)])
@@ -105,7 +123,7 @@ func appendJSON(dst, value []byte, open bool) []byte {
 	case '[', '{':
 		return appendText(append(dst, 6), value, false, open)
 	}
-	return appendGeneral(append(dst, 4), value)
+	return appendExact(append(dst, 4), value)
 }
 
 // jsonText returns the text of a string, and other values as they are. The result lies in value
@@ -117,9 +135,7 @@ func jsonText(value []byte) []byte {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return value[1 : len(value)-1]
 	}
-	var text string
-	_ = json.Unmarshal(value, &text) // cannot fail: Check has accepted the line
-	return []byte(text)
+	return unescape(value[1 : len(value)-1])
 }
 
 // jsonValue returns the value at path in a JSON text, or nil. It lies in data. jsonValue and

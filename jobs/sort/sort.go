@@ -50,14 +50,15 @@ type Options struct {
 	Dictionary bool     // -d: only blanks, letters and digits are compared
 	ZeroEnded  bool     // -z: lines end with NUL
 
-	// CSV lets Keys name columns: NAME, NAME:OPTS or F[OPTS]. Header has the names. Records end
+	// CSV lets Keys name columns: F[OPTS] or NAME[:OPTS]. Header has the names. Records end
 	// with NUL, as with ZeroEnded, because a value in quotes may contain newlines. The default
 	// Separator is a comma.
-	CSV    bool
-	Header []string
+	CSV     bool
+	Header  []string // nil: there is none
+	Lenient bool     // a key may be a column beyond the header
 
-	// JSON has keys of JSON lines, such as user.name or user.age:nr. Without OPTS, values are
-	// ordered by type: no value, null, false, true, numbers, strings, arrays and objects.
+	// JSON has keys of JSON lines, such as user.name, user.age:nr or "first.name". Without OPTS,
+	// values are ordered by type: no value, null, false, true, numbers, strings, arrays and objects.
 	JSON []string
 
 	Salt [SaltBytes]byte // for Random; each salt gives one order
@@ -74,6 +75,11 @@ func New(o Options) (jobs.Chain, error) {
 	if err != nil {
 		return nil, err
 	}
+	return NewOrdered(o, order), nil
+}
+
+// NewOrdered makes the job of an order that Compile has made of o.
+func NewOrdered(o Options, order *Order) jobs.Chain {
 	job := jobs.Job{
 		Name:    "sort",
 		Ordered: true,
@@ -92,7 +98,7 @@ func New(o Options) (jobs.Chain, error) {
 		identity.Out = jobs.ValueColumn
 	}
 	job.NewReducer = func() jobs.Reducer { return identity }
-	return jobs.Chain{job}, nil
+	return jobs.Chain{job}
 }
 
 // mapper passes on the lines of a block. It belongs to one attempt.

@@ -53,6 +53,9 @@ func CSVText(value []byte) []byte {
 	return bytes.ReplaceAll(value, []byte(`""`), []byte(`"`))
 }
 
+// Unquote returns the text of a name that a user has put in quotes, as CSVText does. Other names stay.
+func Unquote(name string) string { return string(CSVText([]byte(name))) }
+
 // AppendCSV appends text to dst as a value and returns the result. It adds quotes if text
 // contains a separator, a quote or a line break.
 func AppendCSV(dst, text []byte, separator byte) []byte {

@@ -234,7 +234,9 @@ func scan(args []string, flags []Flag, m manner) *scanned {
 				}
 				word = full
 			}
-			i += s.long(word, args[i+1:], flags, given)
+			if s.help = s.help || word == "--help"; word != "--help" {
+				i += s.long(word, args[i+1:], flags, given)
+			}
 		// A dash alone is positional: it stands for standard input.
 		case len(word) > 1 && word[0] == '-':
 			i += s.short(word, args[i+1:], flags, given)

@@ -26,7 +26,10 @@ What is counted:
   -i, --ignore-case      count A to Z as a to z, and print them so
   -z, --zero-terminated  NUL ends lines, of input and output
       --csv              records of CSV: quotes count, the first one is a header; LIST
-                         may name columns; the result is CSV, with a header
+                         may name columns (a name like 2 or 1-3 in quotes: '"2"');
+                         the result is CSV, with a header
+      --no-header        of --csv: the first record is one like the others
+      --lenient          of --csv: quotes within values are text
 
 What is printed:
       --top=N            the N most frequent, by falling count, then in byte order
@@ -52,7 +55,7 @@ func countFlags() []argv.Spec {
 		{Name: "fields", Short: "f", Value: true}, {Name: "delimiter", Short: "d", Value: true}, {Name: "only-delimited", Short: "s"},
 		{Name: "words", Short: "w"}, {Name: "alnum"}, {Name: "ignore-case", Short: "i"}, {Name: "zero-terminated", Short: "z"}, {Name: "csv"},
 		{Name: "top", Value: true}, {Name: "min", Value: true}, {Name: "max", Value: true}, {Name: "count", Short: "c"},
-		{Name: "output", Short: "o", Value: true},
+		{Name: "output", Short: "o", Value: true}, {Name: "no-header"}, {Name: "lenient"},
 	} {
 		specs = append(specs, argv.Spec{Flag: f})
 	}
@@ -116,6 +119,11 @@ func (c *Call) countOptions() (count.Options, error) {
 			c.Keep(checkCSVSeparator("-d", text))
 		}
 	}
+	for _, flag := range []string{"no-header", "lenient"} {
+		if on(flag) && !o.CSV {
+			c.Keep(errs.Optionf("--"+flag, "is for --csv"))
+		}
+	}
 	if o.CSV && o.ZeroEnded {
 		c.Keep(errs.Optionf("--csv, -z", "give one of them, not both"))
 	}
@@ -125,8 +133,11 @@ func (c *Call) countOptions() (count.Options, error) {
 // countCSV counts records of CSV and writes CSV. The header of the result has the word count, then
 // the names of the counted columns. If no file has a header, the result has none.
 func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) error {
-	records, err := c.readCSV(files, csvSeparator(o.Delimiter))
-	if err != nil {
+	records := &headedFiles{files: files, csv: &csvFormat{separator: csvSeparator(o.Delimiter), lenient: c.Line.Has("lenient")}, records: 1}
+	if c.Line.Has("no-header") {
+		records.records = 0
+	}
+	if err := c.readHeader(records); err != nil {
 		return err
 	}
 	defer records.close()
@@ -137,10 +148,10 @@ func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) er
 		return err
 	}
 	var header []byte
-	if records.header != nil {
-		header = o.AppendHeader(nil)
+	if o.Header != nil {
+		header = append(o.AppendHeader(nil), '\n')
 	}
-	return c.runCSV(ctx, chain, records, header)
+	return c.runHeaded(ctx, chain, records, header)
 }
 
 // areDifferent estimates from a sample of the first file whether more than half of all its lines

@@ -3,6 +3,7 @@ package tools
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,13 +20,20 @@ import (
 // within quotes stay. So the engine, which splits its input at one byte, can split records. All other
 // bytes stay as they are.
 type csvRecords struct {
-	name      string // of the file, for errors
-	r         *bufio.Reader
-	separator byte
-	state     csvState
-	record    int64 // the number of the record that is being read, from 1; the header counts
-	begun     bool  // this record has bytes
-	err       error // the first error, which all later calls of Read return
+	name     string // of the file, for errors
+	r        *bufio.Reader
+	format   csvFormat
+	state    csvState
+	returned bool  // the last byte was a carriage return outside of quotes
+	record   int64 // the number of the record that is being read, from 1; the header counts
+	begun    bool  // this record has bytes
+	err      error // the first error, which all later calls of Read return
+}
+
+// csvFormat says what CSV looks like.
+type csvFormat struct {
+	separator byte // between values; not NUL, a quote or the end of a line
+	lenient   bool // a quote within a value, and text behind a closing quote, are parts of the value
 }
 
 // csvState says where in a record the reader is.
@@ -39,9 +47,8 @@ const (
 )
 
 // newCSVRecords returns a reader of the CSV of r, which the caller closes. name is the file in errors.
-// separator is the byte between values. It must not be NUL, a quote or the end of a line.
-func newCSVRecords(name string, r io.Reader, separator byte) *csvRecords {
-	return &csvRecords{name: name, r: bufio.NewReaderSize(r, lineBuffer), separator: separator, record: 1}
+func newCSVRecords(name string, r io.Reader, format csvFormat) *csvRecords {
+	return &csvRecords{name: name, r: bufio.NewReaderSize(r, lineBuffer), format: format, record: 1}
 }
 
 // Read reads records that end with NUL. It fails if a record is not valid CSV or has a NUL byte.
@@ -53,6 +60,8 @@ func (c *csvRecords) Read(p []byte) (int, error) {
 	// So the last byte of p stays free.
 	n, err := c.r.Read(p[:max(1, len(p)-1)])
 	for i, b := range p[:n] {
+		returned := c.returned
+		c.returned = b == '\r' && c.state != csvQuoted
 		switch {
 		// A NUL within a record would look like its end.
 		case b == 0:
@@ -64,15 +73,18 @@ func (c *csvRecords) Read(p []byte) (int, error) {
 		case b == '\n':
 			p[i], c.state = 0, csvStart
 			c.record++
-		case b == c.separator:
+		// Most likely all records end so, and the file would be one header.
+		case returned && !c.format.lenient:
+			c.err = c.wrong("has a carriage return without a newline; change them, as tr '\\r' '\\n' does")
+		case b == c.format.separator:
 			c.state = csvStart
 		case b == '"' && c.state != csvPlain:
 			c.state = csvQuoted // the quote opens a value, or is the second of two that stand for one
-		case b == '"':
+		case b == '"' && !c.format.lenient:
 			c.err = c.wrong("has a quote inside of a value without quotes")
-		case c.state == csvAfter && b != '\r':
+		case c.state == csvAfter && b != '\r' && !c.format.lenient:
 			c.err = c.wrong("has text after a closing quote")
-		case c.state == csvStart:
+		case c.state == csvStart, c.state == csvAfter && b != '\r':
 			c.state = csvPlain
 		}
 		if c.err != nil {
@@ -85,7 +97,7 @@ func (c *csvRecords) Read(p []byte) (int, error) {
 	}
 	if err == io.EOF {
 		// A file that ends within quotes was most likely cut short.
-		if c.state == csvQuoted {
+		if c.state == csvQuoted && !c.format.lenient {
 			c.err = c.wrong("has a quote that is not closed")
 			return n, c.err
 		}
@@ -104,87 +116,96 @@ func (c *csvRecords) wrong(what string) error {
 	return errs.Inputf(argv.Quote(c.name), "record %d %s", c.record, what)
 }
 
-// csvFiles is a reader of the records of several files of CSV, one file after the other, without their
-// headers. Each record ends with NUL. At most one file is open at a time.
-type csvFiles struct {
-	call      *Call    // a copy of the call: runCSV replaces the standard input of the original
-	files     []string // that are not opened yet
-	separator byte
-	header    []byte      // of the first file that has a record, without its end; nil: no file has one
-	marked    bool        // a byte order mark stands before that header
-	source    *lineSource // the open file; nil: none
+// headedFiles is a reader of the records of several files, one file after the other, without their
+// headers. Each record ends with NUL, if it is one of CSV, or with the delimiter of lines. At most one
+// file is open at a time.
+type headedFiles struct {
+	call    *Call       // a copy of the call: runHeaded replaces the standard input of the original
+	files   []string    // that are not opened yet
+	csv     *csvFormat  // nil: lines of text
+	records int         // of a header
+	delim   byte        // ends each record
+	header  []byte      // of the first file, each record with its delim; nil: no file was opened
+	marked  bool        // a byte order mark stands before that header
+	source  *lineSource // the open file; nil: none
 }
 
-// readCSV opens the first file that has a record, and reads its header. The caller closes the result.
-// If readCSV fails, it has closed everything.
-func (c *Call) readCSV(files []string, separator byte) (*csvFiles, error) {
+// readHeader opens the first file that has a record, and reads its header. The caller closes f. If
+// readHeader fails, it has closed everything.
+func (c *Call) readHeader(f *headedFiles) error {
 	own := *c
-	f := &csvFiles{call: &own, files: files, separator: separator}
-	if err := f.first(); err != nil {
-		f.close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// byteOrderMark is the first character of UTF-8 texts that some programs write, such as spreadsheets.
-const byteOrderMark = "\ufeff"
-
-// names returns the names of the columns, from the header.
-func (c *csvFiles) names() []string {
-	return sort.CSVHeader(bytes.TrimSuffix(c.header, []byte("\r")), c.separator)
-}
-
-// first opens the first file that has a record, and keeps the header.
-func (c *csvFiles) first() error {
-	for len(c.files) > 0 && c.header == nil {
-		if err := c.next(); err != nil {
+	f.call = &own
+	for len(f.files) > 0 && len(f.header) == 0 && (f.records > 0 || f.header == nil) {
+		if err := f.next(); err != nil {
+			f.close()
 			return err
 		}
 	}
 	return nil
 }
 
-// next closes the current file, opens the next one and reads its header. It fails if the header differs
-// from that of the first file. A file without a record has no header, which is no error.
-func (c *csvFiles) next() error {
-	name := c.files[0]
-	c.files = c.files[1:]
-	c.close()
-	source := &lineSource{name: name}
-	if err := source.open(c.call); err != nil {
-		return err
-	}
-	c.source = source
-	// A byte order mark does not belong to the name of the first column. The result begins with one if
-	// the first file does. The marks of other files are dropped.
-	ahead := bufio.NewReaderSize(source, lineBuffer)
-	start, _ := ahead.Peek(len(byteOrderMark)) // the next Read returns its error again
-	marked := string(start) == byteOrderMark
-	if marked {
-		_, _ = ahead.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
-	}
-	source.r = bufio.NewReaderSize(newCSVRecords(name, ahead, c.separator), lineBuffer)
-	// csvRecords ends each record with NUL, also the header.
-	header, err := source.r.ReadBytes(0)
-	if err == io.EOF {
+// byteOrderMark is the first character of UTF-8 texts that some programs write, such as spreadsheets.
+const byteOrderMark = "\ufeff"
+
+// names returns the names of the columns, from the header; nil: there is no header.
+func (f *headedFiles) names() []string {
+	if len(f.header) == 0 {
 		return nil
 	}
-	header = header[:max(0, len(header)-1)]
-	switch {
-	case err != nil:
+	return sort.CSVHeader(bytes.TrimSuffix(f.header[:len(f.header)-1], []byte("\r")), f.csv.separator)
+}
+
+// next closes the current file, opens the next one and reads its header. It fails if the header differs
+// from that of the first file. A file without a record has no header, which is no error.
+func (f *headedFiles) next() error {
+	name := f.files[0]
+	f.files = f.files[1:]
+	f.close()
+	source := &lineSource{name: name}
+	if err := source.open(f.call); err != nil {
 		return err
-	case c.header == nil:
-		c.header, c.marked = header, marked
+	}
+	f.source = source
+	ahead := bufio.NewReaderSize(source, lineBuffer)
+	marked := false
+	source.r = ahead
+	if f.csv != nil {
+		// A byte order mark does not belong to the name of the first column. The result begins with one
+		// if the first file does. The marks of other files are dropped.
+		start, _ := ahead.Peek(len(byteOrderMark)) // the next Read returns its error again
+		if marked = string(start) == byteOrderMark; marked {
+			_, _ = ahead.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
+		}
+		source.r = bufio.NewReaderSize(newCSVRecords(name, ahead, *f.csv), lineBuffer)
+	}
+	header := []byte{}
+	for range f.records {
+		record, err := source.r.ReadBytes(f.delim)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if header = append(header, record...); err == io.EOF && len(record) > 0 { // a last line without its end
+			header = append(header, f.delim)
+		}
+	}
+	switch {
+	case len(f.header) == 0:
+		f.header, f.marked = header, marked
+	case len(header) == 0:
 	// One file may have lines that end with CR LF, and another one lines that end with LF.
-	case !bytes.Equal(bytes.TrimSuffix(header, []byte("\r")), bytes.TrimSuffix(c.header, []byte("\r"))):
+	case !bytes.Equal(withoutReturn(header), withoutReturn(f.header)):
 		return errs.Inputf(argv.Quote(name), "its header differs from that of the first file")
 	}
 	return nil
 }
 
-// csvFileError marks an error that already names its file. The engine reads csvFiles as standard input
-// and wraps the error in one that names standard input. runCSV removes this wrapping.
+// withoutReturn returns a header without a carriage return at its end. The delimiter follows it.
+func withoutReturn(header []byte) []byte {
+	return bytes.TrimSuffix(header[:len(header)-1], []byte("\r"))
+}
+
+// csvFileError marks an error that already names its file. The engine reads headedFiles as standard
+// input and wraps the error in one that names standard input. runHeaded removes this wrapping.
 type csvFileError struct{ error }
 
 // Unwrap returns the error of the file.
@@ -192,7 +213,7 @@ func (e *csvFileError) Unwrap() error { return e.error }
 
 // Read reads records, each with its NUL, up to the end of the last file. Its errors are of type
 // *csvFileError.
-func (c *csvFiles) Read(p []byte) (int, error) {
+func (c *headedFiles) Read(p []byte) (int, error) {
 	for {
 		if c.source != nil {
 			n, err := c.source.r.Read(p)
@@ -214,7 +235,7 @@ func (c *csvFiles) Read(p []byte) (int, error) {
 }
 
 // close closes the current file. It may be called again.
-func (c *csvFiles) close() {
+func (c *headedFiles) close() {
 	if c.source != nil {
 		c.source.leave(-1)
 		c.source.close()
@@ -243,43 +264,49 @@ func checkCSVSeparator(flag, text string) error {
 	return nil
 }
 
-// sortCSV writes the header of the first file and then the sorted records of all files. s.order must
+// sortHeaded writes the header of the first file and then the sorted records of all files. s.order must
 // not be compiled yet.
-func (s *sorter) sortCSV(ctx context.Context) error {
-	separator := csvSeparator(s.order.Separator)
+func (s *sorter) sortHeaded(ctx context.Context, header int) error {
 	// Only the first file is opened here. The others are opened one by one while the job reads.
-	c, err := s.readCSV(s.files, separator)
+	f := &headedFiles{files: s.files, records: header, delim: s.delimiter()}
+	if s.order.CSV {
+		f.csv, f.delim = &csvFormat{separator: csvSeparator(s.order.Separator), lenient: s.order.Lenient}, 0
+	}
+	if err := s.readHeader(f); err != nil {
+		return err
+	}
+	defer f.close()
+	if s.order.CSV { // a key may name a column, so the job needs the header
+		s.order.Header = f.names()
+	}
+	order, err := sort.Compile(s.order)
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	// A key may name a column, so the job needs the header.
-	s.order.Header = c.names()
-	chain, err := sort.New(s.order)
-	if err != nil {
-		return err
+	text := bytes.Clone(f.header)
+	if n := len(text); s.order.CSV && n > 0 {
+		text[n-1] = '\n'
 	}
-	header := c.header
-	if c.marked {
-		header = append([]byte(byteOrderMark), header...)
+	if f.marked {
+		text = append([]byte(byteOrderMark), text...)
 	}
-	return s.runCSV(ctx, chain, c, header)
+	return cmp.Or(s.runHeaded(ctx, sort.NewOrdered(s.order, order), f, text), s.unseen(order))
 }
 
-// runCSV runs the chain on the records of files. It writes header, unless it is nil, then the result of
-// the chain, whose records must end with NUL. It replaces the streams of c.
-func (c *Call) runCSV(ctx context.Context, chain jobs.Chain, files *csvFiles, header []byte) error {
+// runHeaded runs the chain on the records of files. It writes header, then the result of the chain. It
+// replaces the streams of c.
+func (c *Call) runHeaded(ctx context.Context, chain jobs.Chain, files *headedFiles, header []byte) error {
 	result, err := c.openResult()
 	if err != nil {
 		return err
 	}
-	if header != nil {
-		err = result.writeLine(header, '\n')
-	}
-	if err == nil {
+	if _, err = result.Write(header); err == nil {
 		// The job reads the records of all files as its standard input, and its output goes to result.
 		// lineSource has decoded the files, so the engine must not decode again.
-		c.Stdin, c.Stdout = files, csvWriter{result}
+		c.Stdin, c.Stdout = files, result
+		if files.csv != nil {
+			c.Stdout = csvWriter{result}
+		}
 		c.Options.Inputs, c.Options.OutputFile, c.Options.NoDecode = []string{"-"}, "", true
 		c.Options.CompressOutput = compress.None // result compresses
 		_, err = c.RunChain(ctx, chain)

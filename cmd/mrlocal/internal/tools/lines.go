@@ -38,7 +38,7 @@ type lineSource struct {
 	decode  codec.Decoders
 	text    io.Reader     // the decoded text
 	decoded int64         // bytes of text that were read
-	r       *bufio.Reader // the records of CSV; only csvFiles sets it
+	r       *bufio.Reader // the records of CSV; only headedFiles sets it
 }
 
 // delimiter returns the byte that ends a line.
@@ -199,14 +199,6 @@ func (r *result) writeTo(w io.Writer, format compress.Format) (err error) {
 	}
 	r.Writer = bufio.NewWriterSize(w, resultBuffer)
 	return nil
-}
-
-// writeLine writes a line and its delimiter to the buffer. An error may be one of an earlier write.
-func (r *result) writeLine(line []byte, delim byte) error {
-	if _, err := r.Write(line); err != nil {
-		return err
-	}
-	return r.WriteByte(delim)
 }
 
 // end completes the result: it flushes the buffers, syncs the file, and gives it its name. If err, the

@@ -9,6 +9,9 @@ import (
 	"mrlocal/errs"
 )
 
+// obsoleteFlag is the flag that rewriteSort puts in place of an obsolete key. Its value is that of -k.
+const obsoleteFlag = "obsolete-key"
+
 // rewriteSort is Tool.Rewrite of mrlocal sort. It replaces two forms that package argv cannot parse.
 // One is --check=WORD, whose value may be missing. The other is the obsolete keys +F.C and -F.C,
 // which count from 0. It fails if such a word is wrong.
@@ -24,12 +27,13 @@ func rewriteSort(args []string) ([]string, error) {
 		case takesNext(word) && i+1 < len(args):
 			words = append(words, word, args[i+1])
 			i++
-		case word == "--check=quiet" || word == "--check=silent":
-			words = append(words, "-C")
-		case word == "--check=diagnose-first":
-			words = append(words, "-c")
-		case strings.HasPrefix(word, "--check="):
-			return nil, errs.Optionf(word, "one of quiet, silent, diagnose-first")
+		// As in GNU sort, the name and the value may be shortened.
+		case strings.HasPrefix(word, "--ch") && strings.Contains(word, "="):
+			letter, err := checkLetter(word)
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, letter)
 		// A word that begins with a plus sign and a digit is an obsolete key. With any other character
 		// after the plus sign it is a file. If the next word is -F.C, it is the end of the key.
 		case len(word) > 1 && word[0] == '+' && isDigit(word[1]):
@@ -42,12 +46,25 @@ func rewriteSort(args []string) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			words = append(words, "-k", key)
+			words = append(words, "--"+obsoleteFlag+"="+key)
 		default:
 			words = append(words, word)
 		}
 	}
 	return words, nil
+}
+
+// checkLetter returns the letter for the flag --check=WORD.
+func checkLetter(flag string) (string, error) {
+	name, value, _ := strings.Cut(flag, "=")
+	switch {
+	case !strings.HasPrefix("--check", name) || value == "":
+	case strings.HasPrefix("quiet", value), strings.HasPrefix("silent", value):
+		return "-C", nil
+	case strings.HasPrefix("diagnose-first", value):
+		return "-c", nil
+	}
+	return "", errs.Optionf(flag, "one of --check=quiet, silent, diagnose-first")
 }
 
 // isDigit reports whether c is an ASCII digit. For a byte below '0' the difference wraps around and

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -37,9 +38,13 @@ Keys:
   -k, --key=KEYDEF    F[.C][OPTS][,F[.C][OPTS]]; may be repeated
   -t, --field-separator=SEP      one byte, \t or \0; otherwise blanks begin fields
       --csv           records of CSV: quotes count, the first one is a header and stays;
-                      KEYDEF is NAME, NAME:OPTS or F[OPTS]
-      --json=KEY      JSON lines, by the value of KEY, as in user.name or user.age:nr;
-                      may be repeated
+                      KEYDEF is F[OPTS], the number of a column, or else NAME[:OPTS];
+                      a NAME that looks like F[OPTS] stands in quotes: '"2"'
+      --no-header, --lenient, --delimiter=C     of --csv: no header; quotes within
+                      values are text; C between values
+      --json=KEY      JSON lines, by the value of KEY, as in user.name, age:nr or
+                      '"first.name"'; may be repeated; a KEY that no line has is an error
+      --header=N      the first N lines stay first; further files have the same N
 
 Work:
   -c, --check         report the first line out of order, exit 1;  -C, --check=quiet
@@ -70,22 +75,26 @@ func orderings() []argv.Flag {
 	}
 }
 
-// sortFlags returns the flags of GNU sort that this tool knows, and three of its own: --csv, --json and
-// --seed. --compress-program is among them so that sorter.read can refuse it with a reason. --check
+// sortFlags returns the flags of GNU sort, and this tool's own, whose names must be whole: a script may
+// shorten a name of GNU sort as long as GNU sort has only one that begins so. --compress-program is among them so that sorter.read can refuse it with a reason. --check
 // takes no value here, because rewriteSort turns --check=WORD into -c or -C.
 func sortFlags() []argv.Spec {
 	flags := append(orderings(),
-		argv.Flag{Name: "check", Short: "c"}, argv.Flag{Name: "check-quiet", Short: "C"}, argv.Flag{Name: "merge", Short: "m"},
+		argv.Flag{Name: "check", Short: "c"}, argv.Flag{Name: "check-quiet", Short: "C", Whole: true}, argv.Flag{Name: "merge", Short: "m"},
 		argv.Flag{Name: "unique", Short: "u"}, argv.Flag{Name: "stable", Short: "s"}, argv.Flag{Name: "zero-terminated", Short: "z"},
-		argv.Flag{Name: "csv"}, argv.Flag{Name: "debug"})
+		argv.Flag{Name: "debug"})
 	// These flags take a value.
 	for _, f := range []argv.Flag{
 		{Name: "key", Short: "k"}, {Name: "field-separator", Short: "t"}, {Name: "output", Short: "o"}, {Name: "buffer-size", Short: "S"},
 		{Name: "temporary-directory", Short: "T"}, {Name: "parallel"}, {Name: "batch-size"}, {Name: "compress-program"},
-		{Name: "files0-from"}, {Name: "random-source"}, {Name: "sort"}, {Name: "json"}, {Name: "seed"},
+		{Name: "files0-from"}, {Name: "random-source"}, {Name: "sort"},
+		{Name: obsoleteFlag, Whole: true}, {Name: "json", Whole: true}, {Name: "seed", Whole: true}, {Name: "header", Whole: true}, {Name: "delimiter", Whole: true},
 	} {
 		f.Value = true
 		flags = append(flags, f)
+	}
+	for _, name := range []string{"csv", "no-header", "lenient"} {
+		flags = append(flags, argv.Flag{Name: name, Whole: true})
 	}
 	specs := make([]argv.Spec, len(flags))
 	for i, f := range flags {
@@ -99,6 +108,8 @@ type sorter struct {
 	*Call
 	order sort.Options
 	files []string // the inputs, at least one; "-" is standard input
+	// obsolete has the indices of those keys of order that were given as +F -F.
+	obsolete map[int]bool
 }
 
 // runSort is Tool.Run of mrlocal sort. The exit code is 1 if -c or -C finds a line out of order, and 0
@@ -108,9 +119,14 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	if err := s.read(); err != nil {
 		return 0, err
 	}
-	// A key may name a column of CSV. sortCSV reads the header first and then compiles the order.
-	if s.order.CSV {
-		return 0, s.sortCSV(ctx)
+	// A header is read first. A key may name a column of CSV, so the order is compiled after that.
+	if header := s.Count("header", 1, math.MaxInt32); s.Err != nil {
+		return 0, s.Err
+	} else if s.order.CSV || header > 0 {
+		if s.order.CSV && !s.Line.Has("no-header") {
+			header = 1
+		}
+		return 0, s.sortHeaded(ctx, header)
 	}
 	order, err := sort.Compile(s.order)
 	if err != nil {
@@ -119,17 +135,30 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	// With --debug, GNU sort begins with a line about the locale. In the C locale it is this one.
 	if c.Line.Has("debug") {
 		fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New("text ordering performed using simple byte comparison")))
+		debugger := sort.NewDebugger(order)
+		for _, text := range debugger.Warnings(!s.order.Stable && !s.order.Unique, s.obsolete) {
+			fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New(text)))
+		}
 		// debugWriter adds marks below each line of the output.
-		s.Stdout = &debugWriter{w: s.Stdout, debugger: sort.NewDebugger(order), delim: s.delimiter()}
+		s.Stdout = &debugWriter{w: s.Stdout, debugger: debugger, delim: s.delimiter()}
 	}
 	switch {
 	// -c and -m do not sort, so they run without the engine.
 	case c.Line.Has("check") || c.Line.Has("check-quiet"):
 		return s.check(ctx, order)
 	case c.Line.Has("merge"):
-		return 0, s.merge(ctx, order)
+		return 0, cmp.Or(s.merge(ctx, order), s.unseen(order))
 	}
-	return 0, s.sort(ctx)
+	return 0, cmp.Or(s.runFiles(ctx, sort.NewOrdered(s.order, order), s.files), s.unseen(order))
+}
+
+// unseen returns the error of a key of JSON that no line has, which is most likely misspelt. The result
+// is written: its lines are in the order of the other keys.
+func (s *sorter) unseen(order *sort.Order) error {
+	if i := order.Unseen(); i >= 0 {
+		return errs.Inputf("--json", "%s: no line has this key", argv.Quote(s.order.JSON[i]))
+	}
+	return nil
 }
 
 // read reads all flags and checks that the inputs exist. It comes before any output, so a mistake in
@@ -151,25 +180,20 @@ func (s *sorter) read() error {
 func (s *sorter) readOrder() error {
 	on := s.Line.Has
 	o := sort.Options{
-		Keys: s.Line.Values("key"), Unique: on("unique"), Stable: on("stable"), ZeroEnded: on("zero-terminated"),
+		Unique: on("unique"), Stable: on("stable"), ZeroEnded: on("zero-terminated"),
 		Numeric: on("numeric-sort"), General: on("general-numeric-sort"), Human: on("human-numeric-sort"), Month: on("month-sort"),
 		Random: on("random-sort"), Version: on("version-sort"), Reverse: on("reverse"), FoldCase: on("ignore-case"),
 		Blanks: on("ignore-leading-blanks"), Printing: on("ignore-nonprinting"), Dictionary: on("dictionary-order"),
-		CSV: on("csv"), JSON: s.Line.Values("json"),
+		CSV: on("csv"), Lenient: on("lenient"), JSON: s.Line.Values("json"),
 	}
-	// These flags work on plain lines. Records of CSV may contain newlines, and the first record is a
-	// header.
-	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "debug"} {
-		if o.CSV && on(flag) {
-			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
-		}
+	if err := s.checkForms(&o); err != nil {
+		return err
 	}
-	if len(o.JSON) > 0 && on("debug") {
-		return errs.Optionf("--json, --debug", "give one of them, not both")
-	}
-	if o.CSV && s.Line.Has("field-separator") {
-		if err := checkCSVSeparator("-t", s.Line.Values("field-separator")[0]); err != nil {
-			return err
+	s.obsolete = map[int]bool{}
+	for _, f := range s.Line.Flags {
+		if f.Flag.Name == "key" || f.Flag.Name == obsoleteFlag {
+			s.obsolete[len(o.Keys)] = f.Flag.Name == obsoleteFlag
+			o.Keys = append(o.Keys, f.Value)
 		}
 	}
 	// A word of --sort means the same as the flag with its letter. sort.Compile refuses two orders that
@@ -193,7 +217,7 @@ func (s *sorter) readOrder() error {
 		*field = true
 	}
 	// As in GNU sort, -t may be repeated only with the same separator.
-	tabs := s.Line.Values("field-separator")
+	tabs := append(s.Line.Values("field-separator"), s.Line.Values("delimiter")...)
 	for i, tab := range tabs {
 		switch {
 		case tab == "":
@@ -211,6 +235,36 @@ func (s *sorter) readOrder() error {
 	// no effect.
 	if o.Random || strings.Contains(strings.Join(o.Keys, ""), "R") {
 		return s.readSalt()
+	}
+	return nil
+}
+
+// checkForms refuses flags that contradict each other about the form of the lines.
+func (s *sorter) checkForms(o *sort.Options) error {
+	on := s.Line.Has
+	// These flags work on plain lines. Records of CSV may contain newlines, and a header is no line.
+	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "debug", "header"} {
+		if o.CSV && on(flag) {
+			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
+		}
+		if on("header") && on(flag) && flag != "header" && flag != "zero-terminated" {
+			return errs.Optionf("--header, --"+flag, "give one of them, not both")
+		}
+	}
+	for _, flag := range []string{"no-header", "lenient", "delimiter"} {
+		if on(flag) && !o.CSV {
+			return errs.Optionf("--"+flag, "is for --csv")
+		}
+	}
+	if len(o.JSON) > 0 && on("debug") {
+		return errs.Optionf("--json, --debug", "give one of them, not both")
+	}
+	for _, flag := range []string{"field-separator", "delimiter"} {
+		if text, given := s.Line.Value(flag); o.CSV && given {
+			if err := checkCSVSeparator("--"+flag, text); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -444,15 +498,6 @@ func (s *sorter) readNames(from string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// sort runs the job sort on s.files.
-func (s *sorter) sort(ctx context.Context) error {
-	chain, err := sort.New(s.order)
-	if err != nil {
-		return err
-	}
-	return s.runFiles(ctx, chain, s.files)
 }
 
 // runFiles runs the chain on files, where "-" is standard input, and writes the result to the output of

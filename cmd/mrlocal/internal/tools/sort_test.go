@@ -193,6 +193,12 @@ func TestSortOfCSV(t *testing.T) {
 		{"", "a\nc\nb", "a\nb\nc\n"}, {"-k a", "", ""}, {"-k a", "a\n", "a\n"}, {"-t; -k b:n", "a;b\n1;10\n2;9", "a;b\n2;9\n1;10\n"},
 		// A byte order mark stays at the beginning. It does not belong to the name of the first column.
 		{"-k a:n", "\ufeffa,b\n10,x\n9,y\n", "\ufeffa,b\n9,y\n10,x\n"}, {"-k a", "\ufeff\"a\",b\n2,x\n1,y\n", "\ufeff\"a\",b\n1,y\n2,x\n"},
+		// A key that looks like a number is one. Quotes make it a name.
+		{"-k 2", "2,1\nb,1\na,2\n", "2,1\nb,1\na,2\n"}, {`-k "2"`, "2,1\nb,1\na,2\n", "2,1\na,2\nb,1\n"}, {`-k "1":nr`, "2,1\nb,1\na,2\n", "2,1\na,2\nb,1\n"},
+		{"--no-header -k 2n", "b,10\na,9\n", "a,9\nb,10\n"}, {"--no-header", "\ufeffb\na\n", "\ufeffa\nb\n"}, {"--no-header -k 9", "b\na", "a\nb\n"}, {"--no-header", "", ""}, {"--no-header - -", "b\na\n", "a\nb\n"},
+		{"--delimiter ; -k 2", "a;b\n1;2\n3;1\n", "a;b\n3;1\n1;2\n"}, {"--delimiter=\\t -k b", "a\tb\n1\t2\n3\t1\n", "a\tb\n3\t1\n1\t2\n"},
+		{"--lenient -k b", "a,b\n1,x\"y\n2,\"q\"z\n3,\"a,b\"\n", "a,b\n3,\"a,b\"\n2,\"q\"z\n1,x\"y\n"}, {"--lenient -k 3 -s", "a,b\n1,2,9\n3,4\n5,6,8\n", "a,b\n3,4\n5,6,8\n1,2,9\n"},
+		{"--lenient", "a\nb\rc\na\n", "a\na\nb\rc\n"}, {"--lenient", "a\n\"b\n", "a\n\"b\n\n"},
 		{"-u -k b", "a,b\n1,x\n2,x\n", "a,b\n1,x\n"}, {"-k b", "a,b\r\n1,y\r\n2,x\r\n", "a,b\r\n2,x\r\n1,y\r\n"}, {"-k b - -", "a,b\n1,y\n2,x\n", "a,b\n2,x\n1,y\n"},
 	} {
 		if c.in == "" {
@@ -205,6 +211,7 @@ func TestSortOfCSV(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"a,b\n1,\"x\n": "record 2 has a quote that is not closed", "a\nx\"y\n": "quote inside", "a\n\"x\"y\n": "after a closing quote", "a\nx\x00\n": "NUL", "b\n1\n": "no such column",
+		"a,b\r2,1\r1,2\r": "carriage return without a newline", "a\n1\r2\n": "record 2 has a carriage return", "": "without a header",
 	} {
 		if out, errs, code := call(t, "sort", in, "--csv", "-k", "a"); code != 2 || !strings.Contains(errs, want) || out != "" && !strings.HasPrefix(in, out) {
 			t.Errorf("sort --csv of %q: %q, exit %d, %s; want %q", in, out, code, errs, want)
@@ -219,6 +226,10 @@ func TestSortOfJSONLines(t *testing.T) {
 		{"--json u.n:nr", `{"u":{"n":"3"}}|{"u":{"n":20}}|{"u":{}}|`, `{"u":{"n":20}}|{"u":{"n":"3"}}|{"u":{}}|`},
 		{"--json t --json n", `{"n":2,"t":"b\u0061"}|{"t" : "ba" , "n" : 1 }|{"t":"a","x":[{"t":"}"},"\\"]}|`, `{"t":"a","x":[{"t":"}"},"\\"]}|{"t" : "ba" , "n" : 1 }|{"n":2,"t":"b\u0061"}|`},
 		{"--json a", "\ufeff{\"a\":2}|{\"a\":1}|", "{\"a\":1}|\ufeff{\"a\":2}|"},
+		{"--json a", `{"a":9007199254740993}|{"a":9007199254740992}|{"a":18446744073709551617}|{"a":18446744073709551616}|{"a":1e400}|{"a":1e399}|`,
+			`{"a":9007199254740992}|{"a":9007199254740993}|{"a":18446744073709551616}|{"a":18446744073709551617}|{"a":1e399}|{"a":1e400}|`},
+		{`--json "a.b".c`, `{"a.b":{"c":2}}|{"a.b":{"c":1},"a":{"b":3}}|`, `{"a.b":{"c":1},"a":{"b":3}}|{"a.b":{"c":2}}|`},
+		{"--json a", "", ""}, {"--json a", "||", "||"}, {"--header 1 --json a", `#|{"a":2}|{"a":1}|`, `#|{"a":1}|{"a":2}|`},
 		{"-u --json a", `{"a":1,"b":1}|{"a":1.0}|`, `{"a":1,"b":1}|`}, {"-m --json a", `{"a":1}|{"a":2}|`, `{"a":1}|{"a":2}|`}, {"-r --json a", `{"a":1}||{"a":2}|`, `{"a":2}|{"a":1}||`},
 	} {
 		out, errs, code := call(t, "sort", strings.ReplaceAll(c.in, "|", "\n"), strings.Fields(c.flags)...)
@@ -230,6 +241,41 @@ func TestSortOfJSONLines(t *testing.T) {
 		if _, errs, code := call(t, "sort", "{\"a\":1}\n{\"a\":\n", strings.Fields(flags)...); code != 2 || !strings.Contains(errs, "is not JSON") {
 			t.Errorf("sort %s: exit %d, %s", flags, code, errs)
 		}
+	}
+}
+
+func TestAKeyThatNoLineHasIsAnError(t *testing.T) {
+	for _, flags := range []string{"--json b", "--json a --json b:n", "-m --json a.x", "--header 1 --json a.b", `--json "a.b"`} {
+		out, errs, code := call(t, "sort", "{\"a\":1}\n{\"a\":2}\n", strings.Fields(flags)...)
+		if out != "{\"a\":1}\n{\"a\":2}\n" || !strings.Contains(errs, "no line has this key") || code != 2 {
+			t.Errorf("sort %s: %q, %s, exit %d", flags, out, errs, code)
+		}
+	}
+	for _, c := range []struct{ tool, flags string }{
+		{"sort", "--csv -k 3"}, {"sort", "--csv -k c"}, {"sort", "--csv --no-header -k a"}, {"count", "--csv -f 3"}, {"count", "--csv -f c"}, {"count", "--csv --no-header -f a"},
+		{"sort", "--no-header"}, {"sort", "--lenient"}, {"sort", "--delimiter ;"}, {"count", "--lenient"}, {"sort", "--csv --header 1"}, {"sort", "-c --header 1"}, {"sort", "-m --header 1"}, {"sort", "--header 0"}, {"sort", "--header x"},
+	} {
+		if out, errs, code := call(t, c.tool, "a,b\n1,2\n", strings.Fields(c.flags)...); out != "" || errs == "" || code != 2 {
+			t.Errorf("%s %s: %q, %s, exit %d", c.tool, c.flags, out, errs, code)
+		}
+	}
+}
+
+func TestAHeaderStaysFirst(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("z\ny\n0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ flags, in, want string }{
+		{"--header 1", "z\nb\na\n", "z\na\nb\n"}, {"--header=2 -r", "z\ny\na\nb", "z\ny\nb\na\n"}, {"--header 3", "z\ny", "z\ny\n"}, {"--header 1", "", ""}, {"--header 1 -u", "a\na\na\n", "a\na\n"},
+		{"--header 1 -z", "z\x00b\x00a", "z\x00a\x00b\x00"}, {"--header 2 - " + other, "z\ny\n1\n", "z\ny\n0\n1\n"}, {"--header 2 - " + other, "", "z\ny\n0\n"},
+	} {
+		if out, errs, code := call(t, "sort", c.in, strings.Fields(c.flags)...); out != c.want || errs != "" || code != 0 {
+			t.Errorf("sort %s of %q: %q, exit %d, %s; want %q", c.flags, c.in, out, code, errs, c.want)
+		}
+	}
+	if _, errs, code := call(t, "sort", "z\nx\n1\n", "--header", "2", "-", other); code != 2 || !strings.Contains(errs, "its header differs") {
+		t.Errorf("another header: exit %d, %s", code, errs)
 	}
 }
 

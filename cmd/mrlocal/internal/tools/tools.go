@@ -118,15 +118,17 @@ func (t Tool) main(ctx context.Context, args []string, e command.Env, options fu
 	}
 	// A flag of the tool wins over a flag of the engine with the same name or letter. A user of
 	// GNU tools expects GNU's meaning.
-	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help-all"}, Help: "this help, with the flags of the engine"}}, t.Flags...)
+	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help"}}, {Flag: argv.Flag{Name: "version"}}, {Flag: argv.Flag{Name: "help-all", Whole: true}}}, t.Flags...)
 	engine := without(engineFlags(), own)
 	line, err := argv.ParseTool(t.Name, args, argv.Flags(append(own, engine...)))
 	switch {
-	// --help wins over mistakes in the line, as in GNU tools. --help-all is an ordinary flag, and a
-	// mistake wins over it.
+	// --help and --version win over mistakes in the line, as in GNU tools. --help-all is an ordinary
+	// flag, and a mistake wins over it.
 	case line.Help || err == nil && line.Has("help-all"):
 		var text bytes.Buffer
 		return 0, errors.Join(t.help(&text, engine, !line.Help), e.Write(text.Bytes()))
+	case line.Has("version"):
+		return 0, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
 	case err != nil:
 		return 0, err
 	}
