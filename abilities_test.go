@@ -96,14 +96,24 @@ func (recordsAlone) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	return nil
 }
 
-// longest is a Folder that keeps the longest value.
-type longest struct{}
+// most is a Folder that keeps the greatest value.
+type most struct{}
 
-func (longest) Fold(acc, value []byte) []byte {
-	if acc == nil || len(value) > len(acc) {
+func (most) Fold(acc, value []byte) []byte {
+	if acc == nil || bytes.Compare(value, acc) > 0 {
 		return append(acc[:0], value...)
 	}
 	return acc
+}
+
+// reduce is the reducer that suits it.
+func (m most) reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	var acc []byte
+	for vs.Next() {
+		acc = m.Fold(acc, vs.Value())
+	}
+	out.Emit(key, acc)
+	return nil
 }
 
 // ownSum is a jobs.Summer.
@@ -111,23 +121,28 @@ type ownSum struct{ jobs.Sum }
 
 func (ownSum) Sums() {}
 
-// numbering is a jobs.Releaser that numbers lines, and ends the job behind the second one.
-type numbering struct{ n int64 }
+// numbering is a jobs.Releaser that numbers lines, and ends the job behind so many of them.
+type numbering struct{ n, limit int64 }
 
 func (r *numbering) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	text, err := io.ReadAll(split)
 	for line := range strings.Lines(string(text)) {
-		if r.n++; r.n <= 2 {
+		if r.n++; r.n <= r.limit {
 			fmt.Fprintf(w, "%d %s", r.n, line)
 		}
 	}
-	if r.n >= 2 {
+	if r.n >= r.limit {
 		return jobs.EndJob, err
 	}
 	return jobs.Continue, err
 }
 func (r *numbering) Finish(w io.Writer) error { _, err := io.WriteString(w, "end\n"); return err }
 func (r *numbering) Records() int64           { return r.n }
+
+// leaving is a numbering that is a jobs.PartUser.
+type leaving struct{ *numbering }
+
+func (leaving) Used(int32, io.Reader) (int64, error) { return -1, nil }
 
 const usualResult = "a\t1\nb\t1,2\n"
 
@@ -272,18 +287,9 @@ func abilities() []ability {
 			})
 		})},
 		{of: "RecordReducer ReduceRecord", what: "`ReduceRecord`", want: "a\t1\nb\t1\nb\t2\n", chain: usual(func(j *jobs.Job) { j.NewReducer = func() jobs.Reducer { return recordsAlone{} } })},
-		{of: "Folder Fold NewFolder", what: "a folder", want: "a\t1\nb\t1\n", chain: usual(func(j *jobs.Job) {
-			j.NewFolder = func() jobs.Folder { return longest{} }
-			j.NewReducer = func() jobs.Reducer {
-				return jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-					var most []byte // of values that are folded in several maps
-					for vs.Next() {
-						most = longest{}.Fold(most, vs.Value())
-					}
-					out.Emit(key, most)
-					return nil
-				})
-			}
+		{of: "Folder Fold NewFolder", what: "a folder", want: "a\t1\nb\t2\n", chain: usual(func(j *jobs.Job) {
+			j.NewFolder = func() jobs.Folder { return most{} }
+			j.NewReducer = func() jobs.Reducer { return jobs.ReducerFunc(most{}.reduce) }
 		})},
 		{of: "Summer Sums Sum", what: "a folder that is a `Sum` or a `Summer`", want: "a\t1\nb\t2\n", chain: usual(func(j *jobs.Job) {
 			j.NewMapper = mapperOf(func(b jobs.Block, out jobs.Emitter) error {
@@ -393,7 +399,14 @@ func abilities() []ability {
 		}},
 		{of: "Releaser NewReleaser Release Finish RecordCounter Records Verdict", what: "a releaser, with its verdict", want: "1 a 1\n2 b 1\nend\n", not: map[string]string{"resume": mapOnly}, chain: usual(func(j *jobs.Job) {
 			j.NewReducer, j.NewMapper = nil, mapperOf(emitLines)
-			j.NewReleaser = func() jobs.Releaser { return &numbering{} }
+			j.NewReleaser = func() jobs.Releaser { return &numbering{limit: 2} }
+		})},
+		{of: "PartUser Used", what: "a releaser that leaves the rest of standard input to others", want: "1 a 1\nend\n", not: map[string]string{
+			"later in a chain": "(its input is no standard input)", "resume": mapOnly,
+			"stream, submit": "(the input of a map is a split)", "reference": "(has no standard input)",
+		}, chain: usual(func(j *jobs.Job) {
+			j.NewReducer, j.NewMapper = nil, mapperOf(emitLines)
+			j.NewReleaser = func() jobs.Releaser { return leaving{&numbering{limit: 1}} }
 		})},
 		{of: "Name BuiltIn", what: "`Name` and `BuiltIn`, for messages alone", want: usualResult, chain: usual(func(j *jobs.Job) { j.Name, j.BuiltIn = "", true })},
 	}
@@ -405,7 +418,7 @@ func growing() jobs.Chain {
 	withSide := func(do func(side []byte, b jobs.Block, out jobs.Emitter)) func() jobs.Mapper {
 		return func() jobs.Mapper {
 			l, side := fullOf(), []byte(nil)
-			l.begin = func(own jobs.OwnAttempt) { side = bytes.TrimSuffix(own.Side, []byte("\n")) }
+			l.begin = func(own jobs.OwnAttempt) { side = bytes.TrimRight(own.Side, "\n\x00") }
 			l.MapperFunc = func(b jobs.Block, out jobs.Emitter) error { do(side, b, out); return nil }
 			return l
 		}

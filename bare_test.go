@@ -72,3 +72,19 @@ func TestIdentityHasOneMeaningWithGroupBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOrderedJobWithoutInputHasOneReduce: there is no input to sample.
+func TestAnOrderedJobWithoutInputHasOneReduce(t *testing.T) {
+	job := jobs.Job{
+		Name: "made", NoInput: true, Maps: 3, Ordered: true,
+		NewMapper: func() jobs.Mapper {
+			return jobs.MapperFunc(func(_ jobs.Block, out jobs.Emitter) error { out.Emit([]byte("x"), nil); return nil })
+		},
+		NewReducer: func() jobs.Reducer { return jobs.Identity{} },
+	}
+	var out bytes.Buffer
+	o := mrlocal.Options{JobOptions: mrlocal.JobOptions{Reducers: 3, Stdout: &out}}
+	if _, err := mrlocal.Run(t.Context(), job, o); err != nil || out.String() != "x\nx\nx\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

@@ -232,18 +232,26 @@ func referenceWay(_ testing.TB, chain jobs.Chain, w work) (string, error) {
 		cut.Side = nil
 	}
 	for i := range chain {
-		if j := &chain[i]; j.Partition == nil && !j.Ordered && j.Begin == nil {
-			prefix := j.GroupBytes
-			j.Partition = func(key []byte, parts int) int {
-				if prefix != nil {
-					key = key[:prefix(key)]
-				}
-				return spill.HashPartition(key, parts)
-			}
-		}
+		chain[i] = dividing(chain[i])
 	}
 	out, err := jobtest.Run(chain, w.files, cut)
 	return withNamed(out.Data, out.Named), err
+}
+
+// dividing returns the job with the partitioner of the engine, unless it has one.
+func dividing(j jobs.Job) jobs.Job {
+	if begin := j.Begin; begin != nil {
+		j.Begin = func(files int) jobs.Job { return dividing(begin(files)) }
+	}
+	if prefix := j.GroupBytes; j.Partition == nil && !j.Ordered {
+		j.Partition = func(key []byte, parts int) int {
+			if prefix != nil {
+				key = key[:prefix(key)]
+			}
+			return spill.HashPartition(key, parts)
+		}
+	}
+	return j
 }
 
 // streamWay runs the children of package stream as Hadoop does, after package submit has made a plan.

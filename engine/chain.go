@@ -176,7 +176,7 @@ func (ch *chain) open() (*runningJob, error) {
 		return nil, err
 	}
 	if !j.MapOnly() {
-		j.Parts = ch.reduces(&j.Spec, inputBytes, streams)
+		j.Parts = ch.reduces(&j.Spec, inputBytes, streams, !j.Spec.NoInput)
 	}
 	if err := j.planMaps(streams); err != nil {
 		j.releaseFirst()
@@ -235,11 +235,7 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 		inputBytes = j.readParts(before)
 	}
 	if !j.MapOnly() {
-		j.Parts = ch.reduces(&j.Spec, inputBytes, false)
-	}
-	if j.Spec.Ordered && j.Spec.Partition == nil && !j.MapOnly() {
-		// Only the first job of a chain has an input that can be sampled.
-		j.Parts = 1
+		j.Parts = ch.reduces(&j.Spec, inputBytes, false, false)
 	}
 	j.complete()
 	return j, nil

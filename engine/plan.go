@@ -31,9 +31,12 @@ func (j *runningJob) complete() {
 
 // reduces returns the number of reduce tasks: that of the job, or else that of the options. If both
 // leave it open, there is one for each 8 MiB of input, up to four for each slot. streams reports
-// whether the job reads streams, whose size is not known.
-func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
+// whether the job reads streams, whose size is not known. sampled reports whether the ranges of a
+// total order can be sampled: the input of the chain can, and no other.
+func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams, sampled bool) int {
 	switch {
+	case job.Ordered && job.Partition == nil && !sampled:
+		return 1
 	case job.Reduces > 0:
 		return job.Reduces
 	case ch.reducers() > 0:

@@ -41,9 +41,9 @@ type Cut struct {
 	Side   []byte  // side data of the run
 	Inputs []int32 // Block.Input of each file; nil: 0
 
-	// Reduces is the number of reduce tasks of the first job, unless Job.Reduces sets it; 0: one. It
-	// counts only for jobs with Partition. Other jobs have one, because the result of a total order does not
-	// depend on the number, and the hash of the engine is its own. A later job has one, or Job.Reduces.
+	// Reduces is the number of reduce tasks of each job, unless Job.Reduces sets it; 0: one. It counts
+	// only for jobs with Partition. Other jobs have one, because the result of a total order does not
+	// depend on the number, and the hash of the engine is its own.
 	Reduces int
 }
 
@@ -92,7 +92,7 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 			}
 			cut.Side = out.Data
 		}
-		before, cut.Reduces, cut.Inputs = job.Name, 0, nil
+		before, cut.Inputs = job.Name, nil
 		if i+1 < len(chain) && chain[i+1].Rereads {
 			cut.Inputs = inputs
 		}
