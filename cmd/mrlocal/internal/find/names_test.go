@@ -27,7 +27,7 @@ func makeFiles(t *testing.T, paths []string, links map[string]string) {
 	}
 }
 
-// listed returns the paths that Files finds, with all errors.
+// listAll returns the paths that Files finds, and those that it complains about.
 func listAll(t *testing.T, roots []string, o Options) (paths, troubles []string) {
 	t.Helper()
 	o.Missing = func(path string, _ error) { troubles = append(troubles, path) }

@@ -11,7 +11,8 @@ import (
 //go:embed types.txt
 var types embed.FS
 
-// typeGlobs returns the globs of the type of that name. known is false if there is no such type.
+// typeGlobs returns the globs of the type of that name. As in ripgrep, all is each type. known is false if
+// there is no such type.
 func typeGlobs(name string) (globs []string, known bool) {
 	text, err := types.ReadFile("types.txt")
 	if err != nil {
@@ -20,9 +21,9 @@ func typeGlobs(name string) (globs []string, known bool) {
 	// A search through the text takes microseconds, so types is not a map, which each start would
 	// have to build.
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); words[0] == name {
-			return words[1:], true
+		if words := strings.Fields(line); words[0] == name || name == "all" {
+			globs = append(globs, words[1:]...)
 		}
 	}
-	return nil, false
+	return globs, len(globs) > 0
 }

@@ -177,6 +177,8 @@ func TestGrepMessages(t *testing.T) {
 		{"-t nonsense foo f", 2, "", "mrlocal: grep: -t: \"nonsense\": no such type\n"},
 		{"", 2, "", "mrlocal: grep: name a PATTERN; mrlocal grep --help lists the flags\n"},
 		{"-S FOO f", 1, "", ""},
+		{"-i -S FOO f", 1, "", ""},
+		{"-S -i FOO f", 0, "foo\n", ""},
 		{"-S -c foo f", 0, "1\n", ""},
 	} {
 		stdout, stderr, code := runGrepTool(0, "", strings.Fields(c.args)...)

@@ -140,8 +140,13 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 	compare := func(t rapid.TB, args []string, roots ...string) {
 		t.Helper()
 		args = append(args, roots...)
-		compareRipgrep(t, path, "", 0, args, append([]string{"--no-ignore-global", "--sort=path"}, args...))
+		compareRipgrep(t, path, "", 0, args, append([]string{"--sort=path"}, args...))
 	}
+	// The user has settings of git too.
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	for _, args := range []string{
 		"", "-u", "-uu", "--hidden", "--no-ignore", "--hidden --no-ignore", "-g *.go", "-g !*.go", "-g *.go -g !a.go", "-g d", "-g d/**", "-g /d/*.go", "-g *.{c,h}",
 		"-g !d/e", "-g **/e/*", "-t go", "-t c", "-t py -t make", "-t c -g !*.h", "-g *.go -t py", "-S", "-S -i", "-0", "-0 --hidden", "--sort=path", "-g e/", "-g !e/", "-g [ab].*", "-g .h", "-g .h/**",
@@ -162,16 +167,20 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		files := map[string]string{}
-		for _, name := range []string{".gitignore", ".ignore", ".rgignore", "d/.gitignore", "d/.ignore", "d/e/.gitignore", "b/.gitignore"} {
+		files[home+"/.gitconfig"] = rapid.SampledFrom([]string{"", "[core]\n\texcludesFile = ~/mine\n"}).Draw(r, "settings")
+		for _, name := range []string{".gitignore", ".ignore", ".rgignore", "d/.gitignore", "d/.ignore", "d/e/.gitignore", "b/.gitignore", home + "/.config/git/ignore", home + "/mine"} {
 			text := ""
 			if rapid.IntRange(0, 2).Draw(r, name) == 0 {
 				text = strings.Join(rapid.SliceOfN(rule, 1, 3).Draw(r, "rules"), "\n") + "\n"
+			}
+			if strings.HasPrefix(name, home) {
+				text = strings.ReplaceAll(text, "/", "") // ripgrep has anchors at the working directory, and git at the top
 			}
 			files[name] = text
 		}
 		writeFiles(r, files)
 		var args []string
-		for _, flag := range []string{"-u", "-uu", "--hidden", "--no-ignore", "-tgo", "-tc", "-g!b", "-g*.go", "-gd/**", "-g!*.c", "-0", "-i"} {
+		for _, flag := range []string{"-u", "-uu", "--hidden", "--no-ignore", "-tgo", "-tc", "-tall", "-g!b", "-g*.go", "-gd/**", "-g!*.c", "-0", "-i"} {
 			if rapid.IntRange(0, 9).Draw(r, flag) == 9 {
 				args = append(args, flag)
 			}
