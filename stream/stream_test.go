@@ -336,6 +336,90 @@ func TestAChildChecksTheJobOfBegin(t *testing.T) {
 	}
 }
 
+// reporting is a mapper that reports to its attempt.
+type reporting struct{ own jobs.OwnAttempt }
+
+func (r *reporting) Begin(own jobs.OwnAttempt) { r.own = own }
+func (r *reporting) Map(b jobs.Block, out jobs.Emitter) error {
+	r.own.Progress(1, 2)
+	r.own.Status("in the\nmiddle")
+	out.Emit(fmt.Append(nil, r.own.Task, r.own.Number, b.Input), nil)
+	return nil
+}
+
+func TestAChildReportsToHadoopAndKnowsItsPlace(t *testing.T) {
+	job := jobs.Job{Name: "reporting", NewMapper: func() jobs.Mapper { return &reporting{} }, NewReducer: func() jobs.Reducer { return jobs.Identity{} }}
+	env := map[string]string{"mapreduce_task_id": "t", "mapreduce_task_partition": "5", "mapreduce_task_attempt_id": "attempt_1_0001_m_000005_2"}
+	for file, want := range map[string]string{
+		"hdfs://h:1/b/x":    "5 2 1\n",
+		"hdfs://h:1/c-7/x":  "5 2 2\n",
+		"hdfs://h:1/a/d/x":  "5 2 0\n",
+		"hdfs://other/a/d":  "5 2 0\n",
+		"hdfs://h:1/else/x": "",
+	} {
+		env["mapreduce_map_input_file"] = file
+		var wire, complaints bytes.Buffer
+		args := []string{"map", "--input", "hdfs://h:1/a", "--input=/b", "--input", "hdfs://h:1/c-?"}
+		code := Main(jobs.Chain{job}, args, strings.NewReader("x\n"), &wire, &complaints, func(name string) string { return env[name] })
+		if want == "" {
+			if code != 2 || !strings.Contains(complaints.String(), "--input: hdfs://h:1/else/x: belongs to none of them") {
+				t.Errorf("%s: exit %d, %q", file, code, complaints.String())
+			}
+			continue
+		}
+		if code != 0 || wire.String() != want || !strings.HasPrefix(complaints.String(), "reporter:status:works\n") {
+			t.Errorf("%s: exit %d, %q, %q", file, code, wire.String(), complaints.String())
+		}
+	}
+}
+
+func TestAChildInOrderKeepsTheReduceOfAKey(t *testing.T) {
+	job := jobs.Job{
+		Name: "ordered values",
+		NewMapper: func() jobs.Mapper {
+			return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+				for line := range b.Lines() {
+					out.Emit(line[:1], line[1:])
+				}
+				return nil
+			})
+		},
+		NewReducer: func() jobs.Reducer {
+			return jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+				var all []byte
+				for vs.Next() {
+					all = append(all, vs.Value()...)
+				}
+				out.Emit(key, all)
+				return nil
+			})
+		},
+	}
+	files := []jobtest.File{{Path: "a", Data: []byte("x1\ny1\nx2\nz1\n")}, {Path: "b", Data: []byte("z2\nx3\ny2\n")}}
+	for seed := range uint64(20) {
+		got, err := hadoop(t, jobs.Chain{job}, Options{Reduces: 3, InOrder: true}, files, 4, rand.New(rand.NewPCG(seed, 1)))
+		lines := slices.Sorted(strings.Lines(got))
+		if want := []string{"x\t123\n", "y\t12\n", "z\t12\n"}; err != nil || !slices.Equal(lines, want) {
+			t.Errorf("%q, %v, want %q", lines, err, want)
+		}
+	}
+}
+
+func TestAPartitionerMustNameAReduce(t *testing.T) {
+	for name, bad := range map[string]func(j *jobs.Job){
+		"plain":  func(*jobs.Job) {},
+		"folded": func(j *jobs.Job) { j.NewFolder = func() jobs.Folder { return jobs.Sum{} } },
+	} {
+		j := must(wordcount.New(wordcount.Options{}))[0]
+		j.NewFolder, j.Partition = nil, func([]byte, int) int { return 7 }
+		bad(&j)
+		err := Run(t.Context(), jobs.Chain{j}, Map, Options{Reduces: 2}, strings.NewReader("a\n"), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "the partitioner returned 7; must be from 0 to 1") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestABrokenWireIsAnError(t *testing.T) {
 	for side, in := range map[Side]string{Reduce: "a\tone\n", Combine: "a\x01\t1\n"} {
 		err := Run(context.Background(), must(wordcount.New(wordcount.Options{})), side, Options{}, strings.NewReader(in), io.Discard, io.Discard)
