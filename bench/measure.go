@@ -56,6 +56,8 @@ func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
 		m.start(e)
 	case trace.OpFinish:
 		m.finish(e)
+	case trace.OpClose:
+		m.close(e) // of a lost tracker: no end of the attempt follows
 	case trace.OpPhase:
 		// A reduce that enters its next phase has copied everything.
 		if e.Kind == trace.Reduce && e.Phase != trace.PhaseCopy {
@@ -78,12 +80,17 @@ func (m *measures) start(e *trace.Event) {
 	m.pools[pool] = spans
 }
 
-// finish ends the span of an attempt. Only maps that succeeded count for mapsEnd and mapEnds.
-func (m *measures) finish(e *trace.Event) {
+// close ends the span of the attempt on a slot, if there is one.
+func (m *measures) close(e *trace.Event) {
 	if o, ok := m.open[e.Slot]; ok {
 		m.pools[o.pool][o.kind][o.at].to = e.At
 		delete(m.open, e.Slot)
 	}
+}
+
+// finish ends the span of an attempt. Only maps that succeeded count for mapsEnd and mapEnds.
+func (m *measures) finish(e *trace.Event) {
+	m.close(e)
 	if e.Kind == trace.Map && e.Has(trace.OK) {
 		m.mapsEnd = max(m.mapsEnd, e.At)
 		m.jobs[e.Job].mapEnds = append(m.jobs[e.Job].mapEnds, e.At)

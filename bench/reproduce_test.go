@@ -313,6 +313,38 @@ experiments:
 	}
 }
 
+// TestALostTrackerRunsNothing: of the four maps that start at once, those of a tracker that is
+// lost at 5 s do not run in step 2, which starts at 10 s, nor in step 3.
+func TestALostTrackerRunsNothing(t *testing.T) {
+	f, err := workload.Parse("e.yaml", []byte(`
+cluster: {trackers: 2, map_slots: 2, reduce_slots: 1}
+pools: [{name: p}]
+faults: [{at: 5s, tracker: 1, lost: true}]
+jobs: [{name: J, pool: p, maps: 8, reduces: 0, map_time: 20s}]
+experiments:
+  - name: e
+    paper: none
+    runs: [{name: fair, sched: fair}]
+    figures: [{what: first, paper: 4, ours: "maps[fair, p, 1]"}, {what: two, paper: 2, ours: "maps[fair, p, 2]"}, {what: three, paper: 2, ours: "maps[fair, p, 3]"}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := bench.Of(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := some[0].Run(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"4", "2", "2"} {
+		if got := string(r.Lines[i].Ours); got != want {
+			t.Errorf("step %d: %s running maps, want %s", i+1, got, want)
+		}
+	}
+}
+
 // TestReadingsHaveNoVerdict checks that the formats for programs have no readings, because the paper
 // has no figure for them. The document and the terminal show their mean with its interval.
 func TestReadingsHaveNoVerdict(t *testing.T) {

@@ -300,7 +300,7 @@ func (c *Config) Warnings(simulated bool) (lines []string) {
 			least += int64(c.Pools[i].Min(kind))
 		}
 		if least > int64(slotCount) {
-			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: they are scaled down in proportion", least, kind, slotCount))
+			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: pools below them share the slots in proportion to the lesser of min share and demand", least, kind, slotCount))
 		}
 	}
 	if c.Replicas > c.Trackers {

@@ -178,7 +178,7 @@ func TestWhatMayBeAMistakeIsAWarning(t *testing.T) {
 	f := parse(t, example)
 	got := warnings(f, setup.Config{Trackers: 1})
 	want := []string{
-		"pools: the minimum shares are 13 map slots of the 3 there are: they are scaled down in proportion",
+		"pools: the minimum shares are 13 map slots of the 3 there are: pools below them share the slots in proportion to the lesser of min share and demand",
 		"locality: 3 replicas, and there is one tracker: every tracker has every block",
 	}
 	if d := cmp.Diff(want, got); d != "" {

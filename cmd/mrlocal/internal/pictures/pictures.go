@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
@@ -33,7 +34,7 @@ import (
 // WithPage read them.
 func Flags() []argv.Spec {
 	return append(pageFlags(),
-		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies, --svg, --trace, --csv and --metrics write into FILE.POLICY", ""),
+		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", ""),
 		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
 		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),
 		argv.ValueSpec("metrics", "write the figures of the run into `FILE` as Prometheus text", ""),
@@ -179,6 +180,20 @@ func (p places) add(path string, t target) error {
 	return nil
 }
 
+// pictureOf returns the path of a picture of run i. With several runs, the name of the run stands
+// before the suffix, such as in g.fair.svg, because programs know a file by its suffix.
+func (f *Files) pictureOf(i int, path string) string {
+	suffix := filepath.Ext(path)
+	if suffix == ".gz" || suffix == ".zst" {
+		suffix = filepath.Ext(strings.TrimSuffix(path, suffix)) + suffix
+	}
+	stem := strings.TrimSuffix(path, suffix)
+	if len(f.names) == 1 || suffix == "" || filepath.Base(path) == suffix || process.Device(path) {
+		return f.pathOf(i, path)
+	}
+	return filepath.Clean(stem + "." + f.names[i] + suffix)
+}
+
 // pathOf returns the path of a file of run i. path is the value of the flag. With several runs, the
 // name of the run follows it.
 func (f *Files) pathOf(i int, path string) string {
@@ -194,10 +209,10 @@ func (f *Files) add(i int, flag, path string, taken places, w *process.Work) err
 	if path == "-" && len(f.names) > 1 {
 		return errs.Optionf("--"+flag, "-: standard output takes the picture of one run, and there are %d policies", len(f.names))
 	}
-	path = f.pathOf(i, path)
-	if flag == "csv" {
-		return f.addTables(i, path, taken, w)
+	if flag == "csv" { // a directory
+		return f.addTables(i, f.pathOf(i, path), taken, w)
 	}
+	path = f.pictureOf(i, path)
 	if err := taken.take(flag, path); err != nil {
 		return err
 	}
