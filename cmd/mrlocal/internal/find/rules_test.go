@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -106,7 +107,17 @@ func TestRulesAreGits(t *testing.T) {
 	}
 	answers := strings.Split(gitWith(t, top, asked.String(), "check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"), "\x00")
 	wrong, cases := 0, 0
+	// Since version 2.52, git takes two asterisks behind text for one.
+	var major, minor int
+	if _, err := fmt.Sscanf(gitWith(t, top, "", "version"), "git version %d.%d", &major, &minor); err != nil {
+		t.Fatal(err)
+	}
+	behindText := regexp.MustCompile(`[^/\n]\*\*`)
 	for i, text := range texts {
+		if (major > 2 || minor >= 52) && behindText.MatchString(text) {
+			answers = answers[4*len(rulePaths()):]
+			continue
+		}
 		all := parseRules([]byte(text))
 		for _, path := range rulePaths() {
 			// An answer has a source, a line, a pattern and the path.
