@@ -40,9 +40,18 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line,
 // Unwrap returns the error without the line.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// Limits of a line, so that a damaged file does not take all memory. The header grows
-// with the number of slots, so its limit is larger.
-const maxLineBytes, maxHeaderBytes = 64 << 20, 2 << 30
+// Bounds of an event file, so that no file takes all memory: a small compressed one may have any
+// length. The header grows with the number of slots, so its bound is larger.
+const (
+	maxLineBytes   = 16 << 20
+	maxHeaderBytes = 64 << 20
+	maxSlots       = 1 << 20
+	maxTasks       = 1 << 24   // of all jobs
+	maxTextBytes   = 256 << 20 // of all names, rules and statuses
+	maxFields      = 1000      // of a line
+	maxNulls       = 1000      // in the header, whose lists could have many of them
+	textBytes      = 40        // that a text takes beside its bytes
+)
 
 // Decoder reads an event file. It keeps one line and all texts. It does not close the reader.
 type Decoder struct {
@@ -54,7 +63,10 @@ type Decoder struct {
 	hash   *xxhash.Digest // of all lines so far
 	ops    map[string]Op  // by name in the file
 
-	texts [][]string       // by number; 0: none. It grows with the file
+	texts [][]string // by number; 0: none. It grows with the file
+	bytes int        // of texts
+	seq   uint64     // of the last event, plus 1
+	tasks taskCount
 	rules map[string]int32 // numbers of texts, by rule
 
 	fields fields // of the current line; they point into it, so they are valid until the next line
@@ -76,6 +88,9 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	}
 	d.scan = bufio.NewScanner(in)
 	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
+	if bytes.Count(line, []byte{'{'}) > maxSlots || bytes.Count(line, []byte("null")) > maxNulls {
+		return nil, fmt.Errorf("read events: %w", &SyntaxError{1, fmt.Errorf("more than %d slots, pools and users", maxSlots)})
+	}
 	var h fileHeader
 	// Other JSON files may begin with a schema, too. The kind distinguishes them.
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
@@ -89,6 +104,9 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	for i, s := range h.Slots {
 		if int(s.ID) != i {
 			return nil, fmt.Errorf("read events: %w", &SyntaxError{1, fmt.Errorf("slot %d has the number %d", i, s.ID)})
+		}
+		if s.Tracker < 0 || int(s.Tracker) >= len(h.Slots) {
+			return nil, fmt.Errorf("read events: %w", &SyntaxError{1, fmt.Errorf("slot %d is on tracker %d, of at most %d", i, s.Tracker, len(h.Slots))})
 		}
 	}
 	d.sum(line)
@@ -114,6 +132,9 @@ func headerLine(in *bufio.Reader) (line []byte, err error) {
 		var part []byte
 		part, err = in.ReadSlice('\n')
 		line = append(line, part...)
+	}
+	if err == bufio.ErrBufferFull {
+		return nil, &SyntaxError{1, fmt.Errorf("longer than %d MiB", maxHeaderBytes>>20)}
 	}
 	if err != nil && err != io.EOF {
 		return nil, &SyntaxError{1, err}
@@ -164,10 +185,11 @@ func (d *Decoder) Next() (Event, error) {
 		return Event{}, err
 	}
 	if d.fields, err = d.fields[:0].split(line); err != nil {
+		at := d.line
 		if _, peek := d.next(); peek == io.EOF { // the file was cut in this line
 			return Event{}, ErrCut
 		}
-		return Event{}, &SyntaxError{d.line, err}
+		return Event{}, &SyntaxError{at, err}
 	}
 	// The last line is no event, and its own hash does not cover it.
 	if op, _ := d.fields.get("op"); string(op) == `"end"` {
@@ -177,7 +199,7 @@ func (d *Decoder) Next() (Event, error) {
 	d.count++
 	e, err := d.event()
 	if err == nil {
-		err = e.check()
+		err = d.check(&e)
 	}
 	if err != nil {
 		return Event{}, &SyntaxError{d.line, err}
@@ -193,16 +215,57 @@ const (
 )
 
 // check fails if a number of e is negative or too large, as in a damaged file. So readers may use
-// these numbers as indexes.
-func (e *Event) check() error {
+// these numbers as indexes. It also fails if an event occurs twice: a file that repeats a line
+// takes few bytes when it is compressed.
+func (d *Decoder) check(e *Event) error {
 	switch {
+	case e.Seq < d.seq:
+		return fmt.Errorf("%v has the number %d, and an event before it %d", e.Op, e.Seq, d.seq-1)
+	case d.bytes > maxTextBytes:
+		return fmt.Errorf("the names and texts have more than %d MiB", maxTextBytes>>20)
 	case e.At < 0 || e.At > maxTime:
 		return fmt.Errorf("the time %d of %v is not from 0 to %d", int64(e.At), e.Op, int64(maxTime))
 	case e.Job < 0 || e.Job >= maxJobs:
 		return fmt.Errorf("the job %d of %v is not from 0 to %d", e.Job, e.Op, maxJobs-1)
 	// The slot -1 is that of an attempt whose tracker is lost.
-	case min(e.Task, e.N, e.Slot+1) < 0:
+	case e.Task < 0 || e.N < 0 || e.Slot < -1:
 		return fmt.Errorf("%v has a negative number: task %d, n %d, slot %d", e.Op, e.Task, e.N, e.Slot)
+	case int(e.Slot) >= max(1, len(d.header.Slots)):
+		return fmt.Errorf("%v has the slot %d, and the header %d slots", e.Op, e.Slot, len(d.header.Slots))
+	case e.Task >= maxTasks:
+		return fmt.Errorf("the task %d of %v is not from 0 to %d", e.Task, e.Op, maxTasks-1)
+	}
+	d.seq = e.Seq + 1
+	return d.tasks.add(e)
+}
+
+// taskCount counts the tasks of all jobs.
+type taskCount struct {
+	maps  []int32 // by job
+	total int64
+}
+
+// add adds the tasks that an event makes known. It fails if there are more than maxTasks.
+func (c *taskCount) add(e *Event) error {
+	maps, reduces := e.A, e.B
+	switch {
+	case e.Job < 0, e.Job >= maxJobs:
+		return nil
+	case e.Op == OpReady:
+		maps, reduces = e.B, 0 // all maps of the job so far
+	case e.Op != OpSubmit:
+		return nil
+	}
+	if min(maps, reduces) < 0 || max(maps, reduces) > maxTasks {
+		return fmt.Errorf("job %d has %d maps and %d reduces; an event file has at most %d tasks", e.Job, maps, reduces, maxTasks)
+	}
+	if more := int(e.Job) + 1 - len(c.maps); more > 0 {
+		c.maps = append(c.maps, make([]int32, more)...)
+	}
+	c.total += max(maps-int64(c.maps[e.Job]), 0) + reduces
+	c.maps[e.Job] = max(c.maps[e.Job], int32(maps))
+	if c.total > maxTasks {
+		return fmt.Errorf("with job %d there are more than %d tasks", e.Job, maxTasks)
 	}
 	return nil
 }
@@ -278,6 +341,7 @@ func (d *Decoder) event() (Event, error) {
 		texts := make([]string, len(s.texts))
 		for i, name := range s.texts {
 			texts[i] = f.text(name)
+			d.bytes += len(texts[i]) + textBytes
 		}
 		e.Ref = int32(len(d.texts))
 		d.texts = append(d.texts, texts)
@@ -295,6 +359,7 @@ func (d *Decoder) rule(f *fieldReader) int32 {
 	ref, ok := d.rules[string(rule)]
 	if !ok {
 		ref = int32(len(d.texts))
+		d.bytes += len(rule) + 4*textBytes
 		d.rules[string(rule)], d.texts = ref, append(d.texts, []string{string(rule)})
 	}
 	return ref
@@ -390,12 +455,26 @@ func (f fields) split(line []byte) (fields, error) {
 		return plain, nil
 	}
 	// A line with escapes, or one that was edited by hand.
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(line, &all); err != nil {
-		return f, err
+	if !json.Valid(line) {
+		var any json.RawMessage
+		return f, json.Unmarshal(line, &any) // says where
 	}
-	for name, value := range all {
-		f = append(f, field{[]byte(name), value})
+	in := json.NewDecoder(bytes.NewReader(line))
+	if start, err := in.Token(); err != nil || start != json.Delim('{') {
+		return f, errors.New("not an object")
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return f, err
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return f, err
+		}
+		if f = append(f, field{[]byte(name.(string)), value}); len(f) > maxFields {
+			return f, fmt.Errorf("more than %d fields", maxFields)
+		}
 	}
 	return f, nil
 }
@@ -423,6 +502,8 @@ func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
 		}
 		f = append(f, field{name, line[from:i]})
 		switch {
+		case len(f) > maxFields:
+			return f, false
 		case line[i] == '}':
 			return f, i == len(line)-1 // else something follows the object
 		case line[i] != ',':

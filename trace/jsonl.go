@@ -28,6 +28,7 @@ type JSONL struct {
 	hash  *xxhash.Digest // of all lines so far
 	line  []byte         // the buffer of a line, used again for the next one
 	count uint64         // number of events so far
+	tasks taskCount
 }
 
 // NewJSONL returns a sink that writes to w. Stream.Close writes the last line; it
@@ -51,6 +52,9 @@ const fileKind = "mrlocal-events"
 
 // Open writes the header.
 func (j *JSONL) Open(h *Header) error {
+	if len(h.Slots) > maxSlots {
+		return fmt.Errorf("header: %d slots; an event file has at most %d", len(h.Slots), maxSlots)
+	}
 	config := h.Config
 	if config == nil { // readers expect an object, not null
 		config = json.RawMessage("{}")
@@ -65,6 +69,9 @@ func (j *JSONL) Open(h *Header) error {
 // Record writes the line of an event.
 func (j *JSONL) Record(s *Stream, e *Event) error {
 	j.count++
+	if err := j.tasks.add(e); err != nil {
+		return err
+	}
 	j.line = AppendJSON(j.line[:0], e, s.Texts(e.Ref))
 	j.line = append(j.line, '\n')
 	return j.write(j.line)

@@ -19,6 +19,9 @@ import (
 // dash (docs/adr/0015).
 const partBytes = 64 << 10
 
+// mostPartBytes bounds a part. A file with jobs in brackets, and each job, is one part.
+const mostPartBytes = 4 << 20
+
 // part is a part of a file. Its first lines, up to line number after, have the same numbers
 // in the file. Each later line is skip lines further down in the file.
 type part struct {
@@ -121,6 +124,10 @@ func (d *decoder) parse(p part) (body ast.Node) {
 			body = nil
 		}
 	}()
+	if len(p.text) > mostPartBytes {
+		d.failAt(Pos{p.skip + 1, 1}, "", "more than %d MiB in one piece; only the items of jobs, each after a dash, may have more together", mostPartBytes>>20)
+		return nil
+	}
 	// Tokens get the line numbers of the file before an error can use them.
 	tokens := lexer.Tokenize(p.text)
 	for _, t := range tokens {

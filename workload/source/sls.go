@@ -69,6 +69,9 @@ func (t text) number(otherwise int64) (int64, error) {
 	return n, nil
 }
 
+// mostLoadBytes bounds a load of SLS.
+const mostLoadBytes = 256 << 20
+
 // SLS reads a load of YARN's Scheduler Load Simulator: a file with a JSON document for each job
 // (Hadoop, hadoop-sls, AMRunner.startAMFromSLSTrace, AMDefinitionSLS). A task lasts for its duration,
 // or from its start to its end. name is the file, for messages and notes.
@@ -76,9 +79,12 @@ func (t text) number(otherwise int64) (int64, error) {
 // SLS fails with errs.BadInput if r fails, or if the load is not valid or has no jobs. It reads the
 // whole load into memory: messages name a line, and the JSON decoder knows only offsets in bytes.
 func SLS(name string, r io.Reader) (*Set, error) {
-	whole, err := io.ReadAll(r)
+	whole, err := io.ReadAll(io.LimitReader(r, mostLoadBytes+1))
 	if err != nil {
 		return nil, errs.Inputf(name, "%w", errs.Cause(err))
+	}
+	if len(whole) > mostLoadBytes {
+		return nil, errs.Inputf(name, "longer than %d MiB; import a part of it", mostLoadBytes>>20)
 	}
 	// line returns the place of an offset: "NAME:LINE". It skips white space, because the decoder
 	// reports a document's offset before that.

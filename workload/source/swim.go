@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -28,7 +29,9 @@ func eachLine(name string, r io.Reader, f func(at, line string) error) error {
 			return err
 		}
 	}
-	if err := s.Err(); err != nil {
+	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return errs.Inputf(fmt.Sprintf("%s:%d", name, n+1), "longer than %d MiB", mostLineBytes>>20)
+	} else if err != nil {
 		return errs.Inputf(fmt.Sprintf("%s:%d", name, n+1), "%w", errs.Cause(err))
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -52,7 +53,8 @@ func (e *EventFile) Read(p []byte) (n int, err error) {
 }
 
 // Seekable returns the events as a reader that can be read again from its start. It is e itself for
-// a regular file. Otherwise Seekable reads all events into memory, and fails if ctx ends before.
+// a regular file. Otherwise Seekable reads all events into memory, and fails
+// if they are more than mostInMemory, or if ctx ends before.
 func (e *EventFile) Seekable(ctx context.Context) (io.ReadSeeker, error) {
 	// Only a regular file can be read from its start again.
 	if e.file != nil {
@@ -60,9 +62,15 @@ func (e *EventFile) Seekable(ctx context.Context) (io.ReadSeeker, error) {
 			return e, nil
 		}
 	}
-	text, err := io.ReadAll(Until(ctx, e))
+	text, err := io.ReadAll(io.LimitReader(Until(ctx, e), mostInMemory+1))
+	if len(text) > mostInMemory {
+		return nil, fmt.Errorf("more than %d MiB of events that can be read only once; name a file", mostInMemory>>20)
+	}
 	return bytes.NewReader(text), err
 }
+
+// mostInMemory bounds the events that are kept in memory, in bytes.
+const mostInMemory = 256 << 20
 
 // Seek goes back to the start of a regular file. Any other seek is an error.
 func (e *EventFile) Seek(offset int64, whence int) (int64, error) {
