@@ -39,7 +39,7 @@ func killBench(dir, kind string, chain func() jobs.Chain) *faultBench {
 // resumed runs the job of a bench of a kind of result. It goes on with what is kept.
 func resumed(t *testing.T, b *faultBench, kind string) (*mrlocal.Report, error) {
 	o := b.options(b.place)
-	o.Overwrite = resultKinds[kind].overwrite
+	o.Overwrite, o.SortBufferBytes = resultKinds[kind].overwrite, 0 // without further spills there are fewer calls
 	return mrlocal.RunChain(t.Context(), b.chain(), o)
 }
 

@@ -154,8 +154,8 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // RunChain runs the jobs of a chain one after the other. Each job reads the output
 // of the job before, and the output of the last job is the result.
 //
-// Every error is an *Error. If ctx ends, the run stops, and the error is of kind
-// ErrInterrupted and wraps the cause of ctx. If options or inputs are refused before the work
+// Every error is an *Error. If ctx ends, the run stops within two seconds, also if user code other
+// than a policy hangs. The error is then of kind ErrInterrupted and wraps the cause of ctx. If options or inputs are refused before the work
 // begins, the report is nil. Otherwise RunChain returns a report, even with an error.
 //
 // A run does not change GOMAXPROCS, the memory limit or signals of the process.
