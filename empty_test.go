@@ -113,17 +113,18 @@ func (r recordReducer) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 	return nil
 }
 
-// leastValue is a Folder: it keeps the least value. It returns nil for an empty one.
+// leastValue is a Folder: it keeps the least value, behind a plus sign. It returns nil for an empty one.
 type leastValue struct{}
 
 func (leastValue) Fold(acc, value []byte) []byte {
-	switch {
-	case acc != nil && bytes.Compare(acc, value) <= 0:
-		value = acc
-	case acc == nil && len(value) > 0:
-		return append([]byte("+"), value...) // tells a first value from a later one
+	least := bytes.TrimPrefix(value, []byte("+"))
+	if before := bytes.TrimPrefix(acc, []byte("+")); acc != nil && bytes.Compare(before, least) < 0 {
+		least = before
 	}
-	return append([]byte(nil), value...)
+	if len(least) == 0 {
+		return nil
+	}
+	return append([]byte("+"), least...)
 }
 
 // emptyReducers return the fields for the reduce side of a job.
@@ -149,7 +150,7 @@ func emptyReducers(t *testing.T) map[string]func(j *jobs.Job) {
 				least := []byte{0xff}
 				for vs.Next() {
 					if v := bytes.TrimPrefix(vs.Value(), []byte("+")); bytes.Compare(v, least) < 0 {
-						least = v
+						least = bytes.Clone(v)
 					}
 				}
 				out.Emit(key, least)
@@ -208,7 +209,7 @@ func TestAnEmptySliceIsNil(t *testing.T) {
 			}
 			for _, way := range ways {
 				if got, err := runEmpty(t, job, o, way); err != nil || got != string(want) {
-					t.Errorf("%s, %s: %d bytes, want %d as in the reference; %v", job.Name, way, len(got), len(want), err)
+					t.Errorf("%s, %s: %d bytes, want %d as in the reference; %v; %.40q %.40q", job.Name, way, len(got), len(want), err, got, want)
 				}
 			}
 			if reducer == "grouped" || job.NewReducer == nil {

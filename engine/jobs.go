@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -64,6 +65,7 @@ func (c *coordinator) endJobs() (any bool) {
 // jobDone submits the next job of the chain, or ends the chain. No attempt of j runs any more.
 func (c *coordinator) jobDone(j *runningJob) {
 	ch := j.chain
+	ch.err = cmp.Or(ch.err, j.Late())
 	// The Ledger knows that the job failed, but not why.
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
 		ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)

@@ -117,7 +117,7 @@ func (j *runningJob) planMaps(streams bool) error {
 func (j *runningJob) readSplits() {
 	r := j.chain.run
 	if j.plan == nil || len(j.plan.Streams) > 0 {
-		j.feeder = source.NewFeeder(r.ctx, j.plan, r.budget, r.pieces, j.skippedBinary)
+		j.feeder = source.NewFeeder(r.ctx, &j.Spec, j.plan, r.budget, r.pieces, j.skippedBinary)
 		return
 	}
 	for i := range j.plan.Splits {

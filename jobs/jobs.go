@@ -22,7 +22,13 @@
 // Memory: user code borrows every []byte that it gets, until its call returns.
 // The engine borrows every []byte that user code passes to an Emitter, until
 // that call returns. Comments of methods name the exceptions. User code copies bytes that must
-// live longer.
+// live longer, and does not change bytes that it borrows. Only the Data of a Block may be changed
+// (Mapper). Memory that was borrowed is unmapped when the run ends. User code that still reads it
+// then may end the process.
+//
+// Mistakes: a run fails if user code emits after its last call, as in Close. An Emitter belongs to the
+// goroutine of the call that got it. The race detector finds another use. jobtest.Check finds
+// user code that changes what it borrows, and so does a program that is built with -tags invariants.
 //
 // Errors: an error that a method returns, and a panic, fails the attempt. The
 // engine starts the task again, up to a number of attempts.
@@ -89,7 +95,7 @@ type Emitter interface {
 // slice is borrowed. If Job.AppendKey is set, it makes the key from the record, and the record
 // is the value. Otherwise the record is the key, and the value is empty. From the call on, the
 // kvbuffer owns the memory of the block. The mapper may pass a block at most once and must not
-// write to it.
+// write to it. The records of another block than that of the call of Map are copied.
 type Taker interface {
 	Take(b Block, records []Span)
 }
@@ -111,6 +117,9 @@ type RawWriter interface {
 // Mapper is the map function of a job. Map is called for each block of a split,
 // in the order of the input, and emits any number of records. b.Data is borrowed
 // until Map returns, unless Taker.Take passed it on.
+//
+// Map may change b.Data in place, but not after Take. Another attempt reads the input anew. It
+// fails if the input can be read only once, such as a pipe.
 type Mapper interface {
 	Map(b Block, out Emitter) error
 }
@@ -185,7 +194,8 @@ type OwnAttempt struct {
 // Attempter is an optional ability of a Mapper or a Reducer, also of a combiner. The engine
 // calls Begin once, before the first block or group. If the value is an io.Closer too, the
 // engine closes it at the end of the attempt, also after a failure. It does so before the result
-// of the attempt counts, so an error of Close fails the attempt.
+// of the attempt counts, so an error of Close fails the attempt. Close must not emit. After Close the
+// functions of OwnAttempt do nothing.
 //
 // Before attempts start, the engine may sample the input (Job.Ordered). It makes a mapper for each
 // place of the sample, and begins and closes the mapper as in an attempt. Task and Number are 0 then.

@@ -41,6 +41,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/spill/record"
@@ -92,12 +93,14 @@ type Buffer struct {
 	// The chunk that the block being mapped lies in (Lend).
 	lent struct {
 		loan   *membudget.Loan // nil: no block is lent
+		data   []byte          // of the block
+		seal   invariant.Seal  // of the block, if it was taken
 		wanted bool            // entries of the load refer to the block
 	}
 
 	sorting    sorting
-	combiner   jobs.Reducer // made by Options.Combiner at the first spill
-	writer     *runs.Writer // made at the first spill
+	combiner   *runs.Combining // of Options.Combiner; made at the first spill
+	writer     *runs.Writer    // made at the first spill
 	writerRoom *membudget.Chunk
 	arranging  *membudget.Chunk // scratch for arrange; nil: not used yet, or the lease had no memory
 	out        *runs.MapOutput  // nil: Close or Discard has ended the buffer
@@ -285,17 +288,21 @@ func (b *Buffer) Emit(key, value []byte) {
 // alive polls the kill flag, and makes runs.ErrKilled the error if the attempt is killed. It
 // returns false after an error and after the end of the buffer.
 func (b *Buffer) alive() bool {
+	if b.out == nil {
+		b.o.Late()
+		return false
+	}
 	if b.err == nil && b.o.Killed() {
 		b.fail(runs.ErrKilled)
 	}
-	return b.err == nil && b.out != nil
+	return b.err == nil
 }
 
 // stopIfKilled panics with runs.ErrKilled if the attempt is killed. The engine recovers the
 // panic. User code that ignores the error and never returns would otherwise keep its core
-// forever.
+// forever. After the end of the buffer it does nothing.
 func (b *Buffer) stopIfKilled() {
-	if b.o.Killed() {
+	if b.out != nil && b.o.Killed() {
 		panic(runs.ErrKilled)
 	}
 }
@@ -455,7 +462,8 @@ func (b *Buffer) end() *runs.MapOutput {
 		b.lease.Free(b.arranging)
 	}
 	out := b.out
-	b.data, b.cur, b.out = nil, nil, nil
+	// A mapper that still emits must not reach memory that belongs to others by now.
+	b.data, b.off, b.cur, b.n, b.load, b.out = nil, 0, nil, 0, &load{}, nil
 	return out
 }
 

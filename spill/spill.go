@@ -119,9 +119,9 @@ func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, 
 	return func(m *runs.Merger, add func(key, value []byte)) error {
 		return b.o.Guard("combine", func() error {
 			if b.combiner == nil {
-				b.combiner = b.o.Combiner()
+				b.combiner = runs.NewCombining(b.o.Combiner(), b.o.Late)
 			}
-			in, out, err := runs.Combine(m, b.combiner, add)
+			in, out, err := b.combiner.Partition(m, add)
 			b.countCombined(in, out)
 			return err
 		})
@@ -341,6 +341,7 @@ type Options struct {
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine of the
 	// caller. Notify may be called from that thread.
 	Background func(spill func())
+	Late       func()           // called for each call of an emitting method after the end of the buffer; nil: not
 	Killed     func() bool      // polled every few thousand records; if it is true, Emit panics with runs.ErrKilled; nil: never killed
 	Notify     func(runs.Event) // nil: events are dropped
 }
@@ -370,6 +371,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Guard == nil {
 		o.Guard = func(_ string, call func() error) error { return call() }
+	}
+	if o.Late == nil {
+		o.Late = func() {}
 	}
 	if o.Killed == nil {
 		o.Killed = func() bool { return false }

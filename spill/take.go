@@ -2,23 +2,36 @@ package spill
 
 import (
 	"encoding/binary"
+	"errors"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/spill/record"
 )
 
-// Lend says that the next block lies in the chunk of l. The engine calls Lend before each call
-// of Map, and Reclaim after it. In between, l stays valid.
-func (b *Buffer) Lend(l *membudget.Loan) { b.lent.loan, b.lent.wanted = l, false }
+// Lend says that the next block, with these data, lies in the chunk of l. The engine calls Lend before
+// each call of Map, and Reclaim after it. In between, l stays valid.
+func (b *Buffer) Lend(l *membudget.Loan, data []byte) {
+	b.lent.loan, b.lent.data, b.lent.wanted, b.lent.seal = l, data, false, invariant.Seal{}
+}
+
+// isLent reports whether data are those of the block that is lent. A mapper may pass a block that it has
+// kept, or made itself: the buffer copies its records.
+func (b *Buffer) isLent(data []byte) bool {
+	return b.lent.loan != nil && len(data) > 0 && len(data) <= len(b.lent.data) && &data[0] == &b.lent.data[0]
+}
 
 // Reclaim ends the loan that Lend began. If entries refer to the block, the buffer takes
 // ownership of the chunk. Otherwise the chunk stays with the reader.
 func (b *Buffer) Reclaim() {
 	loan, wanted := b.lent.loan, b.lent.wanted
-	b.lent.loan, b.lent.wanted = nil, false
+	b.lent.loan, b.lent.data, b.lent.wanted = nil, nil, false
 	if !wanted {
 		return
+	}
+	if b.lent.seal.Broken() && b.err == nil {
+		b.fail(errors.New("kvbuffer: the mapper has changed a block that Take has passed on"))
 	}
 	// If the load with the entries was spilled and the spill has ended, no entry refers to the
 	// block.
@@ -46,11 +59,11 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 		b.stopIfKilled()
 		return
 	}
-	if b.mode != sortMode || b.lent.loan == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {
+	if b.mode != sortMode || !b.isLent(blk.Data) || len(blk.Data) <= copyBlockBytes || areFew(spans) {
 		b.emitSpans(blk, spans)
 		return
 	}
-	b.lent.wanted = true
+	b.lent.wanted, b.lent.seal = true, invariant.NewSeal(blk.Data)
 	b.data, b.off = nil, 0 // addresses ascend with arrival, so the chunk with lower addresses must not be filled further
 	for len(spans) > 0 && b.err == nil {
 		if b.room < 0 {

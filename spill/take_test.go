@@ -54,7 +54,7 @@ func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 // lend lends a chunk of the lease of the buffer.
 func lend(b *Buffer, c *membudget.Chunk) *membudget.Loan {
 	loan := &membudget.Loan{Chunk: c}
-	b.Lend(loan)
+	b.Lend(loan, loan.Chunk.Data)
 	return loan
 }
 

@@ -156,7 +156,13 @@ func (w *wireOut) Emit(key, value []byte) {
 }
 
 // write writes a record without counting it. c.out keeps the first error.
-func (w *wireOut) write(key, value []byte) { _, _ = w.c.out.Write(w.c.wire.record(key, value)) }
+func (w *wireOut) write(key, value []byte) {
+	if w.c.closing {
+		w.c.emittedLate()
+		return
+	}
+	_, _ = w.c.out.Write(w.c.wire.record(key, value))
+}
 
 // EmitSpans implements jobs.SpanEmitter.
 func (w *wireOut) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
@@ -215,7 +221,7 @@ func (c *child) newCombining() (out emitter, release func(), err error) {
 	b.merge, _ = b.budget.TryReserve(mergeBytes)
 	o := spill.Options{
 		Parts: 1, AppendKey: c.job.AppendKey, Folder: c.wire.folder, StartBytes: c.o.TableBytes, KVBuffer: spill.KVBuffer{NoGrowth: true},
-		Lease: lease, CreateTemp: b.createTemp,
+		Lease: lease, CreateTemp: b.createTemp, Late: c.emittedLate,
 	}
 	// Only a combiner sees partitions: it is flushed behind each.
 	if c.job.NewCombiner != nil {
@@ -302,6 +308,9 @@ func (r *rawOut) WriteRaw(p []byte) {
 
 // spill writes the chunk if it is full.
 func (r *rawOut) spill() {
+	if r.c.closing {
+		r.c.emittedLate()
+	}
 	if len(r.chunk) >= rawChunkBytes {
 		r.write()
 	}

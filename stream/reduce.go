@@ -166,7 +166,8 @@ func (c *child) runCombine(stdin io.Reader) error {
 		combiner := c.job.NewCombiner()
 		c.begin(combiner)
 		_, late = combiner.(jobs.Flusher)
-		combining = runs.NewCombining(combiner, add)
+		combining = runs.NewCombining(combiner, c.emittedLate)
+		combining.Begin(add)
 	}
 	for g.NextGroup() {
 		vs := g.Values()
@@ -253,6 +254,8 @@ func (r *resultOut) Emit(key, value []byte) {
 // record writes a record in a form from which Hadoop's TextOutputFormat makes the same bytes.
 func (r *resultOut) record(line []byte) {
 	switch {
+	case r.c.closing:
+		r.c.emittedLate()
 	case r.err != nil:
 	case r.c.o.Results == TypedBytes && !utf8.Valid(line):
 		r.err = fmt.Errorf("%q is not UTF-8, and Hadoop would change it; give Options.Results text", line[:min(len(line), 60)])

@@ -37,6 +37,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -167,6 +168,9 @@ type child struct {
 	stderr io.Writer
 	begun  []any     // user code whose Begin was called; closeUser closes it
 	shown  time.Time // when the last line of status was written
+
+	closing bool  // no call of user code that may emit follows
+	late    error // user code has emitted all the same
 
 	counters [counters]int64 // by the constants in wire.go
 }
@@ -316,6 +320,7 @@ func (c *child) begin(user any) {
 // closeUser closes the user code that begin has called, if it is an io.Closer. It returns the first
 // error.
 func (c *child) closeUser() (err error) {
+	c.closing = true
 	for len(c.begun) > 0 {
 		user := c.begun[0]
 		c.begun = c.begun[1:]
@@ -323,7 +328,12 @@ func (c *child) closeUser() (err error) {
 			err = cmp.Or(err, closer.Close())
 		}
 	}
-	return err
+	return cmp.Or(err, c.late)
+}
+
+// emittedLate notes that user code has emitted a record that is lost.
+func (c *child) emittedLate() {
+	c.late = errors.New("user code has emitted a record after Map, Reduce and Flush, as in Close")
 }
 
 // status shows a text to the users of Hadoop, which also is a sign of life. It drops texts that come

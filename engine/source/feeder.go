@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
 )
 
 // Pieces bounds how much the feeders of a run keep in memory together. Each piece that
@@ -121,6 +122,7 @@ type Feeder struct {
 	budget  *membudget.Budget
 	pieces  *Pieces
 	skipped func(files []int32)
+	sums    bool // of pieces
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 
@@ -157,9 +159,11 @@ func (f *Feeder) wanted(file int32) bool {
 }
 
 // NewFeeder makes the feeder of a plan. The feeder ends when ctx ends or Stop is called. skipped is
-// called with the streams that are left out as binary.
-func NewFeeder(ctx context.Context, plan *input.Plan, budget *membudget.Budget, pieces *Pieces, skipped func(files []int32)) *Feeder {
-	f := &Feeder{plan: plan, budget: budget, pieces: pieces, skipped: skipped, file: -1}
+// called with the streams that are left out as binary. Unless the job is built in, the pieces have sums:
+// a mapper may change a block in place, and the next attempt has to notice. Built-in mappers change
+// letters to small ones only, and may do so again.
+func NewFeeder(ctx context.Context, job *jobs.Job, plan *input.Plan, budget *membudget.Budget, pieces *Pieces, skipped func(files []int32)) *Feeder {
+	f := &Feeder{plan: plan, budget: budget, pieces: pieces, skipped: skipped, sums: !job.BuiltIn, file: -1}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	return f
 }
@@ -285,12 +289,12 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 		return nil, err
 	}
 	f.lease = lease
-	p := &Held{plan: f.plan, file: file, lease: lease, offset: f.offset}
+	p := &Held{plan: f.plan, file: file, lease: lease, offset: f.offset, sums: f.sums}
 	// A piece ends when it is full, when EndFile was called, when the stream ends, or when the
 	// writer of a pipe pauses.
 	for paused := false; !paused && p.bytes < f.pieces.bytes && f.wanted(file) && f.stream.Next(); paused = f.stream.Paused() {
 		b := f.stream.Block()
-		p.blocks = append(p.blocks, heldBlock{b.Block, b.Loan.Chunk})
+		p.blocks = append(p.blocks, heldBlock{block: b.Block, chunk: b.Loan.Chunk})
 		b.Loan.Take(f.lease)
 		p.bytes += int64(len(b.Data))
 	}

@@ -209,6 +209,9 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 // that number.
 func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler) (err error) {
 	m := of.Job.NewMapper()
+	if !of.Job.BuiltIn { // the mapper may change its block, which another try or an attempt reads
+		b.Data = bytes.Clone(b.Data)
+	}
 	if a, ok := m.(jobs.Attempter); ok {
 		ctx, end := context.WithCancel(ctx)
 		defer end()

@@ -15,11 +15,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"mrlocal/input"
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/spill/runs"
@@ -82,6 +85,8 @@ type Held struct {
 	lease  *membudget.Lease // nil: released
 	offset int64            // of the piece in the decoded stream
 	bytes  int64            // decoded
+	sums   bool             // blocks get sums, because mappers may change them
+	summed int              // blocks that have a sum
 	taken  bool             // a kvbuffer has taken a chunk over: the piece is not whole any more
 	free   func()           // gives the tokens of the piece back; Release calls it
 }
@@ -93,7 +98,16 @@ func (s *Held) Bytes() int64 { return s.lease.Granted() }
 type heldBlock struct {
 	block jobs.Block
 	chunk *membudget.Chunk
+	sum   uint32 // CRC-32C of the data, if the piece was opened (Held.sums)
 }
+
+// changed reports whether a mapper has changed a block that it has read.
+func (s *Held) changed() bool {
+	return slices.ContainsFunc(s.blocks[:s.summed], func(b heldBlock) bool { return crc32.Checksum(b.block.Data, castagnoli()) != b.sum })
+}
+
+// castagnoli returns the table of CRC-32C.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // StoredBytes returns the length of the decoded piece.
 func (s *Held) StoredBytes() int64 { return s.bytes }
@@ -101,11 +115,14 @@ func (s *Held) StoredBytes() int64 { return s.bytes }
 // NextAttempt returns the piece itself while it is whole in memory, and else a source that decodes it
 // from the file once more. It fails if the file can be read only once.
 func (s *Held) NextAttempt() (Source, error) {
-	if !s.taken && s.lease != nil {
+	changed := s.lease != nil && !s.taken && s.changed()
+	if !s.taken && s.lease != nil && !changed {
 		return s, nil
 	}
 	s.Release()
-	if f := s.plan.Files[s.file]; !f.Rereadable {
+	if f := s.plan.Files[s.file]; !f.Rereadable && changed {
+		return nil, fmt.Errorf("%s cannot be read a second time, and the mapper has changed what it has read", f.Path)
+	} else if !f.Rereadable {
 		return nil, fmt.Errorf("%s cannot be read a second time", f.Path)
 	}
 	return decodedAgain{plan: s.plan, file: s.file, offset: s.offset, bytes: s.bytes}, nil
@@ -143,7 +160,11 @@ func (b *heldBlocks) Next() bool {
 	if b.i++; b.i >= len(b.s.blocks) {
 		return false
 	}
-	h := b.s.blocks[b.i]
+	h := &b.s.blocks[b.i]
+	if b.s.sums && b.i == b.s.summed {
+		h.sum = crc32.Checksum(h.block.Data, castagnoli())
+		b.s.summed++
+	}
 	b.loan = membudget.Loan{Chunk: h.chunk, Lease: b.s.lease}
 	b.doneBytes += int64(len(h.block.Data))
 	return true
@@ -281,6 +302,9 @@ func Begun(chain jobs.Chain, files int) (begun jobs.Job, err error) {
 // panics with a *UserError that names it. A job without a name gets one, because messages about the
 // job begin with it.
 func GuardNew(j jobs.Job) jobs.Job {
+	if invariant.Enabled {
+		j = jobs.Checked(j)
+	}
 	j.Name = cmp.Or(j.Name, "job")
 	j.NewMapper = guardNew("new mapper", j.NewMapper)
 	j.NewReducer = guardNew("new reducer", j.NewReducer)

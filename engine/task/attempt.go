@@ -117,6 +117,7 @@ type SlotAttempt struct {
 
 	part    Part                // where it writes; nil: a map with reduces, or not opened yet
 	outputs map[string]*textOut // named outputs that user code has asked for
+	texts   []*textOut          // all with a buffer in the lease
 
 	measured  measures
 	peakBytes int64 // of the lease that was closed last
@@ -124,6 +125,7 @@ type SlotAttempt struct {
 	profile    *profiled // nil: the run is not profiled
 	begun      []any     // user code whose Begin was called; closeUser closes it
 	statuses   statuses
+	user       *userTime // since the attempt has its lease
 	lease      *membudget.Lease
 	floorBytes int64         // what lease got when it was reserved
 	roomBytes  int64         // part of floorBytes that is kept for a record larger than usual
@@ -281,11 +283,7 @@ func WriteStack(w io.Writer, err error, stack []byte) {
 func (a *SlotAttempt) begin(user any) error {
 	if u, ok := user.(jobs.Attempter); ok {
 		a.begun = append(a.begun, user)
-		own := jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Read: a.read, Status: a.status, Charge: a.charge}
-		if len(a.Job.Spec.Outputs) > 0 {
-			own.Output = a.output
-		}
-		return source.Guard("begin", func() error { u.Begin(own); return nil })
+		return source.Guard("begin", func() error { u.Begin(a.user.own()); return nil })
 	}
 	return nil
 }
@@ -302,7 +300,8 @@ func (a *SlotAttempt) closeUser() error {
 			first = cmp.Or(first, source.Guard("close", c.Close))
 		}
 	}
-	return first
+	a.user.over.Store(true)
+	return cmp.Or(first, a.user.end())
 }
 
 // timedWork is work whose end is known from its start, such as a sleep.
@@ -422,9 +421,13 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 // inRoom runs body with a lease. Then it closes the user code that body has not closed, and the lease.
 // It closes both even if user code has ended the goroutine.
 func (a *SlotAttempt) inRoom(lease *membudget.Lease, body func() error) error {
-	a.lease, a.floorBytes = lease, lease.Granted()
+	a.lease, a.floorBytes, a.user, a.outputs = lease, lease.Granted(), &userTime{attempt: a}, nil
 	a.workingAt, a.pausedFor, a.stretched = time.Now(), 0, 0
 	defer func() {
+		for _, t := range a.texts {
+			t.drop()
+		}
+		a.texts = nil
 		a.peakBytes = lease.Peak()
 		lease.Close()
 		a.lease = nil

@@ -29,6 +29,7 @@ type SharedJob struct {
 	sizesOnce sync.Once
 	sizesErr  error                        // of sizesOnce
 	early     atomic.Pointer[jobs.Reducer] // of the first reduce attempt (PassesThrough); nil: not made, or taken
+	late      atomic.Pointer[error]        // of user code that has emitted after its attempt; nil: none has
 	makers    sync.Map                     // the *SlotAttempt that made each *runs.MapOutput; used only if disks are slowed down
 }
 
@@ -55,6 +56,15 @@ func (j *SharedJob) Drop(out *runs.MapOutput) {
 
 // MapOnly reports whether the job has no reduces: its maps write its output.
 func (j *SharedJob) MapOnly() bool { return j.Spec.NewReducer == nil }
+
+// Late returns an error if user code of a task that is done has emitted a record after its attempt:
+// the result lacks the record. It is called when no attempt runs any more.
+func (j *SharedJob) Late() error {
+	if err := j.late.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // PassesThrough reports whether the reduces only write one column of every record, without
 // looking at groups. It makes the reducer of the first reduce attempt to find out. So it must be

@@ -9,7 +9,6 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/input"
-	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/spill"
@@ -53,7 +52,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		buf.SetProgress(b.ConsumedBytes, total)
 		// The kvbuffer may take the block's chunk over between Lend and Reclaim only, while the
 		// mapper passes spans of that block.
-		err := lent(buf, b.Loan, func() error {
+		err := lent(buf, b, func() error {
 			return source.Guard("map", func() error { return mapper.Map(b.Block, buf) })
 		})
 		// Emit returns no error; the buffer keeps the first one.
@@ -63,7 +62,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		return err
 	})
 	if err == nil {
-		err = errors.Join(buf.Err(), a.flushOutputs())
+		err = errors.Join(buf.Err(), a.endOutputs())
 	}
 	if err != nil {
 		return nil, err
@@ -97,6 +96,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		return nil, err
 	}
 	kept = true
+	a.user.committed.Store(true)
 	// A reduce waits as long as its disk takes to read what this attempt has spilled
 	// (readSpills).
 	if a.Env.Pace != nil {
@@ -105,10 +105,10 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	return out, nil
 }
 
-// lent calls work while the buffer may take the chunk of loan over. The loan ends even if work ends
+// lent calls work while the buffer may take the chunk of a block over. The loan ends even if work ends
 // the goroutine, because a spill may still read the chunk.
-func lent(buf *spill.Buffer, loan *membudget.Loan, work func() error) error {
-	buf.Lend(loan)
+func lent(buf *spill.Buffer, b input.LentBlock, work func() error) error {
+	buf.Lend(b.Loan, b.Data)
 	defer buf.Reclaim()
 	return work()
 }
@@ -129,7 +129,7 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 		SortLate:   e.Fits,
 		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-overheadBytes)), KVBuffer: e.KVBuffer,
 		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, CreateTemp: e.CreateTemp("map"),
-		Killed: a.Killed, Guard: source.GuardPanic, Background: a.helper, Notify: a.notifySpill,
+		Killed: a.Killed, Late: a.user.emittedLate, Guard: source.GuardPanic, Background: a.helper, Notify: a.notifySpill,
 	}
 	if j.Spec.NewCombiner != nil {
 		o.Combiner = func() jobs.Reducer {
@@ -275,7 +275,7 @@ func (a *SlotAttempt) mapToOutput(src source.Source) error {
 			return err
 		})
 		if err == nil {
-			err = text.flush()
+			err = text.end()
 		}
 		return err
 	})
@@ -309,7 +309,7 @@ func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 	}
 	// All this comes before the commit, because it may fail the attempt, and a commit cannot be
 	// undone.
-	for _, step := range []func() error{a.flushOutputs, a.closeUser, a.atEnd} {
+	for _, step := range []func() error{a.endOutputs, a.closeUser, a.atEnd} {
 		if err == nil {
 			err = step()
 		}
@@ -320,5 +320,8 @@ func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 	a.Counters.OutputBytes += text.bytes
 	a.Counters.ReduceOutputRecords += text.records
 	whole = true
-	return part.Commit()
+	if err = part.Commit(); err == nil {
+		a.user.committed.Store(true)
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mrlocal/engine/source"
+	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/spill/runs"
@@ -168,7 +169,7 @@ func (a *SlotAttempt) reduce(m *runs.Merge) error {
 			err = a.reduceGroups(m, reducer, text)
 		}
 		if err == nil {
-			err = errors.Join(m.Err(), text.flush())
+			err = errors.Join(m.Err(), text.end())
 		}
 		return err
 	})
@@ -246,8 +247,13 @@ func (a *SlotAttempt) reduceRecords(m *runs.Merge, reducer jobs.RecordReducer, t
 			if key == nil {
 				key = last // empty, but not nil
 			}
-			if err := reducer.ReduceRecord(key, m.Value(), out); err != nil {
+			value := m.Value()
+			keySeal, valueSeal := invariant.NewSeal(key), invariant.NewSeal(value)
+			if err := reducer.ReduceRecord(key, value, out); err != nil {
 				return err
+			}
+			if keySeal.Broken() || valueSeal.Broken() {
+				return runs.ErrChanged
 			}
 			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
 				break

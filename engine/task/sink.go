@@ -166,8 +166,8 @@ type textOut struct {
 	w       io.Writer
 	buf     []byte // its capacity never changes
 	delim   byte
-	killed  func() bool
-	err     error // the first one of w; later text is dropped
+	of      *userTime // of the attempt
+	err     error     // the first one of w; later text is dropped
 	records int64
 	bytes   int64 // written to w
 }
@@ -195,7 +195,9 @@ func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &textOut{w: w, buf: c.Data[:0], killed: a.Killed, delim: a.Job.Spec.Delim.Byte()}, nil
+	text := &textOut{w: w, buf: c.Data[:0], of: a.user, delim: a.Job.Spec.Delim.Byte()}
+	a.texts = append(a.texts, text)
+	return text, nil
 }
 
 // Emit writes key, TAB, value and delimiter. It leaves out the TAB if key or value is empty. It
@@ -237,7 +239,7 @@ func (t *textOut) WriteRaw(p []byte) { t.put(p) }
 
 // put appends p to the buffer, and writes the buffer whenever it is full. If the attempt is
 // killed, put panics with runs.ErrKilled. The panic ends the user code that is calling.
-// source.Guard or CatchPanic recovers it.
+// source.Guard or CatchPanic recovers it. After end, put drops p and notes the mistake.
 func (t *textOut) put(p []byte) {
 	for {
 		n := copy(t.buf[len(t.buf):cap(t.buf)], p)
@@ -245,7 +247,11 @@ func (t *textOut) put(p []byte) {
 		if p = p[n:]; len(p) == 0 {
 			return
 		}
-		if t.killed() {
+		if t.w == nil {
+			t.of.emittedLate()
+			return
+		}
+		if t.of.attempt.Killed() {
 			panic(runs.ErrKilled)
 		}
 		t.flush()
@@ -264,6 +270,15 @@ func (t *textOut) flush() error {
 	return t.err
 }
 
+// end flushes and drops the buffer.
+func (t *textOut) end() error {
+	defer t.drop()
+	return t.flush()
+}
+
+// drop leaves the chunk of the buffer to the lease: user code that still emits must not write to it.
+func (t *textOut) drop() { t.w, t.buf = nil, nil }
+
 // outputBytes is the buffer of a named output. It is small because a job may have many of them.
 const outputBytes = 16 << 10
 
@@ -277,14 +292,14 @@ type namedParts interface {
 func (p discardedPart) Beside(string) (io.Writer, error) { return p, nil }
 
 // output returns the Emitter of a named output (jobs.OwnAttempt.Output). It returns no error: if
-// the output cannot be opened, flushOutputs fails the attempt at its end.
+// the output cannot be opened, endOutputs fails the attempt at its end.
 func (a *SlotAttempt) output(name string) jobs.Emitter {
 	if text, ok := a.outputs[name]; ok {
 		return a.emitter(text)
 	}
 	text, err := a.openOutput(name)
 	if err != nil {
-		text = &textOut{w: io.Discard, buf: make([]byte, 0, 64), killed: a.Killed, err: err}
+		text = &textOut{w: io.Discard, buf: make([]byte, 0, 64), of: a.user, err: err}
 	}
 	if a.outputs == nil {
 		a.outputs = map[string]*textOut{}
@@ -311,12 +326,13 @@ func (a *SlotAttempt) openOutput(name string) (*textOut, error) {
 	return newTextOutOf(a, w, outputBytes)
 }
 
-// flushOutputs writes the buffers of named outputs, in the order of jobs.Job.Outputs. It returns
-// the first error of any of them.
-func (a *SlotAttempt) flushOutputs() error {
+// endOutputs writes the buffers of named outputs, in the order of jobs.Job.Outputs, and ends the
+// outputs. It returns the first error of any of them.
+func (a *SlotAttempt) endOutputs() error {
+	a.user.emitted.Store(true)
 	for _, name := range a.Job.Spec.Outputs {
 		if text := a.outputs[name]; text != nil {
-			if err := text.flush(); err != nil {
+			if err := text.end(); err != nil {
 				return err
 			}
 			a.Counters.OutputBytes += text.bytes

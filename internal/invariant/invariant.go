@@ -12,6 +12,7 @@ package invariant
 
 import (
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"sync"
 )
@@ -53,6 +54,23 @@ func Reach[S State[S]](from *S, to S) {
 		Move(from, to)
 	}
 }
+
+// Seal remembers bytes that a borrower must not change. The zero value is a seal of no bytes.
+type Seal struct {
+	p   []byte
+	sum uint32
+}
+
+// NewSeal seals p. It does nothing in a normal build.
+func NewSeal(p []byte) (s Seal) {
+	if Enabled {
+		s = Seal{p, crc32.ChecksumIEEE(p)}
+	}
+	return s
+}
+
+// Broken reports whether the bytes have changed since. They must still be there.
+func (s *Seal) Broken() bool { return Enabled && s.sum != crc32.ChecksumIEEE(s.p) }
 
 // Mangle overwrites a buffer that its borrower must not read any more. A borrower that still reads
 // it gets wrong results, which tests find. It does nothing in a normal build.

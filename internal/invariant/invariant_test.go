@@ -20,6 +20,18 @@ func TestMangleWritesInACheckedBuildOnly(t *testing.T) {
 	}
 }
 
+func TestASealBreaksInACheckedBuildOnly(t *testing.T) {
+	p := []byte("abc")
+	var none Seal
+	s := NewSeal(p)
+	if none.Broken() || s.Broken() {
+		t.Error("a seal is broken at once")
+	}
+	if p[1] = 'x'; s.Broken() != Enabled {
+		t.Errorf("broken: %v, checks on: %v", s.Broken(), Enabled)
+	}
+}
+
 // phase is a State for the test: each phase leads to the next one only.
 type phase uint8
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"mrlocal/internal/invariant"
 )
 
 const (
@@ -49,7 +51,17 @@ func (m *regionMemory) close() error {
 	}
 	mapped := m.mapped
 	m.mapped, m.data = nil, nil
-	return unix.Munmap(mapped)
+	return retire(mapped)
+}
+
+// retire unmaps memory. A checked build only gives its pages back. User code that still reads a slice of
+// the memory then gets zeros, and the process does not end.
+func retire(mapped []byte) error {
+	if !invariant.Enabled {
+		return unix.Munmap(mapped)
+	}
+	_ = unix.Madvise(mapped, unix.MADV_DONTNEED)
+	return unix.Mprotect(mapped, unix.PROT_READ)
 }
 
 func (m *regionMemory) hugePages() bool { return m.huge }
@@ -95,7 +107,7 @@ func mapMemory(bytes int64) ([]byte, error) {
 func discardMemory(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }
 
 func unmapMemory(data []byte) {
-	if err := unix.Munmap(data); err != nil {
+	if err := retire(data); err != nil {
 		panic("membudget: munmap of a chunk: " + err.Error())
 	}
 }

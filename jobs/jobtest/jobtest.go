@@ -4,8 +4,10 @@
 // Reference reads each file as one block. Run cuts the input into splits and blocks of given sizes,
 // which must not change a byte of the result. So a test of both tests a job without the engine.
 //
-// Memory: all input and output is in memory. The results belong to the caller. Bytes that a mapper
-// borrows are cleared after the call. So a mapper that keeps them gives a wrong result.
+// Memory: all input and output is in memory. The results belong to the caller. A run fails if user code
+// breaks the rules of package jobs: if it changes bytes that it borrows, or emits after its last call.
+// Bytes that it borrows are overwritten after the call. So user code that keeps them gives a wrong
+// result. Check finds such a job.
 //
 // Neighbours: package jobs defines jobs; the tests of jobs and of the engine use this package, and
 // tests of other modules may.
@@ -15,6 +17,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -110,16 +113,21 @@ func partsOf(job string, out Output) (files []File) {
 
 // runJob runs one job of a chain on files.
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
-	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare}, map[string]*writer{}
+	job = jobs.Checked(job)
+	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare}, &shared{named: map[string]*writer{}, side: bytes.Clone(cut.Side)}
 	var parts [][]byte
 	split, err := splits(job, files, cut)
 	if err == nil && job.NewReducer != nil {
 		parts, err = mapReduce(job, split, cut, out, all)
 	} else if err == nil {
-		err = mapOnly(job, split, cut.Side, out, all)
+		err = mapOnly(job, split, out, all)
+	}
+	err = cmp.Or(err, all.late)
+	if err == nil && !bytes.Equal(all.side, cut.Side) {
+		err = errors.New("the side data was changed; attempts borrow it")
 	}
 	named := map[string][]byte{}
-	for name, w := range all {
+	for name, w := range all.named {
 		named[name] = w.Bytes()
 	}
 	if parts == nil {
@@ -129,13 +137,13 @@ func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 }
 
 // mapReduce collects the records of all splits, and reduces each partition. It returns the parts.
-func mapReduce(job jobs.Job, splits [][]jobs.Block, cut Cut, out *writer, named map[string]*writer) (parts [][]byte, err error) {
+func mapReduce(job jobs.Job, splits [][]jobs.Block, cut Cut, out *writer, all *shared) (parts [][]byte, err error) {
 	partitions := make([][]pair, 1)
 	if n := cmp.Or(job.Reduces, cut.Reduces, 1); job.Partition != nil {
 		partitions = make([][]pair, n)
 	}
 	for i, split := range splits {
-		a := &attempt{job: &job, task: i, side: cut.Side, maps: true}
+		a := &attempt{job: &job, task: i, maps: true, shared: all}
 		made := make([][]pair, len(partitions))
 		if err := a.run(func() error { return a.mapSplit(job, split, made) }); err != nil {
 			return nil, err
@@ -146,7 +154,7 @@ func mapReduce(job jobs.Job, splits [][]jobs.Block, cut Cut, out *writer, named 
 	}
 	for i, pairs := range partitions {
 		from := out.Len()
-		a := &attempt{job: &job, task: i, side: cut.Side, named: named}
+		a := &attempt{job: &job, task: i, shared: all}
 		if err := a.run(func() error { return a.reduce(job, pairs, out) }); err != nil {
 			return nil, err
 		}
@@ -155,20 +163,33 @@ func mapReduce(job jobs.Job, splits [][]jobs.Block, cut Cut, out *writer, named 
 	return parts, nil
 }
 
-// attempt is an attempt at a task. Number counts from 0.
+// shared is what the attempts of a job share.
+type shared struct {
+	named map[string]*writer // the outputs of jobs.Job.Outputs that attempts have asked for
+	side  []byte
+	late  error // of user code that has emitted after its last call
+}
+
+// attempt is an attempt at a task.
 type attempt struct {
+	*shared
 	job   *jobs.Job
 	task  int
-	side  []byte
-	maps  bool               // a map of a job with reducers
-	named map[string]*writer // the outputs of jobs.Job.Outputs that attempts have asked for
+	maps  bool // a map of a job with reducers
+	over  bool // no call that may emit follows
 	begun []any
 	err   error // of Output
 }
 
-// run runs work, and closes what it has begun.
-func (a *attempt) run(work func() error) error {
-	err := work()
+// run runs work, and closes what it has begun. A panic of user code is an error.
+func (a *attempt) run(work func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	err = work()
+	a.over = true
 	for _, user := range a.begun {
 		if c, ok := user.(io.Closer); ok {
 			err = cmp.Or(err, c.Close())
@@ -195,6 +216,14 @@ func (a *attempt) begin(user any) {
 	u.Begin(own)
 }
 
+// emits reports whether user code may emit. Otherwise the record is lost, and the run fails.
+func (a *attempt) emits() bool {
+	if a.over {
+		a.late = errors.New("user code has emitted a record after Map, Reduce and Flush, as in Close")
+	}
+	return !a.over
+}
+
 // output implements OwnAttempt.Output.
 func (a *attempt) output(name string) jobs.Emitter {
 	w := &writer{delim: a.job.Delim.Byte(), bare: a.job.Bare}
@@ -208,12 +237,12 @@ func (a *attempt) output(name string) jobs.Emitter {
 	default:
 		w = a.named[name]
 	}
-	return w
+	return text{w, a}
 }
 
 // mapOnly passes the output of each split to the releaser, in order. As in the engine, a
 // verdict skips the rest of a file or of the job.
-func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer, named map[string]*writer) error {
+func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer, all *shared) error {
 	releaser := jobs.Releaser(plain{})
 	if job.NewReleaser != nil {
 		releaser = job.NewReleaser()
@@ -226,8 +255,8 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer, name
 			continue
 		}
 		spool := &writer{delim: out.delim, bare: out.bare}
-		a := &attempt{job: &job, task: i, side: side, named: named}
-		if err := a.run(func() error { return a.mapBlocks(job.NewMapper(), split, spool) }); err != nil {
+		a := &attempt{job: &job, task: i, shared: all}
+		if err := a.run(func() error { return a.mapBlocks(job.NewMapper(), split, text{spool, a}) }); err != nil {
 			return err
 		}
 		out.records += spool.records
@@ -261,7 +290,7 @@ func (plain) Finish(io.Writer) error { return nil }
 
 // mapSplit maps and combines a split. It adds the records to those of their partitions.
 func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair) error {
-	c := &collector{job: job}
+	c := &collector{job: job, of: a}
 	if err := a.mapBlocks(job.NewMapper(), split, c); err != nil {
 		return err
 	}
@@ -278,7 +307,7 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 	combiner := job.NewCombiner()
 	a.begin(combiner)
 	for i, pairs := range partitions {
-		combined := &collector{}
+		combined := &collector{of: a}
 		if err := eachGroup(pairs, nil, func(key []byte, vs *jobs.Values) error { return combiner.Reduce(key, vs, combined) }); err != nil {
 			return err
 		}
@@ -292,18 +321,45 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 	return nil
 }
 
-// mapBlocks runs a mapper on the blocks of a split. It clears each block afterwards, so that a
-// mapper that keeps borrowed bytes fails the test.
+// loan is a copy of bytes that user code borrows.
+type loan struct{ bytes, own []byte }
+
+// lend makes a loan of p.
+func lend(p []byte) loan { return loan{bytes: append([]byte{}, p...), own: p} }
+
+// back ends the loan. It fails if user code has changed the bytes, and overwrites them, so that user code
+// that has kept them gives a wrong result.
+func (l *loan) back(what string) error {
+	if !bytes.Equal(l.bytes, l.own) {
+		return fmt.Errorf("user code has changed %s, which it borrows", what)
+	}
+	invert(l.bytes)
+	return nil
+}
+
+// invert changes all bytes of p, which user code may not read any more.
+func invert(p []byte) {
+	for i := range p {
+		p[i] = ^p[i]
+	}
+}
+
+// mapBlocks runs a mapper on the blocks of a split.
 func (a *attempt) mapBlocks(m jobs.Mapper, split []jobs.Block, out jobs.Emitter) error {
 	a.begin(m)
 	for _, b := range split {
-		b.Data = slices.Clone(b.Data) // the files must not change
+		b.Data = append([]byte{}, b.Data...) // the mapper may change it
 		err := m.Map(b, out)
-		if c, ok := out.(*collector); !ok || !c.took {
-			clear(b.Data)
-		}
-		if err != nil {
+		c, ok := out.(*collector)
+		switch {
+		case err != nil:
 			return err
+		case !ok || c.taken.own == nil:
+			invert(b.Data)
+		case !bytes.Equal(c.taken.bytes, c.taken.own):
+			return errors.New("user code has changed a block after Take")
+		default:
+			c.taken = loan{}
 		}
 	}
 	if f, ok := m.(jobs.Flusher); ok {
@@ -315,16 +371,20 @@ func (a *attempt) mapBlocks(m jobs.Mapper, split []jobs.Block, out jobs.Emitter)
 // pair is a record between map and reduce.
 type pair struct{ key, value []byte }
 
-// collector is the Emitter of a mapper in a job with reducers. took says that pairs point into
-// the block, which must not be cleared then.
+// collector is the Emitter of a mapper in a job with reducers. taken is the block of the last Take since
+// Map was called: pairs point into it, so it must not change.
 type collector struct {
 	job   jobs.Job
+	of    *attempt
 	pairs []pair
-	took  bool
+	taken loan
 }
 
 // Emit implements jobs.Emitter. It copies both slices, because the mapper may reuse them.
 func (c *collector) Emit(key, value []byte) {
+	if !c.of.emits() {
+		return
+	}
 	c.pairs = append(c.pairs, pair{append([]byte{}, key...), append([]byte{}, value...)})
 }
 
@@ -337,7 +397,10 @@ func (c *collector) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 
 // Take implements jobs.Taker. Each record becomes a pair without a copy.
 func (c *collector) Take(b jobs.Block, records []jobs.Span) {
-	c.took = true
+	if !c.of.emits() {
+		return
+	}
+	c.taken = loan{bytes: b.Data, own: slices.Clone(b.Data)}
 	for _, s := range records {
 		record := b.Data[s.Off : s.Off+s.Len]
 		if c.job.AppendKey == nil {
@@ -348,7 +411,27 @@ func (c *collector) Take(b jobs.Block, records []jobs.Span) {
 	}
 }
 
-// writer is the Emitter of a reducer or of a mapper in a job without reducers.
+// text is the Emitter of a reducer, or of a mapper in a job without reducers.
+type text struct {
+	w  *writer
+	of *attempt
+}
+
+// WriteRaw implements jobs.RawWriter. It counts no records.
+func (t text) WriteRaw(p []byte) {
+	if t.of.emits() {
+		t.w.Write(p)
+	}
+}
+
+// Emit implements jobs.Emitter.
+func (t text) Emit(key, value []byte) {
+	if t.of.emits() {
+		t.w.emit(key, value)
+	}
+}
+
+// writer is text of records.
 type writer struct {
 	bytes.Buffer
 	delim   byte
@@ -356,11 +439,8 @@ type writer struct {
 	records int64
 }
 
-// WriteRaw implements jobs.RawWriter. It counts no records.
-func (w *writer) WriteRaw(p []byte) { w.Write(p) }
-
-// Emit implements jobs.Emitter: it writes key, TAB, value and delimiter.
-func (w *writer) Emit(key, value []byte) {
+// emit writes key, TAB, value and delimiter.
+func (w *writer) emit(key, value []byte) {
 	if w.bare {
 		w.Write(key)
 		w.Write(value)
@@ -377,7 +457,8 @@ func (w *writer) Emit(key, value []byte) {
 }
 
 // reduce reduces a partition.
-func (a *attempt) reduce(job jobs.Job, pairs []pair, out *writer) error {
+func (a *attempt) reduce(job jobs.Job, pairs []pair, w *writer) error {
+	out := text{w, a}
 	r := job.NewReducer()
 	a.begin(r)
 	if job.NewFolder != nil {
@@ -424,8 +505,12 @@ func eachGroup(pairs []pair, prefix func(key []byte) int, do func(key []byte, vs
 			n++
 		}
 		var vs jobs.Values
-		vs.Reset(&group{pairs: pairs[:n], whole: prefix != nil})
-		if err := do(pairs[0].key, &vs); err != nil {
+		values, key := &group{pairs: pairs[:n], whole: prefix != nil}, lend(pairs[0].key)
+		vs.Reset(values)
+		err := do(key.bytes, &vs)
+		vs.Reset(nil) // user code may have kept it
+		values.back()
+		if err = cmp.Or(err, values.err, key.back("a key")); err != nil {
 			return err
 		}
 		pairs = pairs[n:]
@@ -452,22 +537,30 @@ func folded(f jobs.Folder, pairs []pair) (all []pair) {
 // group is a jobs.Refiller with one value in each window. So it finds reducers that expect a
 // whole group in one window.
 type group struct {
-	pairs []pair
-	whole bool // the job has GroupBytes, so Values.Key is set
+	pairs      []pair
+	whole      bool // the job has GroupBytes, so Values.Key is set
+	key, value loan // of the current window
+	err        error
 }
 
 // Refill implements jobs.Refiller.
 func (g *group) Refill(vs *jobs.Values) bool {
-	if len(g.pairs) == 0 {
+	if g.back(); len(g.pairs) == 0 {
 		return false
 	}
-	v := g.pairs[0].value
+	g.key, g.value = lend(g.pairs[0].key), lend(g.pairs[0].value)
 	if g.whole {
-		vs.SetKey(g.pairs[0].key)
+		vs.SetKey(g.key.bytes)
 	}
-	vs.Window(v, []jobs.Span{{Len: uint32(len(v))}})
+	vs.Window(g.value.bytes, []jobs.Span{{Len: uint32(len(g.value.bytes))}})
 	g.pairs = g.pairs[1:]
 	return true
+}
+
+// back ends the loans of the current window.
+func (g *group) back() {
+	g.err = cmp.Or(g.err, g.key.back("a key"), g.value.back("a value"))
+	g.key, g.value = loan{}, loan{}
 }
 
 // splits cuts files into blocks and splits, as the engine does, but of any size. A job without input has
@@ -516,6 +609,26 @@ func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, job jobs
 			return dst
 		}
 		off = end
+	}
+}
+
+// Check tests that a chain keeps the rules of package jobs, and that its result does not depend on how
+// its input is cut. It runs the chain on files whole, and cut into small blocks and splits.
+func Check(t testing.TB, chain jobs.Chain, files []File) {
+	t.Helper()
+	want, err := Reference(chain, files)
+	if err != nil {
+		t.Errorf("whole files: %v", err)
+		return
+	}
+	for _, cut := range []Cut{{BlockBytes: 1}, {BlockBytes: 1, SplitBlocks: 1}, {BlockBytes: 1 << 10, SplitBlocks: 2}} {
+		got, err := Run(chain, files, cut)
+		switch {
+		case err != nil:
+			t.Errorf("blocks of %d bytes, %d to a split: %v", cut.BlockBytes, cut.SplitBlocks, err)
+		case !bytes.Equal(got.Data, want):
+			t.Errorf("blocks of %d bytes, %d to a split: %d bytes, want %d as for whole files", cut.BlockBytes, cut.SplitBlocks, len(got.Data), len(want))
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func ByPrefix(g KeyGroups, prefix func(key []byte) int) Groups {
 	if prefix == nil {
 		return g
 	}
-	return &prefixGroups{keys: g, prefix: prefix, first: []byte{}} // an empty key is not nil
+	return &prefixGroups{keys: g, prefix: prefix, lent: []byte{}} // an empty key is not nil
 }
 
 // prefixGroups are the groups of ByPrefix.
@@ -38,6 +38,7 @@ type prefixGroups struct {
 	keys   KeyGroups
 	prefix func(key []byte) int // bytes of a key's prefix
 	first  []byte               // first key of the group, copied because keys overwrites its key
+	lent   []byte               // a copy of first, which user code may change by mistake
 	length int                  // of the prefix of first
 	begun  bool                 // NextGroup was called
 	within bool                 // keys stands at a key of the group
@@ -59,13 +60,14 @@ func (g *prefixGroups) NextGroup() bool {
 		return false
 	}
 	g.first = append(g.first[:0], g.keys.Key()...)
+	g.lent = append(g.lent[:0], g.first...)
 	g.length, g.within = g.prefix(g.first), true
 	g.values.Reset(g)
 	return true
 }
 
 // Key returns the first key of the group. It is borrowed until the next call of NextGroup.
-func (g *prefixGroups) Key() []byte { return g.first }
+func (g *prefixGroups) Key() []byte { return g.lent }
 
 // Values returns the values of the group.
 func (g *prefixGroups) Values() *jobs.Values { return &g.values }
@@ -92,26 +94,34 @@ func (g *prefixGroups) step() {
 	g.within = bytes.Equal(key[:g.prefix(key)], g.first[:g.length])
 }
 
-// Combining runs a combiner over the groups of one partition, in the order of their keys. It is the
-// jobs.Emitter of the combiner. It checks the keys that the combiner emits, and counts its records.
+// Combining runs a combiner over the groups of partitions, in the order of their keys. It is the
+// jobs.Emitter of the combiner, the same one for all partitions, because a combiner may keep it. It
+// checks the keys that the combiner emits, and counts its records.
 //
 // A combiner must emit only the key of its group. A combiner that is a jobs.Flusher may emit any
 // keys in ascending order.
 type Combining struct {
 	combiner jobs.Reducer
-	flusher  jobs.Flusher // nil: the combiner is none
-	add      func(key, value []byte)
-	key      []byte // of the group; for a flusher, the key that was emitted last
-	groups   int64
-	records  int64
-	err      error // the first one, because Emit returns none
+	flusher  jobs.Flusher            // nil: the combiner is none
+	late     func()                  // called for a record that is emitted outside of partitions
+	add      func(key, value []byte) // nil: there is no partition
+	key      []byte                  // of the group; for a flusher, the key that was emitted last
+	groups   int64                   // of the partition
+	records  int64                   // emitted in the partition
+	err      error                   // the first one, because Emit returns none
 }
 
-// NewCombining makes a Combining. It calls add with each record that the combiner emits; key and
-// value are borrowed and valid during the call.
-func NewCombining(combiner jobs.Reducer, add func(key, value []byte)) *Combining {
+// NewCombining makes a Combining without a partition. It calls late for a record that the combiner emits
+// outside of partitions. Such a record is lost.
+func NewCombining(combiner jobs.Reducer, late func()) *Combining {
 	flusher, _ := combiner.(jobs.Flusher)
-	return &Combining{combiner: combiner, flusher: flusher, add: add}
+	return &Combining{combiner: combiner, flusher: flusher, late: late}
+}
+
+// Begin begins a partition. It calls add with each record that the combiner emits; key and value are
+// borrowed and valid during the call.
+func (c *Combining) Begin(add func(key, value []byte)) {
+	c.add, c.key, c.groups, c.records = add, c.key[:0], 0, 0
 }
 
 // Group combines the values of a key, which it borrows. It returns the first error.
@@ -128,6 +138,7 @@ func (c *Combining) Group(key []byte, vs *jobs.Values) error {
 
 // End ends the partition. It flushes the combiner if there was a group.
 func (c *Combining) End() error {
+	defer c.leave()
 	if c.flusher != nil && c.groups > 0 {
 		if err := c.flusher.Flush(c); err != nil {
 			return fmt.Errorf("combiner: %w", err)
@@ -136,12 +147,19 @@ func (c *Combining) End() error {
 	return c.err
 }
 
+// leave leaves the partition, also after an error: its run must not be written any more.
+func (c *Combining) leave() { c.add, c.key = nil, nil }
+
 // Records returns the number of records that the combiner has emitted.
 func (c *Combining) Records() int64 { return c.records }
 
 // Emit passes the record to add. A key other than that of the group would break the order of
 // the run that is being written.
 func (c *Combining) Emit(key, value []byte) {
+	if c.add == nil {
+		c.late()
+		return
+	}
 	if c.flusher != nil {
 		c.emitLate(key, value)
 		return
@@ -169,22 +187,24 @@ func (c *Combining) emitLate(key, value []byte) {
 	c.add(key, value)
 }
 
-// Combine runs a combiner over the groups of m, whose runs must be in memory. It calls add as
-// Combining does, and returns the numbers of records before and after the combiner.
-func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in, out int64, err error) {
+// Partition combines all groups of m, whose runs must be in memory, as one partition. It calls add as
+// Begin says, and returns the numbers of records before and after the combiner.
+func (c *Combining) Partition(m *Merger, add func(key, value []byte)) (in, out int64, err error) {
 	// m has not started, so its cursors still have all entries.
-	for _, c := range m.tree.cursors {
-		in += int64(len(c.entries))
+	for _, cur := range m.tree.cursors {
+		in += int64(len(cur.entries))
 	}
-	c := NewCombining(combiner, add)
+	c.Begin(add)
+	defer c.leave()
+	defer m.Values.Reset(nil) // the combiner may have kept it
 	for m.NextGroup() {
 		if err := c.Group(m.Key, &m.Values); err != nil {
-			return in, c.Records(), err
+			return in, c.records, err
 		}
 	}
 	if m.tree.err != nil {
-		return in, c.Records(), m.tree.err
+		return in, c.records, m.tree.err
 	}
 	err = c.End()
-	return in, c.Records(), err
+	return in, c.records, err
 }

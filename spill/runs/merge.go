@@ -306,6 +306,7 @@ func (m *Merge) Close() error {
 		}
 	}
 	m.in.dropKey()
+	m.in.Values.Reset(nil) // user code may have kept it
 	for _, p := range m.pinned {
 		if p.memory != nil {
 			p.out.leave(p.memory, &m.in.evicted)

@@ -3,8 +3,10 @@ package runs
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"sync/atomic"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/spill/record"
@@ -38,6 +40,8 @@ type Merger struct {
 	spans    []jobs.Span // where each value lies in the window
 	windowed bool        // the current record is a window of its own, which is not copied
 	ended    bool        // the group has no more values
+
+	keySeal, valueSeal invariant.Seal // of what user code borrows: Key, and the memory of the window
 }
 
 // Copying a short value costs less than a window of its own.
@@ -162,6 +166,7 @@ func (m *Merger) NextGroup() bool {
 		m.started, m.ended = true, true
 		t.start()
 	}
+	m.checkSeals()
 	for !m.ended {
 		m.step()
 	}
@@ -175,6 +180,7 @@ func (m *Merger) NextGroup() bool {
 	if m.takeKey(); m.Key == nil {
 		m.Key = []byte{} // user code gets it
 	}
+	m.keySeal = invariant.NewSeal(m.Key)
 	m.ended, m.windowed = false, false
 	m.Values.Reset(m)
 	return t.err == nil
@@ -213,7 +219,7 @@ func (m *Merger) dropKey() {
 		freeBig(m.tree.shared.lease, m.keyBig)
 		m.keyBig = nil
 	}
-	m.Key = nil
+	m.Key, m.keySeal = nil, invariant.Seal{}
 }
 
 // step moves to the next record and sets ended if it does not belong to the group. As long as
@@ -249,6 +255,7 @@ func (m *Merger) leaveRun(ok bool, err error) {
 //
 // hot: runs once for several hundred values.
 func (m *Merger) refill(vs *jobs.Values) bool {
+	m.checkSeals()
 	if m.windowed {
 		m.windowed = false
 		m.step()
@@ -258,6 +265,7 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 		if m.keyBig == nil {
 			m.keyRoom = append(m.keyRoom[:0], m.Key...)
 			m.Key = m.keyRoom
+			m.keySeal = invariant.NewSeal(m.Key)
 		}
 		m.moveOut()
 	}
@@ -274,6 +282,7 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 			m.windowed = true
 			m.spans = append(m.spans, jobs.Span{Len: uint32(len(value))})
 			vs.Window(value, m.spans)
+			m.valueSeal = invariant.NewSeal(value)
 			return true
 		}
 		m.gather(value)
@@ -282,8 +291,21 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 		return false
 	}
 	vs.Window(m.gathered, m.spans)
+	m.valueSeal = invariant.NewSeal(m.gathered)
 	return true
 }
+
+// checkSeals fails in a checked build if user code has changed the key of the group, or a value of the
+// window: the groups that follow, or those of another attempt, would differ.
+func (m *Merger) checkSeals() {
+	if invariant.Enabled && m.tree.err == nil && (m.keySeal.Broken() || m.valueSeal.Broken()) {
+		m.tree.err, m.tree.live, m.ended = ErrChanged, 0, true
+	}
+	m.valueSeal = invariant.Seal{}
+}
+
+// ErrChanged is the error of a checked build for user code that changes what it borrows.
+var ErrChanged = errors.New("user code has changed a key or a value, which it borrows")
 
 // gather copies the current value to the window, and then the values of the group that follow
 // in the same run. It moves the run behind them. It stops before a long or large value, and if

@@ -1,0 +1,72 @@
+package jobs
+
+import (
+	"bytes"
+	"errors"
+)
+
+// errBorrowed is the error of user code that changes bytes that it only borrows.
+var errBorrowed = errors.New("changed bytes that it borrows")
+
+// Checked returns j with a Partition, GroupBytes, AppendKey and Folder that panic if they change what
+// they borrow, or keep it. The engine uses it in checked builds, and package jobtest in each run.
+// Folders that are a Sum or a Summer stay as they are, because kvbuffers know their type.
+func Checked(j Job) Job {
+	if partition := j.Partition; partition != nil {
+		j.Partition = func(key []byte, parts int) (part int) {
+			unchanged(key, func() { part = partition(key, parts) })
+			return part
+		}
+	}
+	if group := j.GroupBytes; group != nil {
+		j.GroupBytes = func(key []byte) (n int) {
+			unchanged(key, func() { n = group(key) })
+			return n
+		}
+	}
+	if appendKey := j.AppendKey; appendKey != nil {
+		j.AppendKey = func(dst, record []byte) (key []byte) {
+			unchanged(record, func() { key = appendKey(dst, record) })
+			return key
+		}
+	}
+	if create := j.NewFolder; create != nil {
+		j.NewFolder = func() Folder {
+			f := create()
+			switch f.(type) {
+			case nil, Sum, Summer:
+				return f
+			}
+			return checkedFolder{f}
+		}
+	}
+	return j
+}
+
+// unchanged calls do, and panics if do has changed p.
+func unchanged(p []byte, do func()) {
+	before := bytes.Clone(p)
+	if do(); !bytes.Equal(p, before) {
+		panic(errBorrowed)
+	}
+}
+
+// checkedFolder is a Folder that panics if the one in it changes or keeps a value.
+type checkedFolder struct{ Folder }
+
+// Fold folds a copy of value, and overwrites the copy.
+func (f checkedFolder) Fold(acc, value []byte) (folded []byte) {
+	lent := append([]byte{}, value...)
+	folded = f.Folder.Fold(acc, lent)
+	if !bytes.Equal(lent, value) {
+		panic(errBorrowed)
+	}
+	result := bytes.Clone(folded)
+	for i := range lent {
+		lent[i] = ^lent[i]
+	}
+	if !bytes.Equal(folded, result) {
+		panic(errors.New("keeps the value that it borrows"))
+	}
+	return folded
+}
