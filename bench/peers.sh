@@ -164,6 +164,21 @@ grep_row() { # NAME WORK FLOOR AIM
 	row "$1" "grep -c: $2" 'rg -j2 --no-unicode -c' "$3" "$4" "$text" same_count rg_c our_c
 }
 
+gnu_strings() { grep "${flags[@]}" -f "$work/strings" "$text" >"$peer" || [ $? = 1 ]; }
+tool_strings() { "$work/mrlocal" grep "${flags[@]}" -f "$work/strings" "$text" >"$ours" || [ $? = 1 ]; }
+
+# strings_row NAME NUMBER AIM FLAG measures a search for so many words or, with -x, lines that occur
+# once in the first 16 MiB of the text.
+strings_row() {
+	[[ $1 == $only && -e $text ]] || return 0 # shellcheck disable=SC2053
+	local cut=(tr -cs 'A-Za-z' '\n')
+	[ "$4" != -cxF ] || cut=(cat)
+	head -c 16M "$text" | "${cut[@]}" | mawk 'length($0) > 3 { n[$0]++ } END { for (w in n) if (n[w] == 1) print w }' | sort >"$work/once"
+	mawk -v n="$2" -v all="$(wc -l <"$work/once")" 'NR * n / all >= made + 1 { made++; print }' "$work/once" >"$work/strings"
+	flags=("$4")
+	row "$1" "mrlocal grep $4: $2 strings" "GNU grep $4" 1.0 "$3" "$text" same gnu_strings tool_strings
+}
+
 # small_row measures wordcount, sort and grep of 10 KB, and prints a line for the slowest of them.
 small_row() {
 	local most=0 m job from=$text
@@ -220,6 +235,11 @@ row grep-tool-tree "mrlocal grep -n on the same" 'rg -j2 -n' 1.0 1.2 "$tree" sam
 pattern=(-e "$COMMON")
 row grep-tool "mrlocal grep -n: a common literal" 'rg -j2 --no-unicode -n' 1.0 1.8 "$text" same rg_lines tool_lines
 row grep-tool-gnu "the same" 'GNU grep -n' 1.0 4 "$text" same gnu_lines tool_lines
+strings_row strings-100 100 6 -cF
+strings_row strings-2000 2000 3 -oF
+strings_row strings-20000 20000 2 -cF
+strings_row strings-nocase 2000 2 -cFi
+strings_row strings-lines 20000 1.5 -cxF
 small_row
 
 [ -z "$update" ] || mv "$work/update" "$update"
