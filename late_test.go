@@ -23,7 +23,7 @@ var lateEmits = map[string]func(out jobs.Emitter){
 	"an empty record": func(out jobs.Emitter) { out.Emit(nil, nil) },
 	"a sum":           func(out jobs.Emitter) { out.Emit([]byte("late"), jobs.AppendUint64(nil, 1)) },
 	"many records": func(out jobs.Emitter) {
-		for range 100_000 {
+		for range 20_000 {
 			out.Emit([]byte("late"), bytes.Repeat([]byte("x"), 8))
 		}
 	},
@@ -147,11 +147,11 @@ func TestARecordEmittedInCloseFailsItsAttempt(t *testing.T) {
 // The records of other attempts stay as they are.
 func TestAnEmitterOfAnEarlierAttemptDoesNoHarm(t *testing.T) {
 	var text strings.Builder
-	for i := range 30_000 {
+	for i := range 3_000 {
 		fmt.Fprintf(&text, "line %05d\n", i)
 	}
 	in := input(t, text.String())
-	in.BlockBytes, in.Reducers = 60_000, 3
+	in.BlockBytes, in.Reducers = 6_000, 3
 	for how, emit := range lateEmits {
 		for who := range keepers(nil) {
 			if who == "a named output" || how == "an empty record" && who == "a reducer of binary output" {
