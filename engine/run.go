@@ -311,6 +311,7 @@ func (r *run) runAll() error {
 	// Abandoned threads may still post. A closed inbox drops their closures.
 	defer c.inbox.Close()
 	r.o.warn()
+	r.o.Ignored(r.o.Policy, len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }, r.o.Note)
 	if n := disk.SweepTemp(r.o.TempDirs); n > 0 {
 		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.o.TempDirs, ", "), n))
 	}

@@ -69,6 +69,20 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	return r, errs.Typed(ctx, err)
 }
 
+// warn notes what may be a mistake in the configuration: settings that have no effect, and tasks
+// that faults name and jobs do not have. check refuses such faults unless the tasks are measured.
+func (o *Options) warn(f *workload.File, jobs []setup.Submission) {
+	for _, w := range o.Warnings(true) {
+		o.Note(w)
+	}
+	o.Ignored(o.Policy, len(jobs), func(i int) *setup.Submission { return &jobs[i] }, o.Note)
+	for i := range f.Jobs {
+		for _, w := range setup.UnknownTasks(o.Faults, i, f.Jobs[i].Maps, f.Jobs[i].Reduces) {
+			o.Note(f.Jobs[i].Name + ": " + w)
+		}
+	}
+}
+
 // runAll runs all jobs of f together. It checks options and file before the Ledger gets the
 // first job. Errors after that come with a report.
 func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
@@ -100,14 +114,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 	}
 	var notes report.Notes
 	o.Note = notes.Keep(o.Note)
-	for _, w := range o.Warnings(true) {
-		o.Note(w)
-	}
-	for i := range f.Jobs { // check refuses such faults unless the tasks are measured
-		for _, w := range setup.UnknownTasks(o.Faults, i, f.Jobs[i].Maps, f.Jobs[i].Reduces) {
-			o.Note(f.Jobs[i].Name + ": " + w)
-		}
-	}
+	o.warn(f, jobs)
 	d := newDriver(f, jobs, &o, l, claimed)
 	var stream *trace.Stream
 	if o.Events != nil || o.Watch != nil {

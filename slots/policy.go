@@ -56,8 +56,9 @@ type Traits struct {
 	// reports list the profile of each job.
 	ByDemand bool
 
-	// PoolLimits: the policy keeps to Pool.MaxMaps and Pool.MaxReduces.
-	PoolLimits bool
+	// Uses are the settings of pools and jobs that the policy uses. Drivers note the
+	// settings of a run that its policy ignores.
+	Uses demand.Settings
 
 	// Rules explains the policy's own rules in the terms of its source. An explanation
 	// shows the words of a rule after its name. A rule that is missing here is shown by

@@ -39,7 +39,7 @@ func within() map[string][]string {
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/demand", "slots/blacklist", "slots/meter"}, // needs and weights of tasks, places of inputs; failures by tracker; slot time: packages of their own, because the Ledger fills its budget
 		"report":           {"slots/setup"},                                    // the settings that it shows
-		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
+		"slots/fifo":       {"slots", "slots/demand"},                          // the policy that is there before all others
 		"slots/replay":     {"slots", "slots/demand"},                          // a second Ledger
 		"input":            {"input/codec"},                                    // how files are compressed
 		"jobs/...":         {"jobs/internal/..."},

@@ -8,6 +8,7 @@ package fifo
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 )
 
 // FIFO is Hadoop 1.0.3, JobQueueTaskScheduler. It keeps slots typed: each runs tasks of its
@@ -47,7 +48,7 @@ const ruleFIFO slots.Rule = "fifo"
 
 // Traits implements slots.Policy.
 func (*FIFO) Traits() slots.Traits {
-	return slots.Traits{Name: "fifo", Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "fifo", Uses: demand.JobPriority, Rules: map[slots.Rule]string{
 		ruleFIFO: "the first job in order of priority and submission that has a task for this slot",
 	}}
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -20,7 +21,7 @@ type scanner struct {
 	check func(v *slots.View, o *Order)
 }
 
-func (*scanner) Traits() slots.Traits { return slots.Traits{Name: "scanner", PoolLimits: true} }
+func (*scanner) Traits() slots.Traits { return slots.Traits{Name: "scanner", Uses: demand.PoolMax} }
 
 func (*scanner) Reset() {}
 

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"mrlocal/errs"
@@ -316,6 +317,34 @@ func (c *Config) Warnings(simulated bool) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// Ignored calls note with a line if the policy ignores settings that a pool or one of n jobs has.
+// job returns a job.
+func (c *Config) Ignored(p slots.Policy, n int, job func(i int) *Submission, note func(string)) {
+	var set demand.Settings
+	put := func(given bool, s demand.Settings) {
+		if given {
+			set |= s
+		}
+	}
+	for i := range c.Pools {
+		q := &c.Pools[i]
+		put(q.Weight != 0 && q.Weight != slots.One, demand.PoolWeight)
+		put(q.MinMaps > 0 || q.MinReduces > 0, demand.MinShare)
+		put(q.MaxMaps > 0 || q.MaxReduces > 0, demand.PoolMax)
+		put(q.FIFO, demand.PoolMode)
+		put(q.PreemptAfter > 0 || q.FairPreemptAfter > 0, demand.Preemption)
+	}
+	for i := range n {
+		j := job(i)
+		put(j.Weight != 0 && j.Weight != slots.One, demand.JobWeight)
+		put(j.Priority != slots.Normal, demand.JobPriority)
+	}
+	t := p.Traits()
+	if ignored := set &^ t.Uses; ignored != 0 {
+		note(fmt.Sprintf("pools, jobs: %s ignores %s", t.Name, strings.Join(ignored.Names(), ", ")))
+	}
 }
 
 // Submission is a job as its user submits it, without its tasks and its functions.

@@ -13,6 +13,8 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
@@ -242,5 +244,32 @@ func TestOnlyARealRunWarnsOfFastTrackers(t *testing.T) {
 	want := []string{"slow: tracker 2 cannot be faster than normal (1.5) in a real run; only a simulation can do that"}
 	if got := c.Warnings(false); !slices.Equal(got, want) {
 		t.Errorf("in a real run %q, want %q", got, want)
+	}
+}
+
+// TestIgnoredSettingsAreNamed: what a file sets and the policy does not use.
+func TestIgnoredSettingsAreNamed(t *testing.T) {
+	c := setup.Config{Pools: []slots.Pool{{Name: "p", Weight: 2 * ppm.One, MaxMaps: 3}, {Name: "q", MinMaps: 1}}}
+	jobs := []setup.Submission{{Weight: 3 * ppm.One}, {}}
+	job := func(i int) *setup.Submission { return &jobs[i] }
+	for name, want := range map[string]string{
+		"fair": "", "pi-dhfs": "",
+		"fifo":         "pools, jobs: fifo ignores weight of pools, min_maps and min_reduces, max_maps and max_reduces, weight of jobs",
+		"yarn":         "pools, jobs: yarn ignores weight of pools, min_maps and min_reduces, max_maps and max_reduces",
+		"fair-deficit": "pools, jobs: fair-deficit ignores max_maps and max_reduces",
+	} {
+		p, err := registry.New(name, policy.DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		note := func(text string) { got += text }
+		if c.Ignored(p, len(jobs), job, note); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		plain := setup.Config{Pools: []slots.Pool{{Name: "p", Weight: ppm.One}}}
+		if plain.Ignored(p, 1, func(int) *setup.Submission { return &jobs[1] }, func(text string) { got = "more: " + text }); got != want {
+			t.Errorf("%s ignores nothing: %q", name, got)
+		}
 	}
 }

@@ -18,6 +18,7 @@ package dhfs
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -86,7 +87,9 @@ func (p *PI) Reset() {
 // Traits implements slots.Policy.
 func (p *PI) Traits() slots.Traits {
 	t := traits(p.name, p.options)
-	t.PoolLimits = p.shape == policy.PerKind
+	if t.Uses = demand.JobPriority; p.shape == policy.PerKind {
+		t.Uses = demand.PoolSettings
+	}
 	t.Rules = map[slots.Rule]string{
 		RuleOwnSlots:      "slots of the task's own kind are available, by the paper's counts",
 		RuleMapBorrows:    "the scenario MAP_BORROWS, where maps have too few slots while reduces leave some unused; so maps borrow reduce slots",
@@ -237,7 +240,7 @@ func (p *PD) Reset() {
 // Traits implements slots.Policy.
 func (p *PD) Traits() slots.Traits {
 	t := traits("pd-dhfs", p.options)
-	t.PoolLimits = true
+	t.Uses = demand.PoolSettings
 	t.Rules = map[slots.Rule]string{
 		RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
 		RuleMapBorrows:    "the case MAP_ON_REDUCE. The pool farthest below its share has a map to start, and the tracker's map slots are taken. So the map borrows a reduce slot",

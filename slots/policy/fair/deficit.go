@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -99,7 +100,7 @@ const ruleDeficit slots.Rule = "deficit"
 
 // Traits implements slots.Policy. In this version of Hadoop the slowstart cannot be set.
 func (*Deficit) Traits() slots.Traits {
-	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "fair-deficit", Uses: demand.PoolWeight | demand.MinShare | demand.JobWeight | demand.JobPriority, OwnSlowstart: true, Slowstart: deficitSlowstart, Rules: map[slots.Rule]string{
 		policy.RuleMinShare: "its job runs fewer tasks than its part of its pool's min share",
 		ruleDeficit:         "its job is the one that is owed most: fair share less running tasks, over time",
 	}}

@@ -97,7 +97,7 @@ func (l *Late) Traits() slots.Traits {
 
 // Traits implements slots.Policy.
 func (f *Fair) Traits() slots.Traits {
-	return slots.Traits{Name: f.name, PoolLimits: true, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: f.name, Uses: demand.PoolSettings | demand.Preemption, Rules: map[slots.Rule]string{
 		policy.RuleMinShare:  "its pool is the one farthest below its min share",
 		policy.RuleFairShare: "its pool runs the fewest tasks for its weight, and so is farthest below its fair share",
 	}}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
@@ -48,7 +49,7 @@ const ruleRemainingWork slots.Rule = "remaining-work"
 
 // Traits implements slots.Policy. A container has no kind.
 func (*Fresh) Traits() slots.Traits {
-	return slots.Traits{Name: "fresh", Lends: true, OwnSlowstart: true, Slowstart: slots.One, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "fresh", Uses: demand.JobWeight | demand.JobPriority, Lends: true, OwnSlowstart: true, Slowstart: slots.One, Rules: map[slots.Rule]string{
 		ruleRemainingWork: "the container goes to the kind of task that has too few containers for its remaining work, else to the other kind. Of the jobs with such tasks, this one has the fewest containers for its weight",
 	}}
 }

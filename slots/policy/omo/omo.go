@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 )
@@ -151,7 +152,7 @@ func (s *scheduler) Traits() slots.Traits {
 	if s.batch {
 		rules[ruleBatchFinish] = "its job gains most from having its last maps done in one wave (Algorithm 2)"
 	}
-	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
+	return slots.Traits{Name: s.name, Uses: demand.JobWeight | demand.JobPriority, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
 }
 
 // Reset implements slots.Policy.

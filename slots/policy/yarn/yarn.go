@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -61,7 +62,7 @@ const ruleRampUp slots.Rule = "ramp-up"
 
 // Traits implements slots.Policy. A container has no kind.
 func (y *YARN) Traits() slots.Traits {
-	return slots.Traits{Name: "yarn", Lends: true, ByDemand: y.Nodes.On(), Options: y.options, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "yarn", Uses: demand.JobWeight | demand.JobPriority, Lends: true, ByDemand: y.Nodes.On(), Options: y.options, Rules: map[slots.Rule]string{
 		RuleFewest: FewestWords,
 		ruleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}

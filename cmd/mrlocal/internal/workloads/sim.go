@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -196,13 +197,22 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// A study keeps only figures. The reports are kept only for --report, because there may be very
 	// many.
 	var reports []*report.Report
-	study, err := p.Study(ctx, nil, s.simulate(p, files), show.NewNotes(e.Stderr).Note, func(r *report.Report) {
+	notes, runs, vary, first := show.NewNotes(e.Stderr), 0, false, map[string][2]float64{}
+	study, err := p.Study(ctx, nil, s.simulate(p, files), notes.Note, func(r *report.Report) {
+		figures := [2]float64{r.MakespanSeconds, r.MeanJobSeconds()}
+		if _, ok := first[r.Policy]; !ok {
+			first[r.Policy] = figures
+		}
+		runs, vary = runs+1, vary || first[r.Policy] != figures
 		if out != nil {
 			reports = append(reports, r)
 		}
 	})
 	if err != nil {
 		return 0, err
+	}
+	if runs > len(first) && !vary {
+		notes.Note(fmt.Sprintf("seeds: %d seeds change nothing: nothing in the workload is drawn at random, or nothing depends on it", runs/len(first)))
 	}
 	if out != nil {
 		return exitCode(study.Failed()), errors.Join(report.WriteJSON(out, reports), out.Close())

@@ -1,0 +1,66 @@
+package registry_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+)
+
+// TestAPolicyUsesWhatItSays: a setting of pools or jobs changes the decisions of a policy on a
+// workload that would show it if and only if the policy says that it uses the setting.
+func TestAPolicyUsesWhatItSays(t *testing.T) {
+	for _, c := range []struct {
+		setting demand.Settings
+		set     func(pools []slots.Pool, jobs []policytest.ScriptJob)
+	}{
+		{demand.PoolWeight, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].Weight = 3 * slots.One }},
+		{demand.MinShare, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].MinMaps, pools[1].MinReduces = 4, 2 }},
+		{demand.PoolMax, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].MaxMaps, pools[1].MaxReduces = 1, 1 }},
+		{demand.PoolMode, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[0].FIFO = true }},
+		{demand.Preemption, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].FairPreemptAfter = time.Second }},
+		{demand.JobWeight, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Weight = 3 * slots.One }},
+		{demand.JobPriority, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Priority = slots.VeryHigh }},
+	} {
+		for _, name := range registry.Names() {
+			p := mustNew(t, name, policy.DefaultOptions())
+			uses := p.Traits().Uses&c.setting != 0
+			changes := starts(t, name, nil) != starts(t, name, c.set)
+			if uses != changes {
+				t.Errorf("%s says %v about %s, but its decisions change: %v", name, uses, c.setting.Names(), changes)
+			}
+		}
+	}
+}
+
+// starts returns the starts and kills of a run of three jobs in two pools, after a change of their settings.
+func starts(t *testing.T, name string, set func(pools []slots.Pool, jobs []policytest.ScriptJob)) string {
+	t.Helper()
+	job := func(name, pool string, at time.Duration) policytest.ScriptJob {
+		return policytest.ScriptJob{
+			Spec:   slots.JobSpec{Name: name, Pool: pool, Maps: 24, MapsSealed: true, Reduces: 6},
+			Submit: at, MapTime: policytest.Const(5 * time.Second), ReduceTime: policytest.Const(7 * time.Second),
+		}
+	}
+	jobs := []policytest.ScriptJob{job("A", "p", 0), job("B", "p", 100*time.Millisecond), job("C", "q", 300*time.Millisecond)}
+	c := slots.Config{Slots: policytest.Typed(2, 3, 2), Slowstart: slots.One, Pools: []slots.Pool{{Name: "p"}, {Name: "q"}}}
+	if set != nil {
+		set(c.Pools, jobs)
+	}
+	var b strings.Builder
+	_, err := policytest.Drive(c, mustNew(t, name, policy.DefaultOptions()), jobs, policytest.Options{Explain: func(e *slots.Explanation) {
+		if !e.EndOfVisit() && e.Refused == slots.Granted {
+			fmt.Fprintln(&b, e.Now, e.Start, e.Reclaimed)
+		}
+	}})
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	return b.String()
+}
