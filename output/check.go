@@ -52,7 +52,7 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	}
 	// A rename cannot replace a mount point. Without this check it would fail after all work
 	// was done.
-	if parent, err := os.Stat(filepath.Dir(path)); err == nil && isMount(info, parent) {
+	if parent, err := os.Stat(filepath.Dir(path)); err == nil && disk.IsMount(info, parent) {
 		return wrong(spec.Dir, "is a mount point and cannot be replaced; give another name")
 	}
 	if name, inside := paths.Inside(info, spec.Files); inside {
@@ -73,7 +73,8 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	case !parentInfo.IsDir():
 		return wrong(name, "its parent %s is not a directory", quoteName(parent))
 	}
-	if err := disk.MayMakeIn(parent); err != nil {
+	// A file that is there can be written in place.
+	if err := disk.MayMakeIn(parent); err != nil && (spec.File == "" || info == nil) {
 		return refuseParent(name, parent, err)
 	}
 	// A result inside an input would be found and read as input, and grow without end.

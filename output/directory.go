@@ -325,7 +325,7 @@ func (d *directory) abort() error {
 func (d *directory) writeSuccess() error {
 	f, err := disk.Create(filepath.Join(d.mu.stage, successName))
 	if err == nil {
-		err = errors.Join(syncFile(f), f.Close())
+		err = errors.Join(disk.SyncFile(f), f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -430,11 +430,11 @@ func (a *attemptFile) commit(int64) error {
 		return ErrAborted
 	}
 	for _, b := range a.mu.besides {
-		if err := errors.Join(syncFile(b.f), b.f.Close()); err != nil {
+		if err := errors.Join(disk.SyncFile(b.f), b.f.Close()); err != nil {
 			return fmt.Errorf("output: %w", errs.Cause(err))
 		}
 	}
-	if err := syncFile(a.mu.f); err != nil {
+	if err := disk.SyncFile(a.mu.f); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	f := a.mu.f

@@ -3,12 +3,14 @@ package output
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
@@ -19,10 +21,14 @@ import (
 // pendingFile is a place that is one regular file. The file is written under a hidden name
 // beside its own, and renamed at the end. The open file is locked, so that other runs do not
 // remove it as a leftover.
+//
+// If a rename would lose something of the file that is there, the result is copied into that file at the
+// end, as GNU sort writes it. That is not atomic.
 type pendingFile struct {
 	name     string      // as the user gave it
 	path     string      // absolute, without links
 	replaces fs.FileInfo // the file that the result replaces; nil: none
+	inPlace  bool        // the result is copied into that file
 
 	mu struct {
 		sync.Mutex
@@ -42,7 +48,12 @@ func (p *pendingFile) start() error {
 	if p.replaces != nil {
 		mode &= p.replaces.Mode().Perm()
 	}
-	return claim(p.name, p.path, func(pending string) error {
+	beside := p.path
+	if dir := filepath.Dir(p.path); p.inPlace && disk.MayMakeIn(dir) != nil {
+		// Files of one name in several directories must not share a pending file.
+		beside = filepath.Join(os.TempDir(), fmt.Sprintf("%s-%08x", filepath.Base(p.path), crc32.ChecksumIEEE([]byte(dir))))
+	}
+	return claim(p.name, beside, func(pending string) error {
 		// O_EXCL ensures that the file is new.
 		f, err := disk.OpenFile(pending, os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
 		if err != nil {
@@ -96,16 +107,19 @@ func (p *pendingFile) sync() error {
 	if err != nil {
 		return err
 	}
+	if p.inPlace {
+		return nil // publish syncs the file itself
+	}
 	if p.replaces != nil {
-		keepOwner(f, p.replaces)
+		disk.KeepOwner(f, p.replaces)
 		if err := f.Chmod(p.replaces.Mode().Perm()); err != nil {
 			return about(p.name, err)
 		}
 	}
-	if err := syncFile(f); err != nil {
+	if err := disk.SyncFile(f); err != nil {
 		return about(p.name, err)
 	}
-	return about(p.name, flush(f))
+	return about(p.name, disk.Flush(f))
 }
 
 // publish implements place: it gives the file its name. The rename is atomic: other processes
@@ -120,17 +134,38 @@ func (p *pendingFile) publish(int) error {
 	if info, err := os.Lstat(p.path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("output %s: is not a regular file any more", quoteName(p.name))
 	}
+	if p.inPlace {
+		return p.copyOver()
+	}
 	// Windows does not rename open files.
 	if closeBeforeRename {
 		if err := p.mu.f.Close(); err != nil {
 			return about(p.name, err)
 		}
 	}
-	if err := disk.Move(p.mu.f.Name(), p.path); err != nil {
+	err := disk.Move(p.mu.f.Name(), p.path)
+	switch {
+	// The file is a mount point, as some are in containers.
+	case errors.Is(err, syscall.EBUSY) && !closeBeforeRename:
+		p.inPlace = true
+		return p.copyOver()
+	case err != nil:
 		return about(p.name, err)
 	}
 	invariant.Move(&p.mu.state, committed)
 	return nil
+}
+
+// copyOver copies the result into the file that is there, and removes the pending file. If it fails, the
+// pending file stays, because it has the only whole result. The caller holds p.mu.
+func (p *pendingFile) copyOver() error {
+	from := p.mu.f
+	err := disk.CopyOver(p.path, from)
+	invariant.Move(&p.mu.state, committed)
+	if err != nil {
+		return fmt.Errorf("output %s: was not written to its end, the whole result is %s: %w", quoteName(p.name), quoteName(from.Name()), errs.Cause(err))
+	}
+	return disk.Remove(from.Name())
 }
 
 // settle implements place. It makes the name durable, and closes the file, which unlocks it. If
@@ -139,6 +174,9 @@ func (p *pendingFile) publish(int) error {
 func (p *pendingFile) settle() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.inPlace {
+		return errs.Cause(p.mu.f.Close())
+	}
 	var ours fs.FileInfo
 	if !closeBeforeRename {
 		ours, _ = p.mu.f.Stat() // does not fail for an open file
@@ -301,28 +339,7 @@ func openFile(spec Spec) (place, error) {
 	if err := checkPlace(spec, spec.File, path, info); err != nil {
 		return nil, err
 	}
-	return &pendingFile{name: spec.File, path: path, replaces: info}, nil
-}
-
-// flush returns the error that closing f would return. Some file systems send the data only at
-// a close, and only then report that there is no room. f itself stays open, and so it stays
-// locked.
-func flush(f *disk.File) error {
-	// If there is no duplicate, the later close reports the error.
-	twin, err := disk.Duplicate(f)
-	if err != nil {
-		return nil // too few descriptors, or not supported
-	}
-	return twin.Close()
-}
-
-// syncFile makes the data of a file durable. A file that cannot be synced, such as a pipe, a
-// device and files of some file systems, is not an error.
-func syncFile(f *disk.File) error {
-	if err := f.Sync(); err != nil && !syncUnsupported(err) {
-		return fmt.Errorf("sync: %w", err)
-	}
-	return nil
+	return &pendingFile{name: spec.File, path: path, replaces: info, inPlace: info != nil && disk.LosesByRename(path, info)}, nil
 }
 
 // syncDir makes the names in a directory durable, after a rename in it. A directory that may be
@@ -335,5 +352,5 @@ func syncDir(path string) error {
 		return fmt.Errorf("output: sync: %w", err)
 	}
 	defer d.Close()
-	return syncFile(d)
+	return disk.SyncFile(d)
 }

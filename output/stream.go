@@ -96,7 +96,7 @@ func (s *stdout) regions(bytes []int64) (*regions, error) {
 // sync makes a regular file durable. Other writers have nothing to sync.
 func (s *stdout) sync() error {
 	if f, _ := s.regular(); f != nil {
-		if err := syncFile(f); err != nil {
+		if err := disk.SyncFile(f); err != nil {
 			return fmt.Errorf("standard output: %w", err)
 		}
 	}
@@ -215,7 +215,7 @@ func (d *device) sync() error {
 	if err != nil {
 		return writeError(err)
 	}
-	return about(d.path, syncFile(f))
+	return about(d.path, disk.SyncFile(f))
 }
 
 // publish does nothing: the bytes are written already.

@@ -7,24 +7,10 @@ import (
 	"io/fs"
 	"runtime"
 	"syscall"
-
-	"mrlocal/internal/disk"
 )
 
 // closeBeforeRename says that an open file cannot be renamed.
 const closeBeforeRename = runtime.GOOS == "windows"
-
-// isMount returns false: a rename that is not possible reports the error.
-func isMount(fs.FileInfo, fs.FileInfo) bool { return false }
-
-// keepOwner does nothing: the file belongs to the user of the run.
-func keepOwner(*disk.File, fs.FileInfo) {}
-
-// syncUnsupported reports whether err says that a file cannot be synced. On Windows it returns
-// true for every error, because a directory cannot be synced.
-func syncUnsupported(err error) bool {
-	return runtime.GOOS == "windows" || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
-}
 
 // isUsage reports whether err is caused by the path that the user named.
 func isUsage(err error) bool {

@@ -75,6 +75,7 @@ func ReadEngine(r *argv.Reader, o *mrlocal.Options) {
 	o.MergeFactor = r.Count("merge-factor", 2, mostFactor)
 	o.Codec = codec(r)
 	o.TempDirs, o.MaxTempBytes = r.Directories("tmp"), r.Size("max-temp", 1)
+	o.TempAtNeed = len(o.TempDirs) == 0 // the system's may be missing, and few runs need it
 	o.TaskTimeout = r.Time("task-timeout", false)
 }
 

@@ -8,16 +8,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
-	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/input/codec"
-	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
+	"mrlocal/output"
 	"mrlocal/output/compress"
 )
 
@@ -136,98 +133,62 @@ func (l *lineSource) close() {
 	}
 }
 
-// result is the output of a tool that writes its result itself and not through the engine. It is
-// standard output, or a file that gets its name at the end. Writes are buffered, and end completes it.
+// result is the output of a tool that writes its result itself and not through the engine. It is one part
+// of a result of package output. Writes are buffered, and end completes it.
 type result struct {
 	*bufio.Writer
-	pack *compress.Writer // compresses what the buffer passes on; nil: the result is not compressed
-	file *os.File         // nil: standard output
-	path string           // the name that file gets at the end; "": file is a device or pipe
+	pack   *compress.Writer // compresses what the buffer passes on; nil: the result is not compressed
+	part   *output.Part
+	target *output.Target
 }
 
 // openResult opens the output that c.Options names. The caller must call end, also after an error of
 // its own. It fails with an options error if the output cannot be opened.
 func (c *Call) openResult() (*result, error) {
-	path := c.Options.OutputFile
-	if path == "" {
-		r := &result{}
-		return r, r.writeTo(c.Stdout, c.Options.CompressOutput)
-	}
-	// A new file has the permissions of the umask. A file that replaces another one has those of the
-	// other one.
-	mode := os.FileMode(0o666)
-	// If path is a link, the file to which it points is replaced, and the link stays.
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		real = path
-	}
-	r := &result{path: real}
-	info, err := os.Stat(real)
-	switch {
-	case err == nil && info.IsDir():
-		return nil, errs.Optionf("-o", "%s: is a directory", argv.Quote(path))
-	// A device or pipe cannot be replaced. It is written directly.
-	case err == nil && !info.Mode().IsRegular():
-		r.path = ""
-		r.file, err = os.OpenFile(real, os.O_WRONLY, 0)
-	default:
-		if err == nil {
-			mode = info.Mode().Perm()
-		}
-		// The temporary file lies in the directory of the result, so that the rename stays in one file
-		// system. Its name has a dot and the number of the process. O_EXCL fails if the name exists.
-		name := filepath.Join(filepath.Dir(real), fmt.Sprintf(".%s-%d", filepath.Base(real), os.Getpid()))
-		r.file, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	o := &c.Options
+	target, err := output.Open(output.Spec{File: o.OutputFile, Overwrite: true, Stdout: c.Stdout, PipeMayClose: true, Compress: compress.None})
+	if err == nil {
+		err = target.Start()
 	}
 	if err != nil {
-		return nil, errs.Optionf("-o", "open failed: %s: %w", argv.Quote(path), bare(err))
+		return nil, err
 	}
-	if err := r.writeTo(r.file, c.Options.CompressOutput); err != nil {
-		return nil, r.end(err)
+	target.Expect(output.Parts{Count: 1})
+	part, err := target.Part(0, 0)
+	if err != nil {
+		return nil, errors.Join(err, target.Abort())
 	}
-	return r, nil
-}
-
-// writeTo sets up the buffer before w, with compression in between if format asks for it.
-func (r *result) writeTo(w io.Writer, format compress.Format) (err error) {
-	disk.GrowPipe(w)
-	if format != compress.None {
-		if r.pack, err = compress.NewWriter(format, w); err != nil {
-			return err
+	r := &result{part: part, target: target}
+	var w io.Writer = part
+	if o.CompressOutput != compress.None {
+		if r.pack, err = compress.NewWriter(o.CompressOutput, part); err != nil {
+			return nil, errors.Join(err, target.Abort())
 		}
 		w = r.pack
 	}
 	r.Writer = bufio.NewWriterSize(w, resultBuffer)
-	return nil
+	return r, nil
 }
 
-// end completes the result: it flushes the buffers, syncs the file, and gives it its name. If err, the
-// error of the tool so far, is not nil, it removes the file instead. It returns err or its own error,
-// but nil if the reader of the pipe of standard output has closed it.
+// end completes the result. If err, the error of the tool so far, is not nil, it removes the result
+// instead. It returns err or its own error, but nil if the reader of a pipe has closed it.
 func (r *result) end(err error) error {
-	stdout := r.file != nil && process.IsStdout(r.file)
 	if err == nil {
 		err = r.Flush()
 	}
 	if err == nil && r.pack != nil {
 		err = r.pack.Close()
 	}
-	if r.file != nil {
-		if err == nil && r.path != "" {
-			// Sync comes before the rename. After a crash the name belongs to the old file or to the
-			// whole new one.
-			err = r.file.Sync()
-		}
-		err = errors.Join(err, r.file.Close())
-		if r.path != "" && err == nil {
-			err = os.Rename(r.file.Name(), r.path)
-		}
-		if r.path != "" && err != nil {
-			_ = os.Remove(r.file.Name())
-		}
+	if err == nil {
+		err = r.part.Commit()
+	}
+	if err == nil {
+		err = r.target.Commit()
+	} else {
+		err = errors.Join(err, r.target.Abort())
 	}
 	// In mrlocal sort -m a b | head, for example, head closes the pipe early. This is success.
-	if (r.file == nil || stdout) && errors.Is(err, syscall.EPIPE) {
+	if errors.Is(err, output.ErrClosedPipe) {
 		return nil
 	}
 	return err

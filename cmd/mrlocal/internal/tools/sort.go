@@ -387,7 +387,7 @@ func (s *sorter) readResources() error {
 	}
 	// The directories of -T come before those of --tmp. As in GNU sort, a missing one is an error only
 	// when something spills.
-	o.TempDirs, o.TempAtNeed = append(s.Line.Values("temporary-directory"), o.TempDirs...), s.Line.Has("temporary-directory")
+	o.TempDirs, o.TempAtNeed = append(s.Line.Values("temporary-directory"), o.TempDirs...), o.TempAtNeed || s.Line.Has("temporary-directory")
 	return nil
 }
 
