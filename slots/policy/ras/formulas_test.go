@@ -190,7 +190,7 @@ func TestProfilesSwitchWhenTheMapPhaseIsAboutToEnd(t *testing.T) {
 	} {
 		j := &rasJob{mapsDone: c.done, work: c.work, switched: !c.want}
 		j.pending[slots.Map], j.allotted[slots.Map] = c.pending, c.placed
-		r := &RAS{jobs: []*rasJob{j}}
+		r := &RAS{candidates: candidates{touched: []*rasJob{j}}}
 		r.options.Cycle = 10 * time.Second
 		r.measures.Of(0).Tasks[slots.Map] = int64(c.measured)
 		if r.switchProfiles(); j.switched != c.want {

@@ -2,6 +2,7 @@ package ras
 
 import (
 	"math"
+	"slices"
 
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
@@ -18,24 +19,26 @@ const mostRounds = 10
 // It begins with the running tasks, not with the placement of the last cycle, because the
 // two may differ. A running task that is taken out of the placement is not killed. It ends by
 // itself, and no task starts in its place [RAS11, "removal is not a kill"].
+//
+// Only the jobs in r.touched have another placement than before. So the cost of a placement grows
+// with the slots and with the jobs that have changed, not with all jobs.
 func (r *RAS) place(v *slots.View) {
+	r.now = v.Now()
 	r.placeRunning(v)
 	r.switchReducers()
 	r.placeReducers()
 	r.placeMappers()
 	r.switchProfiles()
+	r.settle()
 }
 
 // placeRunning empties the placement, places the running tasks, and estimates how many maps each
 // job requires.
 func (r *RAS) placeRunning(v *slots.View) {
-	for _, s := range r.jobs {
-		s.allotted, s.here = [trace.Kinds]int32{}, [trace.Kinds]int32{}
+	r.touched = slices.DeleteFunc(r.touched, func(s *rasJob) bool { return r.byID[s.id] != s })
+	for _, s := range r.touched {
+		s.allotted, s.here, s.part = [trace.Kinds]int32{}, [trace.Kinds]int32{}, 0
 		s.count()
-	}
-	clear(r.left)
-	for len(r.left) < len(r.byID) {
-		r.left = append(r.left, 0)
 	}
 	for t := range r.nodes {
 		n := &r.nodes[t]
@@ -62,8 +65,9 @@ func (r *RAS) placeRunning(v *slots.View) {
 				continue
 			}
 			s, k := r.byID[slot.Attempt.Job], slot.Attempt.Kind
+			r.touch(s)
 			if s.put(k, n, t, 1); k == slots.Map {
-				r.left[s.id] += r.leftOf(v.Now(), &slot)
+				s.part += r.leftOf(v.Now(), &slot)
 				r.takeMap(s, n, 1)
 				continue
 			}
@@ -76,9 +80,8 @@ func (r *RAS) placeRunning(v *slots.View) {
 			r.shuffle(s, n, t, 1)
 		}
 	}
-	for _, s := range r.jobs {
-		s.estimate(v, average(r.measures.Of(s.id)), r.left[s.id], r.options.RequiredAtFirst)
-		s.setUtility()
+	for _, s := range r.touched {
+		r.estimate(s)
 	}
 	for t := range r.nodes {
 		n := &r.nodes[t]
@@ -93,10 +96,8 @@ func (r *RAS) placeRunning(v *slots.View) {
 // keepRoom sets n.room, the number of slots that reduces in shuffle leave to maps. It is the
 // largest number of maps of one job that fit on the tracker, up to half of the slots.
 func (r *RAS) keepRoom(n *node) {
-	for _, s := range r.jobs {
-		if s.left[slots.Map] > 0 {
-			n.room = max(n.room, min(fitting(s.mapping(n), n.capacity), int32(len(n.slots)+1)/2))
-		}
+	for _, g := range r.groups {
+		n.room = max(n.room, min(fitting(g.needs.AtMost(n.capacity), n.capacity), int32(len(n.slots)+1)/2))
 	}
 }
 
@@ -163,7 +164,7 @@ func (r *RAS) placeReducers() {
 			r.free++
 		}
 	}
-	for _, s := range r.jobs {
+	for s := r.nextReducing(0); s != nil; s = r.nextReducing(s.id + 1) {
 		// roomSomewhere makes sure that each pass places at least one reducer.
 		for left := s.pending[slots.Reduce]; left > 0 && (r.free > 0 || s.mapsDone) && r.roomSomewhere(s); {
 			for _, t := range r.trackersForReducers(s) {
@@ -220,6 +221,7 @@ func (r *RAS) roomSomewhere(s *rasJob) bool {
 func (r *RAS) placeReducer(s *rasJob, t int) {
 	n := &r.nodes[t]
 	took := n.takesShuffle()
+	r.touch(s)
 	s.put(slots.Reduce, n, t, 1)
 	r.awake.Put(slots.TrackerID(t), true)
 	if n.reduces++; took && !n.takesShuffle() {
@@ -273,14 +275,13 @@ func (n *node) takesShuffle() bool { return n.reduces+1+max(n.room, 1) <= int32(
 // with the highest utility to those with the lowest. Then it uses the remaining room [RAS11, Alg.
 // 1, l. 9-25].
 func (r *RAS) placeMappers() {
-	r.ranked, r.least = true, demand.Vector{CPU: math.MaxInt64, IO: math.MaxInt64, Memory: math.MaxInt64}
-	r.byUtility = slots.Ranking[utility]{Less: func(a, b *utility) bool { return *a < *b }}
-	for _, s := range r.jobs {
-		if r.rank(s); s.left[slots.Map] > 0 {
-			r.least = r.least.AtMost(s.profile.Map)
-		}
+	r.least = demand.Vector{CPU: math.MaxInt64, IO: math.MaxInt64, Memory: math.MaxInt64}
+	for _, g := range r.groups {
+		r.least = r.least.AtMost(g.needs)
 	}
-	defer func() { r.ranked = false }()
+	for _, s := range r.touched {
+		r.rank(s)
+	}
 	for t := range r.nodes {
 		r.removeMaps(t)
 	}
@@ -291,6 +292,9 @@ func (r *RAS) placeMappers() {
 		for t := range r.nodes {
 			if n := &r.nodes[t]; !n.lost {
 				r.removeHighest(n, t)
+				if invariant.Enabled {
+					r.checkCandidates(n, t)
+				}
 				r.fill(n, t)
 			}
 		}
@@ -317,8 +321,11 @@ func (r *RAS) removeMaps(t int) {
 // lowest returns the utility of the system [RAS11, eq. 4], which is the lowest utility of a job,
 // and how many jobs have it.
 func (r *RAS) lowest() (least utility, jobs int) {
+	if r.unplaced > 0 {
+		return none, r.unplaced
+	}
 	least = one
-	for _, s := range r.jobs {
+	for _, s := range r.touched { // each job with maps, because maps of each are placed
 		switch {
 		// Placing maps cannot raise the utility of a job without maps.
 		case s.left[slots.Map] == 0 || s.utility > least:
@@ -339,12 +346,12 @@ func (r *RAS) lowest() (least utility, jobs int) {
 // lowest utility of all.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
-		least, ok := r.byUtility.First()
-		if !ok {
+		least := r.worst(nil)
+		if least == nil {
 			return // no job has a map to place
 		}
 		out := r.highest(t, 2) // with two maps or more, so that the job keeps one
-		if out == nil || out.withoutMap() <= r.byID[least].utility {
+		if out == nil || out.withoutMap() <= least.utility {
 			return // the comparison below would put the map back
 		}
 		r.putMap(out, n, t, -1)
@@ -360,18 +367,6 @@ func (r *RAS) removeHighest(n *node, t int) {
 	}
 }
 
-// worst returns the job with the lowest utility that has a map to place, whether there is room
-// for the map or not. The job but does not count. Of equals worst returns the job submitted
-// first; nil: there is none.
-func (r *RAS) worst(but *rasJob) (in *rasJob) {
-	for _, s := range r.jobs {
-		if s != but && s.hasMap() && (in == nil || s.utility < in.utility) {
-			in = s
-		}
-	}
-	return in
-}
-
 // fill places maps on a tracker until it has no room for another one [RAS11, eq. 5]. Each map is
 // one of the job with the lowest utility [RAS11, Alg. 1, l. 20-23].
 func (r *RAS) fill(n *node, t int) {
@@ -384,17 +379,13 @@ func (r *RAS) fill(n *node, t int) {
 // putMap places count maps of a job on a tracker, or takes them out if count is negative. It
 // updates the job's utility.
 func (r *RAS) putMap(s *rasJob, n *node, t int, count int32) {
+	r.touch(s)
 	s.put(slots.Map, n, t, count)
 	r.takeMap(s, n, count)
 	r.recount(s)
 	s.setUtility()
-	if r.ranked {
-		r.rank(s)
-	}
+	r.rank(s)
 }
-
-// rank updates r.byUtility for one job: a job is in it if it has a map that could be placed.
-func (r *RAS) rank(s *rasJob) { r.byUtility.Keep(int32(s.id), s.hasMap(), s.utility) }
 
 // recount updates s.counted after a change of the job's placed maps. Its reduces in shuffle then
 // need more or less, on all trackers [RAS11, section 3.4].
@@ -452,14 +443,22 @@ func (r *RAS) lowestWithRoom(n *node, t int) (in *rasJob) {
 	if !n.load.Plus(r.least.AtMost(n.capacity)).Fits(n.capacity) {
 		return nil
 	}
+	for _, g := range r.groups {
+		if s := r.idleWithRoom(g, n, t); s != nil && (in == nil || s.id < in.id) {
+			in = s
+		}
+	}
+	if in != nil {
+		return in
+	}
 	// The first job of the ranking is the answer if it has room, which it mostly has.
 	if id, ok := r.byUtility.First(); !ok {
 		return nil
 	} else if s := r.byID[id]; r.roomForMap(s, n, t) {
 		return s
 	}
-	for _, s := range r.jobs {
-		if (in == nil || s.utility < in.utility) && r.roomForMap(s, n, t) {
+	for _, s := range r.touched {
+		if (in == nil || s.before(in)) && r.roomForMap(s, n, t) {
 			in = s
 		}
 	}
@@ -485,7 +484,7 @@ func (s *rasJob) hasMap() bool {
 // switchProfiles marks the jobs whose map phase is about to be complete. From the next cycle on,
 // their reduces are placed by what they need to reduce [RAS11, Alg. 1, l. 26-28].
 func (r *RAS) switchProfiles() {
-	for _, s := range r.jobs {
+	for _, s := range r.touched {
 		s.switched = s.mapsDone || s.pending[slots.Map] == 0 && aboutToComplete(s.work, s.allotted[slots.Map], r.cycle()) && r.measures.Of(s.id).Tasks[slots.Map] > 0
 	}
 }

@@ -59,14 +59,14 @@ type RAS struct {
 	changed   []slots.JobID
 	logs      logs
 
+	candidates
+
 	// Scratch of a placement.
-	left      []slots.PPM            // by job: the unfinished parts of its running maps, in maps
-	order     []int32                // trackers in the order in which they get reducers
-	counts    []int32                // of the counting sort that makes order
-	free      int                    // number of trackers with a slot for one more reduce in shuffle
-	ranked    bool                   // byUtility is kept up to date: maps are being placed
-	byUtility slots.Ranking[utility] // jobs with a map that could be placed, by utility
-	least     demand.Vector          // of each resource the least that one of their maps needs
+	now    time.Duration
+	order  []int32       // trackers in the order in which they get reducers
+	counts []int32       // of the counting sort that makes order
+	free   int           // number of trackers with a slot for one more reduce in shuffle
+	least  demand.Vector // of each resource the least that a map needs
 
 	// Reduces in shuffle that run.
 	held    []held        // in the order of their starts
@@ -134,7 +134,9 @@ func New(o policy.Options) *RAS {
 }
 
 // Reset implements slots.Policy.
-func (r *RAS) Reset() { *r = RAS{options: r.options, watch: r.watch, blocked: -1} }
+func (r *RAS) Reset() {
+	*r = RAS{options: r.options, watch: r.watch, blocked: -1, candidates: newCandidates()}
+}
 
 // Watch makes the policy call f for each active job after each placement, with the utility of
 // the job in it [RAS11, Fig. 5]. The utility is -Inf for a job without a placed map. f stays
@@ -181,16 +183,24 @@ func (r *RAS) Observe(f slots.Fact) {
 		s := r.byID[f.Job]
 		r.look = r.look || s != nil && s.held > 0
 	}
-	if f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
+	switch {
+	case f.Op == trace.OpLostTracker:
 		for _, s := range r.jobs {
-			if f.Op == trace.OpLostTracker || s.id == slots.JobID(f.Job) {
-				if s.barred[slots.Map] != nil || s.barred[slots.Reduce] != nil {
-					r.wakeUp()
-				}
-				s.barred = [trace.Kinds][]bool{} // other tasks may be pending now
-			}
+			r.unbar(s)
+		}
+	case f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput:
+		if s := *policy.At(&r.byID, slots.JobID(f.Job)); s != nil {
+			r.unbar(s)
 		}
 	}
+}
+
+// unbar lets the pending tasks of a job start on each tracker, because they may be other ones now.
+func (r *RAS) unbar(s *rasJob) {
+	if s.barred[slots.Map] != nil || s.barred[slots.Reduce] != nil {
+		r.wakeUp()
+	}
+	s.barred = [trace.Kinds][]bool{}
 }
 
 // Decide is one heartbeat of a tracker. If a control cycle has ended, it places all tasks
@@ -270,9 +280,11 @@ func (r *RAS) update(v *slots.View) {
 			continue
 		}
 		begun, profile, done := s.begun, s.profile, s.mapsDone
+		r.forget(s)
 		if s.read(v, r.options.ShuffleMemory) {
 			r.urgent = true
 		}
+		r.note(s)
 		r.lost, r.regroup = r.lost || s.reopened, r.regroup || s.mapsDone != done
 		// Tasks of the job may need less than before, so others may have room now.
 		if s.begun < begun || s.profile != profile {
@@ -347,15 +359,23 @@ func (r *RAS) add(id slots.JobID) {
 	s.on = make([]placed, len(r.nodes))
 	r.byID[id] = s
 	// A job that was admitted late may have a smaller id than others.
-	i, _ := slices.BinarySearchFunc(r.jobs, id, func(s *rasJob, id slots.JobID) int { return cmp.Compare(s.id, id) })
+	i, _ := r.find(id)
 	r.jobs = slices.Insert(r.jobs, i, s)
 }
 
 // remove removes the state of a job that is not active any more.
 func (r *RAS) remove(id slots.JobID) {
-	r.look = r.look || r.byID[id].held > 0
+	s := r.byID[id]
+	r.look = r.look || s.held > 0
+	r.forget(s)
 	r.byID[id] = nil
-	r.jobs = slices.DeleteFunc(r.jobs, func(s *rasJob) bool { return s.id == id })
+	i, _ := r.find(id)
+	r.jobs = slices.Delete(r.jobs, i, i+1)
+}
+
+// find returns the index of a job in r.jobs, or the one that it would get there.
+func (r *RAS) find(id slots.JobID) (int, bool) {
+	return slices.BinarySearchFunc(r.jobs, id, func(s *rasJob, id slots.JobID) int { return cmp.Compare(s.id, id) })
 }
 
 // open opens as many job slots on each tracker as tasks are placed there [RAS11, section

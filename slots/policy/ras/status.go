@@ -23,6 +23,9 @@ type rasJob struct {
 	reopened bool // its maps were done, and one has to run again
 	switched bool // its reduces are placed by the needs of their reduce phase
 
+	goal     time.Duration      // its deadline; 0: none
+	runs     int32              // number of its running maps
+	part     slots.PPM          // the sum of the unfinished parts of these, in maps
 	required int32              // s_req
 	work     time.Duration      // time that its unfinished maps take one after the other
 	on       []placed           // by tracker
@@ -30,6 +33,7 @@ type rasJob struct {
 	held     int                // number of running reduces in shuffle
 	utility  utility            // in the placement that is being made
 	logs     *logs              // the table of the RAS
+	indexed                     // where candidates has the job
 
 	here    [trace.Kinds]int32  // number of tasks on the tracker of the last call of RAS.running
 	barred  [trace.Kinds][]bool // by tracker: its pending tasks may not start there
@@ -59,7 +63,8 @@ func (s *rasJob) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 	if shuffleMemory {
 		s.profile.Shuffle.Memory = max(s.profile.Shuffle.Memory, s.profile.Reduce.Memory)
 	}
-	s.total, s.begun = j.Total(slots.Map), j.Running(slots.Map)+j.Done(slots.Map)
+	s.goal, s.runs = j.Deadline(), j.Running(slots.Map)
+	s.total, s.begun = j.Total(slots.Map), s.runs+j.Done(slots.Map)
 	if !j.Sealed() {
 		s.total = max(s.total, parallelCopies)
 	}
@@ -77,16 +82,14 @@ func (s *rasJob) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 }
 
 // estimate is the Job Completion Time Estimator: it sets s_req [RAS11, section 3.2]. average is
-// the time of a map, 0 if unknown. left is the sum of the unfinished parts of the running
-// maps. atFirst is Options.RequiredAtFirst.
-func (s *rasJob) estimate(v *slots.View, average time.Duration, left slots.PPM, atFirst string) {
-	j := v.Job(s.id)
-	s.work = remainingWork(average, max(s.left[slots.Map]-j.Running(slots.Map), 0), left)
+// the time of a map, 0 if unknown. atFirst is Options.RequiredAtFirst.
+func (s *rasJob) estimate(now, average time.Duration, atFirst string) {
+	s.work = remainingWork(average, max(s.left[slots.Map]-s.runs, 0), s.part)
 	unknown := s.left[slots.Map]
 	if atFirst == "one" {
 		unknown = 1
 	}
-	s.required = required(s.work, j.Deadline(), v.Now(), s.left[slots.Map], average > 0, unknown)
+	s.required = required(s.work, s.goal, now, s.left[slots.Map], average > 0, unknown)
 }
 
 // setUtility sets the utility of the job by its placed tasks. It is the Job Utility Calculator [RAS11,
