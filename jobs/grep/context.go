@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mrlocal/errs"
+	"mrlocal/jobs/grep/color"
 )
 
 // A group of lines may cross the border of a block or a split. So a mapper writes candidates, more
@@ -75,7 +76,7 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 
 // item writes the line data[low:end] as a frameItem.
 func (m *lineMapper) item(data []byte, low, end int, selected bool) {
-	line := data[low:end]
+	line, at := data[low:end], m.offset+int64(low)
 	m.lines++
 	flags := byte(0)
 	if selected {
@@ -85,52 +86,53 @@ func (m *lineMapper) item(data []byte, low, end int, selected bool) {
 	}
 	switch {
 	case m.json: // with -v, the lines around selected ones have the matches
-		m.candidate(flags, m.message(data, low, end, selected != m.invert))
+		m.candidate(flags, 0, m.message(data, low, end, selected != m.invert))
 	case m.matched && !selected:
-		m.candidate(itemEmpty, nil)
+		m.candidate(itemEmpty, 0, nil)
 	case m.matched:
-		m.partItems(line)
-	case m.color && selected != m.invert: // with -v, the lines around selected ones have the matches
-		m.candidate(flags, m.painted(line))
+		m.partItems(line, at)
+	case m.colors != nil:
+		m.candidate(flags, at, m.painted(line, selected))
 	default:
-		m.candidate(flags, m.original(line))
+		m.candidate(flags, at, m.original(line))
 	}
 }
 
-// partItems writes the matches in a selected line (-o), each as an item.
-func (m *lineMapper) partItems(line []byte) {
+// partItems writes the matches in a selected line at an offset of the file (-o), each as an item.
+func (m *lineMapper) partItems(line []byte, at int64) {
 	// All items but the first get itemMore, so that the limit counts lines.
 	flags := byte(itemSelected)
 	if !m.invert {
 		m.inner.begin(line)
 		m.walker.reset(m.inner, line)
 		for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
-			m.candidate(flags, m.part(line[start:end]))
+			m.candidate(flags, at+int64(start), m.part(line[start:end]))
 			flags |= itemMore
 		}
 	}
 	if flags&itemMore == 0 {
-		m.candidate(itemSelected|itemEmpty, nil)
+		m.candidate(itemSelected|itemEmpty, 0, nil)
 	}
 }
 
-// candidate writes a frameItem for the current line. text is copied or written.
-func (m *lineMapper) candidate(flags byte, text []byte) {
+// candidate writes a frameItem for the current line, whose text is at an offset of the file. text is
+// copied or written.
+func (m *lineMapper) candidate(flags byte, at int64, text []byte) {
 	if m.relative {
 		flags |= itemRelative
 	}
-	m.frames.item(m.lines, flags, text)
+	m.frames.item(m.lines, flags, at, text)
 }
 
 // item writes a frameItem. text is copied or written before the call returns.
-func (f *frames) item(number int64, flags byte, text []byte) {
+func (f *frames) item(number int64, flags byte, at int64, text []byte) {
 	// An item is a frame by itself, so it ends a frame of lines that is open.
 	f.close()
-	// One byte is for the flags.
-	if len(f.buf)+headerBytes+1+len(text) > frameBytes {
+	if len(f.buf)+headerBytes+itemLead+len(text) > frameBytes {
 		f.flush()
 	}
-	f.buf = append(appendHeader(f.buf, frameItem, number, 1+len(text)), flags)
+	f.buf = append(appendHeader(f.buf, frameItem, number, itemLead+len(text)), flags)
+	f.buf = binary.LittleEndian.AppendUint64(f.buf, uint64(at))
 	// A short text is copied to the buffer. A long one is written directly, after the buffer.
 	if len(text) < directBytes {
 		f.buf = append(f.buf, text...)
@@ -155,9 +157,12 @@ type groups struct {
 // mostBeforeBytes bounds the text of the lines that wait for a selected one.
 const mostBeforeBytes = 8 << 20
 
-// itemHead is the length of the head of a waiting line: 8 bytes with the length of its text,
-// and its flags.
-const itemHead = 9
+// itemLead is the length of the flags and the offset before the text of a frameItem.
+const itemLead = 1 + 8
+
+// itemHead is the length of the head of a waiting line: 8 bytes with the length of its text, and 8
+// with its offset in the file.
+const itemHead = 16
 
 // reset begins another file.
 func (g *groups) reset() { g.drop(); g.last, g.after, g.cut = 0, 0, false }
@@ -167,13 +172,14 @@ func (g *groups) drop() { g.before, g.oldest, g.lines = g.before[:0], 0, 0 }
 
 // item handles a frameItem of length bytes, which are still to be read.
 func (r *releaser) item(number, length int64) error {
-	flags, err := r.in.ReadByte()
+	lead, err := r.in.Peek(itemLead)
 	if err != nil {
 		return fmt.Errorf("grep: the lines of a split end early: %w", err)
 	}
+	flags, at := lead[0], int64(binary.LittleEndian.Uint64(lead[1:]))
+	_, _ = r.in.Discard(itemLead) // Peek has read it
 	g := &r.groups
-	// The flags are a part of the payload.
-	length--
+	length -= itemLead
 	if flags&itemRelative != 0 {
 		number += r.base
 	}
@@ -184,7 +190,7 @@ func (r *releaser) item(number, length int64) error {
 		if g.cut {
 			return r.copy(io.Discard, length)
 		}
-		return r.itemLine(number, flags, length)
+		return r.itemLine(number, at, flags, length)
 	case flags&itemSelected != 0 && !reached:
 		r.selected++
 		r.records++
@@ -192,7 +198,7 @@ func (r *releaser) item(number, length int64) error {
 			return err
 		}
 		g.after, g.cut = r.context.After, false
-		return r.itemLine(number, flags, length)
+		return r.itemLine(number, at, flags, length)
 	case g.after > 0:
 		g.after--
 		if r.matched { // -o writes no lines around selected ones
@@ -202,16 +208,16 @@ func (r *releaser) item(number, length int64) error {
 		if r.json { // ripgrep calls a line beyond -m a match if it matches
 			return r.message(number, flags, nil, length)
 		}
-		return r.itemLine(number, flags&^itemSelected, length)
+		return r.itemLine(number, at, flags&^itemSelected, length)
 	case reached || r.context.Before == 0:
 		g.cut = true
 		return r.copy(io.Discard, length)
 	}
-	return r.wait(number, flags, length)
+	return r.wait(number, at, length)
 }
 
 // wait keeps a line, which is written if one of the next Before lines is selected.
-func (r *releaser) wait(number int64, flags byte, length int64) error {
+func (r *releaser) wait(number, at, length int64) error {
 	g := &r.groups
 	// Lines before a gap are not next to any later line.
 	if number != g.newest+1 {
@@ -232,7 +238,7 @@ func (r *releaser) wait(number int64, flags byte, length int64) error {
 	}
 	g.newest = number
 	g.lines++
-	g.before = append(binary.LittleEndian.AppendUint64(g.before, uint64(length)), flags)
+	g.before = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(g.before, uint64(length)), uint64(at))
 	// The text is read directly to its place in before.
 	from := len(g.before)
 	g.before = slices.Grow(g.before, int(length))[:from+int(length)]
@@ -252,12 +258,12 @@ func (r *releaser) waiting(number int64) error {
 	// The waiting lines are directly before the selected one.
 	first := number - g.lines
 	// GNU grep also separates groups of different files.
-	if !r.json && g.begun && (g.last == 0 || first != g.last+1) {
-		line := []byte("--")
-		if r.color {
-			line = paint(nil, colorSeparator, line)
+	if !r.json && !r.context.NoSeparator && g.begun && (g.last == 0 || first != g.last+1) {
+		separator := "--"
+		if r.context.Separator != nil {
+			separator = *r.context.Separator
 		}
-		_, _ = r.out.Write(append(line, '\n'))
+		_, _ = r.out.Write(append(r.colors.Paint(nil, color.Separator, []byte(separator)), '\n'))
 	}
 	for text := g.before[g.oldest:]; len(text) > 0; first++ {
 		end := itemHead + int(binary.LittleEndian.Uint64(text))
@@ -267,7 +273,7 @@ func (r *releaser) waiting(number int64) error {
 				return err
 			}
 		case !r.matched:
-			r.itemHead(first, '-')
+			r.itemHead(first, int64(binary.LittleEndian.Uint64(text[8:])), '-', end > itemHead)
 			_, _ = r.out.Write(text[itemHead:end])
 			_ = r.out.WriteByte(r.eol)
 		}
@@ -278,7 +284,7 @@ func (r *releaser) waiting(number int64) error {
 }
 
 // itemLine writes one line of length bytes, which are still to be read.
-func (r *releaser) itemLine(number int64, flags byte, length int64) error {
+func (r *releaser) itemLine(number, at int64, flags byte, length int64) error {
 	r.groups.last, r.groups.begun = number, true
 	if r.json {
 		return r.message(number, flags, nil, length)
@@ -290,15 +296,16 @@ func (r *releaser) itemLine(number int64, flags byte, length int64) error {
 	if flags&itemSelected != 0 {
 		separator = ':'
 	}
-	r.itemHead(number, separator)
+	r.itemHead(number, at, separator, length > 0)
 	if err := r.copy(r.out, length); err != nil {
 		return err
 	}
 	return r.out.WriteByte(r.eol)
 }
 
-// itemHead writes the path and the number before a line.
-func (r *releaser) itemHead(number int64, separator byte) {
+// itemHead writes what stands before a line: the path, the number, the offset, and a tab if the line has
+// text.
+func (r *releaser) itemHead(number, at int64, separator byte, text bool) {
 	r.scratch = r.scratch[:0]
 	if r.names {
 		r.scratch = r.appendPath(r.scratch, string(r.prefix), separator)
@@ -306,5 +313,6 @@ func (r *releaser) itemHead(number int64, separator byte) {
 	if r.numbers {
 		r.scratch = r.appendNumber(r.scratch, r.number.set(number), separator)
 	}
+	r.scratch = r.appendLead(r.scratch, at, separator, text)
 	_, _ = r.out.Write(r.scratch) // the next Flush returns the error
 }

@@ -64,8 +64,12 @@ type Options struct {
 	ListOthers bool     // -L; the output records are counted as with -l
 	NULNames   bool     // -Z: a NUL byte follows each path instead of the separator
 	NULEnded   bool     // -z: a NUL byte ends each line; lines may contain newlines
+	Offsets    bool     // -b: the offset of the line in its file, or with -o of the match, in bytes
+	Tab        bool     // -T: a tab stands before the text of a line if anything else does
 	Context    *Context // -A, -B, -C; nil: only selected lines
-	Color      bool     // --color=always, with GNU grep's default colours
+	Color      bool     // --color=always
+	Colors     string   // changes of GNU grep's default colours, as in its variable GREP_COLORS
+	Label      string   // --label: the path of standard input; "": the usual one
 	JSON       bool     // --json: messages of ripgrep instead of lines; ignored with -c, -l, -L and -q
 
 	// Single says that there is one file. The job then ends as soon as the rest of the file is
@@ -76,17 +80,24 @@ type Options struct {
 	// byte in its first 64 KiB. Calls come from one goroutine, in the order of the input. nil:
 	// such files are skipped.
 	BinaryMatch func(path string)
+	// NoBinary says that no line of such a file is selected. Unlike a file that is skipped, it has a
+	// count of 0 and is listed with -L.
+	NoBinary bool
 }
 
 // Context is the number of lines to write before and after each selected line. A separator
 // stands between groups of lines that are not neighbours.
-type Context struct{ Before, After int64 }
+type Context struct {
+	Before, After int64
+	Separator     *string // nil: "--"
+	NoSeparator   bool
+}
 
 // selects reports whether Options select lines. Otherwise they count matches.
 func (o Options) selects() bool {
 	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
 		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil ||
-		o.ListOthers || o.NULNames || o.NULEnded || o.Context != nil || o.Color || o.JSON || o.BinaryMatch != nil
+		o.ListOthers || o.NULNames || o.NULEnded || o.Offsets || o.Tab || o.Context != nil || o.Color || o.JSON || o.BinaryMatch != nil || o.NoBinary
 }
 
 // New makes the job: a chain of two jobs that counts matches, or one job that selects lines. It
@@ -111,7 +122,7 @@ func New(o Options) (jobs.Chain, error) {
 			Delim:       delim,
 			NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
 			NewReleaser: func() jobs.Releaser { return newReleaser(p, f) },
-			SkipBinary:  !o.Text && o.BinaryMatch == nil && !o.NULEnded,
+			SkipBinary:  !o.Text && o.BinaryMatch == nil && !o.NoBinary && !o.NULEnded,
 			BuiltIn:     true,
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"mrlocal/jobs"
+	"mrlocal/jobs/grep/color"
 	"mrlocal/jobs/internal/lines"
 )
 
@@ -25,12 +26,16 @@ type form struct {
 	want    want
 
 	nulNames    bool
-	color       bool
+	offsets     bool
+	tab         bool
+	label       string            // path of standard input; "": the usual one
+	colors      *color.Scheme     // nil: no colours
 	single      bool              // there is only one file
 	json        bool              // messages instead of lines; context is set then
 	eol         byte              // ends each line of the output
 	context     *Context          // nil: only selected lines, or no lines are wanted
 	binaryMatch func(path string) // Options.BinaryMatch; nil: not set, or no lines are wanted
+	noBinary    bool              // Options.NoBinary
 }
 
 // want says which result is wanted for each file.
@@ -57,9 +62,15 @@ func lower(o Options, files int) *form {
 		limit:   math.MaxInt64,
 
 		nulNames: o.NULNames,
-		color:    o.Color,
+		offsets:  o.Offsets,
+		tab:      o.Tab,
+		label:    o.Label,
 		single:   o.Single,
 		eol:      '\n',
+		noBinary: o.NoBinary && !o.Text && !o.NULEnded,
+	}
+	if o.Color {
+		f.colors = color.New(o.Colors)
 	}
 	if o.NULEnded {
 		f.eol = 0
@@ -80,7 +91,7 @@ func lower(o Options, files int) *form {
 			f.binaryMatch = o.BinaryMatch
 		}
 		if o.JSON { // messages have a form of their own for path, number and matches
-			f.json, f.names, f.numbers, f.matched, f.color = true, false, false, false, false
+			f.json, f.names, f.numbers, f.matched, f.offsets, f.colors = true, false, false, false, false, nil
 			f.context = cmp.Or(f.context, &Context{})
 		}
 	}
@@ -103,6 +114,7 @@ type lineMapper struct {
 	most   int64  // number of selected lines after which the rest of the file in this split is not needed
 	text   []byte // the block with NUL and newline exchanged, if eol is NUL
 	shown  []byte // scratch for the text of a line or match in its output form
+	led    []byte // scratch for the offset, the tab and the text of a line or match
 	undone []byte // scratch for text in its original form, for messages
 
 	file     int32
@@ -172,15 +184,19 @@ func (m *lineMapper) enter(b jobs.Block) {
 	if !m.open || b.Offset == 0 {
 		m.leave()
 		m.open, m.file, m.path, m.relative = true, b.File, b.Path, b.Offset != 0
+		if m.path == stdinPath {
+			m.path = cmp.Or(m.label, stdinPath)
+		}
 		m.named, m.selected, m.lines, m.searched = false, 0, 0, 0
 		m.prefix = m.prefix[:0]
 		if m.names {
-			m.prefix = m.appendPath(m.prefix, b.Path, ':')
+			m.prefix = m.appendPath(m.prefix, m.path, ':')
 		}
 		if m.want == wantOthers {
 			m.name()
 		}
-		m.binary = m.binaryMatch != nil && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
+		m.found = m.found && !m.noBinary // the file before may be one whose lines do not count
+		m.binary = (m.binaryMatch != nil || m.noBinary) && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
 		if m.binary {
 			// This frame comes before any line of the file, so that the releaser shows none of
 			// them.
@@ -237,6 +253,8 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 // done reports whether the rest of the file is not needed.
 func (m *lineMapper) done() bool {
 	switch {
+	case m.binary && m.noBinary:
+		return true
 	case m.want == wantAny:
 		return m.found || m.limit == 0
 	case m.want == wantFiles || m.want == wantOthers || m.binary:
@@ -357,18 +375,18 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 		m.lines += int64(bytes.Count(data[*counted:low], []byte{'\n'}))
 		*counted = low
 	}
-	if m.binaryMatch != nil {
+	if m.binaryMatch != nil || m.noBinary {
 		m.name() // the releaser may know that this file is binary
 	}
 	// Lines are written one by one if each needs a prefix, a change, or a check against the
 	// limit.
-	switch apart := m.numbers || m.names || m.matched || m.color || m.eol == 0 || m.limited(); {
+	switch apart := m.numbers || m.names || m.offsets || m.matched || m.colors != nil || m.eol == 0 || m.limited(); {
 	case m.matched && m.invert:
 		m.silent(data[low:high])
 	case apart && m.invert:
 		*counted = m.apart(data, low, high)
 	case apart:
-		m.one(data[start:end])
+		m.one(data, start, end)
 		*counted = next
 	default:
 		m.run(data[low:high])
@@ -411,14 +429,15 @@ func (m *lineMapper) silent(text []byte) {
 func (m *lineMapper) apart(data []byte, low, high int) int {
 	for low < high && !m.done() {
 		end := lineEnd(data[:high], low)
-		m.one(data[low:end])
+		m.one(data, low, end)
 		low = min(end+1, high)
 	}
 	return low
 }
 
-// one writes one selected line.
-func (m *lineMapper) one(line []byte) {
+// one writes one selected line, data[low:end].
+func (m *lineMapper) one(data []byte, low, end int) {
+	line, at := data[low:end], m.offset+int64(low)
 	m.lines++
 	m.selected++
 	// Each line is a frame of its own, so that the releaser can stop behind any line.
@@ -428,21 +447,21 @@ func (m *lineMapper) one(line []byte) {
 	}
 	switch {
 	case m.matched:
-		m.parts(line)
-	case m.color && !m.invert:
-		m.put(m.painted(line), true)
+		m.parts(line, at)
+	case m.colors != nil:
+		m.put(at, m.painted(line, true), true)
 	default:
-		m.put(m.original(line), true)
+		m.put(at, m.original(line), true)
 	}
 }
 
-// parts writes the matches in a line (-o).
-func (m *lineMapper) parts(line []byte) {
+// parts writes the matches in a line at an offset of the file (-o).
+func (m *lineMapper) parts(line []byte, at int64) {
 	m.inner.begin(line)
 	m.walker.reset(m.inner, line)
 	first := true
 	for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
-		m.put(m.part(line[start:end]), first)
+		m.put(at+int64(start), m.part(line[start:end]), first)
 		first = false
 	}
 	if first { // the line is selected, but all its matches are empty
@@ -450,8 +469,13 @@ func (m *lineMapper) parts(line []byte) {
 	}
 }
 
-// put writes one line of output. first is false for the second and later matches of a line.
-func (m *lineMapper) put(text []byte, first bool) {
+// put writes one line of output, whose text is at an offset of the file. first is false for the second
+// and later matches of a line.
+func (m *lineMapper) put(at int64, text []byte, first bool) {
+	if m.offsets || m.tab {
+		m.led = append(m.appendLead(m.led[:0], at, ':', len(text) > 0), text...)
+		text = m.led
+	}
 	lines := int64(0)
 	if first {
 		lines = 1

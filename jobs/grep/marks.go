@@ -3,45 +3,22 @@ package grep
 import (
 	"strconv"
 
+	"mrlocal/jobs/grep/color"
 	"mrlocal/jobs/internal/lines"
 )
 
-// GNU grep's default colours.
-const (
-	colorMatch     = "01;31"
-	colorPath      = "35"
-	colorNumber    = "32"
-	colorSeparator = "36"
-)
-
-// mostMarkBytes is the most bytes that appendNumber adds to the digits.
+// mostMarkBytes is the most bytes that appendNumber adds to the digits, in default colours.
 const mostMarkBytes = 64
-
-// paint appends text in a colour. Like GNU grep, it also erases to the end of the terminal's
-// line at each change of colour.
-func paint(dst []byte, color string, text []byte) []byte {
-	// "\x1b[" begins an escape sequence of terminals: m sets the colour, K erases to the end of
-	// the line.
-	dst = append(append(append(dst, "\x1b["...), color...), "m\x1b[K"...)
-	return append(append(dst, text...), "\x1b[m\x1b[K"...)
-}
 
 // appendSeparator appends the byte behind a path or a number: a colon for a selected line, a
 // hyphen for a line around one.
 func (f *form) appendSeparator(dst []byte, separator byte) []byte {
-	if f.color {
-		return paint(dst, colorSeparator, []byte{separator})
-	}
-	return append(dst, separator)
+	return f.colors.Paint(dst, color.Separator, []byte{separator})
 }
 
 // appendPath appends a path and the separator behind it.
 func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
-	if f.color {
-		dst = paint(dst, colorPath, []byte(path))
-	} else {
-		dst = append(dst, path...)
-	}
+	dst = f.colors.Paint(dst, color.Path, []byte(path))
 	if f.nulNames {
 		return append(dst, 0)
 	}
@@ -50,11 +27,7 @@ func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
 
 // appendName appends a path that is a line of its own.
 func (f *form) appendName(dst []byte, path string) []byte {
-	if f.color {
-		dst = paint(dst, colorPath, []byte(path))
-	} else {
-		dst = append(dst, path...)
-	}
+	dst = f.colors.Paint(dst, color.Path, []byte(path))
 	if f.nulNames {
 		return append(dst, 0)
 	}
@@ -63,40 +36,68 @@ func (f *form) appendName(dst []byte, path string) []byte {
 
 // appendNumber appends a line number and its separator.
 func (f *form) appendNumber(dst, digits []byte, separator byte) []byte {
-	if !f.color {
+	if f.colors == nil {
 		return append(append(dst, digits...), separator)
 	}
-	return f.appendSeparator(paint(dst, colorNumber, digits), separator)
+	return f.appendSeparator(f.colors.Paint(dst, color.Number, digits), separator)
 }
 
-// painted returns a line with its matches in colour, borrowed until the next call of a method
-// that writes m.shown.
-func (m *lineMapper) painted(line []byte) []byte {
+// appendLead appends what stands directly before the text of a line: its offset in the file (-b), and a
+// tab (-T). text says that the line has text.
+func (f *form) appendLead(dst []byte, at int64, separator byte, text bool) []byte {
+	if f.offsets {
+		var digits [20]byte
+		dst = f.appendSeparator(f.colors.Paint(dst, color.Offset, strconv.AppendInt(digits[:0], at, 10)), separator)
+	}
+	if f.tab && text && (f.names || f.numbers || f.offsets) {
+		dst = append(dst, '\t')
+	}
+	return dst
+}
+
+// painted returns a line in colours, borrowed until the next call of a method that writes m.shown. The
+// lines around selected ones have their own.
+func (m *lineMapper) painted(line []byte, selected bool) []byte {
+	whole, match := color.ContextLine, color.ContextMatch
+	if selected {
+		match = color.SelectedMatch
+	}
+	if selected != (m.invert && m.colors.Reverse) {
+		whole = color.SelectedLine
+	}
 	m.shown = m.shown[:0]
-	m.inner.begin(line)
-	m.walker.reset(m.inner, line)
 	// m.shown has line[:at] already.
 	at := 0
-	for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
-		m.shown = m.appendOriginal(m.shown, line[at:start])
-		// restore changes only the text, not the escape sequences: they have neither NUL nor
-		// newline.
-		from := len(m.shown)
-		m.shown = paint(m.shown, colorMatch, line[start:end])
-		m.restore(m.shown[from:])
-		at = end
+	if selected != m.invert && m.colors.Has(match) { // with -v, the lines around selected ones have the matches
+		m.inner.begin(line)
+		m.walker.reset(m.inner, line)
+		for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
+			m.shown = m.colors.Begin(m.shown, whole)
+			m.shown = append(m.shown, line[at:start]...)
+			m.shown = m.colors.Paint(m.shown, match, line[start:end])
+			at = end
+		}
 	}
-	m.shown = m.appendOriginal(m.shown, line[at:])
+	// As in GNU grep, a carriage return at the end of the line has no colour.
+	tail := len(line)
+	if tail > at && line[tail-1] == '\r' {
+		tail--
+	}
+	if tail > at {
+		m.shown = m.colors.Paint(m.shown, whole, line[at:tail])
+	}
+	m.shown = append(m.shown, line[tail:]...)
+	m.restore(m.shown) // the escape sequences have neither NUL nor newline
 	return m.shown
 }
 
 // part returns one match in its output form, borrowed until the next call of a method that
 // writes m.shown.
 func (m *lineMapper) part(match []byte) []byte {
-	if !m.color {
+	if m.colors == nil {
 		return m.original(match)
 	}
-	m.shown = paint(m.shown[:0], colorMatch, match)
+	m.shown = m.colors.Paint(m.shown[:0], color.SelectedMatch, match)
 	m.restore(m.shown)
 	return m.shown
 }

@@ -117,7 +117,9 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 		r.prefix = append(r.prefix[:0], payload...)
 		return jobs.Continue, err
 	case frameCount:
-		r.selected += number
+		if !r.noBinary || r.file != r.binary {
+			r.selected += number
+		}
 	case frameSearched:
 		payload, err := r.payload(length)
 		if err == nil {
@@ -142,6 +144,9 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 func (r *releaser) text(kind uint8, number, length int64) error {
 	switch {
 	case r.binary >= 0 && r.file == r.binary:
+		if r.noBinary {
+			return r.copy(io.Discard, length)
+		}
 		if kind != frameItem {
 			r.foundBinary()
 		} else if flags, err := r.in.Peek(1); err == nil && flags[0]&itemSelected != 0 {
@@ -250,6 +255,12 @@ func (r *releaser) payload(length int64) ([]byte, error) {
 // found handles a frameFound. With -q, where number is that of the file, it ends the job. With -l
 // it lists the file, once.
 func (r *releaser) found(number int64) jobs.Verdict {
+	if r.want != wantAny {
+		number = r.file
+	}
+	if r.noBinary && number == r.binary {
+		return jobs.Continue
+	}
 	if r.want == wantAny {
 		r.records, r.file = 1, number
 		return jobs.EndJob

@@ -12,95 +12,21 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"unicode"
 
 	"golang.org/x/term"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/find"
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/jobs/grep"
 )
 
-const grepHelp = `Usage: mrlocal grep [FLAG]... PATTERN [PATH]...
-
-Print the lines that match PATTERN, in RE2 syntax. Directories are searched with
-all that is below; without PATH, standard input (with -r, the working directory).
-
-  -e PATTERN, -f FILE   search for PATTERN, or for each line of FILE; may be repeated
-  -E, -F                patterns are regular expressions (as always); are strings
-  -i, -S                ignore case; only if no pattern has an upper case letter
-  -v, -w, -x            lines that do not match; whole words; whole lines
-  -a                    show lines of binary files (a NUL byte in the first 64 KiB)
-
-  -c, -l, -L, -q        only counts; files with a match; files without; exit code
-  -o, -m N              only the matching parts; at most N lines of each file
-  -n, -H, -h            line numbers; paths before lines; no paths
-  -A N, -B N, -C N      N lines after, before, around each selected line
-  -z                    a NUL byte ends each line, of input and output
-  -Z, -0, --null        a NUL byte follows each path
-  --color WHEN          auto, always or never
-  --json                JSON lines, as ripgrep writes them
-  -s                    say nothing about files that cannot be read
-
-  -r, -R                without PATH, search the working directory; -R follows links
-  --follow              follow links inside directories
-  --files               print the paths that would be searched; there is no PATTERN
-  -g GLOB               files that match GLOB; with a leading !, those that do not
-  -t TYPE               files of a type, such as go, py, c, md
-  --include GLOB, --exclude GLOB, --exclude-dir GLOB, --exclude-from FILE
-                        by names, as in GNU grep; the last one that matches counts
-  --hidden              files and directories whose names begin with a dot too
-  --no-ignore, -u       read no .gitignore, .ignore; -uu: --hidden as well
-  --sort BY             order of files: path, modified, accessed, created; none is as path
-  --decode WHAT         auto decodes compressed files; none (the default) does not
-
-Exit codes: 0 a line was selected, 1 none, 2 an error. --help-all has more flags.
-`
-
 // grepTool returns mrlocal grep: GNU grep on the engine. In directories it chooses files as ripgrep
 // does.
 func grepTool() Tool {
 	return Tool{Name: "grep", Usage: "print the lines that match a pattern, as GNU grep does", Help: grepHelp, Flags: grepFlags(), Rewrite: rewriteGrep, Run: runGrep}
-}
-
-// grepFlags returns the flags of GNU grep that this tool knows, and those of ripgrep that choose files.
-// For the parser, two spellings such as --color and --colour are two flags, and grepOptions reads both.
-// -G and -P are missing, because patterns have only the syntax of RE2.
-func grepFlags() []argv.Spec {
-	var specs []argv.Spec
-	add := func(like argv.Flag, names ...string) { // each is "long" or "long,letter"
-		for _, n := range names {
-			like.Name, like.Short, _ = strings.Cut(n, ",")
-			specs = append(specs, argv.Spec{Flag: like})
-		}
-	}
-	add(argv.Flag{Value: true}, "regexp,e", "file,f", "max-count,m", "after-context,A", "before-context,B", "context,C",
-		"color", "colour", "include", "exclude", "exclude-dir", "exclude-from")
-	add(argv.Flag{}, "extended-regexp,E", "fixed-strings,F", "ignore-case,i", "invert-match,v", "word-regexp,w", "line-regexp,x",
-		"text,a", "count,c", "files-with-matches,l", "files-without-match,L", "quiet,q", "silent", "only-matching,o",
-		"line-number,n", "with-filename,H", "no-filename,h", "null-data,z", "null,Z", "no-messages,s", "recursive,r", "dereference-recursive,R")
-	// The beginning of a long name means a flag of GNU grep, so these names must be whole.
-	add(argv.Flag{Value: true, Whole: true}, "glob,g", "type,t", "sort", "decode")
-	add(argv.Flag{Whole: true}, "smart-case,S", "null,0", "json", "hidden", "no-ignore", "unrestricted,u", "follow", "files")
-	return specs
-}
-
-// rewriteGrep is Tool.Rewrite of mrlocal grep. It turns --color without a value into --color=auto. For
-// the parser a flag takes a value always or never, and it would take the next word, often the PATTERN.
-func rewriteGrep(args []string) ([]string, error) {
-	args = slices.Clone(args)
-	for i, word := range args {
-		if word == "--" {
-			break
-		}
-		// After -e the word is a pattern, even if it looks like a flag.
-		if (word == "--color" || word == "--colour") && (i == 0 || args[i-1] != "-e") {
-			args[i] = word + "=auto"
-		}
-	}
-	return args, nil
 }
 
 // runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep. It is 0 if a line was
@@ -125,9 +51,8 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if c.Err == nil && selectsNothing(&o) {
 		return 1, nil
 	}
-	// As in ripgrep, an upper case letter in any pattern turns -S off for all of them, and the last of -i
-	// and -S decides.
-	if c.last("ignore-case", "smart-case") == "smart-case" {
+	// As in ripgrep, an upper case letter in any pattern turns -S off for all of them.
+	if c.caseFlag() == "smart-case" {
 		o.IgnoreCase = !slices.ContainsFunc(o.Patterns, hasUpper)
 	}
 	roots := c.roots(words)
@@ -150,6 +75,8 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// GNU grep prints names if there are two PATHs or a directory, even if the search then finds only
 	// one file.
 	o.Single = len(roots) == 1 && !find.IsDirectory(roots[0])
+	action := c.directories()
+	roots = slices.DeleteFunc(slices.Clone(roots), func(root string) bool { return c.leavesOut(root, action, f.Missing) })
 	// A single file may also be the output. It is searched if the job writes only after reading, as
 	// with these flags.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
@@ -195,10 +122,45 @@ func (c *Call) roots(paths []string) []string {
 	switch {
 	case len(paths) > 0:
 		return paths
-	case c.last("recursive", "dereference-recursive") != "":
+	case c.directories() == "recurse":
 		return []string{""}
 	}
 	return []string{"-"}
+}
+
+// directories returns what to do with directories, as the last of -d, -r and -R says; "": none of them is
+// given, and directories are searched.
+func (c *Call) directories() string {
+	action := ""
+	for _, f := range c.Line.Flags {
+		switch f.Flag.Name {
+		case "recursive", "dereference-recursive":
+			action = "recurse"
+		case "directories":
+			action = f.Value
+		}
+	}
+	return action
+}
+
+// leavesOut reports whether -d or -D leaves out a PATH. action is that of directories. A directory that
+// must be read calls missing.
+func (c *Call) leavesOut(root, action string, missing func(path string, cause error)) bool {
+	devices, _ := c.Line.Value("devices")
+	if root == "-" || devices != "skip" && action != "skip" && action != "read" {
+		return false
+	}
+	info, err := os.Stat(root)
+	switch {
+	case err != nil: // the search names it
+		return false
+	case info.IsDir() && action == "read":
+		missing(root, syscall.EISDIR)
+		return true
+	case info.IsDir():
+		return action == "skip"
+	}
+	return devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
 // selectsNothing reports whether no line can be selected: there is no pattern, or all lines match and -v
@@ -281,14 +243,16 @@ func inLetters(err error) error {
 func (c *Call) grepOptions() grep.Options {
 	on := c.Line.Has
 	o := grep.Options{
-		Text: on("text"), Lines: true,
-		BinaryMatch: func(path string) {
-			c.complain(errs.Inputf(path, "binary file matches"))
-		},
+		Lines:       true,
 		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
-		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
+		Invert: on("invert-match"), IgnoreCase: c.caseFlag() == "ignore-case", Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
+		Offsets: on("byte-offset"), Tab: on("initial-tab"), Colors: c.Getenv("GREP_COLORS"),
 	}
+	o.Label, _ = c.Line.Value("label")
+	c.binaryFiles(&o)
+	c.Choice("directories", "read", "recurse", "skip")
+	c.Choice("devices", "read", "skip")
 	// As in GNU grep, the last of -H and -h decides, the last of -l and -L, and the last of both
 	// spellings of --color.
 	when := "auto"
@@ -318,6 +282,10 @@ func (c *Call) grepOptions() grep.Options {
 		if on("after-context") {
 			o.Context.After = int64(c.Count("after-context", 0, math.MaxInt32))
 		}
+		o.Context.NoSeparator = c.last("group-separator", "no-group-separator") == "no-group-separator"
+		if text, given := c.Line.Value("group-separator"); given {
+			o.Context.Separator = &text
+		}
 	}
 	// The value auto means colours on a terminal, unless the environment says that it is a dumb one.
 	o.Color = when == "always"
@@ -340,6 +308,24 @@ func (c *Call) grepOptions() grep.Options {
 		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{matchNothing}, false, false, nil
 	}
 	return o
+}
+
+// caseFlag returns the last flag that says whether case counts, or "".
+func (c *Call) caseFlag() string { return c.last("ignore-case", "no-ignore-case", "smart-case") }
+
+// binaryFiles reads what to do with binary files into o. As in GNU grep, the last flag decides.
+func (c *Call) binaryFiles(o *grep.Options) {
+	files := c.Choice("binary-files", "binary", "text", "without-match")
+	switch c.last("text", "without-match", "binary-files") {
+	case "text":
+		files = "text"
+	case "without-match":
+		files = "without-match"
+	}
+	o.Text, o.NoBinary = files == "text", files == "without-match"
+	if !o.NoBinary {
+		o.BinaryMatch = func(path string) { c.complain(errs.Inputf(path, "binary file matches")) }
+	}
 }
 
 // last returns the name of the flag that stands last among those with the given names, or "".

@@ -2,12 +2,14 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +60,7 @@ func run(t *testing.T, dir, stdin, path string, args ...string) (stdout string, 
 	t.Helper()
 	c := exec.Command(path, args...)
 	c.Dir, c.Stdin = dir, strings.NewReader(stdin)
-	c.Env = append(os.Environ(), "LC_ALL=C", "GREP_COLORS=", "TERM=xterm")
+	c.Env = append(os.Environ(), "LC_ALL=C", "TERM=xterm")
 	out, err := c.Output()
 	if _, ok := err.(*exec.ExitError); err != nil && !ok {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func TestGrepIsGNU(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var args []string
 		letters := []rune("ab \n\n")
-		if null := rapid.SampledFrom([]string{"", "", "-a", "-z"}).Draw(r, "null"); null != "" {
+		if null := rapid.SampledFrom([]string{"", "", "-a", "-z", "-I"}).Draw(r, "null"); null != "" {
 			args, letters = append(args, null), append(letters, 0)
 		}
 		for i, name := range []string{"f", "g"} {
@@ -87,9 +89,13 @@ func TestGrepIsGNU(t *testing.T) {
 			}
 		}
 		limit, color := false, false
-		for _, flag := range []string{"-A1", "-A3", "-B1", "-B4", "-C0", "-C2", "-c", "-h", "-H", "-i", "-l", "-L", "-m0", "-m1", "-m2", "-n", "-o", "-q", "-v", "-w", "-x", "-Z", "--color=always"} {
+		for _, flag := range []string{"-A1", "-A3", "-B1", "-B4", "-C0", "-C2", "-c", "-h", "-H", "-i", "-l", "-L", "-m0", "-m1", "-m2", "-n", "-o", "-q", "-v", "-w", "-x", "-Z", "--color=always",
+			"-b", "-T", "-y", "--no-ignore-case", "-2", "-n10", "--group-separator=x", "--no-group-separator", "--line-buffered", "--binary", "--label=S", "-D", "-d"} {
 			if rapid.IntRange(0, 7).Draw(r, flag) != 7 {
 				continue
+			}
+			if flag == "-n10" && slices.Contains(args, "-T") || flag == "-T" && (slices.Contains(args, "-n") || slices.Contains(args, "-b")) {
+				continue // GNU grep pads the numbers
 			}
 			limit, color = limit || strings.HasPrefix(flag, "-m"), color || flag == "--color=always"
 			if limit && color { // of a line beyond -m that is context, GNU grep does not colour the matches
@@ -102,6 +108,9 @@ func TestGrepIsGNU(t *testing.T) {
 				continue
 			}
 			args = append(args, flag)
+			if flag == "-D" || flag == "-d" {
+				args = append(args, "skip")
+			}
 		}
 		pattern := rapid.SampledFrom([]string{"a", "b", "ab", "a+b", "^a", "b$", "", "[^a]b", "a.b", "^$", "zz", "a{2}", "B", `a\sb`, "[^b]a", `a\W`}).Draw(r, "pattern")
 		if pattern == "" && slices.Contains(args, "-v") { // GNU grep then opens no file
@@ -111,6 +120,9 @@ func TestGrepIsGNU(t *testing.T) {
 		stdin := "ab\nb\n"
 		want, wantCode := run(t, dir, stdin, path, args...)
 		block := rapid.SampledFrom([]int64{1, 3, 7, 1 << 20}).Draw(r, "block")
+		if slices.Contains(args, "-I") { // a file is binary by its first block
+			block = 1 << 20
+		}
 		got, trouble, code := runGrepTool(block, stdin, args...)
 		if got != want || code != wantCode {
 			f, _ := os.ReadFile("f")
@@ -120,7 +132,84 @@ func TestGrepIsGNU(t *testing.T) {
 	})
 }
 
-// TestGrepMessages checks the messages for wrong calls, and the exit code 2.
+// TestGrepColorsAreGNU compares lines in colours with GNU grep, on random values of GREP_COLORS.
+func TestGrepColorsAreGNU(t *testing.T) {
+	path, dir := gnuGrep(t), t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("GREP_COLORS", "")
+	part := rapid.SampledFrom([]string{"sl=1", "cx=2", "mt=3", "ms=4;5", "mc=6", "fn=7", "ln=8", "bn=9", "se=10", "rv", "ne", "sl=", "mt=", "se=", "fn=", "ne=1", "rv=", "mt", "x=1", "=1", "ms=a", "ms=1=2", "", "sl"})
+	rapid.Check(t, func(r *rapid.T) {
+		os.Setenv("GREP_COLORS", strings.Join(rapid.SliceOfN(part, 0, 5).Draw(r, "colours"), ":"))
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("aab\r\n\n")), 0, 30, -1).Draw(r, "text")
+		if err := os.WriteFile("f", []byte(text), 0o644); err != nil {
+			r.Fatal(err)
+		}
+		args := []string{"--color=always", "-e", rapid.SampledFrom([]string{"a", "b", "a.", "^a", "", "x*"}).Draw(r, "pattern"), "f"}
+		for _, flag := range []string{"-b", "-n", "-H", "-v", "-A1", "-B1", "-c", "-l", "-o", "-z", "-T"} {
+			if rapid.IntRange(0, 3).Draw(r, flag) != 3 || flag == "-o" && slices.Contains(args, "-v") || flag == "-T" && (slices.Contains(args, "-n") || slices.Contains(args, "-b")) {
+				continue
+			}
+			args = append(args, flag)
+		}
+		want, wantCode := run(t, dir, "", path, args...)
+		got, _, code := runGrepTool(rapid.SampledFrom([]int64{0, 3}).Draw(r, "block"), "", args...)
+		if got != want || code != wantCode {
+			r.Fatalf("GREP_COLORS=%s grep %q, text %q: %q and %d, want %q and %d", os.Getenv("GREP_COLORS"), args, text, got, code, want, wantCode)
+		}
+	})
+}
+
+// TestGrepFlagsAreGNUs parses the help of GNU grep. Each flag is known here or stands in the table of
+// differences of docs/grep.md, and none that the table calls missing is known.
+func TestGrepFlagsAreGNUs(t *testing.T) {
+	help, err := exec.Command(gnuGrep(t), "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../../../docs/grep.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| GNU grep \| (.*) \| missing \|$`).FindAllSubmatch(docs, -1) {
+		for _, flag := range regexp.MustCompile("`(-[^` ]+)`").FindAllSubmatch(row[1], -1) {
+			missing[string(flag[1])] = true
+		}
+	}
+	// A value follows the last name of a flag. Of -NUM the test takes a number.
+	values := map[string]string{"NUM": "1", "WHEN": "never", "TYPE": "text", "ACTION": "read"}
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"f": "foo\n"})
+	flags := 0
+	for _, line := range strings.Split(string(help), "\n") {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-") {
+			continue
+		}
+		line, _, _ = strings.Cut(line, "  ")
+		_, value, valued := strings.Cut(strings.Replace(line, "[", "", 1), "=")
+		value = cmp.Or(values[strings.Trim(value, "],")], "f")
+		for _, flag := range regexp.MustCompile(`-[-\w]+`).FindAllString(line, -1) {
+			args := []string{flag}
+			switch {
+			case flag == "-NUM":
+				args = []string{"-1"}
+			case valued && strings.HasPrefix(flag, "--"):
+				args = []string{flag + "=" + value}
+			case valued:
+				args = []string{flag, value}
+			}
+			flags++
+			_, stderr, _ := runGrepTool(0, "foo\n", append(args, "foo", "f")...)
+			if unknown := strings.Contains(stderr, "no such flag"); unknown != missing[flag] || !unknown && strings.Contains(stderr, "mrlocal: grep: -") {
+				t.Errorf("grep %q: %q; it is missing in the table: %t", args, stderr, missing[flag])
+			}
+		}
+	}
+	if flags < 60 {
+		t.Errorf("only %d flags in the help of GNU grep", flags)
+	}
+}
+
 // TestManyWordsAreGNU compares the search for many fixed strings with GNU grep. They share beginnings
 // and ends, overlap and repeat; some are empty or no UTF-8.
 func TestManyWordsAreGNU(t *testing.T) {
@@ -159,6 +248,7 @@ func TestManyWordsAreGNU(t *testing.T) {
 	})
 }
 
+// TestGrepMessages checks the messages for wrong calls, and the exit code 2.
 func TestGrepMessages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("f", []byte("foo\n"), 0o644); err != nil {
