@@ -26,11 +26,10 @@ func TestAProgramInAnotherModule(t *testing.T) {
 	workspace := setUp + "go work init . ../mrlocal\ngo run . ../mrlocal/docs/adr\n"
 	for name, script := range map[string]string{"replace": replace, "workspace": workspace} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command("sh", "-e", "-c", files+strings.ReplaceAll(script, "../mrlocal/docs/adr", "../a.txt ../b.txt"))
+			// With the directory of this module, not a copy, the build takes what is in the build cache.
+			script = strings.NewReplacer("../mrlocal/docs/adr", "../a.txt ../b.txt", "../mrlocal", "'"+root+"'").Replace(script)
+			cmd := exec.Command("sh", "-e", "-c", files+script)
 			cmd.Dir = t.TempDir()
-			if err := os.Symlink(root, filepath.Join(cmd.Dir, "mrlocal")); err != nil {
-				t.Fatal(err)
-			}
 			cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=", "GOPROXY=off", "GOSUMDB=off") // from the module cache
 			var stderr strings.Builder
 			cmd.Stderr = &stderr

@@ -184,7 +184,7 @@ func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 	r.o = o.withDefaults(machine.ReadLimits())
 	// Note, Warn and Stderr take turns, because they mostly go to one terminal.
 	messages := task.NewUserCalls(ctx)
-	r.o.Note, r.o.Warn = r.notes.Keep(messages.Text("Options.Note", r.o.Note)), messages.Text("Options.Warn", r.o.Warn)
+	r.o.Note, r.o.Warn = messages.Text("Options.Note", r.notes.Keep(r.o.Note)), messages.Text("Options.Warn", r.o.Warn)
 	r.o.Stderr = messages.Writer("Options.Stderr", r.o.Stderr)
 	if err := r.takeJobs(batch); err != nil {
 		return err

@@ -126,6 +126,11 @@ func TestGrepJSONOfBinaryFiles(t *testing.T) {
 // uses a table, and random trees with ignore files, globs, types and flags.
 func TestGrepFilesAreRipgreps(t *testing.T) {
 	path := ripgrep(t, "")
+	roots := []string{"."}
+	if out, err := exec.Command(path, "--version").Output(); err == nil && !regexp.MustCompile(`^ripgrep 1[0-4]\.`).Match(out) {
+		// Before version 15, ripgrep matched rules of a directory above the root with wrong paths.
+		roots = []string{".", "d", "./d", "d/", "d/e", "x.log", "missing", "d/../d"}
+	}
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{".git/HEAD": "", ".git/info/exclude": "excluded\n"})
 	for _, name := range []string{
@@ -136,6 +141,9 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 	top, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(roots) > 1 {
+		roots = append(roots, "../"+filepath.Base(top), "../"+filepath.Base(top)+"/d/e", top, top+"/d")
 	}
 	compare := func(t rapid.TB, args []string, roots ...string) {
 		t.Helper()
@@ -186,7 +194,7 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 			}
 		}
 		search := rapid.SampledFrom([][]string{{"-l", "foo"}, {"--files"}}).Draw(r, "search")
-		root := rapid.SampledFrom([]string{".", "d", "./d", "d/", "d/e", "../" + filepath.Base(top), "../" + filepath.Base(top) + "/d/e", top, top + "/d", "x.log", "missing", "d/../d"}).Draw(r, "root")
+		root := rapid.SampledFrom(roots).Draw(r, "root")
 		compare(r, args, append(search, root)...)
 	})
 }
