@@ -36,7 +36,7 @@ func hasExited(pid int) bool {
 // attributes returns the attributes of a command: a process group of its own, and a kill when
 // this process dies. Linux watches the thread that forks, not the process. That thread belongs
 // to a slot and outlives the command. Processes that the command has started get no signal;
-// they see the end of their pipes.
+// they see the end of their pipes. The command mrlocal kills them after the run.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -13,12 +13,13 @@ import (
 
 // RunChain calls mrlocal.RunChain in a process that does nothing else during the run. It fails with
 // an options error if the limits of the process are too small. It raises GOMAXPROCS, and sets the
-// soft memory limit for the time of the run.
+// soft memory limit for the time of the run. At the end it kills what commands of the job have left.
 func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
 		return nil, err
 	}
 	defer limits(o, 1)()
+	defer adoptOrphans()()
 	return mrlocal.RunChain(ctx, chain, o)
 }
 
@@ -28,6 +29,7 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 		return nil, err
 	}
 	defer limits(o, len(batch))()
+	defer adoptOrphans()()
 	return mrlocal.RunBatch(ctx, batch, o)
 }
 
