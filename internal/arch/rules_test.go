@@ -189,7 +189,7 @@ func goroutineFiles() []string {
 		"input/codec/ahead.go",
 		"datagen/datagen.go",
 		"engine/journal/journal.go",
-		"cmd/mrlocal/internal/process/signals.go",
+		"cmd/mrlocal/internal/process/signals.go", "cmd/mrlocal/internal/process/orphans_linux.go",
 		"cmd/mrlocal/internal/show/follow.go",
 		"cmd/mrlocal/internal/measure/parallel.go",
 		"cmd/mrlocal/internal/predict/probe.go",
