@@ -95,20 +95,20 @@ func lieConcerns(op string) []string {
 // TestALieIsAnErrorThatNamesTheServer does each operation against each lie. It gives the right
 // result, or one line that names the server.
 func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
-	run := func(lie hdfstest.Lie, do func(*FS, *hdfstest.Cluster) (string, error)) (string, error, string) {
+	run := func(lie hdfstest.Lie, do func(*FS, *hdfstest.Cluster) (string, error)) (got, web string, err error) {
 		c := &hdfstest.Cluster{BlockBytes: 40_000, Lie: lie}
 		c.Put("/in/a", lieContent())
 		c.Put("/in/b/c", []byte("x"))
-		web := c.Serve(t)
+		web = c.Serve(t)
 		f := New(Options{Web: web})
 		f.patience = 200 * time.Millisecond
 		defer f.Close()
-		got, err := do(f, c)
-		return got, err, web
+		got, err = do(f, c)
+		return got, web, err
 	}
 	lies, cases, refused := hdfstest.Lies(), 0, 0
 	for op, do := range lieOperations() {
-		want, err, _ := run(hdfstest.Lie{}, do)
+		want, _, err := run(hdfstest.Lie{}, do)
 		if err != nil {
 			t.Fatalf("%s: %v", op, err)
 		}
@@ -117,7 +117,7 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 				continue
 			}
 			cases++
-			got, err, web := run(lie, do)
+			got, web, err := run(lie, do)
 			switch text := fmt.Sprint(err); {
 			case err == nil && got != want:
 				t.Errorf("%s, %s of %s: got %.60q, want %.60q", op, lie.Name, lie.Op, got, want)

@@ -18,7 +18,7 @@ import (
 // byte for the sign, then e, then d as appendDigits writes it. Negative numbers are inverted bit by bit.
 func appendExact(dst, text []byte) []byte {
 	minus, whole, fraction, end := decimal(text)
-	shift := len(whole)
+	var shift int
 	if all := bytes.TrimLeft(whole, "0"); len(all) > 0 {
 		whole, shift = all, len(all)
 		if fraction = bytes.TrimRight(fraction, "0"); len(fraction) == 0 {

@@ -112,7 +112,7 @@ func (c *gitConfig) holds(condition, directory string) bool {
 // behind it. The name of a section is made lower case, and that of a subsection is not.
 func readSection(text string) (name, rest string) {
 	head, rest, _ := strings.Cut(text, "]")
-	section, sub, quoted := strings.Cut(head, `"`)
+	section, _, quoted := strings.Cut(head, `"`)
 	if !quoted {
 		return strings.ToLower(head), rest
 	}
@@ -126,9 +126,8 @@ func readSection(text string) (name, rest string) {
 		b.WriteByte(text[0])
 		text = text[1:]
 	}
-	sub = b.String()
 	_, rest, _ = strings.Cut(text, "]")
-	return strings.ToLower(strings.TrimSpace(section)) + "." + sub, rest
+	return strings.ToLower(strings.TrimSpace(section)) + "." + b.String(), rest
 }
 
 // readValue reads a value up to the end of the line, and returns it with the text behind the line. A
