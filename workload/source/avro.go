@@ -23,7 +23,7 @@ const avroBinary = "Avro-Binary\n"
 func binaryHistory(name string, r *bufio.Reader, take func(event string) error) error {
 	// The caller has checked the first line.
 	if _, err := r.ReadString('\n'); err != nil {
-		return errs.Inputf(name, "%w", err)
+		return errs.Inputf(name, "%w", errs.Cause(err))
 	}
 	text, err := r.ReadBytes('\n')
 	if err != nil {
@@ -32,7 +32,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 	schemas := avroSchemas{}
 	root, err := schemas.add(text, "")
 	if err != nil {
-		return errs.Inputf(name+":2", "schema: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return errs.Inputf(name+":2", "schema: %s", jsonProblem(err))
 	}
 	for n := 1; ; n++ {
 		at := fmt.Sprintf("%s: event %d", name, n)
@@ -57,7 +57,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 			err = take(string(event))
 		}
 		if err != nil {
-			return errs.Inputf(at, "%s", strings.TrimPrefix(err.Error(), "json: "))
+			return errs.Inputf(at, "%s", jsonProblem(err))
 		}
 	}
 }

@@ -1,29 +1,16 @@
 package source
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"mrlocal/errs"
 )
-
-// slsJob is a JSON document of a load (Hadoop, SLSConfiguration: JOB_* and TASK_*). Hadoop reads
-// all values as text, so numbers may have quotes.
-type slsJob struct {
-	ID     text      `json:"job.id"`
-	Start  text      `json:"job.start.ms"`
-	Queue  text      `json:"job.queue.name"`
-	User   text      `json:"job.user"`
-	Count  text      `json:"job.count"`
-	AMType text      `json:"am.type"`
-	Tasks  []slsTask `json:"job.tasks"`
-}
 
 // slsTask is an entry of job.tasks: Count equal tasks. Times are in milliseconds.
 type slsTask struct {
@@ -33,6 +20,7 @@ type slsTask struct {
 	Duration text `json:"container.duration.ms"`
 	Legacy   text `json:"duration.ms"`
 	Count    text `json:"count"`
+	Delay    text `json:"container.request.delay"`
 }
 
 // text is a single JSON value without its quotes. It is empty for null and for a missing field.
@@ -69,109 +57,123 @@ func (t text) number(otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// mostLoadBytes bounds a load of SLS.
-const mostLoadBytes = 256 << 20
+// slsJob is a JSON document of a load while it is read (Hadoop, SLSConfiguration: JOB_*). Hadoop
+// reads all values as text, so numbers may have quotes.
+type slsJob struct {
+	building
+	start, count, am, nodes, racks text
+	tasks                          int   // entries of job.tasks
+	kind                           error // of the first container that is neither map nor reduce
+}
 
 // SLS reads a load of YARN's Scheduler Load Simulator: a file with a JSON document for each job
-// (Hadoop, hadoop-sls, AMRunner.startAMFromSLSTrace, AMDefinitionSLS). A task lasts for its duration,
-// or from its start to its end. name is the file, for messages and notes.
-//
-// SLS fails with errs.BadInput if r fails, or if the load is not valid or has no jobs. It reads the
-// whole load into memory: messages name a line, and the JSON decoder knows only offsets in bytes.
-func SLS(name string, r io.Reader) (*Set, error) {
-	whole, err := io.ReadAll(io.LimitReader(r, mostLoadBytes+1))
-	if err != nil {
-		return nil, errs.Inputf(name, "%w", errs.Cause(err))
-	}
-	if len(whole) > mostLoadBytes {
-		return nil, errs.Inputf(name, "longer than %d MiB; import a part of it", mostLoadBytes>>20)
-	}
-	// line returns the place of an offset: "NAME:LINE". It skips white space, because the decoder
-	// reports a document's offset before that.
-	line := func(offset int64) string {
-		offset = min(max(offset, 0), int64(len(whole)))
-		for offset < int64(len(whole)) && strings.IndexByte(" \t\r\n", whole[offset]) >= 0 {
-			offset++
+// (Hadoop, hadoop-sls, AMRunner.startAMFromSLSTrace, AMDefinitionSLS). A document may have the number
+// of nodes instead of a job, or beside it. A task lasts for its duration, or from its start to its
+// end. It is a Reader.
+func SLS(name string, r io.Reader, o Reading) (*Set, error) {
+	s, in := &Set{Notes: []string{"jobs of the SLS load " + name + "; the wait of a task for its container is not in them"}}, newObjects(name, r)
+	for number := 1; ; {
+		at, err := in.next()
+		if err == io.EOF {
+			return s, s.complete(name)
 		}
-		return fmt.Sprintf("%s:%d", name, bytes.Count(whole[:offset], []byte("\n"))+1)
-	}
-	s, d := &Set{}, json.NewDecoder(bytes.NewReader(whole))
-	for number := 1; ; number++ {
-		start := d.InputOffset()
-		var doc slsJob
-		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			// A syntax error has its own offset. Other errors are reported at the document's start.
-			at := start
-			if x := (*json.SyntaxError)(nil); errors.As(err, &x) {
-				at = x.Offset - 1
+		if err != nil {
+			return nil, err
+		}
+		j := slsJob{building: o.building(at)}
+		if err := j.read(in); err != nil {
+			return nil, err
+		}
+		if j.nodes != "" {
+			n, err := j.nodes.number(0)
+			if err != nil || n == 0 || n > 1_000_000 {
+				return nil, errs.Inputf(at, "num.nodes: %q is not a whole number from 1 to 1000000", short(string(j.nodes)))
 			}
-			return nil, errs.Inputf(line(at), "%s", strings.TrimPrefix(err.Error(), "json: "))
+			s.Trackers = int(n)
+			if racks, err := j.racks.number(1); err != nil || racks > 1 {
+				s.dropped.add(int(racks), "racks")
+			}
+			if j.tasks == 0 {
+				continue
+			}
 		}
-		if err := s.addSLS(&doc, number, line(start)); err != nil {
-			return nil, errs.Inputf(line(start), "%w", err)
+		if err := s.addSLS(&j, number, o); err != nil {
+			return nil, err
 		}
+		number++
 	}
-	if len(s.Jobs) == 0 {
-		return nil, errs.Inputf(name, "no jobs")
+}
+
+// read reads the fields of a document.
+func (j *slsJob) read(in *objects) error {
+	var id, queue, user text
+	to := map[string]*text{
+		"job.id": &id, "job.queue.name": &queue, "job.user": &user, "job.start.ms": &j.start, "job.count": &j.count,
+		"am.type": &j.am, "yarn.sls.am.type": &j.am, "num.nodes": &j.nodes, "num.racks": &j.racks,
 	}
-	s.Notes = []string{fmt.Sprintf("%d jobs of the SLS load %s; the wait of a task for its container is not in them", len(s.Jobs), name)}
-	return s, s.names()
+	err := in.fields(func(key string) error {
+		switch {
+		case key == "job.tasks":
+			return in.list(func() error {
+				var t slsTask
+				if err := in.value(&t); err != nil {
+					return err
+				}
+				if err := j.addTask(&t); err != nil {
+					j.fail("task %d: %w", j.tasks, err)
+				}
+				j.tasks++
+				return nil
+			})
+		case to[key] != nil:
+			return in.value(to[key])
+		}
+		return in.skip()
+	})
+	j.Name, j.Pool, j.User = string(id), string(queue), string(user)
+	return err
 }
 
 // addSLS adds the jobs of a document: one, or job.count of them. A job without an id gets its name
-// from number, the number of the document. at is the place of the document, for messages.
-func (s *Set) addSLS(doc *slsJob, number int, at string) error {
-	j := TraceJob{Name: string(doc.ID), Pool: string(doc.Queue), User: string(doc.User), At: at}
-	if j.Name == "" {
-		j.Name = fmt.Sprintf("job_%d", number)
-	}
-	start, err := doc.Start.number(0)
+// from number, the number of the document.
+func (s *Set) addSLS(j *slsJob, number int, o Reading) error {
+	j.Name = cmp.Or(j.Name, fmt.Sprintf("job_%d", number))
+	start, err := j.start.number(0)
 	if err != nil {
-		return fmt.Errorf("job.start.ms: %w", err)
+		j.fail("job.start.ms: %w", err)
 	}
-	j.Submit = time.Duration(min(start, mostSeconds*1000)) * time.Millisecond
-	count, err := doc.Count.number(1)
+	j.submitted(start)
+	count, err := j.count.number(1)
 	if err != nil || count > 100_000 {
-		return fmt.Errorf("job.count: %q is not a whole number from 0 to 100000", short(string(doc.Count)))
+		j.fail("job.count: %q is not a whole number from 0 to 100000", short(string(j.count)))
 	}
-	if len(doc.Tasks) == 0 {
-		return fmt.Errorf("job %s has no job.tasks", j.Name)
+	if am := cmp.Or(string(j.am), "mapreduce"); am != "mapreduce" {
+		// Such a job asks for all of its containers at once, so they are maps.
+		j.MapTimes, j.ReduceTimes = append(j.MapTimes, j.ReduceTimes...), nil
+		j.assumed.add(1, fmt.Sprintf("jobs of type %q whose containers are maps", short(am)))
+	} else if j.kind != nil {
+		j.fail("%w", j.kind)
 	}
-	tasks := int64(0)
-	for i := range doc.Tasks {
-		n, err := j.addTask(&doc.Tasks[i])
-		if tasks += n; err == nil && tasks*max(count, 1) > mostTasks {
-			err = fmt.Errorf("more than %d tasks", mostTasks)
-		}
-		if err != nil {
-			return fmt.Errorf("job %s, task %d: %w", j.Name, i, err)
-		}
+	switch {
+	case j.err != nil:
+		j.err = fmt.Errorf("job %s, %w", short(j.Name), j.err)
+	case j.tasks == 0:
+		j.fail("job %s has no job.tasks", short(j.Name))
+	default:
+		j.building.count()
 	}
-	if j.Maps, j.Reduces = len(j.MapTimes), len(j.ReduceTimes); j.Maps == 0 {
-		return fmt.Errorf("job %s has reduces and no map", j.Name)
-	}
-	// The jobs of one document share the lists of durations. So no function changes their elements.
-	for n := range max(count, 1) {
-		one := j
-		if count > 1 { // the document's id cannot be the name of several jobs
-			one.Name = fmt.Sprintf("%s-%d", j.Name, n)
-		}
-		s.Jobs = append(s.Jobs, one)
-	}
-	return nil
+	return s.add(&j.building, o, int(max(count, 1)))
 }
 
-// addTask adds the tasks of one entry to j and returns their number n. It prefers a duration to
-// start and end, and container.duration.ms to the older duration.ms. If n is over mostTasks it adds
-// none and returns no error; the caller must check n.
-func (j *TraceJob) addTask(t *slsTask) (n int64, err error) {
+// addTask adds the tasks of one entry. It prefers a duration to start and end, and
+// container.duration.ms to the older duration.ms.
+func (j *slsJob) addTask(t *slsTask) error {
 	// The four times in milliseconds, in the order of the loop; -1: not given.
 	took := [4]int64{}
 	for i, of := range []text{t.Duration, t.Legacy, t.Start, t.End} {
+		var err error
 		if took[i], err = of.number(-1); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	ms := took[3] - took[2]
@@ -181,27 +183,29 @@ func (j *TraceJob) addTask(t *slsTask) (n int64, err error) {
 	case took[1] >= 0:
 		ms = took[1]
 	case took[2] < 0 || took[3] < 0:
-		return 0, errors.New("neither container.duration.ms nor container.start.ms and container.end.ms")
+		return errors.New("neither container.duration.ms nor container.start.ms and container.end.ms")
 	}
 	if ms <= 0 || ms > mostSeconds {
-		return 0, fmt.Errorf("lasts %d ms; a task lasts longer than 0, and at most %d ms", ms, int64(mostSeconds))
+		return fmt.Errorf("lasts %d ms; a task lasts longer than 0, and at most %d ms", ms, int64(mostSeconds))
 	}
-	if n, err = t.Count.number(1); err != nil {
-		return 0, err
+	n, err := t.Count.number(1)
+	if err != nil {
+		return err
 	}
-	if n = max(n, 1); n > mostTasks {
-		return n, nil // the caller refuses it
-	}
+	n = max(n, 1)
 	to := &j.MapTimes
 	switch t.Type {
 	case "", "map":
 	case "reduce":
 		to = &j.ReduceTimes
 	default:
-		return 0, fmt.Errorf("container.type %q is neither map nor reduce", short(string(t.Type)))
+		if j.kind == nil {
+			j.kind = fmt.Errorf("task %d: container.type %q is neither map nor reduce", j.tasks, short(string(t.Type)))
+		}
 	}
-	for range n {
-		*to = append(*to, time.Duration(ms)*time.Millisecond)
+	j.repeat(to, time.Duration(ms)*time.Millisecond, n)
+	if delay, err := t.Delay.number(0); err != nil || delay > 0 {
+		j.dropped.add(int(min(n, int64(j.most))), "delays of requests for containers")
 	}
-	return n, nil
+	return nil
 }

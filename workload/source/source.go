@@ -1,11 +1,12 @@
 // Package source makes workload files from traces of real clusters, and from random numbers.
 //
-// SWIM, SLS and History read a trace. Generate draws jobs. Each returns a Set of jobs. A job
-// has tasks, or only bytes. Set.Scale changes the size of a Set. Set.File returns the text of
-// a workload file, with comments that say how it was made.
+// SWIM, SLS, Rumen, History and History1 read a trace. Generate draws jobs. Each returns a Set of
+// jobs. A job has tasks, or only bytes. Set.Scale changes the size of a Set. Set.File returns the
+// text of a workload file, with comments that say how it was made.
 //
-// A reader returns no part of a trace with a mistake. Its errors are of kind errs.BadInput and
-// name file and line. A Set takes memory for all its jobs and the durations of their tasks.
+// A reader returns no part of a trace with a mistake, unless Reading.SkipFailed is set. Its errors
+// are of kind errs.BadInput and name file and line. Set.Account says what it dropped and assumed. A
+// Set takes memory for all its jobs and the durations of their tasks.
 //
 // Neighbours: package workload reads the text; mrlocal workload is the command.
 package source
@@ -29,6 +30,10 @@ type Set struct {
 	Notes []string    // how the Set was made, one line each
 	Pools []TracePool // pools with their weights; jobs may name other pools
 	Jobs  []TraceJob
+
+	Trackers         int   // of the cluster in the trace; 0: the trace has none
+	tasks            int   // of all jobs, while a Reader counts them
+	dropped, assumed tally // by a Reader
 }
 
 // TracePool is a pool and its weight in the workload file.
@@ -65,11 +70,14 @@ type Tasks struct {
 	ReduceBytes int64         // bytes that a reduce copies and writes: 64 MiB, as in SWIM's GenerateReplayScript
 	Rate        int64         // bytes that a task processes in a second: 10 MB
 	Startup     time.Duration // additional time of each task: 1 s
+	Most        int           // tasks of all jobs: DefaultMostTasks
 }
 
 // withDefaults returns t with the default for each zero field.
 func (t Tasks) withDefaults() Tasks {
-	return Tasks{cmp.Or(t.BlockBytes, 64<<20), cmp.Or(t.ReduceBytes, 64<<20), cmp.Or(t.Rate, 10_000_000), cmp.Or(t.Startup, time.Second)}
+	return Tasks{
+		cmp.Or(t.BlockBytes, 64<<20), cmp.Or(t.ReduceBytes, 64<<20), cmp.Or(t.Rate, 10_000_000), cmp.Or(t.Startup, time.Second), cmp.Or(t.Most, DefaultMostTasks),
+	}
 }
 
 // Note returns the rules in words, for Set.Notes. It is one line.
@@ -159,11 +167,7 @@ func (j *TraceJob) divide(t Tasks) {
 		seconds := float64(bytes) / float64(n) / float64(t.Rate)
 		return (t.Startup + time.Duration(min(seconds, 1e8)*1e9)).Round(time.Millisecond)
 	}
-	// The maps of a job without reduces write its output.
-	emits := j.ShuffleBytes
-	if j.ShuffleBytes == 0 {
-		emits = j.OutputBytes
-	}
+	emits := j.emits()
 	// A map takes as long as the larger of its input and its output.
 	bytes := max(j.InputBytes, emits)
 	j.Maps = parts(bytes, t.BlockBytes)
@@ -181,17 +185,37 @@ func (j *TraceJob) divide(t Tasks) {
 // fields stand for 10 trackers, 4 map slots and 2 reduce slots.
 type Cluster struct{ Trackers, MapSlots, ReduceSlots int }
 
-// mostTasks bounds the tasks of a Set, so that a trace or its file cannot fill the memory.
-const mostTasks = 10_000_000
+// withDefaults returns c with the default for each zero field. trackers is that of the trace, or 0.
+func (c Cluster) withDefaults(trackers int) Cluster {
+	return Cluster{cmp.Or(c.Trackers, trackers, 10), cmp.Or(c.MapSlots, 4), cmp.Or(c.ReduceSlots, 2)}
+}
+
+// mostSubmit is the last moment of a workload file.
+const mostSubmit = 100_000 * time.Hour
 
 // File returns the text of the workload file, with the notes as comments at its head. It first gives
-// tasks to the jobs of s that have none. It fails with errs.BadInput if there are no jobs, or more
-// than 10 million tasks. The caller owns the text.
+// tasks to the jobs of s that have none. It fails with errs.BadInput if there are no jobs, a job comes after
+// mostSubmit, or there are more than t.Most tasks. The caller owns the text.
 func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	if len(s.Jobs) == 0 {
-		return nil, errs.Inputf("", "no jobs")
+		return nil, errs.Inputf("", "no jobs are left")
 	}
-	c = Cluster{cmp.Or(c.Trackers, 10), cmp.Or(c.MapSlots, 4), cmp.Or(c.ReduceSlots, 2)}
+	tasks, first := 0, -1 // first is the job whose tasks are too many
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; j.Submit > mostSubmit {
+			return nil, errs.Inputf(j.At, "job %s is submitted %v after the first job, and at most %v are possible", j.Name, j.Submit, mostSubmit)
+		}
+		s.Jobs[i].divide(t)
+		if tasks += s.Jobs[i].Maps + s.Jobs[i].Reduces; tasks > t.withDefaults().Most && first < 0 {
+			first = i
+		}
+	}
+	if first >= 0 {
+		most := t.withDefaults().Most
+		return nil, errs.Inputf(s.Jobs[first].At, "%w", &Failure{true, fmt.Errorf("with job %s there are more than %d tasks, and %d with all jobs; the first %d jobs fit, or about %s of the bytes",
+			s.Jobs[first].Name, most, tasks, first, share(float64(most)/float64(tasks)))})
+	}
+	c = c.withDefaults(s.Trackers)
 	var b strings.Builder
 	for _, n := range s.Notes {
 		// A note may contain the name of a file, which may have line ends and invalid UTF-8.
@@ -200,17 +224,20 @@ func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	fmt.Fprintf(&b, "cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: 125MB}\n", c.Trackers, c.MapSlots, c.ReduceSlots)
 	s.head(&b)
 	b.WriteString("jobs:\n")
-	tasks := 0
 	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		j.divide(t)
-		// The check comes before the text of the job, which may be long.
-		if tasks += j.Maps + j.Reduces; tasks > mostTasks {
-			return nil, errs.Inputf(j.At, "with job %s there are %d tasks, more than %d; take fewer jobs, or a smaller share of the bytes", j.Name, tasks, mostTasks)
-		}
-		j.write(&b)
+		s.Jobs[i].write(&b)
 	}
 	return []byte(b.String()), nil
+}
+
+// share returns a decimal below x, with one digit that is not 0, and at least
+// 0.000001. Numbers of tasks are rounded up, so x itself is a bit too much.
+func share(x float64) string {
+	unit := 0.1
+	for unit > 1e-6 && x*0.95 < unit {
+		unit /= 10
+	}
+	return strconv.FormatFloat(max(math.Floor(x*0.95/unit), 1)*unit, 'g', 1, 64)
 }
 
 // head writes the sections users and pools. A file with the section pools must list all pools.
@@ -316,17 +343,22 @@ func checkName(name string) string {
 	return ""
 }
 
-// names fails if a name cannot stand in a workload file, or if two jobs have the same name.
-func (s *Set) names() error {
+// checkNames fails if a name of the job cannot stand in a workload file.
+func (j *TraceJob) checkNames() error {
+	// A job may lack a pool or a user; "none" is then only a name that passes the check.
+	for _, n := range [][2]string{{"job", j.Name}, {"pool", cmp.Or(j.Pool, "none")}, {"user", cmp.Or(j.User, "none")}} {
+		if problem := checkName(n[1]); problem != "" {
+			return fmt.Errorf("the name of its %s %s", n[0], problem)
+		}
+	}
+	return nil
+}
+
+// distinct fails if two jobs have the same name.
+func (s *Set) distinct() error {
 	first := map[string]string{} // the place of a job by its name
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		// A job may lack a pool or a user; "none" is then only a name that passes the check.
-		for _, n := range [][2]string{{"job", j.Name}, {"pool", cmp.Or(j.Pool, "none")}, {"user", cmp.Or(j.User, "none")}} {
-			if problem := checkName(n[1]); problem != "" {
-				return errs.Inputf(j.At, "the name of its %s %s", n[0], problem)
-			}
-		}
 		if at, ok := first[j.Name]; ok {
 			return errs.Inputf(j.At, "job %s stands at %s already", j.Name, at)
 		}

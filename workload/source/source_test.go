@@ -3,7 +3,6 @@ package source_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"mrlocal/workload/source"
 )
 
-type reader = func(name string, r io.Reader) (*source.Set, error)
+type reader = source.Reader
 
 // text returns the jobs of a set as lines of a workload file, which package workload accepts.
 func text(t *testing.T, s *source.Set, err error) string {
@@ -45,7 +44,7 @@ func open(t *testing.T, name string, read reader) (*source.Set, error) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	return read(name, f)
+	return read(name, f, source.Reading{})
 }
 
 // Each number is computed by hand from the files in testdata.
@@ -68,6 +67,31 @@ func TestTracesBecomeWorkloads(t *testing.T) {
 			"{name: job_2-0, pool: adhoc, submit: 2.5s, maps: 1, map_time: 10ms}",
 			"{name: job_2-1, pool: adhoc, submit: 2.5s, maps: 1, map_time: 10ms}",
 		}},
+		// The cluster of the trace; the containers of a DAG are maps.
+		{"dag.json", source.SLS, []string{
+			"# imported: jobs: 1; maps: 3; reduces: 0; bytes of map output: 0",
+			"# dropped: delays of requests for containers: 1",
+			"# assumed: jobs of type \"dag\" whose containers are maps: 1; cluster: 3 trackers, each with 4 map slots and 2 reduce slots",
+			"cluster: {trackers: 3, map_slots: 4, reduce_slots: 2, net: 125MB}",
+			"{name: job_1, maps: 3, map_time: {list: [17.043s, 22ms, 22ms]}}",
+		}},
+		// Jobs 2 and 4 have no reduces. The maps of job 2 write 10,000 bytes to HDFS.
+		{"trace.rumen", source.Rumen, []string{
+			"# imported: jobs: 4; maps: 6; reduces: 2; bytes of map output: 11299",
+			"# dropped: attempts that failed, were killed or were replaced: 3; tasks of set-up and clean-up: 1; tasks without an attempt that succeeded: 2",
+			"# assumed: jobs that did not succeed, of which the tasks that succeeded are taken: 1; jobs whose maps write what their reduces copied, because the trace has no other number: 1; reduces that last from their start, because the end of their shuffle is unknown: 1; cluster: 10 trackers, each with 4 map slots and 2 reduce slots",
+			"{name: job_1_0001, pool: prod, user: ann, maps: 2, map_time: {list: [3s, 4.5s]}, reduces: 1, reduce_time: 2.25s, map_output: 600B}",
+			"{name: job_1_0002, submit: 1s, maps: 2, map_time: {list: [1s, 2s]}, map_output: 5000B}",
+			"{name: job_1_0003, submit: 2s, maps: 1, map_time: 1s, reduces: 1, reduce_time: 2s, map_output: 90B}",
+			"{name: job_1_0004, submit: 3s, maps: 1, map_time: 1s, map_output: 8B}",
+		}},
+		// Escapes, a stack trace over several lines, a configuration, and a history without escapes.
+		{"jobs.history1", source.History1, []string{
+			"# imported: jobs: 2; maps: 3; reduces: 1; bytes of map output: 11001",
+			"# dropped: attempts that failed, were killed or were replaced: 1; tasks of set-up and clean-up: 1",
+			"{name: job_1_0001, pool: prod, user: ann, maps: 2, map_time: {list: [4s, 2.5s]}, reduces: 1, reduce_time: 2.25s, map_output: 2000B}",
+			"{name: job_1_0002, user: bob, submit: 1s, maps: 1, map_time: 1.5s, map_output: 7000B}",
+		}},
 		// The failed attempt of map 0 does not count; the reduce lasts from 1007000 to 1009250.
 		{"job.jhist", source.History, []string{
 			"{name: job_1_0007, pool: prod, user: ann, maps: 2, map_time: {list: [4s, 2.5s]}, reduces: 1, reduce_time: 2.25s, map_output: 2000B}",
@@ -79,6 +103,7 @@ func TestTracesBecomeWorkloads(t *testing.T) {
 	} {
 		s, err := open(t, c.file, c.read)
 		if err == nil {
+			s.Notes = append(s.Notes, s.Account(source.Cluster{}, source.Tasks{})...)
 			s.Scale(source.Scaling{})
 		}
 		got := text(t, s, err)
@@ -122,33 +147,58 @@ func TestBadTracesNameFileLineAndCause(t *testing.T) {
 		{source.SWIM, "a\t1\t0\t1\t1\t1\na\t1\t0\t1\t1\t1\n", "t:2: job a stands at t:1 already"},
 		{source.SWIM, "\x01\t1\t0\t1\t1\t1\n", "t:1: the name of its job has characters"},
 		{source.SLS, "", "t: no jobs"},
-		{source.SLS, "{\n\"job.id\": \"a\",\n]\n", "t:3: invalid character"},
+		{source.SLS, "{\n\"job.id\": \"a\",\n]\n", "t:3: is not valid JSON"},
 		{source.SLS, "{\"job.id\": \"a\"}", "t:1: job a has no job.tasks"},
 		{source.SLS, "\n\n{\"job.id\": \"a\", \"job.tasks\": [{\"duration.ms\": 0}]}", "t:3: job a, task 0: lasts 0 ms"},
 		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"container.type\": \"reduce\"}]}", "t:1: job job_1 has reduces and no map"},
 		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"container.type\": \"am\"}]}", `container.type "am" is neither`},
-		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"count\": 2000000000}]}", "more than 10000000 tasks"},
+		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"count\": 2000000000}]}", "there are more than 10000000 tasks"},
 		{source.SLS, "{\"job.start.ms\": {}, \"job.tasks\": []}", "t:1: a single value is expected"},
 		{source.History, "Avro-Binary\n", "t:2: the schema is cut short"},
-		{source.History, "Avro-Binary\n{\n", "t:2: schema: unexpected end"},
+		{source.History, "Avro-Binary\n{\n", "t:2: schema: the JSON is cut short"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n", "t: no job was submitted"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x04j", "t: event 1: is cut short"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x04", "t: event 1: has an index out of range"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x01", "t: event 1: has a text of -1 bytes"},
 		{source.History, "Avro-Binary\n" + avroEvent + "\n\x02\x04j1", "t: no map of job j1 has succeeded"},
 		{source.History, "Avro-Binary\n" + `{"type":"record","name":"E","namespace":"a","fields":[{"name":"event","type":[{"type":"record","name":"JobSubmitted","fields":[{"name":"jobid","type":"string"}]}]},{"name":"again","type":"a.JobSubmitted"}]}` + "\n\x00\x04j1\x04j2", "t: no map of job j1 has succeeded"},
-		{source.History, "Avro-Binary\n" + `{"type":"array","items":"int"}` + "\n\x01\x02\x02\x00", "t: event 1: cannot unmarshal array"},
+		{source.History, "Avro-Binary\n" + `{"type":"array","items":"int"}` + "\n\x01\x02\x02\x00", "t: event 1: an object is expected, not a list"},
 		{source.History, "Avro-Binary\n\"null\"\n\x02", "t: event 1: is empty"},
 		{source.History, "Avro-Binary\n\"x\"\n\x02", "t: event 1: has the type \"x\", which the schema lacks"},
 		{source.History, "Avro-Binary\n" + `{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}` + "\n\x02", "t: event 1: has more than"},
 		{source.History, "Avro-Binary\n" + `{"type":"array","items":"null"}` + "\n\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", "t: event 1: has more than"},
 		{source.History, "hello\n", `t:1: "hello" is no history`},
 		{source.History, "Avro-Json\n{}\n", "t: no job was submitted"},
-		{source.History, "Avro-Json\n{}\n\n{\"type\":", "t:4: unexpected end"},
+		{source.History, "Avro-Json\n{}\n\n{\"type\":", "t:4: the JSON is cut short"},
 		{source.History, "Avro-Json\n{}\n{\"event\":{\"x.MapAttemptFinished\":{\"attemptId\":\"m1\"}}}\n", "t:3: MapAttemptFinished: attempt m1 ends, but has not started"},
 		{source.History, "Avro-Json\n{}\n{\"event\":{\"x.JobSubmitted\":{\"jobid\":\"j1\"}}}\n", "t: no map of job j1 has succeeded"},
+		{source.SLS, `{"job.id":1,"job.tasks":3}`, "t:1: a list is expected here"},
+		{source.SLS, `[1]`, "t:1: is no JSON object"},
+		{source.SLS, "{\"job.id\":1,\n\n", "t:3: the JSON is cut short"},
+		{source.SLS, `{"num.nodes":-3}`, `t:1: num.nodes: "-3" is not a whole number`},
+		{source.SLS, `{"job.tasks":["x"]}`, "t:1: an object is expected, not a text"},
+		{source.Rumen, "", "t: no jobs"},
+		{source.Rumen, `{"name":"<root>","children":[]}`, "t:1: has no jobID"},
+		{source.Rumen, `{"jobID":"a","submitTime":1}`, "t:1: no map of job a has succeeded"},
+		{source.Rumen, `{"jobID":"a","mapTasks":[]}`, `t:1: submitTime "" is not a time`},
+		{source.Rumen, "{\"jobID\":\"a\",\"mapTasks\":[\n{\"attempts\":[\n{\"startTime\":1,,}]}]}", "t:3: is not valid JSON"},
+		{source.Rumen, "{\"jobID\":\"a\",\n\"mapTasks\":[{\"attempts\":[{\"startTime\":\"x\"}]}]}", "t:2: field startTime: a number is expected, not a text"},
+		{source.Rumen, `{"jobID":"a","submitTime":1,"mapTasks":[{"taskID":"m1","attempts":[{"result":"SUCCESS","startTime":5,"finishTime":3}]}]}`, `t:1: task "m1" ends -2 ms after its start`},
+		{source.Rumen, `{"jobID":"a","submitTime":1,"mapTasks":[{"attempts":[{"result":"SUCCESS","startTime":5}]}]}`, `t:1: task "" has no start or no end`},
+		{source.Rumen, `{"x":"` + strings.Repeat("x", 9<<20), "t:1: a single value is longer than 8 MiB"},
+		{source.History1, "", "t: no jobs"},
+		{source.History1, "Avro-Json\n", `t:1: "Avro-Json" is no record`},
+		{source.History1, "Meta VERSION=\"1\" .\nJob JOBID=\"j\n", "t:2: the record is cut short"},
+		{source.History1, "Meta VERSION=\"1\" .\nJob JOBID=\"j .\n", "t:2: the value of JOBID has no end"},
+		{source.History1, "Meta VERSION=\"1\" .\n\nJob JOBID .\n", `t:3: "JOBID ." is not KEY="VALUE"`},
+		{source.History1, "Job SUBMIT_TIME=\"1\"\n", "t:1: the record of a job has no JOBID"},
+		{source.History1, "Job JOBID=\"j\" SUBMIT_TIME=\"x\"\n", `t:1: SUBMIT_TIME: "x" is not a whole number`},
+		{source.History1, "Job JOBID=\"j\" SUBMIT_TIME=\"5\"\n", "t:1: no map of job j has succeeded"},
+		{source.History1, "MapAttempt TASKID=\"m\"\n", `t:1: TASKID "m" is not the ID of a task`},
+		{source.History1, "MapAttempt TASKID=\"task_1_2_m_3\" START_TIME=\"4\"\n", "t:1: no job was submitted"},
+		{source.History1, "MapAttempt TASKID=\"task_1_2_m_3\" TASK_ATTEMPT_ID=\"a\" TASK_STATUS=\"SUCCESS\"\n", "t:1: attempt a ends, but has not started"},
 	} {
-		if _, err := c.read("t", strings.NewReader(c.text)); err == nil || !errors.Is(err, errs.BadInput) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := c.read("t", strings.NewReader(c.text), source.Reading{}); err == nil || !errors.Is(err, errs.BadInput) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v instead of %s", c.text, err, c.want)
 		}
 	}
@@ -231,30 +281,81 @@ func TestTheClassesOfFB2009AreWhole(t *testing.T) {
 }
 
 func TestTooManyTasksAreRefused(t *testing.T) {
-	s, err := source.SWIM("t", strings.NewReader("a\t0\t0\t72057594037927936\t1\t1\n"))
+	s, err := source.SWIM("t", strings.NewReader("b\t0\t0\t1\t1\t1\na\t0\t0\t1342177280\t1\t1\n"), source.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.File(source.Cluster{}, source.Tasks{}); err == nil || !strings.Contains(err.Error(), "t:1: with job a there are") {
+	want := "t:2: with job a there are more than 10 tasks, and 23 with all jobs; the first 1 jobs fit, or about 0.4 of the bytes"
+	if _, err := s.File(source.Cluster{}, source.Tasks{Most: 10}); err == nil || err.Error() != want {
 		t.Error(err)
+	}
+	if _, err := s.File(source.Cluster{}, source.Tasks{Most: 23}); err != nil {
+		t.Error(err)
+	}
+	// Readers of tasks stop before they have too many.
+	for _, c := range []struct {
+		read reader
+		text string
+	}{
+		{source.SLS, `{"job.tasks": [{"duration.ms": 5, "count": 2000000000}]}`},
+		{source.SLS, `{"job.count": 6, "job.tasks": [{"duration.ms": 5, "count": 2}]}`},
+		{source.Rumen, `{"jobID":"a","submitTime":1,"mapTasks":[` + strings.Repeat(`{"attempts":[{"result":"SUCCESS","startTime":5,"finishTime":7}]},`, 50) + `{}]}`},
+	} {
+		if _, err := c.read("t", strings.NewReader(c.text), source.Reading{MostTasks: 10, SkipFailed: true}); err == nil || !strings.Contains(err.Error(), "there are more than 10 tasks") {
+			t.Errorf("%.60s: %v", c.text, err)
+		}
+	}
+}
+
+// What cannot become a job is left out and counted.
+func TestFailedJobsAreSkipped(t *testing.T) {
+	good := "\nJob JOBID=\"j_1_2\" SUBMIT_TIME=\"5\"\nMapAttempt TASKID=\"task_1_2_m_1\" TASK_ATTEMPT_ID=\"a\" START_TIME=\"5\" TASK_STATUS=\"SUCCESS\" FINISH_TIME=\"9\"\n"
+	good = strings.Replace(good, "j_1_2", "job_1_2", 1)
+	for _, c := range []struct {
+		read         reader
+		text         string
+		jobs         int
+		wantDropped  string
+		wantImported string
+	}{
+		{source.SWIM, "a\t0\t0\t1\t1\t1\nb\t-1\t0\t1\t1\t1\n\x01\t0\t0\t1\t1\t1\n", 1, "jobs that failed or cannot be read: 2", "jobs: 1; bytes of map input: 1, of shuffle: 1, of output: 1"},
+		{source.SLS, `{"job.id":"a"}{"job.tasks":[{"duration.ms":5}]}`, 1, "jobs that failed or cannot be read: 1", "jobs: 1; maps: 1; reduces: 0; bytes of map output: 0"},
+		{source.Rumen, `{"jobID":"a","submitTime":1,"outcome":"KILLED","mapTasks":[{"attempts":[{"result":"SUCCESS","startTime":5,"finishTime":7}]}]}`, 0, "jobs that failed or cannot be read: 1", ""},
+		{source.History, "Avro-Json\n{}\n{\"type\":", 0, "jobs that failed or cannot be read: 1", ""},
+		{source.History1, "Task X" + good, 1, "records that cannot be read: 1", "jobs: 1; maps: 1; reduces: 0; bytes of map output: 0"},
+		{source.History1, "Job JOBID=\"k\" SUBMIT_TIME=\"5\"" + good, 1, "jobs that failed or cannot be read: 1", ""},
+	} {
+		if _, err := c.read("t", strings.NewReader(c.text), source.Reading{}); c.jobs > 0 && err == nil {
+			t.Errorf("%.60q: no error without skipping", c.text)
+		}
+		s, err := c.read("t", strings.NewReader(c.text), source.Reading{SkipFailed: true})
+		if err != nil {
+			t.Errorf("%.60q: %v", c.text, err)
+			continue
+		}
+		account := strings.Join(s.Account(source.Cluster{}, source.Tasks{}), "\n")
+		if len(s.Jobs) != c.jobs || !strings.Contains(account, "dropped: "+c.wantDropped+"\n") || !strings.Contains(account, c.wantImported) {
+			t.Errorf("%.60q: %d jobs\n%s", c.text, len(s.Jobs), account)
+		}
 	}
 }
 
 // A reader returns for any text. Its errors name the file, and what it accepts is a workload.
 func FuzzTraces(f *testing.F) {
-	f.Add([]byte("Avro-Binary\n" + avroEvent + "\n\x02\x04j1")) // shorter than a whole schema
-	for _, name := range []string{"swim.tsv", "load.json", "job.jhist"} {
+	f.Add([]byte("a\t0\t0\t1\t1\t1\nb\t400000000\t0\t1\t1\t1\n"), false) // later than a workload may last
+	f.Add([]byte("Avro-Binary\n"+avroEvent+"\n\x02\x04j1"), false)       // shorter than a whole schema
+	for _, name := range []string{"swim.tsv", "load.json", "dag.json", "job.jhist", "trace.rumen", "jobs.history1"} {
 		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		f.Add(text, true)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, read := range []reader{source.SWIM, source.SLS, source.History} {
-			s, err := read("t", bytes.NewReader(text))
+	f.Fuzz(func(t *testing.T, text []byte, skip bool) {
+		for _, read := range []reader{source.SWIM, source.SLS, source.Rumen, source.History, source.History1} {
+			s, err := read("t", bytes.NewReader(text), source.Reading{SkipFailed: skip, MostTasks: 100_000})
 			if err != nil {
-				if !strings.HasPrefix(err.Error(), "t") {
+				if !strings.HasPrefix(err.Error(), "t") || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "json: ") {
 					t.Fatal(err)
 				}
 				continue

@@ -44,43 +44,44 @@ func eachLine(name string, r io.Reader, f func(at, line string) error) error {
 // paths. SWIM checks the gap, but uses neither gap nor paths. name is the file, for messages and
 // notes.
 //
-// SWIM fails with errs.BadInput if r fails, or if the trace is not valid or has no jobs.
-func SWIM(name string, r io.Reader) (*Set, error) {
-	s := &Set{}
+// SWIM is a Reader.
+func SWIM(name string, r io.Reader, o Reading) (*Set, error) {
+	s := &Set{Notes: []string{"jobs of the SWIM trace " + name}}
 	err := eachLine(name, r, func(at, line string) error {
 		if strings.TrimSpace(line) == "" {
 			return nil
 		}
-		fields := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
-		if len(fields) < 6 || len(fields) > 9 {
-			return errs.Inputf(at, "%d fields between tabs; a job of SWIM has 6 (name, submission, gap, map input, shuffle and reduce output) and up to 3 paths", len(fields))
-		}
-		j := TraceJob{Name: fields[0], At: at}
-		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} { // the gap is checked and dropped
-			seconds, err := strconv.ParseFloat(fields[1+i], 64)
-			if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {
-				return errs.Inputf(at, "field %d: %q is not a time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
-			}
-			*to = time.Duration(math.Round(seconds * 1e9))
-		}
-		for i, to := range []*int64{&j.InputBytes, &j.ShuffleBytes, &j.OutputBytes} {
-			n, err := strconv.ParseInt(fields[3+i], 10, 64)
-			if err != nil || n < 0 || n > mostBytes {
-				return errs.Inputf(at, "field %d: %q is not a number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
-			}
-			*to = n
-		}
-		s.Jobs = append(s.Jobs, j)
-		return nil
+		b := o.building(at)
+		b.err = b.readSWIM(strings.Split(strings.TrimSuffix(line, "\r"), "\t"))
+		return s.add(&b, o, 1)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Jobs) == 0 {
-		return nil, errs.Inputf(name, "no jobs")
+	return s, s.complete(name)
+}
+
+// readSWIM sets the job from the fields of a line.
+func (j *TraceJob) readSWIM(fields []string) error {
+	if len(fields) < 6 || len(fields) > 9 {
+		return fmt.Errorf("%d fields between tabs; a job of SWIM has 6 (name, submission, gap, map input, shuffle and reduce output) and up to 3 paths", len(fields))
 	}
-	s.Notes = []string{fmt.Sprintf("%d jobs of the SWIM trace %s", len(s.Jobs), name)}
-	return s, s.names()
+	j.Name = fields[0]
+	for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} { // the gap is checked and dropped
+		seconds, err := strconv.ParseFloat(fields[1+i], 64)
+		if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {
+			return fmt.Errorf("field %d: %q is not a time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
+		}
+		*to = time.Duration(math.Round(seconds * 1e9))
+	}
+	for i, to := range []*int64{&j.InputBytes, &j.ShuffleBytes, &j.OutputBytes} {
+		n, err := strconv.ParseInt(fields[3+i], 10, 64)
+		if err != nil || n < 0 || n > mostBytes {
+			return fmt.Errorf("field %d: %q is not a number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
+		}
+		*to = n
+	}
+	return nil
 }
 
 // These bounds keep sums and products of numbers in traces within 64 bits.

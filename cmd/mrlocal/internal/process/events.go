@@ -11,8 +11,8 @@ import (
 	"mrlocal/input/codec"
 )
 
-// EventFile reads a recorded run from a file or from standard input. It decodes compressed events,
-// which it detects by their first bytes. One goroutine uses it.
+// EventFile reads a recorded run or a trace from a file or from standard input. It decodes a
+// compressed one, which it detects by its first bytes. One goroutine uses it.
 type EventFile struct {
 	from     io.Reader
 	file     *os.File // is from; nil: standard input
@@ -33,7 +33,7 @@ func OpenEvents(path string, stdin io.Reader) (*EventFile, error) {
 	}
 	// The error of reading a directory would be less clear.
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.Join(errors.New("is a directory; name a file that --events wrote"), f.Close())
+		return nil, errors.Join(errors.New("is a directory; name a file"), f.Close())
 	}
 	return &EventFile{from: f, file: f}, nil
 }

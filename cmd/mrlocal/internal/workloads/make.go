@@ -13,9 +13,9 @@ package workloads
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +37,12 @@ const workloadHelp = `Writes a workload file for sim, sweep and batch, with comm
 func Workload() command.Command {
 	make := func(text maker) func(context.Context, command.Env, argv.Line) (int, error) {
 		return func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			return command.Done, write(line, e.Stdin, e.Stdout, text)
+			return command.Done, write(line, e, text)
 		}
 	}
 	return command.Command{Usage: "make a workload file: generate one at random, or import a trace", Args: "generate|import", Long: workloadHelp, Sub: []command.Command{
 		{Name: "generate", Usage: "draw the jobs of a workload at random", Long: workloadHelp, Flags: generateFlags(), Run: make(generate)},
-		{Name: "import", Usage: "make a workload of a trace of SWIM, SLS or Hadoop", Args: "[FILE…]", Long: workloadHelp, Flags: importFlags(), Run: make(importTraces)},
+		{Name: "import", Usage: "make a workload of a trace of SWIM, SLS, Rumen or Hadoop", Args: "[FILE…]", Long: workloadHelp, Flags: importFlags(), Run: make(importTraces)},
 	}}
 }
 
@@ -64,18 +64,36 @@ func generateFlags() []argv.Spec {
 	}, common()...)
 }
 
+// format is a format of traces. Its flag names a file.
+type format struct {
+	flag, usage string
+	read        source.Reader
+}
+
+// formats returns the formats of traces.
+func formats() []format {
+	return []format{
+		{"swim", "a trace of SWIM: tabs between name, submission, gap, map input, shuffle and reduce output", source.SWIM},
+		{"sls", "a load of YARN's Scheduler Load Simulator", source.SLS},
+		{"rumen", "a job trace of Rumen, as for SLS, Gridmix and Mumak", source.Rumen},
+		{"history", "a job history of Hadoop (.jhist)", source.History},
+		{"history1", "a job history of Hadoop 1.x, or a log file of Rumen with several", source.History1},
+	}
+}
+
 // importFlags returns the flags of mrlocal workload import.
-func importFlags() []argv.Spec {
-	history := argv.ValueSpec("history", "read `FILE`, a job history of Hadoop (.jhist); may be repeated, and plain FILEs are read too", "")
-	history.Repeat = true
-	return append([]argv.Spec{
-		argv.ValueSpec("swim", "read `FILE`, a trace of SWIM: tabs between name, submission, gap, map input, shuffle and reduce output", ""),
-		argv.ValueSpec("sls", "read `FILE`, a load of YARN's Scheduler Load Simulator", ""),
-		history,
+func importFlags() (flags []argv.Spec) {
+	for _, f := range formats() {
+		s := argv.ValueSpec(f.flag, "read `FILE`, "+f.usage+"; may be repeated, and plain FILEs are read too", "")
+		s.Repeat = true
+		flags = append(flags, s)
+	}
+	return append(append(flags,
+		argv.ToggleSpec("skip-failed", "", "leave out jobs that failed and jobs that cannot be read, and count them"),
 		argv.ValueSpec("bytes", "multiply all bytes by `X`; where a trace has tasks instead, their number", "1"),
 		argv.ValueSpec("time", "multiply the moments of submission by `X`; tasks take as long as before", "1"),
 		argv.ValueSpec("jobs", "take the first `N` jobs", "all"),
-	}, common()...)
+	), common()...)
 }
 
 // common returns the flags that generate and import share. reader.common reads them, except
@@ -91,6 +109,7 @@ func common() []argv.Spec {
 		argv.ValueSpec("reduce-bytes", "a reduce for each `SIZE` of shuffle and output, as in SWIM", "64MiB"),
 		argv.ValueSpec("rate", "a task works through `SIZE` a second, where nothing says how long it takes", "10MB"),
 		argv.ValueSpec("startup", "`TIME` that each such task takes beside", "1s"),
+		argv.ValueSpec("most-tasks", "fail if the jobs have more than `N` tasks", strconv.Itoa(source.DefaultMostTasks)),
 	}
 }
 
@@ -117,7 +136,7 @@ const mostCluster = 100_000
 // common reads the flags of the cluster and of the size of tasks. A value of 0 stands for the default.
 func (r reader) common() (source.Cluster, source.Tasks) {
 	return source.Cluster{Trackers: r.Count("trackers", 1, mostCluster), MapSlots: r.Count("map-slots", 1, mostCluster), ReduceSlots: r.Count("reduce-slots", 1, mostCluster)},
-		source.Tasks{BlockBytes: r.Size("block-size", 1<<10), ReduceBytes: r.Size("reduce-bytes", 1<<10), Rate: r.Rate("rate"), Startup: r.Time("startup", false)}
+		source.Tasks{BlockBytes: r.Size("block-size", 1<<10), ReduceBytes: r.Size("reduce-bytes", 1<<10), Rate: r.Rate("rate"), Startup: r.Time("startup", false), Most: r.Count("most-tasks", 1, 1_000_000_000)}
 }
 
 // pools reads --pools, NAME[=WEIGHT] with commas between. It returns nil if the flag is not set or
@@ -173,21 +192,25 @@ func (r reader) sizes() (s source.Sizes) {
 }
 
 // maker returns the text of a workload file. It reads the flags of its subcommand, and maybe a
-// trace from stdin. It fails with the first mistake in the flags or in a trace.
-type maker = func(flags *argv.Reader, stdin io.Reader) ([]byte, error)
+// trace from the standard input of e. Notes for the user go to the standard error. It fails with the
+// first mistake in the flags or in a trace.
+type maker = func(flags *argv.Reader, e command.Env) ([]byte, error)
 
-// write calls text and writes the result to --output-file, or to stdout. A file is replaced as a
-// whole, or not at all after an error. A closed pipe on stdout is no error.
-func write(line argv.Line, stdin io.Reader, stdout io.Writer, text maker) error {
+// write calls text and writes the result to --output-file, or to the standard output of e. A file is
+// replaced as a whole, or not at all after an error. A closed pipe on stdout is no error.
+func write(line argv.Line, e command.Env, text maker) error {
 	r := argv.Reader{Line: line}
 	path := r.Path("output-file")
 	// The traces count as inputs, so that the output cannot replace one of them.
-	beside := process.Work{Stdout: stdout, Inputs: slices.Concat(line.Values("swim"), line.Values("sls"), line.Values("history"), line.Words)}
+	beside := process.Work{Stdout: e.Stdout, Inputs: line.Words}
+	for _, f := range formats() {
+		beside.Inputs = append(line.Values(f.flag), beside.Inputs...)
+	}
 	out, err := beside.Open("output-file", cmp.Or(path, "-"))
 	if err = cmp.Or(r.Err, err); err != nil {
 		return err
 	}
-	made, err := text(&r, stdin)
+	made, err := text(&r, e)
 	if err != nil {
 		return err
 	}
@@ -195,7 +218,7 @@ func write(line argv.Line, stdin io.Reader, stdout io.Writer, text maker) error 
 }
 
 // generate draws a workload and returns its file. It is a maker.
-func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
+func generate(flags *argv.Reader, _ command.Env) ([]byte, error) {
 	r := reader{flags}
 	o := source.Options{
 		Jobs: r.Count("jobs", 1, 1_000_000), Seed: r.Seed(),
@@ -228,7 +251,7 @@ func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Notes = append([]string{made(r.Line, "generate")}, s.Notes...)
+	s.Notes = append(append([]string{made(r.Line, "generate")}, s.Notes...), o.Tasks.Note())
 	return file(s, o.Cluster, o.Tasks)
 }
 
@@ -237,8 +260,12 @@ func generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
 func made(line argv.Line, sub string) string {
 	words := []string{"mrlocal", "workload", sub}
 	for _, f := range line.Flags {
-		if f.Flag.Name != "output-file" {
+		switch {
+		case f.Flag.Name == "output-file":
+		case f.Flag.Value:
 			words = append(words, "--"+f.Flag.Name+" "+argv.Quote(f.Value))
+		default:
+			words = append(words, "--"+f.Flag.Name)
 		}
 	}
 	for _, w := range line.Words {
@@ -248,41 +275,35 @@ func made(line argv.Line, sub string) string {
 }
 
 // importTraces reads traces of one format and returns a workload file with their jobs. A path - is
-// stdin. It is a maker.
-func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
+// stdin. What was read, dropped and assumed goes to standard error and to the comments of the file.
+// It is a maker.
+func importTraces(flags *argv.Reader, e command.Env) ([]byte, error) {
 	r := reader{flags}
 	by := source.Scaling{Bytes: r.factor("bytes", 0, false), Time: r.factor("time", 0, false), Jobs: r.Count("jobs", 1, 1_000_000_000)}
 	cluster, tasks := r.common()
 	// The flag that names a trace also names its format, so there must be exactly one such flag.
-	formats := map[string]func(string, io.Reader) (*source.Set, error){"swim": source.SWIM, "sls": source.SLS, "history": source.History}
-	format := ""
-	var paths []string
-	for _, name := range []string{"swim", "sls", "history"} {
-		if !r.Line.Has(name) {
+	var chosen format
+	for _, f := range formats() {
+		if !r.Line.Has(f.flag) {
 			continue
 		}
-		if format != "" {
-			r.Keep(errs.Optionf("--"+format+", --"+name, "one format at a time"))
+		if chosen.flag != "" {
+			r.Keep(errs.Optionf("--"+chosen.flag+", --"+f.flag, "one format at a time"))
 		}
-		format = name
-		// Positional words are further files of the same format.
-		paths = append(r.Line.Values(name), r.Line.Words...)
+		chosen = f
 	}
-	if format == "" {
-		r.Keep(errs.Optionf("", "name a trace: --swim FILE, --sls FILE or --history FILE…"))
-	}
-	if r.Err == nil && format != "history" && len(paths) > 1 {
-		r.Keep(errs.Optionf(argv.Quote(paths[1]), "one word too many; only --history takes several files"))
+	if chosen.flag == "" {
+		r.Keep(errs.Optionf("", "name traces of one format: --swim, --sls, --rumen, --history or --history1 FILE…"))
 	}
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	// Each history has the jobs of one file. Join puts all of them into one workload.
 	var sets []*source.Set
-	for _, path := range paths {
-		s, err := read(path, stdin, formats[format])
+	// Positional words are further files of the same format.
+	for _, path := range append(r.Line.Values(chosen.flag), r.Line.Words...) {
+		s, err := read(path, e.Stdin, chosen.read, source.Reading{SkipFailed: r.Line.Has("skip-failed"), MostTasks: tasks.Most})
 		if err != nil {
-			return nil, err
+			return nil, hint(err)
 		}
 		sets = append(sets, s)
 	}
@@ -290,36 +311,54 @@ func importTraces(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The notes become comments at the top of the file.
-	all.Notes = append([]string{made(r.Line, "import")}, all.Notes...)
+	account := all.Account(cluster, tasks)
+	all.Notes = slices.Concat([]string{made(r.Line, "import")}, all.Notes, account)
 	all.Scale(by)
-	return file(all, cluster, tasks)
+	text, err := file(all, cluster, tasks)
+	if err == nil {
+		for _, line := range account {
+			_, _ = io.WriteString(e.Stderr, argv.ErrorLine("workload import", errors.New(line)))
+		}
+	}
+	return text, err
 }
 
-// read parses the trace at path, or standard input for "-". parse gets the name for its errors. A
-// file that cannot be read gives an error of kind errs.BadInput.
-func read(path string, stdin io.Reader, parse func(string, io.Reader) (*source.Set, error)) (*source.Set, error) {
-	if path == "-" {
-		return parse("standard input", stdin)
-	}
+// read reads the trace at path, or standard input for "-". A compressed trace is decoded. A file
+// that cannot be read gives an error of kind errs.BadInput.
+func read(path string, stdin io.Reader, parse source.Reader, o source.Reading) (*source.Set, error) {
 	if path == "" {
 		return nil, errs.Optionf("FILE", "the name is empty")
 	}
-	f, err := os.Open(path)
+	f, err := process.OpenEvents(path, stdin)
 	if err != nil {
 		return nil, errs.Inputf(path, "%w", errs.Cause(err))
 	}
 	defer f.Close()
-	return parse(path, f)
+	if path == "-" {
+		path = "standard input"
+	}
+	return parse(path, f, o)
+}
+
+// hint adds to a Failure the flags that avoid it.
+func hint(err error) error {
+	var f *source.Failure
+	var placed *errs.Error
+	switch {
+	case !errors.As(err, &f) || !errors.As(err, &placed):
+		return err
+	case f.TooMany:
+		return errs.Inputf(placed.Object, "%w; raise --most-tasks, or set --bytes or --jobs", placed.Cause)
+	}
+	return errs.Inputf(placed.Object, "%w; --skip-failed leaves it out", placed.Cause)
 }
 
 // file returns the text of a workload file with the jobs of s. It parses the text again, so that it
 // returns only files that mrlocal can read.
 func file(s *source.Set, c source.Cluster, t source.Tasks) ([]byte, error) {
-	s.Notes = append(s.Notes, t.Note())
 	text, err := s.File(c, t)
 	if err != nil {
-		return nil, err
+		return nil, hint(err)
 	}
 	_, err = workload.Parse("the workload that was made", text)
 	return text, err
