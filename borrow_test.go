@@ -77,15 +77,16 @@ func TestUserCodeThatChangesWhatItBorrowsIsFound(t *testing.T) {
 				return nil
 			})
 		}},
+		"side data": {NewReducer: reducer, NewMapper: func() jobs.Mapper { return &sideChanger{} }},
 	} {
 		t.Run(who, func(t *testing.T) {
 			job.Name = "changes"
 			found := &recorder{TB: t}
-			if jobtest.Check(found, jobs.Chain{job}, []jobtest.File{{Path: "f", Data: []byte(text)}}); !found.failed {
+			if jobtest.Check(found, jobs.Chain{job}, []jobtest.File{{Path: "f", Data: []byte(text)}}); !found.failed && who != "side data" {
 				t.Error("jobtest.Check does not find it")
 			}
 			o := mrlocal.Options{JobOptions: input(t, strings.Repeat(text, 80)), Config: mrlocal.Config{Attempts: 1}, MemoryBytes: 32 << 20, Stderr: io.Discard}
-			o.Reducers = 2
+			o.Reducers, o.Side = 2, o.Inputs[0]
 			_, err := mrlocal.Run(t.Context(), job, o)
 			if invariant.Enabled && !errors.Is(err, mrlocal.ErrJobFailed) {
 				t.Errorf("a checked build: error %v", err)
@@ -93,6 +94,71 @@ func TestUserCodeThatChangesWhatItBorrowsIsFound(t *testing.T) {
 		})
 	}
 }
+
+// sideChanger changes its side data.
+type sideChanger struct{}
+
+func (sideChanger) Begin(own jobs.OwnAttempt)                { shout(own.Side) }
+func (sideChanger) Map(b jobs.Block, out jobs.Emitter) error { return echoLines.Map(b, out) }
+
+// hoarder is a reducer that keeps what it borrows until its flush.
+type hoarder struct {
+	kept [][]byte
+	of   func(key []byte, vs *jobs.Values) []byte
+}
+
+func (h *hoarder) Reduce(key []byte, vs *jobs.Values, _ jobs.Emitter) error {
+	for vs.Next() {
+		h.kept = append(h.kept, h.of(key, vs))
+	}
+	return nil
+}
+
+func (h *hoarder) Flush(out jobs.Emitter) error {
+	for _, p := range h.kept {
+		out.Emit(p, nil)
+	}
+	return nil
+}
+
+// TestCheckFindsUserCodeThatKeepsWhatItBorrows: overwritten bytes are the same in each run, so one run leaves
+// them as they are.
+func TestCheckFindsUserCodeThatKeepsWhatItBorrows(t *testing.T) {
+	of := map[string]func(key []byte, vs *jobs.Values) []byte{
+		"a key":                func(key []byte, _ *jobs.Values) []byte { return key },
+		"a value":              func(_ []byte, vs *jobs.Values) []byte { return vs.Value() },
+		"the key of a value":   func(_ []byte, vs *jobs.Values) []byte { return vs.Key() },
+		"copies, as it should": func(key []byte, vs *jobs.Values) []byte { return append(bytes.Clone(key), vs.Value()...) },
+	}
+	files := []jobtest.File{{Path: "f", Data: []byte("b\na\nb\nc\n")}}
+	for who, of := range of {
+		job := jobs.Job{
+			Name: "keeps", NewMapper: func() jobs.Mapper { return echoLines },
+			NewReducer: func() jobs.Reducer { return &hoarder{of: of} }, GroupBytes: func(key []byte) int { return len(key) },
+		}
+		found := &recorder{TB: t}
+		if jobtest.Check(found, jobs.Chain{job}, files); found.failed != (who != "copies, as it should") {
+			t.Errorf("%s: found: %t", who, found.failed)
+		}
+	}
+	first := jobs.Job{Name: "keeps a line", NewReducer: func() jobs.Reducer { return jobs.Identity{Unique: true} }, NewMapper: func() jobs.Mapper { return &firstLine{} }}
+	found := &recorder{TB: t}
+	if jobtest.Check(found, jobs.Chain{first}, []jobtest.File{{Path: "f", Data: bytes.Repeat([]byte("a\n"), 9)}}); !found.failed {
+		t.Error("a line of a block: not found")
+	}
+}
+
+// firstLine is a mapper that emits at its flush the first line of its input, which it keeps.
+type firstLine struct{ line []byte }
+
+func (m *firstLine) Map(b jobs.Block, _ jobs.Emitter) error {
+	if m.line == nil {
+		m.line = b.Data[:1]
+	}
+	return nil
+}
+
+func (m *firstLine) Flush(out jobs.Emitter) error { out.Emit(m.line, nil); return nil }
 
 // recorder notes whether a test has failed.
 type recorder struct {

@@ -28,7 +28,8 @@
 //
 // Mistakes: a run fails if user code emits after its last call, as in Close. An Emitter belongs to the
 // goroutine of the call that got it. The race detector finds another use. jobtest.Check finds
-// user code that changes what it borrows, and so does a program that is built with -tags invariants.
+// user code that changes or keeps what it borrows. A program that is built with -tags invariants finds
+// user code that changes it.
 //
 // Errors: an error that a method returns, and a panic, fails the attempt. The
 // engine starts the task again, up to a number of attempts.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/spill/record"
@@ -25,6 +26,9 @@ type SharedJob struct {
 	Side    []byte // side data (jobs.OwnAttempt); nil: none
 
 	Uncounted bool // input records are not counted (engine.JobOptions)
+
+	sideOnce sync.Once
+	sideSeal invariant.Seal // of Side, since the first attempt (sealSide)
 
 	sizesOnce sync.Once
 	sizesErr  error                        // of sizesOnce

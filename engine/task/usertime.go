@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 )
 
@@ -37,6 +38,7 @@ func (u *userTime) emittedLate() {
 // nothing.
 func (u *userTime) own() jobs.OwnAttempt {
 	a := u.attempt
+	a.Job.sealSide()
 	own := jobs.OwnAttempt{
 		Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Side: a.Job.Side,
 		Progress: func(done, total int64) {
@@ -72,10 +74,20 @@ func (u *userTime) own() jobs.OwnAttempt {
 	return own
 }
 
-// end returns errLate if user code has emitted too late. An attempt calls it before the commit.
+// sealSide seals the side data before the first attempt gets it, in a checked build.
+func (j *SharedJob) sealSide() *invariant.Seal {
+	j.sideOnce.Do(func() { j.sideSeal = invariant.NewSeal(j.Side) })
+	return &j.sideSeal
+}
+
+// end returns errLate if user code has emitted too late, and in a checked build an error if it has changed
+// the side data. An attempt calls it before the commit.
 func (u *userTime) end() error {
-	if u.late.Load() {
+	switch {
+	case u.late.Load():
 		return errLate
+	case u.attempt.Job.sealSide().Broken():
+		return errors.New("user code has changed the side data, which all attempts share")
 	}
 	return nil
 }

@@ -48,6 +48,8 @@ type Cut struct {
 	// only for jobs with Partition. Other jobs have one, because the result of a total order does not
 	// depend on the number, and the hash of the engine is its own.
 	Reduces int
+
+	spares bool // bytes that user code borrows stay as they are after its call
 }
 
 // Output is the result of a chain.
@@ -114,7 +116,7 @@ func partsOf(job string, out Output) (files []File) {
 // runJob runs one job of a chain on files.
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	job = jobs.Checked(job)
-	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare}, &shared{named: map[string]*writer{}, side: bytes.Clone(cut.Side)}
+	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare}, &shared{named: map[string]*writer{}, side: bytes.Clone(cut.Side), spares: cut.spares}
 	var parts [][]byte
 	split, err := splits(job, files, cut)
 	if err == nil && job.NewReducer != nil {
@@ -168,6 +170,8 @@ type shared struct {
 	named map[string]*writer // the outputs of jobs.Job.Outputs that attempts have asked for
 	side  []byte
 	late  error // of user code that has emitted after its last call
+
+	spares bool // Cut.spares
 }
 
 // attempt is an attempt at a task.
@@ -308,7 +312,7 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 	a.begin(combiner)
 	for i, pairs := range partitions {
 		combined := &collector{of: a}
-		if err := eachGroup(pairs, nil, func(key []byte, vs *jobs.Values) error { return combiner.Reduce(key, vs, combined) }); err != nil {
+		if err := a.eachGroup(pairs, nil, func(key []byte, vs *jobs.Values) error { return combiner.Reduce(key, vs, combined) }); err != nil {
 			return err
 		}
 		if f, ok := combiner.(jobs.Flusher); ok && len(pairs) > 0 {
@@ -322,10 +326,13 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 }
 
 // loan is a copy of bytes that user code borrows.
-type loan struct{ bytes, own []byte }
+type loan struct {
+	bytes, own []byte
+	of         *shared
+}
 
 // lend makes a loan of p.
-func lend(p []byte) loan { return loan{bytes: append([]byte{}, p...), own: p} }
+func (s *shared) lend(p []byte) loan { return loan{bytes: append([]byte{}, p...), own: p, of: s} }
 
 // back ends the loan. It fails if user code has changed the bytes, and overwrites them, so that user code
 // that has kept them gives a wrong result.
@@ -333,12 +340,17 @@ func (l *loan) back(what string) error {
 	if !bytes.Equal(l.bytes, l.own) {
 		return fmt.Errorf("user code has changed %s, which it borrows", what)
 	}
-	invert(l.bytes)
+	if l.of != nil {
+		l.of.invert(l.bytes)
+	}
 	return nil
 }
 
-// invert changes all bytes of p, which user code may not read any more.
-func invert(p []byte) {
+// invert changes all bytes of p, which user code may not read any more, unless the run spares them.
+func (s *shared) invert(p []byte) {
+	if s.spares {
+		return
+	}
 	for i := range p {
 		p[i] = ^p[i]
 	}
@@ -355,7 +367,7 @@ func (a *attempt) mapBlocks(m jobs.Mapper, split []jobs.Block, out jobs.Emitter)
 		case err != nil:
 			return err
 		case !ok || c.taken.own == nil:
-			invert(b.Data)
+			a.invert(b.Data)
 		case !bytes.Equal(c.taken.bytes, c.taken.own):
 			return errors.New("user code has changed a block after Take")
 		default:
@@ -474,7 +486,7 @@ func (a *attempt) reduce(job jobs.Job, pairs []pair, w *writer) error {
 			return err
 		}
 	}
-	if err := eachGroup(pairs, job.GroupBytes, reduce); err != nil {
+	if err := a.eachGroup(pairs, job.GroupBytes, reduce); err != nil {
 		return err
 	}
 	if f, ok := r.(jobs.Flusher); ok {
@@ -491,7 +503,7 @@ func sortPairs(pairs []pair) {
 
 // eachGroup sorts pairs and calls do for each group, with the key of its first pair. prefix is
 // jobs.Job.GroupBytes; nil: a group is a key.
-func eachGroup(pairs []pair, prefix func(key []byte) int, do func(key []byte, vs *jobs.Values) error) error {
+func (a *attempt) eachGroup(pairs []pair, prefix func(key []byte) int, do func(key []byte, vs *jobs.Values) error) error {
 	sortPairs(pairs)
 	name := func(p pair) []byte {
 		if prefix == nil {
@@ -505,7 +517,7 @@ func eachGroup(pairs []pair, prefix func(key []byte) int, do func(key []byte, vs
 			n++
 		}
 		var vs jobs.Values
-		values, key := &group{pairs: pairs[:n], whole: prefix != nil}, lend(pairs[0].key)
+		values, key := &group{pairs: pairs[:n], whole: prefix != nil, of: a.shared}, a.lend(pairs[0].key)
 		vs.Reset(values)
 		err := do(key.bytes, &vs)
 		vs.Reset(nil) // user code may have kept it
@@ -539,6 +551,7 @@ func folded(f jobs.Folder, pairs []pair) (all []pair) {
 type group struct {
 	pairs      []pair
 	whole      bool // the job has GroupBytes, so Values.Key is set
+	of         *shared
 	key, value loan // of the current window
 	err        error
 }
@@ -548,7 +561,7 @@ func (g *group) Refill(vs *jobs.Values) bool {
 	if g.back(); len(g.pairs) == 0 {
 		return false
 	}
-	g.key, g.value = lend(g.pairs[0].key), lend(g.pairs[0].value)
+	g.key, g.value = g.of.lend(g.pairs[0].key), g.of.lend(g.pairs[0].value)
 	if g.whole {
 		vs.SetKey(g.key.bytes)
 	}
@@ -613,13 +626,17 @@ func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, job jobs
 }
 
 // Check tests that a chain keeps the rules of package jobs, and that its result does not depend on how
-// its input is cut. It runs the chain on files whole, and cut into small blocks and splits.
+// its input is cut. It runs the chain on files whole, and cut into small blocks and splits. It also runs it
+// with borrowed bytes that stay as they are after the call, so that user code that keeps them is found.
 func Check(t testing.TB, chain jobs.Chain, files []File) {
 	t.Helper()
 	want, err := Reference(chain, files)
 	if err != nil {
 		t.Errorf("whole files: %v", err)
 		return
+	}
+	if kept, err := Run(chain, files, Cut{spares: true}); err != nil || !bytes.Equal(kept.Data, want) {
+		t.Errorf("the result depends on borrowed bytes after the call: user code keeps them, or reads them too late (error %v)", err)
 	}
 	for _, cut := range []Cut{{BlockBytes: 1}, {BlockBytes: 1, SplitBlocks: 1}, {BlockBytes: 1 << 10, SplitBlocks: 2}} {
 		got, err := Run(chain, files, cut)
