@@ -63,7 +63,7 @@ type Program struct {
 // Compile compiles a simplified tree, which it does not change. It returns nil if the pattern
 // distinguishes more than 65,535 classes of runes.
 func Compile(tree *syntax.Regexp, b Border) *Program {
-	p := &Program{forward: compile(tree, b), backward: compile(reversed(tree), b)}
+	p := &Program{forward: compile(grouped(tree), b), backward: compile(grouped(reversed(tree)), b)}
 	if p.forward == nil || p.backward == nil {
 		return nil
 	}
