@@ -21,6 +21,7 @@ const (
 	itemMore     // -o: a further match of the same line
 	itemEmpty    // -o: nothing of the line is written
 	itemRelative // the number counts from the start of the split
+	itemNext     // a further line of a match that spans lines
 )
 
 // groups writes the selected lines of a block, and candidates around them.
@@ -76,7 +77,6 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 
 // item writes the line data[low:end] as a frameItem.
 func (m *lineMapper) item(data []byte, low, end int, selected bool) {
-	line, at := data[low:end], m.offset+int64(low)
 	m.lines++
 	flags := byte(0)
 	if selected {
@@ -84,34 +84,41 @@ func (m *lineMapper) item(data []byte, low, end int, selected bool) {
 		m.selected++
 		flags = itemSelected
 	}
+	m.selectedItem(data, low, end, flags)
+}
+
+// selectedItem writes the line data[low:end] as a frameItem with flags.
+func (m *lineMapper) selectedItem(data []byte, low, end int, flags byte) {
+	selected, at := flags&itemSelected != 0, m.offset+int64(low)
 	switch {
 	case m.json: // with -v, the lines around selected ones have the matches
 		m.candidate(flags, 0, m.message(data, low, end, selected != m.invert))
 	case m.matched && !selected:
 		m.candidate(itemEmpty, 0, nil)
 	case m.matched:
-		m.partItems(line, at)
+		m.partItems(data, low, end, flags)
 	case m.colors != nil:
-		m.candidate(flags, at, m.painted(line, selected))
+		m.candidate(flags, at, m.painted(data, low, end, selected))
 	default:
-		m.candidate(flags, at, m.original(line))
+		m.candidate(flags, at, m.original(data[low:end]))
 	}
 }
 
-// partItems writes the matches in a selected line at an offset of the file (-o), each as an item.
-func (m *lineMapper) partItems(line []byte, at int64) {
-	// All items but the first get itemMore, so that the limit counts lines.
-	flags := byte(itemSelected)
+// partItems writes the matches in the selected line data[low:end] (-o), each as an item. flags are those
+// of the first one.
+func (m *lineMapper) partItems(data []byte, low, end int, flags byte) {
+	line, at, none := data[low:end], m.offset+int64(low), flags|itemEmpty
 	if !m.invert {
-		m.inner.begin(line)
-		m.walker.reset(m.inner, line)
-		for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
-			m.candidate(flags, at+int64(start), m.part(line[start:end]))
-			flags |= itemMore
+		for _, h := range m.hits(data, low, end) {
+			if h.start < h.end {
+				m.candidate(flags, at+int64(h.begun), m.part(line[h.start:h.end]))
+				// All items but the first get itemMore, so that the limit counts lines.
+				flags |= itemMore
+			}
 		}
 	}
 	if flags&itemMore == 0 {
-		m.candidate(itemSelected|itemEmpty, 0, nil)
+		m.candidate(none, 0, nil)
 	}
 }
 
@@ -150,6 +157,7 @@ type groups struct {
 	newest int64  // line number of the last waiting line
 	last   int64  // line number of the last line written; 0: none in this file
 	after  int64  // number of lines that are still to be written after the last selected one
+	chosen bool   // the first line of the last match was written as a selected one
 	cut    bool   // the last line was not written, so further matches in it are not written either
 	begun  bool   // a line was written, in any file
 }
@@ -183,13 +191,22 @@ func (r *releaser) item(number, length int64) error {
 	if flags&itemRelative != 0 {
 		number += r.base
 	}
+	if flags&itemNext != 0 && !g.chosen { // the lines of a match are selected together
+		flags &^= itemSelected
+	}
 	// Beyond the limit, a selected line counts as a line around others.
 	reached := r.limited() && r.selected >= r.limit
+	if flags&itemSelected != 0 && flags&(itemNext|itemMore) == 0 {
+		g.chosen = !reached
+	}
 	switch {
 	case flags&itemMore != 0:
 		if g.cut {
 			return r.copy(io.Discard, length)
 		}
+		return r.itemLine(number, at, flags, length)
+	case flags&itemSelected != 0 && flags&itemNext != 0:
+		g.after, g.cut = r.context.After, false
 		return r.itemLine(number, at, flags, length)
 	case flags&itemSelected != 0 && !reached:
 		r.selected++

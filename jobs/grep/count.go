@@ -39,8 +39,8 @@ type matchMapper struct {
 
 func newMatchMapper(p *program) *matchMapper {
 	m := &matchMapper{search: newSearch(p)}
-	if p.exact && len(p.literals) == 1 && !p.literals[0].fold {
-		m.only = []byte(p.literals[0].text)
+	if p.exact && len(p.literals) == 1 && !p.literals[0].Fold {
+		m.only = []byte(p.literals[0].Text)
 	}
 	return m
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"mrlocal/internal/scan"
+	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 )
 
@@ -20,7 +21,7 @@ const windowWords = 512
 type finder struct {
 	marker scan.Marker
 	many   *scan.Set // the same as marker; nil if there is only one literal
-	set    []literal
+	set    []literals.Literal
 	border words.Border
 
 	data  []byte
@@ -30,11 +31,11 @@ type finder struct {
 }
 
 // newFinder makes a finder of set, which must not be empty.
-func newFinder(set []literal, b words.Border) *finder {
+func newFinder(set []literals.Literal, b words.Border) *finder {
 	f := &finder{set: set, border: b}
 	lits := make([]scan.Literal, len(set))
 	for i, l := range set {
-		lits[i] = l.scanned()
+		lits[i] = l.Scanned()
 	}
 	if len(lits) == 1 {
 		f.marker = scan.NewNeedle(lits[0])
@@ -100,9 +101,9 @@ const slowPlaces = 8
 // literals begin there, it is the first one of the set.
 func (f *finder) length(start int) int {
 	for _, l := range f.set {
-		end := start + len(l.text)
-		if l.scanned().Begins(f.data[start:]) && f.border.Around(f.data, start, end) {
-			return len(l.text)
+		end := start + len(l.Text)
+		if l.Scanned().Begins(f.data[start:]) && f.border.Around(f.data, start, end) {
+			return len(l.Text)
 		}
 	}
 	return 0
@@ -148,7 +149,7 @@ func (f *finder) place(from int) int {
 // matched returns the length of the literal that is marked at start.
 func (f *finder) matched(start int) int {
 	if len(f.set) == 1 {
-		return len(f.set[0].text)
+		return len(f.set[0].Text)
 	}
 	return f.length(start)
 }

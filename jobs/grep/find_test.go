@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mrlocal/jobs"
+	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/jobtest"
 
@@ -17,16 +18,16 @@ import (
 
 func TestFinderFindsTheLeftmostAndThenTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var set []literal
+		var set []literals.Literal
 		var parts []string
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("aAb-")), 1, 3, -1)
 		for range rapid.IntRange(1, 4).Draw(t, "literals") {
-			l := newLiteral(text.Draw(t, "literal"), rapid.Bool().Draw(t, "fold"))
-			if l.fold {
-				l.text = strings.ToLower(l.text)
-				parts = append(parts, "(?i:"+l.text+")")
+			l := literals.New(text.Draw(t, "literal"), rapid.Bool().Draw(t, "fold"))
+			if l.Fold {
+				l.Text = strings.ToLower(l.Text)
+				parts = append(parts, "(?i:"+l.Text+")")
 			} else {
-				parts = append(parts, regexp.QuoteMeta(l.text))
+				parts = append(parts, regexp.QuoteMeta(l.Text))
 			}
 			set = append(set, l)
 		}
@@ -86,10 +87,10 @@ func TestLiteralsOfPatterns(t *testing.T) {
 				got = "exact"
 			}
 			for _, l := range p.literals {
-				if l.fold {
-					l.text = "/" + l.text + "/"
+				if l.Fold {
+					l.Text = "/" + l.Text + "/"
 				}
-				got += " " + l.text
+				got += " " + l.Text
 			}
 		}
 		if got != want {

@@ -11,7 +11,7 @@
 // and the releaser chooses among them.
 //
 // A block is searched in one of four ways (search.go). Literals that each match must contain
-// (literal.go) are marked, one bit for each offset, in windows of the block (find.go,
+// (package literals) are marked, one bit for each offset, in windows of the block (find.go,
 // internal/scan). If a literal is the whole pattern, the marks decide. Otherwise a lineMatcher
 // (match.go) decides about the lines that contain a literal. If there is no such literal, or if too
 // many lines contain one, the lineMatcher searches whole blocks. Patterns that are many strings are a
@@ -25,7 +25,10 @@
 // package regexp and GNU grep are the references of the tests.
 package grep
 
-import "mrlocal/jobs"
+import (
+	"mrlocal/errs"
+	"mrlocal/jobs"
+)
 
 // DefaultPattern is the pattern that New uses if Options has none. It finds the links of a
 // wiki.
@@ -57,6 +60,7 @@ type Options struct {
 	Word        bool   // -w
 	Whole       bool   // -x
 	OnlyMatched bool   // -o
+	Multiline   bool   // a match may span lines, as with -U of ripgrep; a file is then held in memory
 	Longest     bool   // of several fixed strings that match at one place, take the longest one, not the first one
 	Quiet       bool   // -q
 	MaxCount    *int64 // -m; nil or negative: no limit
@@ -96,7 +100,7 @@ type Context struct {
 // selects reports whether Options select lines. Otherwise they count matches.
 func (o Options) selects() bool {
 	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
-		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil ||
+		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Multiline || o.Quiet || o.MaxCount != nil ||
 		o.ListOthers || o.NULNames || o.NULEnded || o.Offsets || o.Tab || o.Context != nil || o.Color || o.JSON || o.BinaryMatch != nil || o.NoBinary
 }
 
@@ -104,6 +108,9 @@ func (o Options) selects() bool {
 // fails with an options error (package errs) if a pattern is wrong. The chain may run several
 // times.
 func New(o Options) (jobs.Chain, error) {
+	if o.Multiline && o.NULEnded {
+		return nil, errs.Optionf("Options.Multiline", "lines that end with NUL are not searched so")
+	}
 	p, err := compile(o)
 	if err != nil {
 		return nil, err
@@ -117,12 +124,16 @@ func New(o Options) (jobs.Chain, error) {
 	}
 	selecting := func(files int) jobs.Job {
 		f := lower(o, files)
+		if f.several = p.several; p.several && f.want == wantLines && f.context == nil {
+			f.context = &Context{NoSeparator: true} // lines of a chunk are items
+		}
 		return jobs.Job{
 			Name:        "grep",
 			Delim:       delim,
 			NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
 			NewReleaser: func() jobs.Releaser { return newReleaser(p, f) },
 			SkipBinary:  !o.Text && o.BinaryMatch == nil && !o.NoBinary && !o.NULEnded,
+			ByFile:      p.several,
 			BuiltIn:     true,
 		}
 	}

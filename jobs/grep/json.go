@@ -15,10 +15,11 @@ import (
 // So it makes the two parts of a message around the number, and the releaser joins them. The
 // payload of such a frameItem is
 //
-//	length of the first part, 8 bytes │ matches in the line, 4 bytes │ first part │ second part
+//	length of the first part, 8 bytes │ number of matches, 4 bytes │ number of lines, 4 bytes │
+//	first part │ second part
 
 // messageHead is the length of the head before the two parts.
-const messageHead = 12
+const messageHead = 16
 
 // message returns the payload for the line data[low:end] of a block, borrowed until the next
 // call. hits says that the message lists the matches in the line.
@@ -33,23 +34,25 @@ func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
 	dst = append(dst, `,"submatches":[`...)
 	count := uint32(0)
 	// Offsets of matches count from the start of the line, in bytes.
-	if line := data[low:end]; hits {
-		m.inner.begin(line)
-		m.walker.reset(m.inner, line)
-		m.walker.empties = true
-		for start, stop := m.walker.next(); start != none; start, stop = m.walker.next() {
+	until := end // a match may have the newline at its end
+	if m.several {
+		until = next
+	}
+	if hits {
+		for _, h := range m.hits(data, low, until) {
 			if count++; count > 1 {
 				dst = append(dst, ',')
 			}
-			dst = m.appendText(append(dst, `{"match":`...), line[start:stop])
-			dst = strconv.AppendInt(append(dst, `,"start":`...), int64(start), 10)
-			dst = strconv.AppendInt(append(dst, `,"end":`...), int64(stop), 10)
+			dst = m.appendText(append(dst, `{"match":`...), data[low+h.start:low+h.end])
+			dst = strconv.AppendInt(append(dst, `,"start":`...), int64(h.start), 10)
+			dst = strconv.AppendInt(append(dst, `,"end":`...), int64(h.end), 10)
 			dst = append(dst, '}')
 		}
 	}
 	dst = append(dst, "]}}\n"...)
 	binary.LittleEndian.PutUint64(dst, uint64(first))
 	binary.LittleEndian.PutUint32(dst[8:], count)
+	binary.LittleEndian.PutUint32(dst[12:], uint32(countLines(data[low:next])))
 	m.shown = dst
 	return dst
 }
@@ -163,7 +166,7 @@ func (r *releaser) message(number int64, flags byte, payload []byte, length int6
 	kind := `{"type":"context","data":{"path":`
 	if flags&itemSelected != 0 {
 		kind = `{"type":"match","data":{"path":`
-		r.messages.file.lines++
+		r.messages.file.lines += int64(binary.LittleEndian.Uint32(head[12:]))
 		r.messages.file.merged += count
 	}
 	r.scratch = append(r.appendShown(append(r.scratch[:0], kind...)), ',')

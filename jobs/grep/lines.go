@@ -31,6 +31,7 @@ type form struct {
 	label       string            // path of standard input; "": the usual one
 	colors      *color.Scheme     // nil: no colours
 	single      bool              // there is only one file
+	several     bool              // matches may span lines
 	json        bool              // messages instead of lines; context is set then
 	eol         byte              // ends each line of the output
 	context     *Context          // nil: only selected lines, or no lines are wanted
@@ -130,6 +131,13 @@ type lineMapper struct {
 	binary   bool  // the file is binary, and its path is wanted if it has a match
 	offset   int64 // of the block in the file, in bytes
 	searched int64 // bytes of the file in this split so far
+
+	charge  func(bytes int64) bool
+	inLine  []hit  // scratch of hits
+	held    []byte // if matches may span lines: the text of the file
+	spanned []hit  // matches in the current chunk
+	rest    []hit  // those that the lines behind the current one may have
+	chunkAt int    // the offset of the chunk
 }
 
 // newLineMapper returns a mapper for one attempt. All attempts share p and f, and only read
@@ -147,6 +155,7 @@ func newLineMapper(p *program, f *form) *lineMapper {
 // Begin charges the memory of the search to the attempt.
 func (m *lineMapper) Begin(a jobs.OwnAttempt) {
 	m.err = m.search.charge(a)
+	m.charge = a.Charge
 	m.search.account(a)
 	m.inner.account(a)
 }
@@ -163,6 +172,9 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	}
 	m.frames.out = raw
 	m.enter(b)
+	if m.several && !m.done() {
+		return m.hold(b)
+	}
 	// Even if the rest of a file is not needed, another file may begin in this split.
 	if len(b.Data) > 0 && !m.done() {
 		data := b.Data
@@ -212,6 +224,10 @@ func (m *lineMapper) enter(b jobs.Block) {
 func (m *lineMapper) leave() {
 	if !m.open {
 		return
+	}
+	if len(m.held) > 0 {
+		m.wholeText(m.held)
+		m.held = m.held[:0]
 	}
 	if m.want == wantCounts && m.limit > 0 {
 		m.name()
@@ -449,7 +465,7 @@ func (m *lineMapper) one(data []byte, low, end int) {
 	case m.matched:
 		m.parts(line, at)
 	case m.colors != nil:
-		m.put(at, m.painted(line, true), true)
+		m.put(at, m.painted(data, low, end, true), true)
 	default:
 		m.put(at, m.original(line), true)
 	}

@@ -55,9 +55,10 @@ func (f *form) appendLead(dst []byte, at int64, separator byte, text bool) []byt
 	return dst
 }
 
-// painted returns a line in colours, borrowed until the next call of a method that writes m.shown. The
+// painted returns the line data[low:stop] in colours, borrowed until the next call of a method that writes m.shown. The
 // lines around selected ones have their own.
-func (m *lineMapper) painted(line []byte, selected bool) []byte {
+func (m *lineMapper) painted(data []byte, low, stop int, selected bool) []byte {
+	line := data[low:stop]
 	whole, match := color.ContextLine, color.ContextMatch
 	if selected {
 		match = color.SelectedMatch
@@ -69,13 +70,14 @@ func (m *lineMapper) painted(line []byte, selected bool) []byte {
 	// m.shown has line[:at] already.
 	at := 0
 	if selected != m.invert && m.colors.Has(match) { // with -v, the lines around selected ones have the matches
-		m.inner.begin(line)
-		m.walker.reset(m.inner, line)
-		for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
+		for _, h := range m.hits(data, low, stop) {
+			if h.start == h.end {
+				continue
+			}
 			m.shown = m.colors.Begin(m.shown, whole)
-			m.shown = append(m.shown, line[at:start]...)
-			m.shown = m.colors.Paint(m.shown, match, line[start:end])
-			at = end
+			m.shown = append(m.shown, line[at:h.start]...)
+			m.shown = m.colors.Paint(m.shown, match, line[h.start:h.end])
+			at = h.end
 		}
 	}
 	// As in GNU grep, a carriage return at the end of the line has no colour.

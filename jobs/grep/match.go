@@ -26,7 +26,16 @@ type lineMatcher interface {
 // newLineMatchers compiles a pattern, given as its simplified tree. It returns a function that makes
 // a lineMatcher for one mapper. It fails with an options error if the pattern is too large.
 func newLineMatchers(tree *syntax.Regexp, b words.Border) (func() lineMatcher, error) {
-	program := dfa.Compile(tree, dfaBorder(b))
+	return matchers(dfa.Compile(tree, dfaBorder(b)))
+}
+
+// newTextMatchers is newLineMatchers for texts of several lines. Of the lineMatchers, only Find may be used.
+func newTextMatchers(tree *syntax.Regexp, b words.Border) (func() lineMatcher, error) {
+	return matchers(dfa.CompileText(tree, dfaBorder(b)))
+}
+
+// matchers returns a function that makes a lineMatcher of a program. It fails for a nil program.
+func matchers(program *dfa.Program) (func() lineMatcher, error) {
 	if program == nil {
 		return nil, errs.Optionf("Options.Patterns", "the expressions distinguish more than 65,535 classes of characters")
 	}

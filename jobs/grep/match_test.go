@@ -1,6 +1,8 @@
 package grep
 
 import (
+	"mrlocal/jobs/grep/literals"
+
 	"bytes"
 	"fmt"
 	"strings"
@@ -43,14 +45,14 @@ func TestManyStringsNeedNoAutomaton(t *testing.T) {
 	for i := range 20_000 {
 		many = append(many, fmt.Sprintf("w%dx", i))
 	}
-	few := many[:maxLiterals]
+	few := many[:literals.Most]
 	for _, c := range []struct {
 		name       string
 		o          Options
 		dictionary bool
 	}{
 		{"many fixed strings", Options{Patterns: many, Fixed: true}, true},
-		{"one more than the literals", Options{Patterns: many[:maxLiterals+1], Fixed: true}, true},
+		{"one more than the literals", Options{Patterns: many[:literals.Most+1], Fixed: true}, true},
 		{"few", Options{Patterns: few, Fixed: true}, false},
 		{"few and the empty string", Options{Patterns: []string{"a", ""}, Fixed: true}, false},
 		{"many in any case", Options{Patterns: many, Fixed: true, IgnoreCase: true}, true},

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/errs"
+	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/internal/lines"
 )
@@ -22,8 +23,9 @@ type program struct {
 	idle     sync.Pool // lineMatchers of mappers that have ended; later mappers reuse their states
 	searches sync.Pool // searches of mappers that have ended; later mappers reuse their finders
 
-	literals []literal         // each match contains one of these; nil if not known
-	words    *words.Dictionary // the patterns, if they are strings that are too many for literals; otherwise nil
+	literals []literals.Literal // each match contains one of these; nil if not known
+	several  bool               // matches may span lines
+	words    *words.Dictionary  // the patterns, if they are strings that are too many for literals; otherwise nil
 	border   words.Border
 	exact    bool // each occurrence of a literal, with its border, is a match, and there are no others
 	oddFolds bool // a literal folds k or s, which also match a rune beyond ASCII (search.begin)
@@ -64,10 +66,32 @@ func compile(o Options) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if list := alternatives(trees); len(list) > maxLiterals {
+	if o.Multiline {
+		if p.several, err = p.compileSeveral(parts, o); p.several || err != nil {
+			return p, err
+		}
+	}
+	if list := alternatives(trees); len(list) > literals.Most {
 		return p, p.useWords(list, o)
 	}
 	return p, p.compileParts(parts, o)
+}
+
+// compileSeveral compiles patterns whose matches may span lines. several is false if none can.
+func (p *program) compileSeveral(parts []string, o Options) (several bool, err error) {
+	text := "(?m:" + strings.Join(parts, ")|(?m:") + ")"
+	if o.IgnoreCase {
+		text = "(?i:" + text + ")"
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return false, patternError(text, err)
+	}
+	if tree = tree.Simplify(); !spans(tree) && !o.Whole {
+		return false, nil
+	}
+	p.newLines, err = newTextMatchers(tree, p.border)
+	return true, err
 }
 
 // compileParts compiles patterns, of which any may match.
@@ -90,7 +114,7 @@ func (p *program) fixed(parts []string, o Options) error {
 		// less than that of runes.
 		slices.SortStableFunc(parts, func(a, b string) int { return utf8.RuneCountInString(b) - utf8.RuneCountInString(a) })
 	}
-	few, plain := len(parts) <= maxLiterals, true
+	few, plain := len(parts) <= literals.Most, true
 	var quoted []string
 	for _, part := range parts {
 		// In an expression U+FFFD stands for each invalid byte, too.
@@ -111,7 +135,7 @@ func (p *program) fixed(parts []string, o Options) error {
 		}
 	}
 	for _, part := range parts {
-		p.literals = append(p.literals, literal{text: part})
+		p.literals = append(p.literals, literals.Literal{Text: part})
 	}
 	p.exact = true
 	return nil
@@ -158,15 +182,15 @@ func (p *program) compileText(text string, exchanged bool) error {
 	tree = tree.Simplify()
 	// With literals that each match must contain, candidate lines are found without an
 	// automaton.
-	n := fewLiterals.analyse(tree)
-	p.literals = n.inside()
-	p.exact = p.literals != nil && n.exact != nil && n.pure
+	n := literals.Few.Analyse(tree)
+	p.literals = n.Inside()
+	p.exact = p.literals != nil && n.Exact != nil && n.Pure
 	// Exact literals always pay, because no automaton has to check their lines.
-	if !p.exact && chance(p.literals) > maxChance {
+	if !p.exact && literals.Chance(p.literals) > maxChance {
 		p.literals = nil
 	}
 	for _, l := range p.literals {
-		p.oddFolds = p.oddFolds || l.fold && strings.ContainsAny(l.text, "ks")
+		p.oddFolds = p.oddFolds || l.Fold && strings.ContainsAny(l.Text, "ks")
 	}
 	p.newLines, err = newLineMatchers(tree, p.border)
 	return err
@@ -194,22 +218,22 @@ func parse(parts []string) ([]*syntax.Regexp, error) {
 func alternatives(trees []*syntax.Regexp) []string {
 	var list []string
 	for _, tree := range trees {
-		n := mostWords.analyse(tree)
-		if n.exact == nil || !n.pure || len(list)+len(n.exact) > int(mostWords) {
+		n := mostWords.Analyse(tree)
+		if n.Exact == nil || !n.Pure || len(list)+len(n.Exact) > int(mostWords) {
 			return nil
 		}
-		for _, l := range n.exact {
-			if l.fold {
+		for _, l := range n.Exact {
+			if l.Fold {
 				return nil
 			}
-			list = append(list, l.text)
+			list = append(list, l.Text)
 		}
 	}
 	return list
 }
 
 // mostWords bounds the number of strings that are taken from expressions.
-const mostWords limit = 1 << 20
+const mostWords literals.Limit = 1 << 20
 
 // patternError returns the options error for a wrong pattern. It has the position of the error
 // in the pattern, counted from 1.

@@ -62,8 +62,14 @@ type Program struct {
 
 // Compile compiles a simplified tree, which it does not change. It returns nil if the pattern
 // distinguishes more than 65,535 classes of runes.
-func Compile(tree *syntax.Regexp, b Border) *Program {
-	p := &Program{forward: compile(grouped(tree), b), backward: compile(grouped(reversed(tree)), b)}
+func Compile(tree *syntax.Regexp, b Border) *Program { return compileBoth(tree, b, false) }
+
+// CompileText is Compile for texts of several lines. Of the Matchers, only Find may be used. The border of
+// a line and the assertions ^ and $ with the flag m hold at each newline.
+func CompileText(tree *syntax.Regexp, b Border) *Program { return compileBoth(tree, b, true) }
+
+func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
+	p := &Program{forward: compile(grouped(tree), b, several), backward: compile(grouped(reversed(tree)), b, several)}
 	if p.forward == nil || p.backward == nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ type program struct {
 	classes *classes
 	firsts  *firsts
 	words   bool // an assertion depends on word characters
+	several bool // a text may have several lines
 
 	// For the automaton over bytes: the class of each byte, and one byte of each class.
 	class [256]uint8
@@ -55,14 +56,14 @@ const (
 	aboutWords   = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordBefore | noWordAfter
 )
 
-// compile translates a tree. It returns nil if the pattern distinguishes too many classes of runes.
-func compile(tree *syntax.Regexp, b Border) *program {
+// compile translates a tree. several says that a text may have several lines. It returns nil if the pattern distinguishes too many classes of runes.
+func compile(tree *syntax.Regexp, b Border, several bool) *program {
 	// Package regexp compiles the same program, so both prefer the same alternatives.
 	from, err := syntax.Compile(tree)
 	if err != nil {
 		return nil
 	}
-	p := &program{insts: make([]inst, len(from.Inst), len(from.Inst)+2)}
+	p := &program{several: several, insts: make([]inst, len(from.Inst), len(from.Inst)+2)}
 	var sets runeSets
 	for pc := range from.Inst {
 		p.insts[pc] = translate(from, uint32(pc), &sets)
@@ -76,7 +77,10 @@ func compile(tree *syntax.Regexp, b Border) *program {
 		p.words = true
 		p.surround(noWordBefore, noWordAfter)
 	case WholeLine:
-		p.surround(syntax.EmptyBeginText, syntax.EmptyEndText)
+		p.surround(syntax.EmptyBeginLine, syntax.EmptyEndLine)
+	}
+	if several {
+		sets.add([]rune{'\n', '\n'})
 	}
 	if p.words {
 		// Borders and \b distinguish word characters, so these need classes of their own.
@@ -221,5 +225,9 @@ func (p *program) findRestarts() {
 		// A thread is implied if restarts behind word characters and restarts behind other
 		// runes both add it.
 		p.implied[pc] = slices.Contains(behindWord, pc)
+	}
+	if p.several {
+		begun := t.closed([]uint32{p.entry}, newline, unknown)
+		p.restarts = p.restarts || len(begun) > 0 || t.matched
 	}
 }

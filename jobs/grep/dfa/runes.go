@@ -92,10 +92,7 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 func (d *runes) step(class uint16) uint32 {
 	// Threads that look ahead have waited for this rune. Both sides are known now.
 	from, restart, list := d.around(d.live[0])
-	after := noWord
-	if d.words && d.classes.word(class) {
-		after = word
-	}
+	after := d.side(class)
 	list = d.closed(list, from, after)
 	flags := uint32(0)
 	if d.matched {
@@ -169,7 +166,7 @@ func (d *runes) next(state, class uint32) uint32 {
 //
 // hot: one iteration for each byte of a line whose matches are wanted.
 func (d *runes) end(line []byte, from int) (end int) {
-	next := d.begin(sideBefore(line, from))
+	next := d.begin(d.sideBefore(line, from))
 	end = None
 	if next&behind != 0 {
 		end = from
@@ -184,7 +181,7 @@ func (d *runes) end(line []byte, from int) (end int) {
 			if at = d.firsts.next(line, at); at == len(line) {
 				break
 			}
-			state = d.begin(sideBefore(line, at)) & toRow
+			state = d.begin(d.sideBefore(line, at)) & toRow
 		}
 		// This loop takes known transitions by ASCII bytes at which no match ends.
 		table, ascii := d.table, d.ascii
@@ -232,7 +229,7 @@ func (d *runes) end(line []byte, from int) (end int) {
 //
 // hot: one iteration for each byte of a match whose bounds are wanted.
 func (d *runes) start(line []byte, from, end int) (start int) {
-	next := d.begin(sideBehind(line, end))
+	next := d.begin(d.sideBehind(line, end))
 	start = end
 	state := next & toRow
 	at := end
@@ -247,7 +244,7 @@ func (d *runes) start(line []byte, from, end int) (start int) {
 			at--
 		}
 		if at == from {
-			if d.ended(state, sideBefore(line, from)) {
+			if d.ended(state, d.sideBefore(line, from)) {
 				start = from
 			}
 			break
@@ -277,17 +274,17 @@ func (d *runes) start(line []byte, from, end int) (start int) {
 }
 
 // sideBefore returns the side before offset at.
-func sideBefore(line []byte, at int) side {
+func (p *program) sideBefore(line []byte, at int) side {
 	if at == 0 {
 		return edge
 	}
-	return sideOf(line[at-1])
+	return p.sideOf(line[at-1])
 }
 
 // sideBehind returns the side behind offset at, for a search backwards.
-func sideBehind(line []byte, at int) side {
+func (p *program) sideBehind(line []byte, at int) side {
 	if at == len(line) {
 		return edge
 	}
-	return sideOf(line[at])
+	return p.sideOf(line[at])
 }

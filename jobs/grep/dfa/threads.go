@@ -12,8 +12,9 @@ const (
 	edge    side = iota // nothing: the text begins or ends here
 	noWord              // a rune that is not a word character
 	word                // a word character
+	newline             // a newline, in a program for texts of several lines
 	unknown             // not known yet; only for the side behind
-	sides   = 3         // number of known sides
+	sides   = 4         // number of known sides
 )
 
 // sideOf returns the side that byte b makes. Bytes beyond ASCII are not word characters.
@@ -27,8 +28,11 @@ func sideOf(b byte) side {
 // holds returns the assertions that hold between the sides before and after. If after is
 // unknown, it leaves out assertions that look ahead.
 func holds(before, after side) (ops syntax.EmptyOp) {
-	if before == edge {
+	switch before {
+	case edge:
 		ops |= syntax.EmptyBeginText | syntax.EmptyBeginLine
+	case newline:
+		ops |= syntax.EmptyBeginLine
 	}
 	if before != word {
 		ops |= noWordBefore
@@ -36,8 +40,11 @@ func holds(before, after side) (ops syntax.EmptyOp) {
 	if after == unknown {
 		return ops
 	}
-	if after == edge {
+	switch after {
+	case edge:
 		ops |= syntax.EmptyEndText | syntax.EmptyEndLine
+	case newline:
+		ops |= syntax.EmptyEndLine
 	}
 	if after != word {
 		ops |= noWordAfter
@@ -126,16 +133,31 @@ func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 			t.roots = append(t.roots, in.out)
 		}
 	}
-	after := noWord
-	if t.words && t.classes.word(class) {
-		after = word
-	}
-	t.closed(t.roots, after, unknown)
+	t.closed(t.roots, t.side(class), unknown)
 	// In a set, the order has no meaning. Sorting gives equal sets equal keys.
 	if !t.ordered {
 		slices.Sort(t.list)
 	}
 	return t.list
+}
+
+// side returns the side that a rune of class makes.
+func (p *program) side(class uint16) side {
+	switch {
+	case p.several && class == p.classes.ascii['\n']:
+		return newline
+	case p.words && p.classes.word(class):
+		return word
+	}
+	return noWord
+}
+
+// sideOf returns the side that byte b of a text makes.
+func (p *program) sideOf(b byte) side {
+	if p.several && b == '\n' {
+		return newline
+	}
+	return sideOf(b)
 }
 
 // word reports whether class has word characters. The result is valid only for programs with

@@ -249,6 +249,12 @@ func (c *Call) grepOptions() grep.Options {
 		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
 		Offsets: on("byte-offset"), Tab: on("initial-tab"), Colors: c.Getenv("GREP_COLORS"),
 	}
+	if o.Multiline = on("multiline"); o.Multiline {
+		c.Options.BlockBytes = math.MaxInt64 >> 2 // each file is one split
+		if o.NULEnded {
+			c.Keep(errs.Optionf("-U", "cannot be combined with -z"))
+		}
+	}
 	o.Label, _ = c.Line.Value("label")
 	c.binaryFiles(&o)
 	c.Choice("directories", "read", "recurse", "skip")

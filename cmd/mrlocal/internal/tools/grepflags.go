@@ -16,6 +16,7 @@ all that is below; without PATH, standard input (with -r, the working directory)
   -E, -F                patterns are regular expressions (as always); are strings
   -i, -S                ignore case; only if no pattern has an upper case letter
   --no-ignore-case      the opposite of -i; of the three, the last one counts
+  -U                    a match may span lines; each file is held in memory
   -v, -w, -x            lines that do not match; whole words; whole lines
   -a, -I                search binary files (a NUL byte in the first 64 KiB) as text; not
   --binary-files TYPE   binary, text as -a, without-match as -I
@@ -70,7 +71,7 @@ func grepFlags() []argv.Spec {
 		"no-ignore-case", "byte-offset,b", "initial-tab,T", "no-group-separator", "line-buffered", "binary")
 	// The beginning of a long name means a flag of GNU grep, so these names must be whole.
 	add(argv.Flag{Value: true, Whole: true}, "glob,g", "type,t", "sort", "decode")
-	add(argv.Flag{Whole: true}, "without-match,I", "smart-case,S", "null,0", "json", "hidden", "no-ignore", "unrestricted,u", "follow", "files")
+	add(argv.Flag{Whole: true}, "without-match,I", "multiline,U", "smart-case,S", "null,0", "json", "hidden", "no-ignore", "unrestricted,u", "follow", "files")
 	return specs
 }
 

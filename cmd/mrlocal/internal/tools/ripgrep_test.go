@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,27 @@ func TestGrepJSONIsRipgrep(t *testing.T) {
 		args = append(args, "-e", rapid.SampledFrom(patterns).Draw(r, "pattern"), "f", "g", "-")
 		block := rapid.SampledFrom([]int64{1, 3, 7, 1 << 20}).Draw(r, "block")
 		compareRipgrep(r, path, "ab\nb\n", block, args, append(args, "--sort=path"))
+	})
+}
+
+// TestGrepMultilineIsRipgrep compares -U on random texts, patterns and flags.
+func TestGrepMultilineIsRipgrep(t *testing.T) {
+	path := ripgrep(t, "13.")
+	t.Chdir(t.TempDir())
+	// In ripgrep -C wins over -A and -B, -o makes -c count matches, and --json excludes -c and -l.
+	apart := map[string][]string{"-C1": {"-A1", "-B2"}, "-o": {"-c", "-A1", "-B2", "-C1"}, "--json": {"-c", "-l", "-v"}, "-l": {"-c"}, "-v": {"-c", "-l", "-o"}, "-q": {"-v"}}
+	rapid.Check(t, func(r *rapid.T) {
+		letters := rapid.SampledFrom([]rune("aab \n\n\r"))
+		writeFiles(r, map[string]string{"f": rapid.StringOfN(letters, 0, 60, -1).Draw(r, "f"), "g": rapid.StringOfN(letters, 0, 20, -1).Draw(r, "g")})
+		args := []string{"-U"}
+		for _, flag := range []string{"-A1", "-B2", "-C1", "-b", "-c", "-i", "-l", "-n", "-o", "-v", "-w", "-x", "-q", "--json"} {
+			if rapid.IntRange(0, 6).Draw(r, flag) != 6 || slices.ContainsFunc(apart[flag], func(f string) bool { return slices.Contains(args, f) }) {
+				continue
+			}
+			args = append(args, flag)
+		}
+		args = append(args, "-e", rapid.SampledFrom([]string{"a", `a\n`, `a\nb`, `b\s+a`, "[^a]b", "(?s)a.*?b", "^a", "b$", `a$\n^b`, `\n`, `\n\n`, `a\s*\n`, `(a|b)\n(a|b)`, "A", "x"}).Draw(r, "pattern"), "f", "g")
+		compareRipgrep(r, path, "", 0, args, append([]string{"--sort=path", "--include-zero"}, args...))
 	})
 }
 

@@ -1,4 +1,5 @@
-package grep
+// Package literals finds the strings that each match of a regular expression contains.
+package literals
 
 import (
 	"regexp/syntax"
@@ -10,56 +11,56 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// literal is a string of bytes to search for. If fold is set, its ASCII letters
+// Literal is a string of bytes to search for. If fold is set, its ASCII letters
 // are in lower case and match in either case.
-type literal struct {
-	text string
-	fold bool
+type Literal struct {
+	Text string
+	Fold bool
 }
 
-// scanned returns the literal in the form of package scan.
-func (l literal) scanned() scan.Literal { return scan.Literal{Text: l.text, Fold: l.fold} }
+// Scanned returns the literal in the form of package scan.
+func (l Literal) Scanned() scan.Literal { return scan.Literal{Text: l.Text, Fold: l.Fold} }
 
-// needs holds what is known about the literals of a pattern.
+// Needs holds what is known about the literals of a pattern.
 //
-// If exact is not nil, each match of the pattern is one of its literals, and they are in the
-// order of preference. If pure is true, the reverse holds too: wherever one of them occurs,
+// If Exact is not nil, each match of the pattern is one of its literals, and they are in the
+// order of preference. If Pure is true, the reverse holds too: wherever one of them occurs,
 // there is a match. If need is not nil, each match contains one of its literals. A set that is
 // nil is always safe: lines are then searched without it.
 //
 // No literal contains a newline. None contains U+FFFD, which in package regexp also matches any
 // invalid byte.
-type needs struct {
-	exact []literal // nil: not known
-	pure  bool
-	need  []literal
+type Needs struct {
+	Exact []Literal // nil: not known
+	Pure  bool
+	need  []Literal
 }
 
-// maxLiterals is the most literals that are searched for as such.
-const maxLiterals = scan.MaxSet
+// Most is the most literals that are searched for as such.
+const Most = scan.MaxSet
 
-// limit bounds each set, also intermediate ones.
-type limit int
+// Limit bounds each set, also intermediate ones.
+type Limit int
 
-// fewLiterals is the limit of sets of literals that are searched for as such.
-const fewLiterals limit = maxLiterals
+// Few is the limit of sets of literals that are searched for as such.
+const Few Limit = Most
 
-// analyse returns the literals of re, which must be simplified.
-func (most limit) analyse(re *syntax.Regexp) needs {
+// Analyse returns the literals of re, which must be simplified.
+func (most Limit) Analyse(re *syntax.Regexp) Needs {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
-		return needs{exact: []literal{{}}, pure: true}
+		return Needs{Exact: []Literal{{}}, Pure: true}
 	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
 		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return needs{exact: []literal{{}}}
+		return Needs{Exact: []Literal{{}}}
 	case syntax.OpLiteral:
 		return analyseLiteral(re)
 	case syntax.OpCharClass:
 		return analyseClass(re.Rune)
 	case syntax.OpCapture:
-		return most.analyse(re.Sub[0])
+		return most.Analyse(re.Sub[0])
 	case syntax.OpPlus:
-		return needs{need: most.analyse(re.Sub[0]).inside()}
+		return Needs{need: most.Analyse(re.Sub[0]).Inside()}
 	case syntax.OpQuest:
 		return most.analyseQuest(re)
 	case syntax.OpConcat:
@@ -67,24 +68,24 @@ func (most limit) analyse(re *syntax.Regexp) needs {
 	case syntax.OpAlternate:
 		return most.analyseAlternate(re.Sub)
 	}
-	return needs{}
+	return Needs{}
 }
 
-// inside returns a set of which each match contains a literal; nil: not known. A set with the
+// Inside returns a set of which each match contains a literal; nil: not known. A set with the
 // empty literal is of no use, because that literal is found everywhere.
-func (n needs) inside() []literal {
-	if n.exact == nil {
+func (n Needs) Inside() []Literal {
+	if n.Exact == nil {
 		return n.need
 	}
-	if slices.ContainsFunc(n.exact, func(l literal) bool { return l.text == "" }) {
+	if slices.ContainsFunc(n.Exact, func(l Literal) bool { return l.Text == "" }) {
 		return nil
 	}
-	return n.exact
+	return n.Exact
 }
 
 // analyseLiteral analyses a literal. It cuts it at runes whose bytes are not certain: folded
 // letters beyond ASCII, and runes that no literal may contain.
-func analyseLiteral(re *syntax.Regexp) needs {
+func analyseLiteral(re *syntax.Regexp) Needs {
 	var pieces []string
 	var piece strings.Builder
 	fold := re.Flags&syntax.FoldCase != 0
@@ -103,20 +104,20 @@ func analyseLiteral(re *syntax.Regexp) needs {
 	}
 	pieces = append(pieces, piece.String())
 	if whole {
-		return needs{exact: []literal{newLiteral(pieces[0], fold)}, pure: true}
+		return Needs{Exact: []Literal{New(pieces[0], fold)}, Pure: true}
 	}
-	var best []literal
+	var best []Literal
 	for _, p := range pieces {
 		if p != "" {
-			best = cheaper(best, []literal{newLiteral(p, fold)})
+			best = cheaper(best, []Literal{New(p, fold)})
 		}
 	}
-	return needs{need: best}
+	return Needs{need: best}
 }
 
-// newLiteral makes a literal. It ignores fold if text has no letter.
-func newLiteral(text string, fold bool) literal {
-	return literal{text, fold && hasLetter(text)}
+// New makes a literal. It ignores fold if text has no letter.
+func New(text string, fold bool) Literal {
+	return Literal{text, fold && hasLetter(text)}
 }
 
 // hasLetter reports whether s has an ASCII letter.
@@ -126,57 +127,57 @@ func hasLetter(s string) bool {
 
 // analyseClass makes a literal of each rune of a small class. ranges has pairs of first and
 // last runes.
-func analyseClass(ranges []rune) needs {
-	var set []literal
+func analyseClass(ranges []rune) Needs {
+	var set []Literal
 	for i := 0; i+1 < len(ranges); i += 2 {
-		if ranges[i+1]-ranges[i] > maxLiterals {
-			return needs{}
+		if ranges[i+1]-ranges[i] > Most {
+			return Needs{}
 		}
 		for r := ranges[i]; r <= ranges[i+1]; r++ {
 			if r == utf8.RuneError {
-				return needs{}
+				return Needs{}
 			}
 			if r != '\n' {
-				set = append(set, literal{text: string(r)})
+				set = append(set, Literal{Text: string(r)})
 			}
 		}
 	}
 	// A class of only the newline matches nothing in a line.
-	if len(set) == 0 || len(set) > maxLiterals {
-		return needs{}
+	if len(set) == 0 || len(set) > Most {
+		return Needs{}
 	}
-	return needs{exact: set, pure: true}
+	return Needs{Exact: set, Pure: true}
 }
 
 // analyseQuest adds the empty literal: first if the expression is not greedy, and otherwise
 // last.
-func (most limit) analyseQuest(re *syntax.Regexp) needs {
-	sub := most.analyse(re.Sub[0])
+func (most Limit) analyseQuest(re *syntax.Regexp) Needs {
+	sub := most.Analyse(re.Sub[0])
 	// There must be room for the empty literal.
-	if sub.exact == nil || len(sub.exact) >= int(most) {
-		return needs{}
+	if sub.Exact == nil || len(sub.Exact) >= int(most) {
+		return Needs{}
 	}
 	if re.Flags&syntax.NonGreedy != 0 {
-		return needs{exact: append([]literal{{}}, sub.exact...), pure: sub.pure}
+		return Needs{Exact: append([]Literal{{}}, sub.Exact...), Pure: sub.Pure}
 	}
-	return needs{exact: append(append([]literal(nil), sub.exact...), literal{}), pure: sub.pure}
+	return Needs{Exact: append(append([]Literal(nil), sub.Exact...), Literal{}), Pure: sub.Pure}
 }
 
 // analyseAlternate joins the sets of all branches. If a branch has no set, the result has none.
-func (most limit) analyseAlternate(subs []*syntax.Regexp) needs {
-	all := needs{pure: true}
+func (most Limit) analyseAlternate(subs []*syntax.Regexp) Needs {
+	all := Needs{Pure: true}
 	exact, need := true, true
 	for _, s := range subs {
-		sub := most.analyse(s)
-		exact = exact && sub.exact != nil
-		all.exact = append(all.exact, sub.exact...)
-		all.pure = all.pure && sub.pure
-		inside := sub.inside()
+		sub := most.Analyse(s)
+		exact = exact && sub.Exact != nil
+		all.Exact = append(all.Exact, sub.Exact...)
+		all.Pure = all.Pure && sub.Pure
+		inside := sub.Inside()
 		need = need && inside != nil
 		all.need = append(all.need, inside...)
 	}
-	if !exact || len(all.exact) > int(most) {
-		all.exact, all.pure = nil, false
+	if !exact || len(all.Exact) > int(most) {
+		all.Exact, all.Pure = nil, false
 	}
 	if !need || len(all.need) > int(most) {
 		all.need = nil
@@ -186,44 +187,44 @@ func (most limit) analyseAlternate(subs []*syntax.Regexp) needs {
 
 // analyseConcat combines the sets of neighbours as long as the product is small. If it is not
 // the whole pattern in the end, it returns the cheapest set of all runs of neighbours.
-func (most limit) analyseConcat(subs []*syntax.Regexp) needs {
-	var best []literal
-	run := needs{exact: []literal{{}}, pure: true}
+func (most Limit) analyseConcat(subs []*syntax.Regexp) Needs {
+	var best []Literal
+	run := Needs{Exact: []Literal{{}}, Pure: true}
 	whole := true
 	for _, s := range subs {
-		sub := most.analyse(s)
-		if sub.exact != nil && most.allows(len(run.exact), len(sub.exact)) {
+		sub := most.Analyse(s)
+		if sub.Exact != nil && most.allows(len(run.Exact), len(sub.Exact)) {
 			run = product(run, sub)
 			continue
 		}
 		whole = false
-		best = cheaper(cheaper(best, run.inside()), sub.inside())
+		best = cheaper(cheaper(best, run.Inside()), sub.Inside())
 		// A new run begins. It is not the whole pattern, so it is not pure.
-		run = needs{exact: []literal{{}}}
-		if sub.exact != nil {
+		run = Needs{Exact: []Literal{{}}}
+		if sub.Exact != nil {
 			run = sub
 		}
 	}
 	if whole {
 		return run
 	}
-	return needs{need: cheaper(best, run.inside())}
+	return Needs{need: cheaper(best, run.Inside())}
 }
 
 // allows reports whether each of a literals may be followed by each of b. Many literals come from
 // alternatives that a pattern lists. An automaton is better for the products of classes.
-func (most limit) allows(a, b int) bool {
-	return a*b <= maxLiterals || min(a, b) == 1 && max(a, b) <= int(most)
+func (most Limit) allows(a, b int) bool {
+	return a*b <= Most || min(a, b) == 1 && max(a, b) <= int(most)
 }
 
 // product returns each literal of a followed by each literal of b, in the order of preference.
-func product(a, b needs) needs {
-	p := needs{pure: a.pure && b.pure}
-	for _, x := range a.exact {
-		for _, y := range b.exact {
+func product(a, b Needs) Needs {
+	p := Needs{Pure: a.Pure && b.Pure}
+	for _, x := range a.Exact {
+		for _, y := range b.Exact {
 			l, same := join(x, y)
-			p.exact = append(p.exact, l)
-			p.pure = p.pure && same
+			p.Exact = append(p.Exact, l)
+			p.Pure = p.Pure && same
 		}
 	}
 	return p
@@ -231,12 +232,12 @@ func product(a, b needs) needs {
 
 // join appends b to a. same is false if the result matches more than a followed by b: one of
 // them folds case, and the other one has letters.
-func join(a, b literal) (l literal, same bool) {
-	same = a.fold == b.fold || !a.fold && !hasLetter(a.text) || !b.fold && !hasLetter(b.text)
-	l = literal{a.text + b.text, a.fold || b.fold}
+func join(a, b Literal) (l Literal, same bool) {
+	same = a.Fold == b.Fold || !a.Fold && !hasLetter(a.Text) || !b.Fold && !hasLetter(b.Text)
+	l = Literal{a.Text + b.Text, a.Fold || b.Fold}
 	if !same {
 		// The result may be searched for, but finding it does not prove a match.
-		l.text = asciiLower(l.text)
+		l.Text = asciiLower(l.Text)
 	}
 	return l, same
 }
@@ -253,7 +254,7 @@ func asciiLower(s string) string {
 }
 
 // cheaper returns the set that is expected to cost less to search for. nil costs most.
-func cheaper(a, b []literal) []literal {
+func cheaper(a, b []Literal) []Literal {
 	if len(a) == 0 || len(b) > 0 && cost(b) < cost(a) {
 		return b
 	}
@@ -263,26 +264,26 @@ func cheaper(a, b []literal) []literal {
 // cost estimates the time of searching for set, in nanoseconds for each byte of text. It is the
 // sum of three costs. These are searching for the rarest byte of each literal, stopping where
 // that byte occurs, and checking the lines that contain a literal.
-func cost(set []literal) float64 {
+func cost(set []Literal) float64 {
 	const stream, stop, verify = 0.05, 6, 400
-	sum := verify * chance(set)
+	sum := verify * Chance(set)
 	for _, l := range set {
 		rarest := 1.0
-		for i := range len(l.text) {
-			rarest = min(rarest, l.scanned().Frequency(i))
+		for i := range len(l.Text) {
+			rarest = min(rarest, l.Scanned().Frequency(i))
 		}
 		sum += stream + stop*rarest
 	}
 	return sum
 }
 
-// chance estimates the probability that a literal of set begins at a given offset of a text.
-func chance(set []literal) float64 {
+// Chance estimates the probability that a literal of set begins at a given offset of a text.
+func Chance(set []Literal) float64 {
 	sum := 0.0
 	for _, l := range set {
 		one := 1.0
-		for i := range len(l.text) {
-			one *= min(1, 3*l.scanned().Frequency(i)) // the factor 3: neighbouring bytes are not independent
+		for i := range len(l.Text) {
+			one *= min(1, 3*l.Scanned().Frequency(i)) // the factor 3: neighbouring bytes are not independent
 		}
 		sum += one
 	}
