@@ -96,7 +96,7 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		return nil, err
 	}
 	kept = true
-	a.user.committed.Store(true)
+	a.user.commit()
 	// A reduce waits as long as its disk takes to read what this attempt has spilled
 	// (readSpills).
 	if a.Env.Pace != nil {
@@ -321,7 +321,7 @@ func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 	a.Counters.ReduceOutputRecords += text.records
 	whole = true
 	if err = part.Commit(); err == nil {
-		a.user.committed.Store(true)
+		a.user.commit()
 	}
 	return err
 }

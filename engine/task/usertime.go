@@ -29,9 +29,22 @@ var errLate = errors.New("user code has emitted a record after Map, Reduce and F
 func (u *userTime) emittedLate() {
 	u.late.Store(true)
 	if u.committed.Load() {
-		err := fmt.Errorf("%s: %w", u.attempt.Name(), errLate)
-		u.attempt.Job.late.CompareAndSwap(nil, &err)
+		u.failJob()
 	}
+}
+
+// commit notes that the task is done by this attempt. A record may have been emitted while it became so.
+func (u *userTime) commit() {
+	u.committed.Store(true)
+	if u.late.Load() {
+		u.failJob()
+	}
+}
+
+// failJob makes errLate the error of the job.
+func (u *userTime) failJob() {
+	err := fmt.Errorf("%s: %w", u.attempt.Name(), errLate)
+	u.attempt.Job.late.CompareAndSwap(nil, &err)
 }
 
 // own returns what the attempt offers to user code. After the time of user code, its functions do
