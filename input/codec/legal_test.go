@@ -76,7 +76,7 @@ func TestLegalFilesAreDecodedAsByTheirTools(t *testing.T) {
 			// The members are made once, because each call of a tool takes some milliseconds.
 			var members [][]byte
 			for i, flag := range f.flags {
-				for _, lines := range []int{0, 1, 100, 10_000 + 5_000*i} {
+				for _, lines := range []int{0, 1, 100, 6_000 + 1_000*i} {
 					var text []byte
 					for n := range lines {
 						text = fmt.Appendf(text, "%d line %x\n", n, n*7919)
