@@ -14,6 +14,7 @@ import (
 	"mrlocal"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
+	"mrlocal/slots/fifo"
 	"mrlocal/stream"
 )
 
@@ -158,7 +159,8 @@ func TestAnEmitterOfAnEarlierAttemptDoesNoHarm(t *testing.T) {
 				continue // of the first, Close is enough; the second record has no bytes
 			}
 			t.Run(who+": "+how, func(t *testing.T) {
-				// Attempts run one after the other. Each but the first uses the Emitter of the first one.
+				// Attempts run one after the other, because FIFO lends no slots. Each but the first uses the
+				// Emitter of the first one.
 				var mu sync.Mutex
 				var first jobs.Emitter
 				late := func(k *keeper) error {
@@ -173,7 +175,7 @@ func TestAnEmitterOfAnEarlierAttemptDoesNoHarm(t *testing.T) {
 				}
 				job := keepers(late)[who]
 				job.Name = "late"
-				o := mrlocal.Options{JobOptions: in, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 32 << 20, Stderr: io.Discard}
+				o := mrlocal.Options{JobOptions: in, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 32 << 20, Stderr: io.Discard, Policy: fifo.New()}
 				if job.NewReducer == nil {
 					o.Reducers = 0
 				}

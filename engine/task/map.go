@@ -304,9 +304,11 @@ func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 		}
 	}()
 	text, err := newTextOut(a, part)
-	if err == nil {
-		err = write(text)
+	if err != nil {
+		return err
 	}
+	err = write(text)
+	bytes, records := text.bytes, text.records // user code that emits too late may change text
 	// All this comes before the commit, because it may fail the attempt, and a commit cannot be
 	// undone.
 	for _, step := range []func() error{a.endOutputs, a.closeUser, a.atEnd} {
@@ -317,8 +319,8 @@ func (a *SlotAttempt) writePart(write func(*textOut) error) error {
 	if err != nil {
 		return err
 	}
-	a.Counters.OutputBytes += text.bytes
-	a.Counters.ReduceOutputRecords += text.records
+	a.Counters.OutputBytes += bytes
+	a.Counters.ReduceOutputRecords += records
 	whole = true
 	if err = part.Commit(); err == nil {
 		a.user.commit()

@@ -242,13 +242,13 @@ func (t *textOut) WriteRaw(p []byte) { t.put(p) }
 // source.Guard or CatchPanic recovers it. After end, put drops p and notes the mistake.
 func (t *textOut) put(p []byte) {
 	for {
+		if t.w == nil && len(p) > 0 {
+			t.of.emittedLate()
+			return
+		}
 		n := copy(t.buf[len(t.buf):cap(t.buf)], p)
 		t.buf = t.buf[:len(t.buf)+n]
 		if p = p[n:]; len(p) == 0 {
-			return
-		}
-		if t.w == nil {
-			t.of.emittedLate()
 			return
 		}
 		if t.of.attempt.Killed() {
@@ -276,8 +276,13 @@ func (t *textOut) end() error {
 	return t.flush()
 }
 
-// drop leaves the chunk of the buffer to the lease: user code that still emits must not write to it.
-func (t *textOut) drop() { t.w, t.buf = nil, nil }
+// drop leaves the chunk of the buffer to the lease: user code that still emits must not write to it. A
+// second call does nothing, because such user code may run by then.
+func (t *textOut) drop() {
+	if t.w != nil {
+		t.w, t.buf = nil, nil
+	}
+}
 
 // outputBytes is the buffer of a named output. It is small because a job may have many of them.
 const outputBytes = 16 << 10
