@@ -20,6 +20,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/find"
 	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/jobs/grep"
 )
 
@@ -91,6 +92,13 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, inLetters(err)
 	}
+	if o.Multiline && slices.Contains(roots, "-") {
+		temp := disk.NewTempRoot(c.Options.TempDirs, 0)
+		defer temp.Close()
+		if err := c.spool(temp); err != nil {
+			return 0, err
+		}
+	}
 	files, err := find.Files(roots, f)
 	if err != nil {
 		return 0, err
@@ -104,15 +112,19 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// These are the exit codes of GNU grep.
-	const matched, nothing = 0, 1
+	return grepCode(done.Matched(), failed.Load(), o.Quiet), nil
+}
+
+// grepCode returns the exit code of GNU grep: whether a line was selected, and whether a file could not be
+// read. With -q a match wins over an error.
+func grepCode(matched, failed, quiet bool) int {
 	switch {
-	case failed.Load() && !(o.Quiet && done.Matched()): // with -q a match wins over an error
-		return exitTrouble, nil
-	case done.Matched():
-		return matched, nil
+	case failed && !(quiet && matched):
+		return exitTrouble
+	case matched:
+		return 0
 	}
-	return nothing, nil
+	return 1
 }
 
 // roots returns the PATHs of a search. Without one, GNU grep reads standard input, or with -r the
@@ -161,6 +173,28 @@ func (c *Call) leavesOut(root, action string, missing func(path string, cause er
 		return action == "skip"
 	}
 	return devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
+}
+
+// spool copies a standard input that is no regular file to a temporary file. With -U a file must be one
+// split, but a pipe has many.
+func (c *Call) spool(temp *disk.TempRoot) error {
+	if file, ok := c.Stdin.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			return nil
+		}
+	}
+	f, err := temp.Create("stdin-*")
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, c.Stdin); err != nil {
+		return errs.Inputf("(standard input)", "%w", err)
+	}
+	in, err := f.Open()
+	if err == nil {
+		c.Stdin = in
+	}
+	return errors.Join(err, f.Close())
 }
 
 // selectsNothing reports whether no line can be selected: there is no pattern, or all lines match and -v

@@ -133,6 +133,17 @@ func TestGrepMultilineIsRipgrep(t *testing.T) {
 	})
 }
 
+// TestGrepMultilineOfAPipe checks a pipe that is longer than a split, and one without room in memory.
+func TestGrepMultilineOfAPipe(t *testing.T) {
+	text := strings.Repeat("foo\nbar\n", 1<<18)
+	if stdout, stderr, code := runGrepTool(0, text, "-U", "-c", `foo\nbar`); stdout != "262144\n" || code != 0 {
+		t.Errorf("got %d %q %q", code, stdout, stderr)
+	}
+	if stdout, stderr, code := runGrepTool(0, strings.Repeat(text, 40), "-U", "-c", `foo\nbar`); code != 2 || !strings.Contains(stderr, "no room for the whole file; raise --memory") {
+		t.Errorf("got %d %q %q", code, stdout, stderr)
+	}
+}
+
 // TestGrepJSONOfBinaryFiles checks a difference from ripgrep: as without --json, a binary file is
 // named on standard error, and it has no messages.
 func TestGrepJSONOfBinaryFiles(t *testing.T) {
