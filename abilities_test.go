@@ -240,7 +240,7 @@ func abilities() []ability {
 			}
 			j.NewMapper = func() jobs.Mapper { return mapper }
 		})},
-		{of: "Side", what: "`OwnAttempt.Side`", want: "side\nside\nside\n", work: work{side: "side"}, not: map[string]string{"stream, submit": "(takes no side data)"}, chain: usual(func(j *jobs.Job) {
+		{of: "Side Err", what: "`OwnAttempt.Side`", want: "side\nside\nside\n", work: work{side: "side"}, not: map[string]string{"stream, submit": "(takes no side data)"}, chain: usual(func(j *jobs.Job) {
 			j.NewReducer = func() jobs.Reducer {
 				l, side := fullOf(), []byte(nil)
 				l.begin = func(own jobs.OwnAttempt) { side = own.Side }

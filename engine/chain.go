@@ -150,7 +150,7 @@ func (ch *chain) open() (*runningJob, error) {
 		return nil, err
 	}
 	j := ch.newJob(0)
-	j.plan, j.Side = ch.plan, ch.side
+	j.plan, j.Side, j.SidePath = ch.plan, ch.side, ch.job.Side
 	var inputBytes int64
 	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
@@ -224,10 +224,10 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	if step == before.step {
 		j.Spec, j.round = before.Spec, before.round+1 // the Spec that Begin returned in the first round
 	}
-	j.number, j.Side = before.number+1, ch.side
+	j.number, j.Side, j.SidePath = before.number+1, ch.side, ch.job.Side
 	var inputBytes int64
 	if j.Spec.Rereads {
-		j.Side, inputBytes = side, ch.plan.Bytes
+		j.Side, j.SidePath, inputBytes = side, "", ch.plan.Bytes
 		j.plan = ch.plan
 		j.readSplits()
 		before.Sink.(*task.Spools).Release()

@@ -403,6 +403,16 @@ type Job struct {
 	BuiltIn bool
 }
 
+// SideError is the error of user code that cannot use the side data (OwnAttempt.Side). A map that returns
+// it fails with an input error that names the file of the side data instead of the input.
+type SideError struct{ Err error }
+
+// Error returns the text of Err.
+func (e *SideError) Error() string { return "side data: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SideError) Unwrap() error { return e.Err }
+
 // Limits of a Job. MaxRecordBytes bounds a binary record. MaxSideBytes bounds side data, which
 // each run keeps beside its memory bound. MostOutputs bounds named outputs, because each
 // attempt has an open file for each. MostReducers bounds the reduce tasks, also those that the

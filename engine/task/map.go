@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mrlocal/engine/source"
+	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/jobs"
 	"mrlocal/slots"
@@ -229,7 +230,7 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 		}
 		a.Counters.MapInputBytes += int64(len(b.Data))
 		if err := each(b); err != nil {
-			return inFile(err, b.Block)
+			return a.inFile(err, b.Block)
 		}
 		// This happens once a block: once a record would be too slow. Emit notices a kill
 		// within a long block.
@@ -241,8 +242,12 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 	}
 }
 
-// inFile adds the place of the block in the input to an error.
-func inFile(err error, b jobs.Block) error {
+// inFile adds the place of the block in the input to an error. An error of the side data gets the name of
+// its file instead.
+func (a *SlotAttempt) inFile(err error, b jobs.Block) error {
+	if side := new(jobs.SideError); errors.As(err, &side) {
+		return errs.Inputf(cmp.Or(a.Job.SidePath, "side data"), "%w", side.Err)
+	}
 	if b.Path == "" { // the job has no input
 		return err
 	}

@@ -89,27 +89,30 @@ type points struct {
 	values    []float64 // coordinates in millionths, point by point
 }
 
-// parsePoints parses a point from each line of text. The text before a TAB is the name of a
-// point, which it ignores. It fails if there is no point, or if dimensions differ.
+// parsePoints parses a point from each line of text, which may end in blank lines. The text before a TAB
+// is the name of a point, which it ignores. It fails if there is no point, or if dimensions differ.
 func parsePoints(text []byte) (s points, err error) {
 	var point []int64
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(bytes.TrimRight(text, " \t\r\n")) {
 		line = bytes.TrimSpace(line)
 		if tab := bytes.IndexByte(line, '\t'); tab >= 0 {
 			line = line[tab+1:]
 		}
 		if point, err = parsePoint(point[:0], line); err != nil {
-			return points{}, err
+			return points{}, fmt.Errorf("line %d: %w", s.Number+1, err)
+		}
+		if len(point) == 0 {
+			return points{}, fmt.Errorf("line %d: there is no centroid", s.Number+1)
 		}
 		if s.Number > 0 && len(point) != s.Dimension {
-			return points{}, fmt.Errorf("one centroid has %d coordinates and another one %d", s.Dimension, len(point))
+			return points{}, fmt.Errorf("line %d: a centroid has %d coordinates and those before have %d", s.Number+1, len(point), s.Dimension)
 		}
 		s.Dimension, s.Number = len(point), s.Number+1
 		for _, n := range point {
 			s.values = append(s.values, float64(n))
 		}
 	}
-	if s.Number == 0 || s.Dimension == 0 {
+	if s.Number == 0 {
 		return points{}, fmt.Errorf("there are no centroids")
 	}
 	return s, nil
@@ -165,7 +168,7 @@ func (r *PointReader) Begin(a jobs.OwnAttempt) { r.Centroids, r.err = parsePoint
 // a point, or if there are no centroids.
 func (r *PointReader) Each(b jobs.Block, visit func(line []byte, cluster int)) error {
 	if r.err != nil {
-		return errs.Inputf("centroids", "%w", r.err)
+		return &jobs.SideError{Err: r.err}
 	}
 	for line := range b.Lines() {
 		var err error
