@@ -171,6 +171,9 @@ func behindHead(re *syntax.Regexp, n int) *syntax.Regexp {
 		if r.Sub[0].Op == syntax.OpEmptyMatch && len(r.Sub) > 1 {
 			r.Sub = r.Sub[1:]
 		}
+		if len(r.Sub) == 1 {
+			return r.Sub[0] // it may be an alternation, which becomes part of another one
+		}
 		return &r
 	case re.Op == syntax.OpLiteral && n < len(re.Rune):
 		r.Rune = re.Rune[n:]

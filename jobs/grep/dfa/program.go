@@ -34,6 +34,7 @@ type inst struct {
 	empty    syntax.EmptyOp // of opEmpty: the assertions that must hold
 	set      int            // of opRune: the number of a set of runes
 	out, arg uint32
+	choices  []uint32 // of an opRune that stands for several: these, and later the next instruction of each class
 }
 
 // op is the kind of an instruction. Captures and empty steps of regexp/syntax are removed.
@@ -86,9 +87,11 @@ func compile(tree *syntax.Regexp, b Border, several bool) *program {
 		// Borders and \b distinguish word characters, so these need classes of their own.
 		sets.add([]rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
 	}
+	p.joinRunes(&sets)
 	if p.classes = newClasses(sets.all); p.classes == nil {
 		return nil
 	}
+	p.choose()
 	p.findRestarts()
 	return p
 }
@@ -104,6 +107,76 @@ func (p *program) surround(before, after syntax.EmptyOp) {
 	}
 	p.insts = append(p.insts, inst{op: opMatch}, inst{op: opEmpty, empty: before, out: p.entry})
 	p.entry = end + 1
+}
+
+// fewestChoices is the number of alternatives from which on one instruction replaces them.
+const fewestChoices = 4
+
+// joinRunes makes one opRune of alternatives between runes of which no two match the same rune. So
+// they are one thread.
+func (p *program) joinRunes(sets *runeSets) {
+	inner := make([]bool, len(p.insts)) // alternatives of alternatives
+	for _, in := range p.insts {
+		if in.op == opAlt {
+			inner[in.out], inner[in.arg] = true, true
+		}
+	}
+	seen := make([]int, len(p.insts))
+	for pc := range p.insts {
+		if p.insts[pc].op != opAlt || inner[pc] {
+			continue
+		}
+		var choices []uint32
+		var ranges [][2]rune
+		runes := true
+		for stack := []uint32{uint32(pc)}; len(stack) > 0 && runes; {
+			at := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if seen[at] == pc+1 {
+				continue
+			}
+			seen[at] = pc + 1
+			switch in := &p.insts[at]; in.op {
+			case opAlt:
+				stack = append(stack, in.arg, in.out)
+			case opRune:
+				choices = append(choices, at)
+				for set := range slices.Chunk(sets.all[in.set], 2) {
+					ranges = append(ranges, [2]rune(set))
+				}
+			default:
+				runes = false
+			}
+		}
+		slices.SortFunc(ranges, func(a, b [2]rune) int { return int(a[0] - b[0]) })
+		var all []rune
+		for _, r := range ranges {
+			runes = runes && (len(all) == 0 || all[len(all)-1] < r[0])
+			all = append(all, r[0], r[1])
+		}
+		if runes && len(choices) >= fewestChoices {
+			p.insts[pc] = inst{op: opRune, set: sets.add(all), choices: choices}
+		}
+	}
+}
+
+// choose fills in the tables of the instructions that joinRunes has made.
+func (p *program) choose() {
+	for pc := range p.insts {
+		choices := p.insts[pc].choices
+		if choices == nil {
+			continue
+		}
+		next := make([]uint32, len(p.classes.some))
+		for _, c := range choices {
+			for class := range next {
+				if p.classes.has(uint16(class), p.insts[c].set) {
+					next[class] = p.insts[c].out
+				}
+			}
+		}
+		p.insts[pc].choices = next
+	}
 }
 
 // translate returns the instruction at pc, and adds its runes to sets. A class without runes

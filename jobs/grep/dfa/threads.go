@@ -130,7 +130,11 @@ func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 	t.roots = t.roots[:0]
 	for _, pc := range list {
 		if in := &t.insts[pc]; t.classes.has(class, in.set) {
-			t.roots = append(t.roots, in.out)
+			out := in.out
+			if in.choices != nil {
+				out = in.choices[class]
+			}
+			t.roots = append(t.roots, out)
 		}
 	}
 	t.closed(t.roots, t.side(class), unknown)
