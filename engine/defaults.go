@@ -25,10 +25,10 @@ func (o Options) withDefaults(l machine.Limits) Options {
 		Cores: l.Cores, WorkCores: l.WorkCores(), MostSlots: o.mostSlots, NoReduces: o.NoReduces,
 		MemoryBytes: cmp.Or(o.MemoryBytes, l.BufferBytes()), SlotBytes: LeastBytesPerSlot,
 	})
-	setDefault(&o.SpillPercent, rule.SpillPercent)
-	setDefault(&o.GrowthThreshold, rule.GrowthThreshold)
-	setDefault(&o.MergeFactor, defaultMergeFactor)
-	setDefault(&o.TaskTimeout, defaultTaskTimeout)
+	o.SpillPercent = cmp.Or(o.SpillPercent, rule.SpillPercent)
+	o.GrowthThreshold = cmp.Or(o.GrowthThreshold, rule.GrowthThreshold)
+	o.MergeFactor = cmp.Or(o.MergeFactor, defaultMergeFactor)
+	o.TaskTimeout = cmp.Or(o.TaskTimeout, defaultTaskTimeout)
 	if o.memoryByDefault {
 		// Slots that the caller has chosen may need more than a quarter, but never get more than half.
 		o.MemoryBytes = max(l.BufferBytes(), min(int64(o.slotCount())*LeastBytesPerSlot, l.MemoryBytes/2))
@@ -44,14 +44,6 @@ func (o Options) withDefaults(l machine.Limits) Options {
 	}
 	o.extraSlots = o.extra()
 	return o
-}
-
-// setDefault sets a field to value if it has its zero value.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // slotCount returns the number of home slots on all trackers.
