@@ -50,6 +50,7 @@ func (p *pendingFile) start() error {
 	}
 	beside := p.path
 	if dir := filepath.Dir(p.path); p.inPlace && disk.MayMakeIn(dir) != nil {
+		mode &= 0o600 // who may not read the directory must not read its files elsewhere
 		// Files of one name in several directories must not share a pending file.
 		beside = filepath.Join(os.TempDir(), fmt.Sprintf("%s-%08x", filepath.Base(p.path), crc32.ChecksumIEEE([]byte(dir))))
 	}

@@ -85,6 +85,26 @@ func TestAFileKeepsWhatARenameWouldLose(t *testing.T) {
 	}
 }
 
+// TestAPendingFileElsewhereIsPrivate: others may read the directory of temporary files, but not always that
+// of the result.
+func TestAPendingFileElsewhereIsPrivate(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	old, err := os.Stat("/dev/null") // with all permissions
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pendingFile{name: "f", path: filepath.Join(t.TempDir(), "closed", "f"), replaces: old, inPlace: true}
+	if err := p.start(); err != nil {
+		t.Fatal(err)
+	}
+	if got := mode(t, p.mu.f.Name()); got != 0o600 {
+		t.Errorf("%s has the mode %v", p.mu.f.Name(), got)
+	}
+	if err := p.abort(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func mode(t *testing.T, path string) os.FileMode {
 	t.Helper()
 	info, err := os.Stat(path)
