@@ -21,9 +21,10 @@ const (
 	mostCount = math.MaxInt32
 
 	// mostSlots bounds the slots of a cluster, and mostTasks the tasks of all jobs
-	// together. Without a bound a typing mistake could take all memory.
+	// together. Without a bound a typing mistake could take all memory. A reader of event files
+	// (package trace) takes fewer tasks.
 	mostSlots = 10_000_000
-	mostTasks = 1_000_000_000
+	mostTasks = 40_000_000
 )
 
 // The parse functions below return a problem instead of an error, because their caller adds

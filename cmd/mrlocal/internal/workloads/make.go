@@ -136,7 +136,7 @@ const mostCluster = 100_000
 // common reads the flags of the cluster and of the size of tasks. A value of 0 stands for the default.
 func (r reader) common() (source.Cluster, source.Tasks) {
 	return source.Cluster{Trackers: r.Count("trackers", 1, mostCluster), MapSlots: r.Count("map-slots", 1, mostCluster), ReduceSlots: r.Count("reduce-slots", 1, mostCluster)},
-		source.Tasks{BlockBytes: r.Size("block-size", 1<<10), ReduceBytes: r.Size("reduce-bytes", 1<<10), Rate: r.Rate("rate"), Startup: r.Time("startup", false), Most: r.Count("most-tasks", 1, 1_000_000_000)}
+		source.Tasks{BlockBytes: r.Size("block-size", 1<<10), ReduceBytes: r.Size("reduce-bytes", 1<<10), Rate: r.Rate("rate"), Startup: r.Time("startup", false), Most: r.Count("most-tasks", 1, 40_000_000)}
 }
 
 // pools reads --pools, NAME[=WEIGHT] with commas between. It returns nil if the flag is not set or
