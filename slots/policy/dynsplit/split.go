@@ -23,6 +23,7 @@
 package dynsplit
 
 import (
+	"math"
 	"time"
 
 	"mrlocal/slots"
@@ -298,7 +299,8 @@ func (s *Split) weightOf(j slots.JobView) float64 {
 }
 
 // rank ranks a job for each kind of which it has pending tasks. Reduces of a job whose maps are
-// not all done are ranked in s.early, and only if they are below their share.
+// not all done are ranked in s.early, and only if they are below their share, or below its whole
+// slots [Split11, "floors and the bound"].
 func (s *Split) rank(j slots.JobView) {
 	at := &s.jobs[j.ID()]
 	for k := range slots.Kind(trace.Kinds) {
@@ -308,7 +310,11 @@ func (s *Split) rank(j slots.JobView) {
 		early := k == slots.Reduce && !policy.MapsDone(j)
 		s.ranks[k].Keep(int32(j.ID()), may && !early, at.below[k])
 		if k == slots.Reduce {
-			s.early.Keep(int32(j.ID()), may && early && at.below[k] > 0, at.below[k])
+			own := at.share[k]
+			if s.holdsBack("floor") {
+				own = math.Floor(own)
+			}
+			s.early.Keep(int32(j.ID()), may && early && below(own, at.carried[k], j.Running(k)) > 0, at.below[k])
 		}
 	}
 }
