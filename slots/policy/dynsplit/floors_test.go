@@ -22,8 +22,10 @@ func TestEarlyReducesStayWithinTheWholeSlotsOfTheirShare(t *testing.T) {
 			list := []policytest.ScriptJob{}
 			for i := range jobs {
 				list = append(list, policytest.ScriptJob{
-					Spec:    slots.JobSpec{Name: fmt.Sprint(i), Maps: 200, MapsSealed: true, Reduces: 60},
-					MapTime: func(task slots.TaskID) time.Duration { return 9*time.Second + time.Duration(task*7%20)*100*time.Millisecond }, ReduceTime: policytest.Const(30 * time.Second),
+					Spec: slots.JobSpec{Name: fmt.Sprint(i), Maps: 200, MapsSealed: true, Reduces: 60},
+					MapTime: func(task slots.TaskID) time.Duration {
+						return 9*time.Second + time.Duration(task*7%20)*100*time.Millisecond
+					}, ReduceTime: policytest.Const(30 * time.Second),
 				})
 			}
 			early, above := 0, 0
