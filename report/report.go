@@ -38,7 +38,7 @@ type Report struct {
 	Policy              string      `json:"policy"`
 	Config              Config      `json:"config"`
 	MakespanSeconds     float64     `json:"makespan_s"`      // from the start of the run to its latest fact
-	Utilisation         float64     `json:"utilisation"`     // busy slot time without waiting reduces, divided by the time of open slots
+	Utilisation         float64     `json:"utilisation"`     // busy slot time without waiting reduces, divided by the time of open home slots, and of extra slots as far as more tasks work than there are home slots
 	Moves               int64       `json:"moves"`           // grants by a borrowing rule
 	LentSlotSeconds     float64     `json:"lent_slot_s"`     // slot time with a task of the other kind
 	Jain                float64     `json:"jain"`            // Jain's index of fairness between pools; 1: even

@@ -24,8 +24,8 @@ func (l *Ledger) advance(now time.Duration) {
 	l.now = now
 	// Waiting reduces do no work, so the meter's figures of useful work leave them out.
 	t, w := &l.total, l.traits.Weights
-	load := meter.Load{Busy: t.running[Map] + t.running[Reduce], Lent: t.lent, WaitingReduce: t.waiting, Open: t.open + t.draining, Work: w.Sum(t.running) - w.Times(Reduce, t.waiting), Room: t.open + t.draining}
-	if w.Bound() {
+	load := meter.Load{Busy: t.running[Map] + t.running[Reduce], Lent: t.lent, WaitingReduce: t.waiting, Open: t.open + t.draining, Work: w.Sum(t.running) - w.Times(Reduce, t.waiting)}
+	if load.Room = max(t.home, load.Work); w.Bound() {
 		load.Room = w.Sum(t.cap)
 	}
 	l.meter.Pass(dt, &load)
@@ -242,6 +242,9 @@ func (l *Ledger) openSlot(s *ledgerSlot) {
 	// A closed slot is free. A draining slot is busy and only returns to the open ones.
 	if s.state == SlotClosed {
 		t.free[s.list()].Push(s.ID)
+		if !s.Extra {
+			l.total.home++
+		}
 		if l.mapCapable(s) {
 			l.total.freeCapable++
 		}
@@ -280,7 +283,9 @@ func (l *Ledger) removeSlot(s *ledgerSlot) {
 		}
 		l.countOpen(t, s, -1)
 	}
-	s.state = SlotClosed
+	if s.state = SlotClosed; !s.Extra {
+		l.total.home--
+	}
 	l.retally(t)
 }
 

@@ -114,6 +114,9 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 				want.freeCapable++
 			}
 		}
+		if s.state != SlotClosed && !s.Extra {
+			want.home++
+		}
 		switch s.state {
 		case SlotOpen:
 			want.open++

@@ -87,6 +87,7 @@ type totals struct {
 	reduceRoom int32 // see tracker
 	open       int32 // open slots
 	draining   int32 // draining slots, all busy
+	home       int32 // home slots that are open or draining
 	active     int32 // jobs that have not ended
 
 	mapCapable  int32 // open slots that a map may use

@@ -27,12 +27,14 @@ type Totals struct {
 	Lent          time.Duration         // with an attempt of the other kind; part of Busy
 	WaitingReduce time.Duration         // with a reduce whose job has unfinished maps (hoarding); part of Busy
 	Open          time.Duration         // of open slots, busy or not
-	Work, Room    time.Duration         // Busy - WaitingReduce, and Open; under slot weights both in weight, and extra slots add no Room
+	Work, Room    time.Duration         // Busy - WaitingReduce, and the home slots, or Work if that is more; under slot weights both in weight
 	Phases        [phases]time.Duration // Busy by phase; nothing is in PhaseNone
 	Wasted        Wasted                // part of Busy
 }
 
-// Utilisation returns Work / Room, and 0 if no slot was open.
+// Utilisation returns Work / Room, and 0 if no slot was open. Extra slots are no room by
+// themselves: a policy may open many, and leave them idle or to reduces that wait. They count as far as
+// more tasks work at a time than there are home slots. So policies with and without them compare.
 func (t Totals) Utilisation() float64 {
 	return float64(t.Work) / float64(max(t.Room, 1)) // without room there is no work
 }
