@@ -62,7 +62,7 @@ func (o *Options) extra() int {
 // warn notes what may be a mistake in the configuration, and that a tracker has fewer slots than by
 // default, or fewer extra slots than the policy may open.
 func (o *Options) warn() {
-	for _, text := range o.Warnings(false) {
+	for _, text := range o.Warnings(o.Policy, false) {
 		o.Note(text)
 	}
 	if o.fewer != "" {

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -267,6 +270,23 @@ func (killer) Decide(v *slots.View, d *slots.Decision) {
 	for id := range slots.SlotID(v.Slots()) {
 		if v.Slot(id).Busy {
 			d.Reclaim(id)
+		}
+	}
+}
+
+// TestNoJobWaitsForALostTracker: the only replica of a third of the inputs is on a tracker that is
+// lost at once. Nearer slots never come, so the last maps do not wait for them.
+func TestNoJobWaitsForALostTracker(t *testing.T) {
+	for _, groups := range []string{"", ", group_trackers: 2"} {
+		f := parse(t, "cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}", "locality: {replicas: 1"+groups+"}",
+			"faults: [{at: 1ms, tracker: 2, lost: true}]", "jobs:", "  - {name: A, maps: 60, map_time: 4s}")
+		took := func(delay time.Duration) float64 {
+			o := policy.DefaultOptions()
+			o.LocalityDelay = &delay
+			return run(t, f, sim.Options{Policy: with(t, "delay", o), Config: setup.Config{LocalityDelay: &delay}}).MakespanSeconds
+		}
+		if without, with := took(0), took(time.Minute); with > without+30 {
+			t.Errorf("groups %q: %v s with a delay of a minute, and %v s without", groups, with, without)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 // warn notes what may be a mistake in the configuration: settings that have no effect, and tasks
 // that faults name and jobs do not have. check refuses such faults unless the tasks are measured.
 func (o *Options) warn(f *workload.File, jobs []setup.Submission) {
-	for _, w := range o.Warnings(true) {
+	for _, w := range o.Warnings(o.Policy, true) {
 		o.Note(w)
 	}
 	o.Ignored(o.Policy, len(jobs), func(i int) *setup.Submission { return &jobs[i] }, o.Note)

@@ -67,6 +67,7 @@ type Ledger struct {
 
 	stats   Stats // Moves, Refused and Stale
 	meter   meter.Meter
+	gone    int32   // number of lost trackers
 	refused Refusal // the first that only a bug in the policy causes
 	steps   int64   // facts and visits, counted in checked builds
 }

@@ -64,12 +64,13 @@ func (w *Wait) allowed(v *slots.View, id slots.JobID) slots.Level {
 		return slots.LevelAny
 	}
 	j := w.of(id)
-	// Each whole Delay of waiting allows one level less than the last map of the job had.
+	// Each whole Delay of waiting allows one level less than the last map of the job had. A level that
+	// only lost trackers have is worth no wait.
 	switch steps := int64(j.relaxed) + int64(j.waited/w.Delay); {
 	case steps == 0:
-		return slots.LevelTracker
+		return v.Reach(id)
 	case steps == 1 && grouped(v):
-		return slots.LevelGroup
+		return min(v.Reach(id), slots.LevelGroup)
 	}
 	return slots.LevelAny
 }

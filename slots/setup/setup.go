@@ -292,15 +292,15 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 }
 
 // Warnings returns a line for each setting that is legal but may be a mistake. These are
-// min shares that exceed the slots together, and more replicas than trackers. Unless the run is
+// min shares that exceed the slots together if the policy p uses them, and more replicas than trackers. Unless the run is
 // simulated, a factor of Slow above 1 is one too: it has no effect. c has its defaults.
-func (c *Config) Warnings(simulated bool) (lines []string) {
+func (c *Config) Warnings(p slots.Policy, simulated bool) (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)
 		for i := range c.Pools {
 			least += int64(c.Pools[i].Min(kind))
 		}
-		if least > int64(slotCount) {
+		if least > int64(slotCount) && p.Traits().Uses&demand.MinShare != 0 {
 			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: pools below them share the slots in proportion to the lesser of min share and demand", least, kind, slotCount))
 		}
 	}

@@ -170,10 +170,18 @@ func TestAJobIsSubmittedWhole(t *testing.T) {
 	}
 }
 
+func named(name string) slots.Policy {
+	p, err := registry.New(name, policy.DefaultOptions())
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 func warnings(f *workload.File, over setup.Config) []string {
 	c, _ := f.Lower(over)
 	c = c.WithDefaults(2, 1)
-	return c.Warnings(true)
+	return c.Warnings(named("fair"), true)
 }
 
 func TestWhatMayBeAMistakeIsAWarning(t *testing.T) {
@@ -188,6 +196,13 @@ func TestWhatMayBeAMistakeIsAWarning(t *testing.T) {
 	}
 	if got := warnings(f, setup.Config{Trackers: 5}); len(got) != 0 {
 		t.Errorf("with 15 map slots on 5 trackers: %q", got)
+	}
+	c, _ := f.Lower(setup.Config{Trackers: 1})
+	c = c.WithDefaults(2, 1)
+	for _, policy := range []string{"fifo", "yarn", "dynsplit", "ras"} { // Ignored says that these use no min shares
+		if got := c.Warnings(named(policy), true); len(got) != 1 || strings.Contains(got[0], "minimum shares") {
+			t.Errorf("%s: %q", policy, got)
+		}
 	}
 	few := parse(t, "pools: [{name: p, min_reduces: 2}]\njobs: [{name: a, maps: 1}]")
 	if got := warnings(few, setup.Config{}); len(got) != 1 || !strings.Contains(got[0], "2 reduce slots of the 1 there are") {
@@ -238,11 +253,11 @@ func TestEveryFileThatLoadsMakesALedger(t *testing.T) {
 func TestOnlyARealRunWarnsOfFastTrackers(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 3}\nslow: [{tracker: 1, factor: 0.5}, {tracker: 2, factor: 1.5}]\njobs: [{name: a, maps: 1}]")
 	c, _ := f.Lower(setup.Config{})
-	if got := c.Warnings(true); got != nil {
+	if got := c.Warnings(named("fair"), true); got != nil {
 		t.Errorf("in a simulation %q", got)
 	}
 	want := []string{"slow: tracker 2 cannot be faster than normal (1.5) in a real run; only a simulation can do that"}
-	if got := c.Warnings(false); !slices.Equal(got, want) {
+	if got := c.Warnings(named("fair"), false); !slices.Equal(got, want) {
 		t.Errorf("in a real run %q, want %q", got, want)
 	}
 }
