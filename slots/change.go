@@ -25,7 +25,7 @@ func (l *Ledger) advance(now time.Duration) {
 	// Waiting reduces do no work, so the meter's figures of useful work leave them out.
 	t, w := &l.total, l.traits.Weights
 	load := meter.Load{Busy: t.running[Map] + t.running[Reduce], Lent: t.lent, WaitingReduce: t.waiting, Open: t.open + t.draining, Work: w.Sum(t.running) - w.Times(Reduce, t.waiting)}
-	if load.Room = max(t.home, load.Work); w.Bound() {
+	if load.Room = max(t.cap[Map]+t.cap[Reduce]+t.draining, load.Work); w.Bound() {
 		load.Room = w.Sum(t.cap)
 	}
 	l.meter.Pass(dt, &load)
@@ -242,9 +242,6 @@ func (l *Ledger) openSlot(s *ledgerSlot) {
 	// A closed slot is free. A draining slot is busy and only returns to the open ones.
 	if s.state == SlotClosed {
 		t.free[s.list()].Push(s.ID)
-		if !s.Extra {
-			l.total.home++
-		}
 		if l.mapCapable(s) {
 			l.total.freeCapable++
 		}
@@ -283,9 +280,7 @@ func (l *Ledger) removeSlot(s *ledgerSlot) {
 		}
 		l.countOpen(t, s, -1)
 	}
-	if s.state = SlotClosed; !s.Extra {
-		l.total.home--
-	}
+	s.state = SlotClosed
 	l.retally(t)
 }
 

@@ -114,9 +114,6 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 				want.freeCapable++
 			}
 		}
-		if s.state != SlotClosed && !s.Extra {
-			want.home++
-		}
 		switch s.state {
 		case SlotOpen:
 			want.open++

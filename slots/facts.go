@@ -378,7 +378,6 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 		return
 	}
 	tr.lost = true
-	l.gone++
 	for _, sid := range tr.slots {
 		s := &l.slots[sid]
 		if s.busy {

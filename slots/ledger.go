@@ -67,7 +67,6 @@ type Ledger struct {
 
 	stats   Stats // Moves, Refused and Stale
 	meter   meter.Meter
-	gone    int32   // number of lost trackers
 	refused Refusal // the first that only a bug in the policy causes
 	steps   int64   // facts and visits, counted in checked builds
 }
@@ -88,7 +87,6 @@ type totals struct {
 	reduceRoom int32 // see tracker
 	open       int32 // open slots
 	draining   int32 // draining slots, all busy
-	home       int32 // home slots that are open or draining
 	active     int32 // jobs that have not ended
 
 	mapCapable  int32 // open slots that a map may use

@@ -97,21 +97,6 @@ func (v *View) SlotsOf(t TrackerID) []SlotID { return v.l.trackers[t].slots }
 // counts as LevelTracker everywhere, because the Ledger starts it first.
 func (v *View) Local(id JobID, t TrackerID) Level { return v.l.local(v.l.jobs[id], t) }
 
-// Reach returns the nearest level that a job can still have at a tracker that is not lost. Without a
-// lost tracker it is LevelTracker, and else it costs O(trackers).
-func (v *View) Reach(id JobID) Level {
-	if v.l.gone == 0 {
-		return LevelTracker
-	}
-	best := LevelAny
-	for i := range v.l.trackers {
-		if t := &v.l.trackers[i]; !t.lost && best < LevelTracker {
-			best = max(best, v.l.local(v.l.jobs[id], t.id))
-		}
-	}
-	return best
-}
-
 // LocalTask returns the locality that one map of the job has on tracker t; LevelAny if its
 // input has no place.
 func (v *View) LocalTask(j JobID, n TaskID, t TrackerID) Level { return v.l.levelOf(v.l.jobs[j], n, t) }

@@ -17,6 +17,7 @@ type Wait struct {
 	Wakeless bool                                     // no slot is idle because of a wait, so no visit is needed when a wait ends
 	Starving func(v *slots.View, p slots.PoolID) bool // the pool takes any slot; nil: no pool does
 
+	most    int32         // the most home slots that were open
 	at      time.Duration // of the latest heartbeat
 	visit   int64         // visits so far
 	jobs    []waiting     // by job
@@ -68,11 +69,26 @@ func (w *Wait) allowed(v *slots.View, id slots.JobID) slots.Level {
 	// only lost trackers have is worth no wait.
 	switch steps := int64(j.relaxed) + int64(j.waited/w.Delay); {
 	case steps == 0:
-		return v.Reach(id)
+		return w.reach(v, id)
 	case steps == 1 && grouped(v):
-		return min(v.Reach(id), slots.LevelGroup)
+		return min(w.reach(v, id), slots.LevelGroup)
 	}
 	return slots.LevelAny
+}
+
+// reach returns the nearest level that a job can still have on a tracker with open slots. It costs
+// O(trackers) if home slots are closed, as those of a lost tracker are.
+func (w *Wait) reach(v *slots.View, id slots.JobID) (best slots.Level) {
+	open := v.Capacity(slots.Map) + v.Capacity(slots.Reduce)
+	if w.most = max(w.most, open); open == w.most {
+		return slots.LevelTracker
+	}
+	for t := range slots.TrackerID(v.Trackers()) {
+		if best < slots.LevelTracker && v.CapacityAt(t, slots.Map)+v.CapacityAt(t, slots.Reduce)+v.OpenExtra(t) > 0 {
+			best = max(best, v.Local(id, t))
+		}
+	}
+	return best
 }
 
 // grouped reports whether there are several groups of trackers.
