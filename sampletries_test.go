@@ -7,7 +7,9 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"mrlocal"
 	"mrlocal/jobs"
@@ -102,6 +104,72 @@ func TestASampleIsTriedAgain(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
+		}
+	}
+}
+
+// hanging is a mapper whose first tries in a sample do not return before the end of the test, or are
+// slow but report their progress.
+type hanging struct {
+	own   jobs.OwnAttempt
+	tries *atomic.Int64 // that hang
+	slow  bool
+	end   <-chan struct{}
+}
+
+func (m *hanging) Begin(a jobs.OwnAttempt) { m.own = a }
+
+func (m *hanging) Map(b jobs.Block, out jobs.Emitter) error {
+	_ = echoKeys(b, out)
+	if m.tries.Add(-1) < 0 {
+		return nil
+	}
+	if !m.slow {
+		<-m.end
+		return echoKeys(b, out)
+	}
+	for range 5 {
+		time.Sleep(60 * time.Millisecond)
+		m.own.Progress(0, 0)
+	}
+	return nil
+}
+
+func echoKeys(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		out.Emit(line, nil)
+	}
+	return nil
+}
+
+// TestASampleThatHangsIsTriedAgain after the timeout of tasks, and its late records do no harm.
+func TestASampleThatHangsIsTriedAgain(t *testing.T) {
+	var text strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "%07d\n", i*7919%20_000)
+	}
+	in := input(t, text.String())
+	for _, c := range []struct {
+		hangs    int64
+		attempts int
+		slow     bool
+	}{{1, 2, false}, {2, 3, false}, {1, 1, false}, {1, 1, true}} {
+		tries, end := &atomic.Int64{}, make(chan struct{})
+		tries.Store(c.hangs)
+		job := jobs.Job{
+			Name: "hangs", Ordered: true, NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} },
+			NewMapper: func() jobs.Mapper { return &hanging{tries: tries, slow: c.slow, end: end} },
+		}
+		var out bytes.Buffer
+		o := mrlocal.Options{JobOptions: in, MemoryBytes: 32 << 20, TaskTimeout: 200 * time.Millisecond, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1, Attempts: c.attempts}}
+		o.Reducers, o.Stdout, o.BlockBytes = 4, &out, 64<<10
+		_, err := mrlocal.Run(t.Context(), job, o)
+		close(end)
+		switch done := c.slow || c.hangs < int64(c.attempts); {
+		case done && (err != nil || out.String() != sortedLines(20_000)):
+			t.Errorf("%+v: %v, %d bytes", c, err, out.Len())
+		case !done && (!errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), "hangs: map of a sample: no progress for 200ms")):
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

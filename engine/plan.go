@@ -99,7 +99,7 @@ func (j *runningJob) planMaps(streams bool) error {
 			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
 		}
 	}
-	of := source.Sampled{Job: &j.Spec, Side: j.Side, Plan: j.plan, First: first, Try: task.Retry(r.ctx, r.o.Attempts, j.chain.note)}
+	of := source.Sampled{Job: &j.Spec, Side: j.Side, Plan: j.plan, First: first, Try: task.Retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
 	// Bytes of map output for each byte of input; 0: not known, and Check samples by itself.
 	ratio := 0.0
 	if sampled {

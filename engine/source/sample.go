@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"mrlocal/errs"
 	"mrlocal/input"
@@ -37,11 +38,17 @@ type sampler struct {
 	limit     int // of keys, after the current place
 
 	inBytes, outBytes int64 // of the blocks, and of all records that the mapper has emitted
+
+	alive   func() // shows that the mapper works
+	emitted int    // records of this try
 }
 
 // Emit implements jobs.Emitter. It counts the record and keeps the key.
 func (s *sampler) Emit(key, value []byte) {
 	s.outBytes += int64(len(key) + len(value) + recordHeaderBytes)
+	if s.emitted++; s.emitted%1024 == 1 && s.alive != nil {
+		s.alive()
+	}
 	s.add(key)
 }
 
@@ -130,6 +137,9 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
+// Try is a try of some work. number counts the tries, from 0. Work that takes long calls alive.
+type Try func(ctx context.Context, number int, alive func()) error
+
 // Sampled is what a sample is taken of.
 type Sampled struct {
 	Job   *jobs.Job   // with guarded constructors (GuardNew)
@@ -138,8 +148,9 @@ type Sampled struct {
 	First *Held       // first piece of a stream; nil: there is none
 
 	// Try calls place, which maps one place of the input, until it succeeds or must not be tried again.
-	// number counts the calls, from 0. nil: each place is mapped once, on the goroutine of the caller.
-	Try func(place func(number int) error) error
+	// A call that it has left behind does no harm. nil: each place is mapped once, on the goroutine of the
+	// caller.
+	Try func(place Try) error
 }
 
 // Sample runs the job's mapper over places of the input. It returns at most parts-1 cut points of
@@ -157,12 +168,18 @@ func Sample(ctx context.Context, of Sampled, budget *membudget.Budget, parts int
 	return record.CutPoints(s.keys, parts, spread), s.ratio(), nil
 }
 
-// drop drops what a try that has failed has emitted: all keys but the first ones, and their bytes.
-func (s *sampler) drop(keys int, outBytes int64) {
-	for _, key := range s.keys[keys:] {
-		delete(s.seen, string(key))
+// try returns a sampler for a try that continues s. It shares no memory with other tries that one of them
+// may change.
+func (s *sampler) try(alive func()) *sampler {
+	t := *s
+	t.keys, t.alive, t.emitted = slices.Clip(s.keys), alive, 0
+	if t.distinct {
+		t.seen = map[string]struct{}{}
+		for _, key := range s.keys {
+			t.seen[string(key)] = struct{}{}
+		}
 	}
-	s.keys, s.outBytes = s.keys[:keys], outBytes
+	return &t
 }
 
 // ratio returns how many bytes the mapper emits for each byte that it reads.
@@ -186,11 +203,19 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 		if of.Try == nil {
 			return of.mapPlace(ctx, 0, b, s)
 		}
-		keys, outBytes := len(s.keys), s.outBytes
-		return of.Try(func(number int) error {
-			s.drop(keys, outBytes)
-			return of.mapPlace(ctx, number, b, s)
+		before, done := *s, atomic.Pointer[sampler]{}
+		err := of.Try(func(ctx context.Context, number int, alive func()) error {
+			t := before.try(alive)
+			err := of.mapPlace(ctx, number, b, t)
+			if err == nil {
+				done.CompareAndSwap(nil, t)
+			}
+			return err
 		})
+		if err == nil {
+			s = done.Load()
+		}
+		return err
 	}
 	if err := of.Plan.Sample(SamplePlaces, sampleBytesPerPlace, Memory{lease}, one); err != nil {
 		return nil, err
@@ -209,14 +234,16 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 // that number.
 func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler) (err error) {
 	m := of.Job.NewMapper()
-	if !of.Job.BuiltIn { // the mapper may change its block, which another try or an attempt reads
-		b.Data = bytes.Clone(b.Data)
-	}
+	b.Data = bytes.Clone(b.Data) // the mapper may change it, or read it after the try
 	if a, ok := m.(jobs.Attempter); ok {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		defer func() { err = cmp.Or(err, closeMapper(m)) }() // also if the mapper ends the goroutine
-		own := jobs.OwnAttempt{Context: ctx, Number: number, Progress: func(int64, int64) {}, Side: of.Side}
+		own := jobs.OwnAttempt{Context: ctx, Number: number, Side: of.Side, Progress: func(int64, int64) {
+			if out.alive != nil {
+				out.alive()
+			}
+		}}
 		if len(of.Job.Outputs) > 0 {
 			// The job has reducers, so an attempt that asks for a named output fails. The sample
 			// leaves that to the attempt. A sampler without a limit keeps nothing.
