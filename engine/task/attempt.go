@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -89,7 +90,7 @@ type SlotAttempt struct {
 	cancel       context.CancelCauseFunc
 	stopped      atomic.Bool
 	Beat         atomic.Int64 // sign of life: rises with every block, or batch of records
-	PPM          atomic.Int64 // progress in parts per million that the attempt has noted (Done)
+	progress     atomic.Int64 // the slots.Progress that the attempt has noted (Done)
 	timed        atomic.Pointer[timedWork]
 	Waiting      atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
 	hasFDs       atomic.Bool  // it holds a token of Env.FDTurns
@@ -329,12 +330,12 @@ func (a *SlotAttempt) lasts(total time.Duration) {
 //   - All else is done in proportion to its bytes or records.
 func (a *SlotAttempt) Done(maps, all int32) slots.Progress {
 	const whole = float64(slots.AllDone)
-	w, done := a.timed.Load(), slots.Progress(a.PPM.Load())*slots.ProgressUnit
+	w, done := a.timed.Load(), slots.Progress(a.progress.Load())
 	switch {
 	case w == nil && a.Copying(done) && a.Env.Pace == nil && all > 0:
 		return slots.Progress(float64(float64(maps) / float64(all) / 3 * whole))
 	case w == nil && a.Job.Spec.Timed:
-		return min(done, third*slots.ProgressUnit) // a sleeping task that has not begun
+		return min(done, slots.Progress(third)) // a sleeping task that has not begun
 	case w == nil:
 		return done
 	}
@@ -375,13 +376,20 @@ func (a *SlotAttempt) charge(bytes int64) bool {
 func (a *SlotAttempt) tick(doneBytes, totalBytes int64) {
 	a.Beat.Add(1)
 	// The input is two thirds of the progress of a map with reduces (third).
-	whole := int64(1_000_000)
+	whole := int64(slots.AllDone)
 	if a.ID.Kind == slots.Map && !a.Job.MapOnly() {
 		whole = 2 * third
 	}
 	if totalBytes > 0 {
-		a.PPM.Store(min(whole, doneBytes*whole/totalBytes))
+		a.progress.Store(scaled(whole, doneBytes, totalBytes))
 	}
+}
+
+// scaled returns the part of whole that done is of total, at most whole. No product overflows.
+func scaled(whole, done, total int64) int64 {
+	hi, lo := bits.Mul64(uint64(whole), uint64(max(0, min(done, total))))
+	q, _ := bits.Div64(hi, lo, uint64(total))
+	return int64(q)
 }
 
 // withRoom waits for descriptors, reserves the attempt's floor and runs body. If body finds

@@ -14,15 +14,15 @@ import (
 	"mrlocal/trace"
 )
 
-// third is a third of an attempt's progress, in parts per million. A reduce has one third
+// third is a third of the slots.Progress of an attempt. A reduce has one third
 // for the copy, one for the sort and one for the reduce (Hadoop 1.0.3, ReduceTask). A map
 // has two thirds for its input and one for its last sort and spill (Hadoop 2, MapTask). A
 // map that has read its input may still have most of its time ahead.
-const third = 1_000_000 / 3
+const third = int64(slots.AllDone) / 3
 
 // Copying reports whether the attempt is a reduce, and in its copy phase at that progress.
 func (a *SlotAttempt) Copying(done slots.Progress) bool {
-	return a.ID.Kind == slots.Reduce && done < third*slots.ProgressUnit
+	return a.ID.Kind == slots.Reduce && int64(done) < third
 }
 
 // Reduce runs a reduce attempt on its slot's thread. It copies its partition of
@@ -53,7 +53,7 @@ func (a *SlotAttempt) Reduce() error {
 		a.CopyTime += time.Since(begun)
 		defer func() { a.CopyTime += m.ReadTime() }()
 		a.phase(slots.PhaseReduce)
-		a.PPM.Store(2 * third)
+		a.progress.Store(2 * third)
 		return a.reduce(m)
 	})
 }
@@ -72,7 +72,7 @@ func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 		defer func() {
 			a.CopyTime += time.Since(begun)
 			copied := fetch.Copied()
-			a.PPM.Store(third * int64(copied) / int64(max(a.Job.Shuffle.Maps(), copied)))
+			a.progress.Store(scaled(third, int64(copied), int64(max(a.Job.Shuffle.Maps(), copied))))
 		}()
 		_, keyBytes, valueBytes := out.PartBytes(task)
 		a.CopyBytes += keyBytes + valueBytes
@@ -84,7 +84,7 @@ func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
 		a.CopyTime += time.Since(begun)
 	}
 	events.post(a)
-	a.PPM.Store(third)
+	a.progress.Store(third)
 	return err
 }
 
@@ -289,7 +289,7 @@ func (a *SlotAttempt) ended(m *runs.Merge, text *textOut, err error) error {
 func (a *SlotAttempt) alive(done int64, text *textOut) bool {
 	a.Beat.Add(1)
 	if total := a.Counters.ReduceInputRecords; total > 0 {
-		a.PPM.Store(min(1_000_000, 2*third+done*third/total))
+		a.progress.Store(2*third + scaled(third, done, total))
 	}
 	a.stretch(leastPause)
 	return text.err == nil && !a.Killed()
