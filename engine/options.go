@@ -232,7 +232,7 @@ func (o *Options) validate(jobCount int) error {
 // operating system threads.
 const maxSlotCount = 4096
 
-// Least values of options, below which a small job would not end in useful time (docs/adr/0044).
+// Least values of options, below which a small job would not end in useful time (docs/adr/0036).
 const (
 	leastRateBytes  = 256 << 10       // a second, of disks and copies
 	leastSortBuffer = 16 << 10        // each spill is a run to merge

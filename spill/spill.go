@@ -271,7 +271,7 @@ type KVBuffer struct {
 }
 
 // leastSpillPercent is the least SpillPercent of a run. Below it small spills would make very many
-// runs to merge (docs/adr/0044).
+// runs to merge (docs/adr/0036).
 const leastSpillPercent = 0.1
 
 // Check returns an options error if no run can use the settings. They have their defaults.
