@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/internal/invariant"
 )
 
 func TestMain(m *testing.M) {
@@ -55,8 +56,11 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "checked": // also each build with the race detector, which has memory of its own
+				return invariant.Enabled, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

@@ -27,15 +27,16 @@ const (
 // lineSource reads a file, or standard input, for a tool that does not leave this to the engine. It
 // decodes compressed files as the engine does. open comes first and close last. One goroutine uses it.
 type lineSource struct {
-	name    string   // "-" is standard input
-	file    *os.File // nil: standard input
-	regular *os.File // file or standard input, if this is a regular file; else nil
-	at      int64    // the offset of regular when it was opened
-	bytes   int64    // of regular from there to its end
-	decode  codec.Decoders
-	text    io.Reader     // the decoded text
-	decoded int64         // bytes of text that were read
-	r       *bufio.Reader // the records of CSV; only headedFiles sets it
+	name       string   // "-" is standard input
+	file       *os.File // nil: standard input
+	regular    *os.File // file or standard input, if this is a regular file; else nil
+	at         int64    // the offset of regular when it was opened
+	bytes      int64    // of regular from there to its end
+	decode     codec.Decoders
+	text       io.Reader     // the decoded text
+	decoded    int64         // bytes of text that were read
+	compressed bool          // the file, as open has found it; leave may read it after close
+	r          *bufio.Reader // the records of CSV; only headedFiles sets it
 }
 
 // delimiter returns the byte that ends a line.
@@ -86,6 +87,7 @@ func (l *lineSource) open(c *Call) error {
 		err = l.explain(err)
 		l.close()
 	}
+	l.compressed = l.decode.Codec() != codec.None
 	return err
 }
 
@@ -113,7 +115,7 @@ func (l *lineSource) leave(bytes int64) {
 	if l.file != nil || l.regular == nil || l.bytes <= 0 {
 		return
 	}
-	if bytes < 0 || bytes > l.bytes || l.decode.Codec() != codec.None {
+	if bytes < 0 || bytes > l.bytes || l.compressed {
 		bytes = l.bytes
 	}
 	_, _ = l.regular.Seek(l.at+bytes, io.SeekStart) // the result is complete, whatever the offset
