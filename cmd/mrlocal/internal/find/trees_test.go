@@ -88,7 +88,7 @@ func TestTreesAreGits(t *testing.T) {
 	for i := range max(n/10, 1) {
 		rule := func() string { return someRules(r) }
 		base := filepath.Join(scratch, draw(r, []string{"p", "p q"}), strings.Repeat("x", i%7), "n"+string(rune('a'+i%26))+strings.Repeat("y", i/26))
-		home, top := filepath.Join(base, "home"), filepath.Join(base, "work", "top")
+		home, top := filepath.Join(base, "home"), filepath.Join(base, "code", "top")
 		if err := os.MkdirAll(top, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestTreesAreGits(t *testing.T) {
 		if r.IntN(3) == 0 {
 			// The tree is a worktree of the repository, in another place.
 			git(top, "commit", "-q", "--allow-empty", "-m", "x")
-			seen = filepath.Join(base, "work", "other")
+			seen = filepath.Join(base, "code", "other")
 			git(top, "worktree", "add", "-q", seen)
 			if r.IntN(2) == 0 {
 				git(top, "config", "extensions.worktreeConfig", "true")
@@ -137,7 +137,7 @@ func TestTreesAreGits(t *testing.T) {
 			old, _ := os.ReadFile(file)
 			write(t, file, string(old)+draw(r, []string{
 				"[core]\n\texcludesFile = ~/mine\n", "[CORE] ExcludesFile=\"~/other mine\" ; c\n", "[user]\nname = \"x\\\"]\"\n[core]\nexcludesfile = ~/mi\\\nne # c\n", "[core]\nexcludesFile = " + home + "/other mine  \n",
-				"[core]\nexcludesFile =\n", "[include]\npath = " + home + "/more\n", "[includeIf \"gitdir:" + base + "/work/\"]\n\tpath = ~/more\n", "[includeIf \"gitdir:~/no/\"]\npath = ~/more\n", "[includeIf \"gitdir/i:WORK/**\"]\npath=~/more\n",
+				"[core]\nexcludesFile =\n", "[include]\npath = " + home + "/more\n", "[includeIf \"gitdir:" + base + "/code/\"]\n\tpath = ~/more\n", "[includeIf \"gitdir:~/no/\"]\npath = ~/more\n", "[includeIf \"gitdir/i:CODE/**\"]\npath=~/more\n",
 				"[core \"excludesFile\"]\nexcludesfile = ~/mine\n", "[alias]\n\tst = status\n[core]\n\tbare = false\n", "[includeIf \"onbranch:nope\"]\npath = ~/more\n"}))
 		}
 		write(t, filepath.Join(home, "more"), "[core]\r\n\texcludesfile = ~/mine\r\n")
@@ -163,7 +163,7 @@ func TestTreesAreGits(t *testing.T) {
 		got, troubles := listAll(t, []string{""}, o)
 		slices.Sort(got)
 		if !slices.Equal(got, want) || troubles != nil {
-			out, _ := exec.Command("sh", "-c", "cd $1; grep -r . --include=.gitignore --include=exclude --include=config --include=.gitconfig --include=ignore --include=mine --include=\"other mine\" --include=more --include=per* . | cat -A; ls -la work/*; cd \"$2\"; HOME=$1/home git check-ignore -v -n -- *", "-", base, here).CombinedOutput()
+			out, _ := exec.Command("sh", "-c", "cd $1; grep -r . --include=.gitignore --include=exclude --include=config --include=.gitconfig --include=ignore --include=mine --include=\"other mine\" --include=more --include=per* . | cat -A; ls -la code/*; cd \"$2\"; HOME=$1/home git check-ignore -v -n -- *", "-", base, here).CombinedOutput()
 			t.Fatalf("in %s:\ngot  %q %q\nwant %q\n%s", here, got, troubles, want, out)
 		}
 		link := filepath.Join(base, "link")
