@@ -12,6 +12,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/lesson"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -124,7 +125,7 @@ func TestEveryNoteHasItsMoment(t *testing.T) {
 				t.Errorf("%s: %q: any slot is right, or none: %v", name, x.Ask, x.Slots)
 			}
 			if l.Notes[x.Note].When.Op == "start" {
-				if _, err := explain.Why(bytes.NewReader(events[x.Run].Bytes()), x.Seq, explain.Options{}); err != nil {
+				if _, err := explain.Why(bytes.NewReader(events[x.Run].Bytes()), x.Seq, explain.Options{Policy: registry.ForReplay}); err != nil {
 					t.Errorf("%s: no reason of event %d: %v", name, x.Seq, err)
 				}
 			}

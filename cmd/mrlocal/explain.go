@@ -10,6 +10,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 )
 
 // explainHelp is the help text of mrlocal explain below its usage.
@@ -39,7 +40,8 @@ func explainCommand() command.Command {
 func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	o := explain.Options{
-		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"),
+		Policy: registry.ForReplay,
+		At:     r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"),
 		WhyIdle: -1, // no slot, since slots count from 0
 		Limit:   r.Count("limit", 1, math.MaxInt32),
 	}

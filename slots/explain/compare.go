@@ -14,16 +14,16 @@ import (
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
 // Recorded is one of two runs to compare. Name stands in the answer and in errors. Events is
-// an event file. Compare reads it several times from its start.
+// an event file. Compare reads it several times from its start. Policy makes its policy.
 type Recorded struct {
 	Name   string
 	Events io.ReadSeeker
+	Policy replay.NewPolicy
 }
 
 // Compare writes to w how two runs of the same jobs differ. It writes the first decision that
@@ -240,7 +240,7 @@ func (o *outline) decision(number int) (string, error) {
 		return "", errs.Inputf(o.Name, "%v", err)
 	}
 	var text bytes.Buffer
-	t := newExplainer(&text, Options{Name: o.Name, WhyIdle: -1})
+	t := newExplainer(&text, Options{Name: o.Name, Policy: o.Policy, WhyIdle: -1})
 	t.mode = &numbered{t: t, left: number}
 	err := t.run(o.Events)
 	return text.String(), err
@@ -366,7 +366,7 @@ func (o *outline) figures() (*report.Report, error) {
 		return nil, err
 	}
 	var l *slots.Ledger
-	diff, err := replay.Run(o.Events, registry.ForReplay, replay.Options{Begin: func(begun *slots.Ledger) { l = begun }})
+	diff, err := replay.Run(o.Events, o.Policy, replay.Options{Begin: func(begun *slots.Ledger) { l = begun }})
 	if err != nil {
 		return nil, err
 	}

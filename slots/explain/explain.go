@@ -11,8 +11,7 @@
 // Memory: the Ledger and a few sentences. The file is read once, from front to back.
 // Compare reads its files several times and keeps more; its comment has the numbers.
 //
-// Neighbours: package slots has the Ledger and the type Explanation, slots/policy/registry
-// makes the policy that the file names, and the policies give reasons and numbers.
+// Neighbours: package slots has the Ledger and the type Explanation. The policies give reasons and numbers.
 // cmd/mrlocal prints the sentences.
 package explain
 
@@ -27,7 +26,6 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
@@ -68,8 +66,8 @@ type Options struct {
 	Limit     int    // the largest number of decisions; 0: all
 	Name      string // of the file, for errors; "": events
 
-	// Policy makes the policy of a recorded configuration. nil: a policy of the registry.
-	Policy func(c slots.Config) (slots.Policy, error)
+	// Policy makes the policy of a recorded configuration..
+	Policy replay.NewPolicy
 }
 
 // Sentences reads an event file from r and writes the answer to w. It fails if the file is
@@ -88,9 +86,6 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 // newExplainer returns an explainer without a mode. The caller sets the mode before run.
 func newExplainer(w io.Writer, o Options) *explainer {
 	o.Name = cmp.Or(o.Name, "events")
-	if o.Policy == nil {
-		o.Policy = registry.ForReplay
-	}
 	return &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers, newest: slots.NoJob}
 }
 

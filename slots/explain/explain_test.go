@@ -182,7 +182,7 @@ func record(t testing.TB, policyName, runName string) []byte {
 // question reads the words of a case: all, first-lent, at 3s, task J01/m/2,
 // why-idle 3; limit 5.
 func question(words []string) (explain.Options, error) {
-	o := explain.Options{WhyIdle: -1}
+	o := explain.Options{Policy: registry.ForReplay, WhyIdle: -1}
 	for i := 0; i < len(words); i++ {
 		var err error
 		switch words[i] {
@@ -249,7 +249,7 @@ func TestSentences(t *testing.T) {
 func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 	for _, info := range registry.All() {
 		var b bytes.Buffer
-		if err := explain.Sentences(&b, bytes.NewReader(record(t, info.Name, "limited")), explain.Options{WhyIdle: -1}); err != nil {
+		if err := explain.Sentences(&b, bytes.NewReader(record(t, info.Name, "limited")), explain.Options{Policy: registry.ForReplay, WhyIdle: -1}); err != nil {
 			t.Fatal(err)
 		}
 		if text := b.String(); !strings.Contains(text, "It was chosen before J0") || strings.Contains(text, "Not allowed to start") {
@@ -263,7 +263,7 @@ func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 func TestAnIdleSlotHasNoReasonOfAnotherTracker(t *testing.T) {
 	for _, name := range []string{"fifo", "fair"} {
 		var b bytes.Buffer
-		if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "beats apart")), explain.Options{WhyIdle: 0, HasAt: true, At: 10 * time.Second}); err != nil {
+		if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "beats apart")), explain.Options{Policy: registry.ForReplay, WhyIdle: 0, HasAt: true, At: 10 * time.Second}); err != nil {
 			t.Fatal(err)
 		}
 		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "1 map was pending") || !strings.Contains(text, "failed on this tracker") || strings.Contains(text, "no map slot of the tracker is free") {
@@ -279,7 +279,7 @@ func TestAFullTrackerIsNoReasonForAnother(t *testing.T) {
 		answers := ""
 		for slot := range 4 {
 			var b bytes.Buffer
-			if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "two")), explain.Options{WhyIdle: slot}); err != nil {
+			if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "two")), explain.Options{Policy: registry.ForReplay, WhyIdle: slot}); err != nil {
 				t.Fatal(err)
 			}
 			answers += strings.Join(strings.Fields(b.String()), " ") + "\n"
@@ -342,7 +342,7 @@ func TestWrongInputIsAnErrorAboutTheInput(t *testing.T) {
 func TestATimeInsideACutFileIsExplained(t *testing.T) {
 	file := record(t, "pi-dhfs", "one")
 	var whole, cut bytes.Buffer
-	o := explain.Options{WhyIdle: -1, HasAt: true, At: time.Second}
+	o := explain.Options{Policy: registry.ForReplay, WhyIdle: -1, HasAt: true, At: time.Second}
 	if err := explain.Sentences(&whole, bytes.NewReader(file), o); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestSpillsBelongToTheStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := explain.Sentences(&out, &file, explain.Options{WhyIdle: -1, Task: "J01/m/1"}); err != nil {
+	if err := explain.Sentences(&out, &file, explain.Options{Policy: registry.ForReplay, WhyIdle: -1, Task: "J01/m/1"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "attempt 0 failed after 2.0s, having spilled 2 times (3.0 MiB). This is failure 1;"; !strings.Contains(out.String(), want) || strings.Count(out.String(), "spilled") != 1 {
@@ -396,7 +396,7 @@ func (b *broken) Write(p []byte) (int, error) {
 func TestAReaderThatGoesAwayEndsIt(t *testing.T) {
 	file := record(t, "fair", "pools")
 	for _, left := range []int{0, 5000} {
-		err := explain.Sentences(&broken{left}, bytes.NewReader(file), explain.Options{WhyIdle: -1})
+		err := explain.Sentences(&broken{left}, bytes.NewReader(file), explain.Options{Policy: registry.ForReplay, WhyIdle: -1})
 		if err == nil || !strings.Contains(err.Error(), "gone") || errs.IsUsage(err) {
 			t.Errorf("%d bytes: %v", left, err)
 		}

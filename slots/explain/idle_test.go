@@ -112,7 +112,7 @@ func TestEachSentenceAboutAnIdleSlotHoldsAtEveryInstant(t *testing.T) {
 		}
 		for id := range len(states[0].busy) {
 			var b bytes.Buffer
-			if err := explain.Sentences(&b, bytes.NewReader(file), explain.Options{WhyIdle: id}); err != nil {
+			if err := explain.Sentences(&b, bytes.NewReader(file), explain.Options{Policy: registry.ForReplay, WhyIdle: id}); err != nil {
 				t.Fatal(err)
 			}
 			text := strings.ReplaceAll(b.String(), "\u00a0", " ")

@@ -19,12 +19,12 @@ func TestReasonsAreTheSentences(t *testing.T) {
 			t.Run(runName+"/"+policyName, func(t *testing.T) {
 				events := record(t, policyName, runName)
 				var b bytes.Buffer
-				if err := explain.Sentences(&b, bytes.NewReader(events), explain.Options{WhyIdle: -1}); err != nil {
+				if err := explain.Sentences(&b, bytes.NewReader(events), explain.Options{Policy: registry.ForReplay, WhyIdle: -1}); err != nil {
 					t.Fatal(err)
 				}
 				sentences := strings.Join(strings.Fields(b.String()), " ")
 				var all []*explain.Reason
-				err := explain.Reasons(bytes.NewReader(events), explain.Options{}, func(x *explain.Reason) bool {
+				err := explain.Reasons(bytes.NewReader(events), explain.Options{Policy: registry.ForReplay}, func(x *explain.Reason) bool {
 					all = append(all, x)
 					return true
 				})
@@ -57,7 +57,7 @@ func compareReason(t *testing.T, x *explain.Reason, sentences string, events []b
 		}
 	}
 	for _, file := range [][]byte{events, events[:len(events)-2]} {
-		got, err := explain.Why(bytes.NewReader(file), x.Seq, explain.Options{})
+		got, err := explain.Why(bytes.NewReader(file), x.Seq, explain.Options{Policy: registry.ForReplay})
 		if err != nil || !reflect.DeepEqual(got, x) {
 			t.Errorf("why %d: %+v, %v, want %+v", x.Seq, got, err, x)
 		}
@@ -67,7 +67,7 @@ func compareReason(t *testing.T, x *explain.Reason, sentences string, events []b
 func TestWhyOfNoDecisionIsAnError(t *testing.T) {
 	events := record(t, "fair", "one")
 	for _, seq := range []uint64{1, 1 << 40} {
-		if x, err := explain.Why(bytes.NewReader(events), seq, explain.Options{}); err == nil {
+		if x, err := explain.Why(bytes.NewReader(events), seq, explain.Options{Policy: registry.ForReplay}); err == nil {
 			t.Errorf("event %d: %+v", seq, x)
 		}
 	}
@@ -75,13 +75,13 @@ func TestWhyOfNoDecisionIsAnError(t *testing.T) {
 
 func TestWhyIdleInARunThatGoesOn(t *testing.T) {
 	events := record(t, "fair", "one")
-	whole, err := explain.WhyIdle(bytes.NewReader(events), 3, time.Second, explain.Options{})
+	whole, err := explain.WhyIdle(bytes.NewReader(events), 3, time.Second, explain.Options{Policy: registry.ForReplay})
 	if err != nil || !strings.Contains(whole, "was idle at 1.0s") {
 		t.Fatalf("%q, %v", whole, err)
 	}
 	// The file ends before the time in question.
 	cut := events[:bytes.Index(events, []byte(`"op":"finish"`))]
-	if part, err := explain.WhyIdle(bytes.NewReader(cut), 3, time.Second, explain.Options{}); err != nil || part != whole {
+	if part, err := explain.WhyIdle(bytes.NewReader(cut), 3, time.Second, explain.Options{Policy: registry.ForReplay}); err != nil || part != whole {
 		t.Errorf("%q, %v, want %q", part, err, whole)
 	}
 }
@@ -97,7 +97,7 @@ func TestAReasonAloneIsThatOfTheWholeList(t *testing.T) {
 		for _, policyName := range registry.Names() {
 			events := record(t, policyName, runName)
 			var all []*explain.Reason
-			err := explain.Reasons(bytes.NewReader(events), explain.Options{}, func(x *explain.Reason) bool {
+			err := explain.Reasons(bytes.NewReader(events), explain.Options{Policy: registry.ForReplay}, func(x *explain.Reason) bool {
 				all = append(all, x)
 				return true
 			})
@@ -105,7 +105,7 @@ func TestAReasonAloneIsThatOfTheWholeList(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := 0; i < len(all); i += 4 {
-				got, err := explain.Why(bytes.NewReader(events), all[i].Seq, explain.Options{})
+				got, err := explain.Why(bytes.NewReader(events), all[i].Seq, explain.Options{Policy: registry.ForReplay})
 				if compared++; err != nil || !reflect.DeepEqual(got, all[i]) {
 					t.Errorf("%s, %s, event %d: %+v, %v, want %+v", runName, policyName, all[i].Seq, got, err, all[i])
 				}

@@ -65,12 +65,14 @@ type Options struct {
 	Event func(e *trace.Event, texts []string) bool
 }
 
+// NewPolicy makes the policy of a recorded configuration, as registry.ForReplay does.
+type NewPolicy func(c slots.Config) (slots.Policy, error)
+
 // Run reads an event file from r, gives its facts to a fresh Ledger and compares each
-// decision. newPolicy makes the policy of the recorded configuration. Run returns the
-// first difference, and nil if there is none. It fails if the file cannot be read or is cut
+// decision. Run returns the first difference, and nil if there is none. It fails if the file cannot be read or is cut
 // short, or if newPolicy fails. It also fails if the facts were changed and no decision
 // differs for that.
-func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Options) (*Difference, error) {
+func Run(r io.Reader, newPolicy NewPolicy, o Options) (*Difference, error) {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/view/html"
@@ -36,7 +37,7 @@ func TestAReportIsWhole(t *testing.T) {
 		t.Run(run.Name, func(t *testing.T) {
 			s := run.Simulate(t)
 			var reasons []*explain.Reason
-			if err := explain.Reasons(bytes.NewReader(s.Events), explain.Options{}, func(x *explain.Reason) bool {
+			if err := explain.Reasons(bytes.NewReader(s.Events), explain.Options{Policy: registry.ForReplay}, func(x *explain.Reason) bool {
 				reasons = append(reasons, x)
 				return true
 			}); err != nil {

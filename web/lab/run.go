@@ -12,6 +12,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -155,7 +156,7 @@ func why(ctx context.Context, r *Run, p *params) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	reason, err := explain.Why(stopping{ctx, in}, uint64(seq), explain.Options{Name: r.Name})
+	reason, err := explain.Why(stopping{ctx, in}, uint64(seq), explain.Options{Policy: registry.ForReplay, Name: r.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func idle(ctx context.Context, r *Run, p *params) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	text, err := explain.WhyIdle(stopping{ctx, in}, int(slot), at, explain.Options{Name: r.Name})
+	text, err := explain.WhyIdle(stopping{ctx, in}, int(slot), at, explain.Options{Policy: registry.ForReplay, Name: r.Name})
 	if err != nil {
 		return nil, err
 	}

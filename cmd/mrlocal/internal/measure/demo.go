@@ -198,7 +198,7 @@ func showDifference(w io.Writer, program string, fair, dynamic *outcome) error {
 	}
 	fmt.Fprintf(w, "Under %s, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", fair.policy, dynamic.policy)
 	// Sentences reads the events to their end, which empties the buffer. This is their last use.
-	err := explain.Sentences(w, &dynamic.events, explain.Options{FirstLent: true, WhyIdle: -1})
+	err := explain.Sentences(w, &dynamic.events, explain.Options{Policy: registry.ForReplay, FirstLent: true, WhyIdle: -1})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/view"
 	"mrlocal/view/html"
 )
@@ -74,7 +75,7 @@ func (r *webReport) add(name string, m *view.Model) error {
 		}
 		loans := 0
 		// Reasons come from a replay. If the events cannot be replayed, the report has no reasons.
-		_ = explain.Reasons(z, explain.Options{}, func(x *explain.Reason) bool {
+		_ = explain.Reasons(z, explain.Options{Policy: registry.ForReplay}, func(x *explain.Reason) bool {
 			if b := barOf(m, x.Seq); b != nil && b.Lent {
 				run.Reasons = append(run.Reasons, x)
 				loans++

@@ -20,6 +20,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -267,6 +268,7 @@ func printReports(e command.Env, files *pictures.Files, reports []*report.Report
 // compare calls it too.
 func CompareRuns(e command.Env, p *show.Picture, a, b explain.Recorded) (int, error) {
 	var text bytes.Buffer // so that nothing is printed of a comparison that fails
+	a.Policy, b.Policy = registry.ForReplay, registry.ForReplay
 	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, show.Width(e.Stdout)))
 	if err != nil {
 		return 0, err
