@@ -5,13 +5,17 @@ package mrlocal_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mrlocal"
+	"mrlocal/hdfs/hdfstest"
 	"mrlocal/internal/disk"
 	"mrlocal/jobs"
 )
@@ -111,6 +115,99 @@ func TestEachCallMayBeTheLast(t *testing.T) {
 			t.Logf("%d calls, %d kills; after %d of them the run had ended", calls, len(sample(calls)), ended)
 		})
 	}
+}
+
+// onHDFS are options of a bench whose result is on HDFS.
+func (b *faultBench) onHDFS(web string) mrlocal.Options {
+	o := b.options(b.place)
+	o.OutputDir, o.Overwrite, o.SortBufferBytes, o.HDFS.Web = "hdfs://h:9000/dir/result", false, 0, web
+	return o
+}
+
+// TestKilledProcessOnHDFS is the process of TestEachCallOfHDFSMayBeTheLast. It kills itself before a
+// call of the file system, or its server kills it.
+func TestKilledProcessOnHDFS(t *testing.T) {
+	fields := strings.Split(os.Getenv(killedBench), "|")
+	if len(fields) != 4 || fields[3] != "hdfs" {
+		t.Skip("only as a child process")
+	}
+	var n int64
+	if _, err := fmt.Sscan(fields[1], &n); err != nil {
+		t.Fatal(err)
+	}
+	b := killBench(fields[0], "a new directory", faultJobs(t)["sort"])
+	disk.Inject(disk.Fault{Op: disk.Any, N: n, Kill: true}, nil) // 0: none
+	_, err := mrlocal.RunChain(t.Context(), b.chain(), b.onHDFS(fields[2]))
+	t.Fatalf("it was not killed: %v", err)
+}
+
+// TestEachCallOfHDFSMayBeTheLast: whatever request, or call of the local file system, a kill comes
+// before, the same command goes on to the whole result on HDFS, and leaves nothing else there.
+func TestEachCallOfHDFSMayBeTheLast(t *testing.T) {
+	made := newFaultBench(t, true, faultJobs(t)["sort"])
+	b := killBench(made.dir, "a new directory", made.chain)
+	var requests atomic.Int64
+	var atRequest atomic.Pointer[func(n int64)]
+	c := &hdfstest.Cluster{Fault: func(_, _ string, _ http.ResponseWriter) bool {
+		n := requests.Add(1)
+		if f := atRequest.Load(); f != nil {
+			(*f)(n)
+		}
+		return false
+	}}
+	web := c.Serve(t)
+	disk.Inject(disk.Fault{}, nil)
+	if _, err := mrlocal.RunChain(t.Context(), b.chain(), b.onHDFS(web)); err != nil {
+		t.Fatal(err)
+	}
+	calls, _ := disk.Counts(disk.Any)
+	all := map[bool]int64{true: requests.Load(), false: calls}
+	want, ended := c.Files("/dir"), 0
+	for _, remote := range []bool{true, false} {
+		for _, n := range sample(all[remote]) {
+			_ = os.RemoveAll(b.kept)
+			for name := range c.Files("/dir") {
+				c.Remove("/dir/" + name)
+			}
+			requests.Store(0)
+			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProcessOnHDFS$")
+			at, killed := n, false
+			if remote {
+				at = 0
+				kill := func(i int64) {
+					if i == n {
+						killed = true
+						_ = cmd.Process.Kill()
+						panic(http.ErrAbortHandler)
+					}
+				}
+				atRequest.Store(&kill)
+			}
+			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%s|hdfs", killedBench, b.dir, at, web))
+			text, err := cmd.CombinedOutput()
+			atRequest.Store(nil)
+			if err == nil || strings.Contains(string(text), "FAIL") || remote && !killed {
+				if n > all[remote]*9/10 { // runs do not all make as many calls
+					continue
+				}
+				t.Fatalf("call %d of %d, remote %v: %v: %s", n, all[remote], remote, err, text)
+			}
+			_, err = mrlocal.RunChain(t.Context(), b.chain(), b.onHDFS(web))
+			_, kept := os.Stat(b.kept)
+			if errors.Is(err, mrlocal.ErrBadOptions) && errors.Is(kept, os.ErrNotExist) {
+				ended++ // the run had done all of its work, and had removed what it kept
+			} else if err != nil {
+				t.Fatalf("call %d of %d, remote %v: %v", n, all[remote], remote, err)
+			}
+			if got := c.Files("/dir"); !maps.Equal(got, want) {
+				t.Fatalf("call %d of %d, remote %v: %d files, want %d", n, all[remote], remote, len(got), len(want))
+			}
+		}
+	}
+	if ended > 8 {
+		t.Errorf("%d runs had ended", ended)
+	}
+	t.Logf("%d requests, %d calls; after %d kills the run had ended", all[true], all[false], ended)
 }
 
 // oldOptions are options of a run without a journal, which makes the result that is to be replaced.

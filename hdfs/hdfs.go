@@ -232,8 +232,8 @@ func (s *FS) Blocks(name string) (blocks []Block, err error) {
 	return blocks, err
 }
 
-// Rename renames the file or directory name to to. It fails if the name to is taken. It makes sure
-// that there is something at to afterwards.
+// Rename renames the file or directory name to to. It fails if to is a file. If to is a directory,
+// HDFS moves name into it. Rename makes sure that there is something at to afterwards.
 func (s *FS) Rename(name, to string) error {
 	_, path, err := split(to)
 	if err != nil {

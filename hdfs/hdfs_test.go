@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -205,7 +206,7 @@ func TestAbortRemovesWhatAFailedStartHasMade(t *testing.T) {
 		return false
 	}
 	f, root := start(t, c)
-	r := hdfs.NewResult(root+"/out", f)
+	r := hdfs.NewResult(root+"/out", "", f)
 	if err := r.Start(); err == nil || len(c.Files("/out")) != 1 {
 		t.Fatalf("%v, %v", err, c.Files("/out"))
 	}
@@ -229,12 +230,59 @@ func TestAbortAfterARefusedStartRemovesNothing(t *testing.T) {
 			return true
 		}
 		f, root := start(t, c)
-		r := hdfs.NewResult(root+"/out", f)
+		r := hdfs.NewResult(root+"/out", "", f)
 		if err := r.Start(); err == nil {
 			t.Fatal("started")
 		}
 		if err := r.Abort(); err != nil || len(c.Files("/out")) != 1 {
 			t.Errorf("%s: %v, left: %v", exception, err, c.Files("/out"))
 		}
+	}
+}
+
+// TestAResultOfAJournalGetsItsNameAtTheEnd has what may happen while a stage gets its name: another
+// program makes the directory, or the answer to the rename is lost.
+func TestAResultOfAJournalGetsItsNameAtTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(c *hdfstest.Cluster, path string)
+		want  error
+		left  []string
+	}{
+		"nothing":                   {nil, nil, []string{"out/_SUCCESS"}},
+		"another program is faster": {func(c *hdfstest.Cluster, _ string) { c.Put("/dir/out/theirs", nil) }, fs.ErrExist, []string{"out/theirs"}},
+		"the answer is lost": {func(c *hdfstest.Cluster, path string) {
+			c.Rename(path, "/dir/out")
+			panic(http.ErrAbortHandler)
+		}, errors.ErrUnsupported, nil}, // any error
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &hdfstest.Cluster{}
+			cluster.Fault = func(op, path string, _ http.ResponseWriter) bool {
+				if op == "RENAME" && c.fault != nil {
+					c.fault(cluster, path)
+				}
+				return false
+			}
+			f, root := start(t, cluster)
+			r := hdfs.NewResult(root+"/dir/out", t.TempDir(), f)
+			if err := r.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if free := r.Free(); free != nil {
+				t.Errorf("before the end: %v", free)
+			}
+			err := r.Publish(0)
+			if (err == nil) != (c.want == nil) || errors.Is(c.want, fs.ErrExist) && !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if err != nil {
+				if err := r.Abort(); err != nil {
+					t.Error(err)
+				}
+			}
+			if left := slices.Sorted(maps.Keys(cluster.Files("/dir"))); !slices.Equal(left, c.left) {
+				t.Errorf("left: %q, want %q", left, c.left)
+			}
+		})
 	}
 }

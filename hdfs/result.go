@@ -4,11 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/paths"
 )
 
 // Names below the directory of a result: those of Hadoop, and a mark that only mrlocal makes.
@@ -30,18 +35,24 @@ var (
 // Result is a result of a job in a directory of HDFS: part files and _SUCCESS. It is written
 // whole or not at all. HDFS makes each step durable. Any goroutine may call the methods.
 //
-//	name/_temporary/attempt_r_000003_0/part-r-00003     written by an attempt
-//	name/_temporary/task_r_000003/part-r-00003          its attempt has won
-//	name/part-r-00003, name/_SUCCESS                    published
+//	stage/_temporary/attempt_r_000003_0/part-r-00003     written by an attempt
+//	stage/_temporary/task_r_000003/part-r-00003          its attempt has won
+//	stage/part-r-00003, stage/_SUCCESS                   published
+//
+// The stage is the directory itself. For a run that goes on after a kill, it lies beside the
+// directory under a hidden name, and gets its name at the very end.
 type Result struct {
-	name string // without slashes at its end
-	fs   *FS
+	name  string // without slashes at its end
+	stage string
+	kept  string // directory of disk.KeepTemp; "": the run does not go on after a kill
+	fs    *FS
 
 	mu struct {
 		sync.Mutex
 		state resultState
 		tasks map[int]string           // by task: path of the part file of the attempt that has won
 		open  map[*ResultPart]struct{} // attempts that have not ended
+		id    uint64                   // of the stage, when it is about to get its name; 0: not yet, or not known
 	}
 }
 
@@ -61,12 +72,21 @@ func (s resultState) Next() []resultState {
 	return [...][]resultState{{resultStarted, resultAborted}, {resultAborted}, nil}[s]
 }
 
-// NewResult returns a Result in the directory name. It makes nothing yet. Publish and Abort
-// close the idle connections of f.
-func NewResult(name string, f *FS) *Result {
-	d := &Result{name: strings.TrimRight(name, "/"), fs: f}
+// NewResult returns a Result in the directory name. kept is the directory of disk.KeepTemp of a
+// run that goes on after a kill, else "". It makes nothing yet. Publish and Abort close the idle
+// connections of f.
+func NewResult(name, kept string, f *FS) *Result {
+	d := &Result{name: strings.TrimRight(name, "/"), kept: kept, fs: f}
+	if d.stage = d.name; kept != "" {
+		d.stage = d.beside(path.Base(paths.Beside(path.Base(d.name))))
+	}
 	d.mu.tasks, d.mu.open = map[int]string{}, map[*ResultPart]struct{}{}
 	return d
+}
+
+// beside returns the path of an entry of the directory that has the result.
+func (d *Result) beside(entry string) string {
+	return d.name[:strings.LastIndexByte(d.name, '/')+1] + entry
 }
 
 // Inside reports whether the result has the name path or lies below it.
@@ -74,9 +94,12 @@ func (d *Result) Inside(path string) bool {
 	return strings.HasPrefix(d.name+"/", strings.TrimRight(path, "/")+"/")
 }
 
-// Free returns fs.ErrExist if the name is taken, and nil if it is free.
+// Free returns fs.ErrExist if the name is taken, and nil if it is free. A directory that a killed
+// run of the same journal has published leaves the name free.
 func (d *Result) Free() error {
-	switch _, err := d.fs.Stat(d.name); {
+	switch f, err := d.fs.Stat(d.name); {
+	case err == nil && f.ID != 0 && slices.Contains(disk.Noted(d.kept, d.name), strconv.FormatUint(f.ID, 10)):
+		return nil
 	case err == nil:
 		return fs.ErrExist
 	case errors.Is(err, fs.ErrNotExist):
@@ -94,10 +117,14 @@ func (d *Result) Start() error {
 	if d.mu.state == resultAborted {
 		return ErrAborted
 	}
-	if err := d.Free(); err != nil {
+	err := d.Free()
+	if err == nil {
+		err = d.noteStage()
+	}
+	if err != nil {
 		return err
 	}
-	w, err := d.fs.Create(d.name + markBelow)
+	w, err := d.fs.Create(d.stage + markBelow)
 	if err == nil {
 		err = w.Close()
 		// HDFS may have made the mark, unless it refuses to. A broken connection leaves that open.
@@ -109,6 +136,23 @@ func (d *Result) Start() error {
 		return ErrTaken
 	}
 	return err
+}
+
+// noteStage removes the stages that killed runs of the same journal have left. It then notes the one
+// of this run, before anything is there. It does nothing for a run without a journal.
+func (d *Result) noteStage() error {
+	if d.kept == "" {
+		return nil
+	}
+	for _, key := range disk.Noted(d.kept, d.name) {
+		if key != path.Base(key) || !paths.IsBeside(key) {
+			continue
+		}
+		if err := d.fs.Remove(d.beside(key)); err != nil {
+			return err
+		}
+	}
+	return disk.Note(d.kept, path.Base(d.stage), d.name)
 }
 
 // touch makes an empty file. It fails with fs.ErrExist if there is one: HDFS lets only one of
@@ -127,8 +171,8 @@ func (d *Result) Attempt(kind string, task, n int, name string) (*ResultPart, er
 	p := &ResultPart{
 		dir:  d,
 		task: task,
-		path: fmt.Sprintf("%s%s/attempt_%s_%06d_%d", d.name, tempBelow, kind, task, n),
-		won:  fmt.Sprintf("%s%s/task_%s_%06d", d.name, tempBelow, kind, task),
+		path: fmt.Sprintf("%s%s/attempt_%s_%06d_%d", d.stage, tempBelow, kind, task, n),
+		won:  fmt.Sprintf("%s%s/task_%s_%06d", d.stage, tempBelow, kind, task),
 		name: name,
 	}
 	d.mu.Lock()
@@ -158,24 +202,59 @@ func (d *Result) Publish(tasks int) error {
 	}
 	// Each rename is atomic, but all of them together are not.
 	for _, won := range d.mu.tasks {
-		if err := d.fs.Rename(won, d.name+won[strings.LastIndexByte(won, '/'):]); err != nil {
+		if err := d.fs.Rename(won, d.stage+won[strings.LastIndexByte(won, '/'):]); err != nil {
 			return err
 		}
 	}
-	if err := d.fs.Remove(d.name + tempBelow); err != nil {
+	if err := d.fs.Remove(d.stage + tempBelow); err != nil {
 		return err
 	}
-	if err := d.touch(d.name + successBelow); err != nil {
+	if err := d.touch(d.stage + successBelow); err != nil {
 		return err
+	}
+	if d.stage != d.name {
+		if err := d.rename(); err != nil {
+			return err
+		}
 	}
 	d.fs.Close()
 	return nil
 }
 
+// rename gives the stage the name of the result. It removes the directory that a killed run of the
+// same journal has published there, and leaves any other. The caller holds d.mu.
+func (d *Result) rename() error {
+	st, err := d.fs.Stat(d.stage)
+	if err != nil {
+		return err
+	}
+	d.mu.id = st.ID
+	// A kill may come between the rename and the end of the journal. The next run then knows the
+	// directory.
+	if err := disk.Note(d.kept, strconv.FormatUint(st.ID, 10), d.name); err != nil {
+		return err
+	}
+	if err := d.Free(); err != nil {
+		return err
+	}
+	if err := d.fs.Remove(d.name); err != nil {
+		return err
+	}
+	if err := d.fs.Rename(d.stage, d.name); err != nil {
+		return err
+	}
+	// If another program has made the directory since, HDFS has moved the stage into it.
+	now, err := d.fs.Stat(d.name)
+	if err == nil && now.ID != d.mu.id {
+		err = errors.Join(fs.ErrExist, d.fs.Remove(d.name+"/"+path.Base(d.stage)))
+	}
+	return err
+}
+
 // Abort removes the directory, if this run has made it or may have. It may be called again.
 func (d *Result) Abort() error {
 	d.mu.Lock()
-	started := d.mu.state == resultStarted
+	started, id := d.mu.state == resultStarted, d.mu.id
 	invariant.Reach(&d.mu.state, resultAborted)
 	var open []*ResultPart
 	for p := range d.mu.open {
@@ -189,7 +268,14 @@ func (d *Result) Abort() error {
 		return nil
 	}
 	defer d.fs.Close()
-	return d.fs.Remove(d.name)
+	err := d.fs.Remove(d.stage)
+	// The rename may have taken place although its answer is lost.
+	if id != 0 {
+		if st, missing := d.fs.Stat(d.name); missing == nil && st.ID == id {
+			err = errors.Join(err, d.fs.Remove(d.name))
+		}
+	}
+	return err
 }
 
 // ResultPart is the part file of one attempt. Only one goroutine may use it; any goroutine may

@@ -40,7 +40,8 @@ type Cluster struct {
 
 	mu    sync.Mutex
 	files map[string][]byte // by path; the path of a directory ends with a slash
-	ids   map[string]uint64 // numbers of inodes, by path
+	ids   map[string]uint64 // numbers of inodes, by path; a directory has one when it is asked for
+	made  uint64            // inodes so far
 	opens int               // number of reads
 }
 
@@ -65,7 +66,13 @@ func (c *Cluster) put(path string, data []byte) {
 		c.files, c.ids = map[string][]byte{}, map[string]uint64{}
 	}
 	c.files[path] = data
-	c.ids[path] = uint64(len(c.ids)) + 16386
+	c.number(path)
+}
+
+// number gives a path the number of a new inode. The caller holds c.mu.
+func (c *Cluster) number(path string) {
+	c.ids[path] = c.made + 16386
+	c.made++
 }
 
 // Files returns the contents of the files below a directory, by their paths in that directory.
@@ -138,9 +145,9 @@ func (c *Cluster) honest(w http.ResponseWriter, r *http.Request, path string) {
 	case "GET GETFILEBLOCKLOCATIONS":
 		c.blocks(w, path)
 	case "PUT RENAME":
-		answer(w, map[string]any{"boolean": c.rename(path, r.URL.Query().Get("destination"))})
+		answer(w, map[string]any{"boolean": c.Rename(path, r.URL.Query().Get("destination"))})
 	case "DELETE DELETE":
-		answer(w, map[string]any{"boolean": c.remove(path)})
+		answer(w, map[string]any{"boolean": c.Remove(path)})
 	default:
 		refuse(w, http.StatusBadRequest, "IllegalArgumentException", "Invalid value for webhdfs parameter \"op\": "+op)
 	}
@@ -177,7 +184,10 @@ func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
 	}
 	for other := range c.files {
 		if path == "/" || strings.HasPrefix(other, path+"/") {
-			st["type"], st["length"], st["fileId"] = "DIRECTORY", 0, 1
+			if c.ids[path] == 0 {
+				c.number(path)
+			}
+			st["type"], st["length"], st["fileId"] = "DIRECTORY", 0, c.ids[path]
 			return st, true
 		}
 	}
@@ -282,35 +292,53 @@ func (c *Cluster) create(w http.ResponseWriter, r *http.Request, path string) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// rename renames a file, or a directory with everything below it. It returns false if the new
+// Rename renames a file, or a directory with everything below it. As on a NameNode, the inodes keep
+// their numbers, and what is renamed to a directory is moved into it. Rename returns false if the new
 // name is taken or the old one does not exist.
-func (c *Cluster) rename(from, to string) bool {
+func (c *Cluster) Rename(from, to string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if there, taken := c.attributes(to, ""); taken && there["type"] == "DIRECTORY" {
+		to += from[strings.LastIndexByte(from, '/'):]
+	}
 	if _, taken := c.attributes(to, ""); taken {
 		return false
 	}
 	moved := false
 	for path, data := range maps.Clone(c.files) {
-		if rest, ok := strings.CutPrefix(path, from); ok && (rest == "" || rest[0] == '/') {
+		if rest, ok := below(path, from); ok {
 			delete(c.files, path)
-			c.put(to+rest, data)
+			c.files[to+rest] = data
 			moved = true
+		}
+	}
+	for path, id := range maps.Clone(c.ids) {
+		if rest, ok := below(path, from); ok {
+			delete(c.ids, path)
+			c.ids[to+rest] = id
 		}
 	}
 	return moved
 }
 
-// remove removes a path and everything below it. It reports whether there was anything.
-func (c *Cluster) remove(path string) bool {
+// below returns the rest of path, if it is dir or lies below it.
+func below(path, dir string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, dir)
+	return rest, ok && (rest == "" || rest[0] == '/')
+}
+
+// Remove removes a path and everything below it. It reports whether there was anything.
+func (c *Cluster) Remove(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	removed := false
+	gone := func(other string) bool { _, ok := below(other, path); return ok }
 	for other := range maps.Clone(c.files) {
-		if other == path || strings.HasPrefix(other, path+"/") {
+		if gone(other) {
 			delete(c.files, other)
 			removed = true
 		}
 	}
+	maps.DeleteFunc(c.ids, func(other string, _ uint64) bool { return gone(other) })
 	return removed
 }

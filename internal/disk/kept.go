@@ -131,6 +131,8 @@ func (k *KeptTemp) look() (found []string, foreign string, err error) {
 			if journalled(filepath.Join(k.above, name)) {
 				found = append(found, name)
 			}
+		case name == publishedName && !e.Type().IsRegular():
+			return nil, "", fmt.Errorf("%q is no regular file", name)
 		case strings.HasPrefix(name, ".") || name == "lost+found":
 		default:
 			foreign = name

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -153,5 +154,25 @@ func TestKeepRefuses(t *testing.T) {
 	}
 	if got := names(t, foreign); len(got) != 2 {
 		t.Errorf("left %q", got)
+	}
+}
+
+func TestKeepRefusesANoteThatIsNoFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks here")
+	}
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	write(t, victim)
+	if err := os.Symlink(victim, filepath.Join(dir, publishedName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := KeepTemp(dir, NewTempRoot(nil, 0)); !errs.IsUsage(err) || !strings.Contains(err.Error(), publishedName) {
+		t.Errorf("Keep: %v", err)
+	}
+	if err := Note(dir, "1", "/x"); err == nil || len(Noted(dir, "/x")) > 0 {
+		t.Errorf("Note follows the link: %v", err)
+	}
+	if text, _ := os.ReadFile(victim); bytes.Contains(text, []byte("/x")) {
+		t.Errorf("%q", text)
 	}
 }

@@ -16,6 +16,10 @@ func TryLock(*File) error { return errors.ErrUnsupported }
 
 func openLock(name string) (*File, error) { return OpenFile(name, os.O_RDWR, 0) }
 
+func openNoLink(name string, flag int, mode fs.FileMode) (*File, error) {
+	return OpenFile(name, flag, mode)
+}
+
 func deviceOf(fs.FileInfo) (uint64, bool) { return 0, false }
 
 func inode(fs.FileInfo) uint64 { return 0 }

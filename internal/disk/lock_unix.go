@@ -38,10 +38,12 @@ func TryLock(f *File) error {
 	}
 }
 
-// openLock opens a lock file. Somebody may have put a link or a FIFO there: openLock follows no link
-// and does not wait at a FIFO.
-func openLock(name string) (*File, error) {
-	return OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// openLock opens a lock file. Somebody may have put a link or a FIFO there.
+func openLock(name string) (*File, error) { return openNoLink(name, os.O_RDWR, 0) }
+
+// openNoLink is OpenFile. It follows no link and does not wait at a FIFO.
+func openNoLink(name string, flag int, mode fs.FileMode) (*File, error) {
+	return OpenFile(name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, mode)
 }
 
 // deviceOf returns the number of the file system.
