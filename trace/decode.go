@@ -292,7 +292,7 @@ func (d *Decoder) event() (Event, error) {
 	name, _ := d.fields.get("op")
 	op, ok := d.ops[string(bytes.Trim(name, `"`))]
 	if !ok || op == OpNone {
-		return e, fmt.Errorf("unknown op %s", name)
+		return e, fmt.Errorf("unknown op %.40s", name)
 	}
 	e.Op = op
 	s := op.shape()
@@ -386,7 +386,7 @@ func (f *fieldReader) number(name string, bits int) int64 {
 	v := f.field(name)
 	n, err := strconv.ParseInt(string(v), 10, bits)
 	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("%q: %s is not a number of %d bits", name, v, bits)
+		f.err = fmt.Errorf("%q: %.40s is not a number of %d bits", name, v, bits)
 	}
 	return n
 }
@@ -403,7 +403,7 @@ func (f *fieldReader) unquoted(name string) []byte {
 	}
 	var t string
 	if err := json.Unmarshal(v, &t); err != nil && f.err == nil {
-		f.err = fmt.Errorf("%q: %w", name, err)
+		f.err = fmt.Errorf("%q: %.40s is not a text in quotes", name, v)
 	}
 	return []byte(t)
 }
@@ -417,7 +417,7 @@ func (f *fieldReader) word(name string, words []string) int {
 		}
 	}
 	if f.err == nil {
-		f.err = fmt.Errorf("%q: %q is unknown", name, t)
+		f.err = fmt.Errorf("%q: %.40q is unknown", name, t)
 	}
 	return 0
 }
@@ -455,9 +455,9 @@ func (f fields) split(line []byte) (fields, error) {
 		return plain, nil
 	}
 	// A line with escapes, or one that was edited by hand.
-	if !json.Valid(line) {
-		var any json.RawMessage
-		return f, json.Unmarshal(line, &any) // says where
+	var whole json.RawMessage
+	if wrong := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(line, &whole), &wrong) {
+		return f, fmt.Errorf("not valid JSON at byte %d", wrong.Offset)
 	}
 	in := json.NewDecoder(bytes.NewReader(line))
 	if start, err := in.Token(); err != nil || start != json.Delim('{') {

@@ -74,7 +74,8 @@ func (t tally) String() string {
 }
 
 // attempt is an attempt of a task that succeeded. Times are in milliseconds since 1970. A reduce
-// that does not know the end of its shuffle has 0 or less there.
+// does not know the end of its shuffle if shuffled lies outside of the attempt. In a trace that Rumen has
+// folded, shuffled is the moment of the unfolded trace.
 type attempt struct {
 	reduce               bool
 	start, shuffled, end int64
@@ -109,8 +110,8 @@ func (b *building) fail(format string, args ...any) {
 // reduce lasts from the end of its shuffle to its end.
 func (a attempt) took() (time.Duration, error) {
 	start := a.start
-	if a.reduce {
-		start = max(a.start, a.shuffled)
+	if a.reduce && !a.unshuffled() {
+		start = a.shuffled
 	}
 	switch {
 	case a.start < 0 || a.end < 0:
@@ -120,6 +121,11 @@ func (a attempt) took() (time.Duration, error) {
 		return 0, fmt.Errorf("ends %d ms after its start", a.end-start)
 	}
 	return time.Duration(a.end-start) * time.Millisecond, nil
+}
+
+// unshuffled reports whether the end of the shuffle of a reduce is unknown.
+func (a attempt) unshuffled() bool {
+	return a.shuffled < a.start || a.shuffled > a.end || a.shuffled <= 0
 }
 
 // record adds a task. task is its ID, for messages.
@@ -143,7 +149,7 @@ func (b *building) record(task string, a attempt) {
 		plus(&b.ShuffleBytes, a.bytes)
 		plus(&b.OutputBytes, a.written)
 	}
-	if a.reduce && a.shuffled <= 0 {
+	if a.reduce && a.unshuffled() {
 		b.assumed.add(1, "reduces that last from their start, because the end of their shuffle is unknown")
 	}
 }

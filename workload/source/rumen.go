@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 )
@@ -9,9 +10,11 @@ import (
 // Rumen reads a job trace of Rumen, as its TraceBuilder writes one for SLS, Gridmix and Mumak
 // (Hadoop, hadoop-rumen, LoggedJob, LoggedTask, LoggedTaskAttempt): a JSON object for each job. A
 // task has the times of its last attempt that succeeded. A task without one is not in the
-// workload, and neither are the tasks of set-up and clean-up. It is a Reader.
+// workload, and neither are the tasks of set-up and clean-up. Rumen's Folder repeats jobs with their
+// IDs, so a later job of an ID gets a number. It is a Reader.
 func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
 	s, in := &Set{Notes: []string{"jobs of the Rumen trace " + name}}, newObjects(name, r)
+	seen := map[string]int{} // jobs by their IDs
 	for {
 		at, err := in.next()
 		if err == io.EOF {
@@ -26,6 +29,11 @@ func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
 		}
 		if b.Name == "" {
 			b.err = errors.New("has no jobID; a job of Rumen is expected, and no topology")
+		}
+		seen[b.Name]++
+		if n := seen[b.Name]; n > 1 {
+			b.Name = fmt.Sprintf("%s-%d", b.Name, n)
+			b.assumed.add(1, "jobs whose ID the trace repeats, which get a number")
 		}
 		if err := s.build(&b, o); err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if b[0] == '{' || b[0] == '[' {
-		return fmt.Errorf("a single value is expected, not %.20s", b)
+		return fmt.Errorf("a single value is expected, not %s", map[byte]string{'{': "an object", '[': "a list"}[b[0]])
 	}
 	if *t = text(b); *t == "null" {
 		*t = ""

@@ -90,8 +90,15 @@ const (
 	mostBytes   = 1 << 56 // the bytes of a job
 )
 
-// short returns a word of a trace for a message, cut after 40 characters.
+// short returns a word of a trace for a message, cut after 40 characters. U+FFFD stands for a character
+// that cannot be printed.
 func short(word string) string {
+	word = strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '\ufffd'
+		}
+		return r
+	}, word)
 	if r := []rune(word); len(r) > 40 {
 		return string(r[:40]) + "…"
 	}
