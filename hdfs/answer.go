@@ -94,6 +94,9 @@ func (a *answer) decode(to any) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return a.wrong("it ends early")
 	}
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return a.wrong("it is not JSON")
+	}
 	return a.wrong("%w", err)
 }
 

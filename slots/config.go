@@ -201,7 +201,7 @@ func (c *Config) header() (trace.Header, error) {
 func ConfigOf(h *trace.Header) (Config, error) {
 	var c Config
 	if err := json.Unmarshal(h.Config, &c); err != nil {
-		return c, fmt.Errorf("slots: recorded configuration: %w", err)
+		return c, fmt.Errorf("recorded configuration: %s", errs.OfJSON(err))
 	}
 	c.PolicyName, c.Seed = h.Policy, h.Seed
 	for _, s := range h.Slots {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -120,7 +121,7 @@ func (m *Model) Open(h *trace.Header) error {
 	var c slots.Config
 	if len(h.Config) > 0 {
 		if err := json.Unmarshal(h.Config, &c); err != nil {
-			return fmt.Errorf("view: recorded configuration: %w", err)
+			return fmt.Errorf("recorded configuration: %s", errs.OfJSON(err))
 		}
 	}
 	// Pools of the configuration come first, even if no job uses them.

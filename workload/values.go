@@ -54,6 +54,8 @@ func parseTime(text string) (d time.Duration, problem string) {
 	switch {
 	case err != nil && text != "" && strings.Trim(text, "0123456789.") == "":
 		return 0, quote(text) + " has no unit; write 250ms or 20s"
+	case err != nil && isTime(strings.Map(lowDigit, text)):
+		return 0, quote(text) + " is too long; at most " + mostTime.String()
 	case err != nil:
 		return 0, quote(text) + " is not a time; write 250ms or 20s"
 	case d < 0:
@@ -62,6 +64,20 @@ func parseTime(text string) (d time.Duration, problem string) {
 		return 0, quote(text) + " is too long; at most " + mostTime.String()
 	}
 	return d, ""
+}
+
+// isTime reports whether package time reads text, which it does up to 292 years.
+func isTime(text string) bool {
+	_, err := time.ParseDuration(text)
+	return err == nil
+}
+
+// lowDigit returns 0 for a digit, and any other rune as it is.
+func lowDigit(r rune) rune {
+	if '0' <= r && r <= '9' {
+		return '0'
+	}
+	return r
 }
 
 // parseShare reads a decimal number such as 0.25, of at most 1,000,000.

@@ -111,7 +111,7 @@ type Options struct {
 func (o *Options) SetRecorded(c *slots.Config) error {
 	if len(c.Options) > 0 {
 		if err := json.Unmarshal(c.Options, o); err != nil {
-			return fmt.Errorf("policy: recorded options: %w", err)
+			return fmt.Errorf("recorded options: %s", errs.OfJSON(err))
 		}
 	}
 	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay

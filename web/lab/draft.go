@@ -133,7 +133,7 @@ func readDraft(body []byte) (*Draft, error) {
 	// Without this, a misspelt field would be ignored silently.
 	in.DisallowUnknownFields()
 	if err := in.Decode(&d); err != nil {
-		return nil, errs.Inputf("request", "%v", err)
+		return nil, errs.Inputf("request", "%s", errs.OfJSON(err))
 	}
 	// From here on, the checks bound what a hostile page can ask for.
 	known := registry.Names()

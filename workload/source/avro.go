@@ -32,7 +32,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 	schemas := avroSchemas{}
 	root, err := schemas.add(text, "")
 	if err != nil {
-		return errs.Inputf(name+":2", "schema: %s", jsonProblem(err))
+		return errs.Inputf(name+":2", "schema: %s", errs.OfJSON(err))
 	}
 	for n := 1; ; n++ {
 		at := fmt.Sprintf("%s: event %d", name, n)
@@ -57,7 +57,7 @@ func binaryHistory(name string, r *bufio.Reader, take func(event string) error) 
 			err = take(string(event))
 		}
 		if err != nil {
-			return errs.Inputf(at, "%s", jsonProblem(err))
+			return errs.Inputf(at, "%s", errs.OfJSON(err))
 		}
 	}
 }

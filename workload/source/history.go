@@ -160,7 +160,7 @@ func (p *past) read(name string, in *bufio.Reader) error {
 			return nil
 		}
 		if err := p.take(line); err != nil {
-			return errs.Inputf(at, "%s", jsonProblem(err))
+			return errs.Inputf(at, "%s", errs.OfJSON(err))
 		}
 		return nil
 	})
@@ -182,7 +182,7 @@ func (p *past) take(line string) error {
 		switch kind {
 		case "JobSubmitted", "JobQueueChange", "JobUnsuccessfulCompletion", "TaskAttemptStarted", "MapAttemptFinished", "ReduceAttemptFinished":
 			if err := json.Unmarshal(body, &e); err != nil {
-				return fmt.Errorf("%s: %s", kind, jsonProblem(err))
+				return fmt.Errorf("%s: %s", kind, errs.OfJSON(err))
 			}
 		}
 		switch kind {

@@ -130,39 +130,7 @@ func (o *objects) problem(err error) error {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		at = o.in.read
 	}
-	return errs.Inputf(o.in.place(at), "%s", jsonProblem(err))
-}
-
-// jsonProblem returns an error of package json in words that do not name types of Go.
-func jsonProblem(err error) string {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &syntax) && strings.HasPrefix(err.Error(), "unexpected end"):
-		return "the JSON is cut short"
-	case errors.As(err, &syntax):
-		return "is not valid JSON"
-	case errors.As(err, &kind):
-		expected := "a number"
-		switch kind.Type.Kind().String() {
-		case "struct", "map":
-			expected = "an object"
-		case "slice":
-			expected = "a list"
-		case "string":
-			expected = "a text"
-		}
-		where := ""
-		if kind.Field != "" {
-			where = "field " + short(kind.Field) + ": "
-		}
-		got, ok := map[string]string{"array": "a list", "object": "an object", "string": "a text", "bool": "true or false"}[kind.Value]
-		if !ok {
-			got = "the " + short(kind.Value)
-		}
-		return fmt.Sprintf("%s%s is expected, not %s", where, expected, got)
-	}
-	return err.Error()
+	return errs.Inputf(o.in.place(at), "%s", errs.OfJSON(err))
 }
 
 // lineReader counts the lines that it reads, so that an offset has a line.

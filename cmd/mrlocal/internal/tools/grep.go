@@ -115,6 +115,15 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	return grepCode(done.Matched(), failed.Load(), o.Quiet), nil
 }
 
+// contextLines returns the value of a flag for lines of context, 0 if it is not given. As in GNU grep, a number
+// that is too large means all lines.
+func (c *Call) contextLines(flag string) int64 {
+	if most := c.Limit(flag); most != nil {
+		return min(*most, math.MaxInt32)
+	}
+	return int64(c.Count(flag, 0, math.MaxInt32)) // fails for a negative number
+}
+
 // grepCode returns the exit code of GNU grep: whether a line was selected, and whether a file could not be
 // read. With -q a match wins over an error.
 func grepCode(matched, failed, quiet bool) int {
@@ -314,13 +323,13 @@ func (c *Call) grepOptions() grep.Options {
 	o.MaxCount = c.Limit("max-count")
 	// As in GNU grep, -A and -B win over -C in any order.
 	if on("after-context") || on("before-context") || on("context") {
-		around := int64(c.Count("context", 0, math.MaxInt32))
+		around := c.contextLines("context")
 		o.Context = &grep.Context{Before: around, After: around}
 		if on("before-context") {
-			o.Context.Before = int64(c.Count("before-context", 0, math.MaxInt32))
+			o.Context.Before = c.contextLines("before-context")
 		}
 		if on("after-context") {
-			o.Context.After = int64(c.Count("after-context", 0, math.MaxInt32))
+			o.Context.After = c.contextLines("after-context")
 		}
 		o.Context.NoSeparator = c.last("group-separator", "no-group-separator") == "no-group-separator"
 		if text, given := c.Line.Value("group-separator"); given {
