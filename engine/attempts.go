@@ -10,6 +10,7 @@ import (
 	"mrlocal/engine/task"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/machine"
+	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/report"
 	"mrlocal/slots"
@@ -222,12 +223,12 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 		return
 	}
 	if err == nil {
-		err = task.ErrKilled
+		err = jobs.ErrKilled
 	}
 	// A damaged map output is no failure of the reduce that has read it, so the reduce counts as
 	// killed.
 	lost := c.outputLost(j, err)
-	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || c.lostRace(a, err)
+	killed := a.Killed() || lost || errors.Is(err, jobs.ErrKilled) || c.lostRace(a, err)
 	c.mayBeDone(j)
 	if !c.onLostTracker(a) { // the Ledger has forgotten attempts on lost trackers
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})

@@ -55,6 +55,10 @@ import (
 	"mrlocal/errs"
 )
 
+// ErrKilled is the error of an attempt that is killed, and of its kvbuffer or merge. An Emitter of such
+// an attempt panics with it, to end user code that does not return by itself.
+var ErrKilled = errors.New("the attempt is killed")
+
 // Span is a range of Block.Data: Len bytes, from Off on. A block has less than
 // 4 GiB, so 32 bits are enough.
 type Span struct{ Off, Len uint32 }

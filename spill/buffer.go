@@ -248,7 +248,7 @@ func (b *Buffer) fail(err error) {
 
 // Emit adds a record. It copies key and value, or folds value into the accumulator of key. The
 // caller keeps both slices. Errors are sticky (Err). If the attempt is killed, Emit panics with
-// runs.ErrKilled.
+// jobs.ErrKilled.
 //
 // hot: runs once for each record that a mapper emits.
 func (b *Buffer) Emit(key, value []byte) {
@@ -285,7 +285,7 @@ func (b *Buffer) Emit(key, value []byte) {
 	b.stats.Bytes += int64(len(key) + len(value))
 }
 
-// alive polls the kill flag, and makes runs.ErrKilled the error if the attempt is killed. It
+// alive polls the kill flag, and makes jobs.ErrKilled the error if the attempt is killed. It
 // returns false after an error and after the end of the buffer.
 func (b *Buffer) alive() bool {
 	if b.out == nil {
@@ -293,17 +293,17 @@ func (b *Buffer) alive() bool {
 		return false
 	}
 	if b.err == nil && b.o.Killed() {
-		b.fail(runs.ErrKilled)
+		b.fail(jobs.ErrKilled)
 	}
 	return b.err == nil
 }
 
-// stopIfKilled panics with runs.ErrKilled if the attempt is killed. The engine recovers the
+// stopIfKilled panics with jobs.ErrKilled if the attempt is killed. The engine recovers the
 // panic. User code that ignores the error and never returns would otherwise keep its core
 // forever. After the end of the buffer it does nothing.
 func (b *Buffer) stopIfKilled() {
 	if b.out != nil && b.o.Killed() {
-		panic(runs.ErrKilled)
+		panic(jobs.ErrKilled)
 	}
 }
 

@@ -247,13 +247,13 @@ func TestAKilledAttemptStopsEmitting(t *testing.T) {
 			}
 			return nil
 		}
-		if by := stopped(1_000_000); by != any(runs.ErrKilled) {
+		if by := stopped(1_000_000); by != any(jobs.ErrKilled) {
 			t.Errorf("stopped by %v", by)
 		}
-		if err := b.Err(); err != runs.ErrKilled {
+		if err := b.Err(); err != jobs.ErrKilled {
 			t.Errorf("got %v", err)
 		}
-		if _, err := b.Close(); err != runs.ErrKilled {
+		if _, err := b.Close(); err != jobs.ErrKilled {
 			t.Errorf("Close: %v", err)
 		}
 		b.Discard()

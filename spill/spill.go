@@ -342,7 +342,7 @@ type Options struct {
 	// caller. Notify may be called from that thread.
 	Background func(spill func())
 	Late       func()           // called for each call of an emitting method after the end of the buffer; nil: not
-	Killed     func() bool      // polled every few thousand records; if it is true, Emit panics with runs.ErrKilled; nil: never killed
+	Killed     func() bool      // polled every few thousand records; if it is true, Emit panics with jobs.ErrKilled; nil: never killed
 	Notify     func(runs.Event) // nil: events are dropped
 }
 

@@ -27,7 +27,7 @@ type sums struct {
 }
 
 // EmitSpans emits each of keys with the same value. keys are parts of data. It copies keys and
-// value, or folds value. Errors are sticky (Err). Like Emit, it panics with runs.ErrKilled if
+// value, or folds value. Errors are sticky (Err). Like Emit, it panics with jobs.ErrKilled if
 // the attempt is killed.
 //
 // hot: runs once for several hundred words.

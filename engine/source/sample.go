@@ -221,8 +221,8 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 		return nil, err
 	}
 	if first := of.First; first != nil {
-		for i := 0; i < len(first.blocks); i += max(1, len(first.blocks)/SamplePlaces) {
-			if err := one(first.blocks[i].block); err != nil {
+		for i := 0; i < first.Len(); i += max(1, first.Len()/SamplePlaces) {
+			if err := one(first.Block(i)); err != nil {
 				return nil, err
 			}
 		}

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -153,22 +152,18 @@ func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *Share
 // abandoned.
 func (a *SlotAttempt) End() { a.cancel(nil) }
 
-// ErrKilled ends an attempt that was killed, by the Ledger or because its job has
-// ended. Such an attempt counts as killed, not as failed.
-var ErrKilled = errors.New("killed")
-
 // Kill asks the attempt to stop. It may be called from any goroutine.
 func (a *SlotAttempt) Kill() {
 	a.stopped.Store(true)
 	// Waits end with this cause. Loops over records read the flag, which is cheaper.
-	a.cancel(ErrKilled)
+	a.cancel(jobs.ErrKilled)
 }
 
 // Killed reports whether Kill was called.
 func (a *SlotAttempt) Killed() bool { return a.stopped.Load() }
 
 // Await waits until next brings the source that another attempt has read until then.
-// It returns ErrKilled if this attempt is killed meanwhile.
+// It returns jobs.ErrKilled if this attempt is killed meanwhile.
 func (a *SlotAttempt) Await(next <-chan source.Source) (source.Source, error) {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
@@ -176,7 +171,7 @@ func (a *SlotAttempt) Await(next <-chan source.Source) (source.Source, error) {
 	case src := <-next:
 		return src, nil
 	case <-a.ctx.Done():
-		return nil, ErrKilled
+		return nil, jobs.ErrKilled
 	}
 }
 
@@ -188,55 +183,6 @@ func (a *SlotAttempt) Name() string {
 	}
 	return fmt.Sprintf("%s %s-%06d_%d", a.Job.Spec.Name, kind, a.ID.Task, a.ID.N)
 }
-
-// CatchPanic runs work and returns its error. A panic in mrlocal's own code becomes an
-// error and does not end the process, so that the run can still remove its files.
-func CatchPanic(work func() error) (err error) {
-	defer func() {
-		p := recover()
-		if user, is := p.(*source.UserError); is { // from a constructor (source.GuardNew)
-			err = user
-		} else if p == any(runs.ErrKilled) { // by an Emitter that no user code called
-			err = ErrKilled
-		} else if p != nil {
-			err = &internalError{fault: p, stack: debug.Stack()}
-		}
-	}()
-	return work()
-}
-
-// RunToEnd runs the work of an attempt and calls end with its error. It calls end also if user code
-// ends the goroutine, as t.Fatal of package testing does. Then the thread goes on as a new goroutine.
-func RunToEnd(work func() error, end func(err error)) {
-	err := error(&source.UserError{What: "user code", Cause: errors.New("has ended its goroutine by runtime.Goexit")})
-	defer func() { end(err) }()
-	err = CatchPanic(work)
-}
-
-// Apart is CatchPanic on a goroutine of its own, for which it waits. So user code in work cannot end
-// the goroutine of the caller.
-func Apart(work func() error) error { return ApartUntil(context.Background(), work) }
-
-// ApartUntil is Apart, but waits until ctx ends at most. It then returns the cause of ctx, and work goes
-// on: user code in it may hang. So the caller must not take back what work uses.
-func ApartUntil(ctx context.Context, work func() error) error {
-	done := make(chan error, 1)
-	go RunToEnd(work, func(err error) { done <- err })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// internalError is a defect of mrlocal. Another attempt would fail with it too.
-type internalError struct {
-	fault any
-	stack []byte
-}
-
-func (e *internalError) Error() string { return fmt.Sprintf("internal error: %v", e.fault) }
 
 // ReportFailure prints the stack of the user code, or of the defect of mrlocal,
 // that has failed the attempt. It prints nothing for other failures. The stack is

@@ -206,7 +206,7 @@ func (a *SlotAttempt) readAll(src source.Source, mapper jobs.Mapper, each func(i
 }
 
 // mapBlocks calls each for every block. It counts records and bytes, and notes progress after
-// each block. totalBytes is the length of the source; 0: it is not known. It returns ErrKilled
+// each block. totalBytes is the length of the source; 0: it is not known. It returns jobs.ErrKilled
 // when the attempt is killed.
 func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
 	// readBytes are the bytes for which the attempt has waited at the tracker's slowed-down disk.
@@ -237,7 +237,7 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 		a.tick(b.ConsumedBytes, totalBytes)
 		a.stretch(leastPause)
 		if a.Killed() {
-			return ErrKilled
+			return jobs.ErrKilled
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mrlocal/internal/machine"
+	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/spill/runs"
@@ -273,7 +274,7 @@ func (a *SlotAttempt) atEnd() error {
 	a.stretch(1)
 	switch {
 	case a.Killed():
-		return ErrKilled
+		return jobs.ErrKilled
 	case a.Faulty:
 		return errInjected
 	}

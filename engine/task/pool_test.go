@@ -321,3 +321,7 @@ func BenchmarkRun(b *testing.B) {
 		<-done
 	}
 }
+
+func TestStatesOfThreadsAreOrdered(t *testing.T) {
+	testkit.CheckStates(t, threadAbandoned, threadFinishing)
+}

@@ -304,7 +304,7 @@ func (a *SlotAttempt) stopCause(m *runs.Merge, text *textOut) error {
 	case text.err != nil:
 		return text.err
 	case a.Killed():
-		return ErrKilled
+		return jobs.ErrKilled
 	}
 	return nil
 }

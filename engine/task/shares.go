@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"mrlocal/internal/machine"
+	"mrlocal/jobs"
 )
 
 const (
@@ -61,7 +62,7 @@ func (a *SlotAttempt) takeFDs() error {
 		a.hasFDs.Store(true)
 		return nil
 	case <-a.ctx.Done():
-		return ErrKilled
+		return jobs.ErrKilled
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/output/spool"
-	"mrlocal/spill/runs"
 )
 
 // Sink takes the parts of a job's output. Its methods may be called from any goroutine.
@@ -238,7 +237,7 @@ func (t *textOut) line(record []byte) {
 func (t *textOut) WriteRaw(p []byte) { t.put(p) }
 
 // put appends p to the buffer, and writes the buffer whenever it is full. If the attempt is
-// killed, put panics with runs.ErrKilled. The panic ends the user code that is calling.
+// killed, put panics with jobs.ErrKilled. The panic ends the user code that is calling.
 // source.Guard or CatchPanic recovers it. After end, put drops p and notes the mistake.
 func (t *textOut) put(p []byte) {
 	for {
@@ -252,7 +251,7 @@ func (t *textOut) put(p []byte) {
 			return
 		}
 		if t.of.attempt.Killed() {
-			panic(runs.ErrKilled)
+			panic(jobs.ErrKilled)
 		}
 		t.flush()
 	}

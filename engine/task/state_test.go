@@ -7,7 +7,6 @@ import (
 )
 
 func TestStatesAreOrdered(t *testing.T) {
-	testkit.CheckStates(t, threadAbandoned, threadFinishing)
 	testkit.CheckStates(t, shuffleClosed)
 	testkit.CheckStates(t, outputLost)
 }

@@ -182,7 +182,7 @@ func goroutineFiles() []string {
 	return []string{
 		"engine/task/thread.go",
 		"engine/task/pool.go",
-		"engine/arrivals.go", "engine/task/attempt.go",
+		"engine/arrivals.go", "engine/task/apart.go",
 		"input/tree.go",
 		"internal/disk/tempdir.go",
 		"output/compress/queue.go",

@@ -35,10 +35,6 @@ type MergeOptions struct {
 	Notify func(Event) // nil: events are dropped
 }
 
-// ErrKilled is the sticky error of a kvbuffer or merge whose attempt is killed. An Emitter of
-// the attempt panics with it, to end user code that does not return by itself.
-var ErrKilled = errors.New("the attempt is killed")
-
 const (
 	pollRecords = 4096 // records of a pass between two polls of Killed
 
@@ -340,7 +336,7 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 	defer w.Close()
 	for onDisk > fanIn {
 		if m.o.Killed != nil && m.o.Killed() {
-			return ErrKilled
+			return jobs.ErrKilled
 		}
 		take := rule.FirstPass(onDisk, fanIn)
 		// Runs in memory between the chosen ones are inside from and to, but not counted in
@@ -379,7 +375,7 @@ func (m *Merge) pass(w *Writer, from, to int) error {
 		for n := 1; g.Next(); n++ {
 			w.Add(g.Key, g.Value)
 			if n%pollRecords == 0 && m.o.Killed != nil && m.o.Killed() {
-				g.tree.err = ErrKilled
+				g.tree.err = jobs.ErrKilled
 				break
 			}
 		}
