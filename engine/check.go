@@ -160,7 +160,7 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 	}
 	job := &ch.job.Chain[0]
 	// The key has all options on which a plan depends. No path contains NUL.
-	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.job.NoDecode, ch.blockBytes(), job.Delim, job.RecordBytes, job.SkipBinary)
+	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.job.NoDecode, ch.job.UTF16, ch.blockBytes(), job.Delim, job.RecordBytes, job.SkipBinary)
 	if plan := known[key]; plan != nil {
 		return plan, nil
 	}

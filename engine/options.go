@@ -32,6 +32,7 @@ type JobOptions struct {
 	HDFS      hdfs.Options // how files of HDFS are reached
 	All       bool         // read hidden files inside directories too
 	NoDecode  bool         // read the bytes of compressed inputs as they are
+	UTF16     bool         // decode inputs that begin with a mark of UTF-16 to UTF-8, also with NoDecode
 	Stdin     io.Reader    // input "-", which is refused if Stdin is nil
 	Uncounted bool         // leave MAP_INPUT_RECORDS at 0, which saves a pass over the input
 
@@ -74,7 +75,7 @@ type JobOptions struct {
 // InputOptions returns how the files of Inputs are found and read for a job.
 func (o *JobOptions) InputOptions(job *jobs.Job) input.Options {
 	return input.Options{
-		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, Stdin: source.GuardReader(o.Stdin),
+		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, UTF16: o.UTF16 && job.RecordBytes == 0, Stdin: source.GuardReader(o.Stdin),
 		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,
 	}
 }

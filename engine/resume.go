@@ -23,7 +23,7 @@ func (r *run) openJournal() (err error) {
 		return errs.Optionf("Options.ResumeDir", "a batch cannot go on after a kill")
 	}
 	r.journal, err = journal.Open(o.ResumeDir, ch.plan, journal.Run{
-		Job: &ch.job.Chain[0], Settings: o.ResumeSettings, Side: ch.job.Side, Reducers: ch.reducers(), Codec: o.Codec, NoDecode: o.NoDecode, Parts: o.OutputDir != "", Temp: r.temp, Output: o.OutputDir + o.OutputFile,
+		Job: &ch.job.Chain[0], Settings: o.ResumeSettings, Side: ch.job.Side, Reducers: ch.reducers(), Codec: o.Codec, NoDecode: o.NoDecode, UTF16: o.UTF16, Parts: o.OutputDir != "", Temp: r.temp, Output: o.OutputDir + o.OutputFile,
 	})
 	return err
 }

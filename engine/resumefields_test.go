@@ -46,6 +46,7 @@ func otherOptions(dir string) map[string]otherOption {
 		"Inputs":          {func(o o) { o.Inputs = append(o.Inputs, o.Inputs[0]) }, "input"},
 		"Found":           {func(o o) { o.Found, o.Inputs = &input.Search{Missing: func(string, error) {}}, nil }, "Options.Found"},
 		"NoDecode":        {func(o o) { o.NoDecode = true }, "Options.NoDecode was not given and is given"},
+		"UTF16":           {func(o o) { o.UTF16 = true }, "Options.UTF16 was not given and is given"},
 		"Stdin":           {func(o o) { o.Inputs, o.Stdin = []string{"-"}, strings.NewReader("a\n") }, "is read as a stream"},
 		"OutputDir":       {func(o o) { o.OutputDir = filepath.Join(dir, "out") }, "Options.OutputDir was not given and is given"},
 		"Side":            {func(o o) { o.Side = side("other", "other") }, "the bytes of Options.Side have changed"},

@@ -391,7 +391,7 @@ func (r *run) close() {
 		r.pool.Close()
 	}
 	for _, ch := range r.chains {
-		ch.stdin.Leave(ch.job.NoDecode)
+		ch.stdin.Leave(ch.job.NoDecode, ch.job.UTF16)
 		if ch.current != nil {
 			ch.current.release()
 		}

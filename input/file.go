@@ -163,19 +163,19 @@ func (p *Plan) openPlanned(file int32, h *handle) error {
 func (p *Plan) headCodec(f *File, h *handle) (codec.Codec, error) {
 	var head [codec.HeadBytes]byte
 	n, err := h.ReadAt(head[:min(codec.HeadBytes, f.Bytes)], 0)
-	if err == io.EOF && h.sizeIsMadeUp() {
-		err = nil
-	} else if err == io.EOF {
-		err = f.endedAt(int64(n))
+	if err == io.EOF {
+		if err = f.endedAt(int64(n)); h.sizeIsMadeUp() {
+			err = nil
+		}
 	}
-	if err != nil {
-		return codec.None, err
-	}
-	return p.codecOf(head[:n]), nil
+	return p.codecOf(head[:n]), err
 }
 
-// codecOf returns the codec of a file by its first bytes; with NoDecode always codec.None.
+// codecOf returns the codec of a file by its first bytes. With NoDecode it is codec.None or codec.UTF16.
 func (p *Plan) codecOf(head []byte) codec.Codec {
+	if p.o.UTF16 && codec.IsUTF16(head) {
+		return codec.UTF16
+	}
 	if p.o.NoDecode {
 		return codec.None
 	}
@@ -185,10 +185,11 @@ func (p *Plan) codecOf(head []byte) codec.Codec {
 // decoders returns the decoders of a reader. They charge their windows to mem, if mem is a
 // Charger.
 func (p *Plan) decoders(mem Memory) codec.Decoders {
+	d := codec.Decoders{UTF16: p.o.UTF16}
 	if c, ok := mem.(Charger); ok {
-		return codec.Decoders{Charge: c.Charge}
+		d.Charge = c.Charge
 	}
-	return codec.Decoders{}
+	return d
 }
 
 // Verdicts on a file, for SkipBinary. 0 means that there is none yet.

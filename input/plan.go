@@ -116,6 +116,8 @@ type Options struct {
 	// the Block.File of its blocks.
 	OnStdin  func(f *os.File, at, bytes int64, file int32)
 	NoDecode bool // take the bytes of compressed files as they are
+	// UTF16 decodes files that begin with a byte-order mark of UTF-16 to UTF-8, also with NoDecode.
+	UTF16 bool
 	// Prompt ends a block of a pipe when the writer pauses, not only when a chunk is full.
 	// It has an effect only with NoDecode. The last block of such a stream is not marked as
 	// the last one.

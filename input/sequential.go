@@ -114,7 +114,7 @@ func (s *sequential) read(buf []byte, got int) (n int, err error) {
 	s.paused = false
 	for n < len(buf) && !s.eof {
 		// A pause counts only behind the first byte, because an empty block is of no use.
-		if n > 0 && s.pipe != nil && s.decoder.Buffered() == 0 && pauses(s.pipe) {
+		if n > 0 && s.pipe != nil && !s.decoder.Buffered() && pauses(s.pipe) {
 			s.paused = true
 			break
 		}

@@ -204,13 +204,8 @@ func (p *Plan) check(f *File) error {
 // its words. So a small file of a directory or glob whose name is one of text is recognised when
 // a map reads it.
 func (p *Plan) readsHead(f *File) bool {
-	switch {
-	case p.o.NoDecode || f.Bytes == 0:
-		return false
-	case p.divides(f):
-		return true
-	case p.o.SkipBinary && !f.named:
-		return false
+	if p.divides(f) {
+		return !p.o.NoDecode || p.o.UTF16
 	}
-	return f.named || !codec.TextName(f.Path)
+	return !p.o.NoDecode && f.Bytes > 0 && (f.named || !p.o.SkipBinary && !codec.TextName(f.Path))
 }

@@ -96,6 +96,7 @@ type Run struct {
 	Reducers int      // number that the user asks for; 0: any number
 	Codec    runs.Codec
 	NoDecode bool
+	UTF16    bool
 	Parts    bool           // the result is a directory, so it shows where a part ends
 	Temp     *disk.TempRoot // bounds the bytes of map outputs
 	Output   string         // file or directory of the result; "": there is none
@@ -134,6 +135,9 @@ func (r *Run) lines(blockBytes int64) ([]string, error) {
 	}
 	if r.NoDecode {
 		lines = append(lines, "Options.NoDecode=")
+	}
+	if r.UTF16 {
+		lines = append(lines, "Options.UTF16=")
 	}
 	if r.Parts { // a run without parts may divide a key among several reduces
 		lines = append(lines, "Options.OutputDir=")

@@ -39,16 +39,28 @@ func (s *SharedStdin) Keep(r jobs.Releaser) {
 
 // Leave sets the offset behind what the job has used, also if it has failed. A process that shares the
 // file reads on from there (POSIX.1-2017, XCU 1.4). The result is complete, so errors do not matter.
-func (s *SharedStdin) Leave(noDecode bool) {
+func (s *SharedStdin) Leave(noDecode, utf16 bool) {
 	in := s.planned.Load()
 	if in == nil || !s.ran {
 		return
 	}
-	text, used := io.NewSectionReader(in.f, in.at, in.bytes), int64(-1)
+	file, used := io.NewSectionReader(in.f, in.at, in.bytes), int64(-1)
 	// The text of a compressed file has other offsets than the file.
-	if s.user != nil && (noDecode || !codec.Compressed(text)) {
+	if s.user != nil && (noDecode || !codec.Compressed(file)) {
 		_ = GuardPanic("used", func() (err error) {
-			used, err = s.user.Used(in.file, text)
+			if !utf16 {
+				used, err = s.user.Used(in.file, file)
+				return err
+			}
+			var text codec.UTF16Reader
+			text.Reset(file)
+			if used, err = s.user.Used(in.file, &text); used <= 0 || err != nil {
+				return err
+			}
+			// Used may have read more. So much text is decoded again to learn its length in the file.
+			text.Reset(io.NewSectionReader(in.f, in.at, in.bytes))
+			_, err = io.CopyN(io.Discard, &text, used)
+			used = text.Stored()
 			return err
 		})
 	}

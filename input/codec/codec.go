@@ -36,6 +36,7 @@ const (
 	S2 // and snappy's framing
 	XZ
 	LZ4    // in frames, also of the legacy format
+	UTF16  // no compression: text with a mark. Of never returns it
 	frames // a skippable frame, which zstd or lz4 data follows; Decoders know which
 
 	codecs // number of codecs that are decoded, and None; the formats below it are refused
@@ -52,7 +53,7 @@ const (
 // String returns the name of the codec for messages. Refused formats come with an
 // article.
 func (c Codec) String() string {
-	return [...]string{"none", "gzip", "bzip2", "zstd", "s2", "xz", "lz4", "zstd or lz4", "",
+	return [...]string{"none", "gzip", "bzip2", "zstd", "s2", "xz", "lz4", "UTF-16", "zstd or lz4", "",
 		"a zip archive", "a 7z archive", "a rar archive",
 		"lzop data", "lzip data", "lzma data", "data of compress (.Z)"}[c]
 }

@@ -36,12 +36,16 @@ type Decoders struct {
 	// Garbage, if not nil, is called if other bytes than zeros follow the data of a gzip or
 	// bzip2 file. The decoder ignores these bytes, as gzip and bzip2 do.
 	Garbage func(Codec)
+	// UTF16 decodes text that begins with a byte-order mark of UTF-16 to UTF-8, also text that was
+	// compressed or is taken as it is.
+	UTF16 bool
 
 	// buf serves all files. It may hold bytes that no decoder has read yet.
 	buf     *bufio.Reader
 	stored  stored
 	codec   Codec // of the open file
 	gzip    *gzipMembers
+	utf16   UTF16Reader
 	ahead   *ahead // of the open file; nil: it is decoded without goroutines
 	zstd    *zstd.Decoder
 	s2      *s2.Reader
@@ -79,17 +83,20 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Buffered returns the number of bytes in the buffer that were not read yet. It is meant for a file
-// that is not decoded.
-func (d *Decoders) Buffered() int { return d.buf.Buffered() }
+// Buffered reports whether text can be read without a read from the file. It is meant for a file that
+// is not compressed.
+func (d *Decoders) Buffered() bool { return d.buf.Buffered() > 0 || d.utf16.Ready() }
 
-// Open returns a reader of the decoded text of r. If asIs is true, it returns the bytes of r as
-// they are. The reader is valid until the next call of Open or Close. The caller passes errors of
+// Open returns a reader of the decoded text of r. If asIs is true, nothing is decompressed. The reader is valid until the next call of Open or Close. The caller passes errors of
 // Open and of the reader to Explain.
 func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	text, err := d.open(r, asIs)
 	if err == nil && (d.codec == Gzip || d.codec == Bzip2) {
 		text = &whole{text, d}
+	}
+	if err == nil && d.UTF16 {
+		d.utf16.Reset(text)
+		text = &d.utf16
 	}
 	return text, err
 }
@@ -314,7 +321,7 @@ func (d *Decoders) Close() {
 	for codec := range d.windows {
 		d.windows[codec].free()
 	}
-	*d = Decoders{Charge: d.Charge, Spare: d.Spare, Garbage: d.Garbage}
+	*d = Decoders{Charge: d.Charge, Spare: d.Spare, Garbage: d.Garbage, UTF16: d.UTF16}
 }
 
 // Shed ends the goroutines of the open file and gives their memory back. The reader decodes the

@@ -103,7 +103,7 @@ func flagOf(field string) string {
 		}
 	}
 	return cmp.Or(map[string]string{
-		"Addr": "--addr", "AllowRemote": "--allow-remote", "Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file", "CompressOutput": "--compress-output",
+		"Addr": "--addr", "AllowRemote": "--allow-remote", "Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "UTF16": "--decode", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file", "CompressOutput": "--compress-output",
 		"Reducers": "--reducers", "BlockBytes": "--block-size", "MapSlots": "--map-slots", "ReduceSlots": "--reduce-slots", "NoReduces": "--reduce-slots", "MapOnly": "--reducers",
 		"Trackers": "--trackers", "GroupTrackers": "group_trackers", "TaskTimeout": "--task-timeout", "ReducersPerSlot": "--reducers", "Slowstart": "--slowstart", "Pools": "pools", "Users": "users", "Capacities": "capacities", "Faults": "faults", "MaxSlots": "--max-slots", "Replicas": "--replicas", "LocalityDelay": "--locality-delay", "Policy": "--sched", "Arrivals": "--arrivals", "Sizes": "--sizes", "Every": "--every",
 		"Cost": "--cost", "Heartbeat": "--heartbeat", "BufferGrowth": "--buffer-growth", "TaskMemoryBytes": "--task-memory",

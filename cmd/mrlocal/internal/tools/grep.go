@@ -104,9 +104,10 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 		return 0, err
 	}
 	c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: f.Output}
-	// GNU grep does not decode compressed files. So the default of --decode is none here, and auto in
+	// GNU grep does not decode compressed files. So the default of --decode is utf16 here, and auto in
 	// mrlocal run.
-	c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
+	decode := c.Choice("decode", "utf16", "auto", "none")
+	c.Options.NoDecode, c.Options.UTF16 = decode != "auto", decode != "none"
 	// The output may be empty although a line was selected, as with -q. So Matched decides.
 	done, err := c.RunChain(ctx, chain)
 	if err != nil {

@@ -45,7 +45,8 @@ all that is below; without PATH, standard input (with -r, the working directory)
   --hidden              files and directories whose names begin with a dot too
   --no-ignore, -u       read no .gitignore, .ignore; -uu: --hidden as well
   --sort BY             order of files: path, modified, accessed, created; none is as path
-  --decode WHAT         auto decodes compressed files; none (the default) does not
+  --decode WHAT         utf16 (the default): text with a mark of UTF-16; auto: compressed
+                        files, too; none: no file
 
 Exit codes: 0 a line was selected, 1 none, 2 an error. --help-all has more flags.
 `
