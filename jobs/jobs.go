@@ -281,7 +281,7 @@ type RecordCounter interface {
 
 // PartUser is an optional ability of a Releaser that may need only a part of a file. Used returns
 // how many bytes of a file the job has used; -1: all. It is called after Finish, for standard input
-// that is a regular file. file is its Block.File, and text its content. The engine then sets the
+// that is a regular file. file is its Block.File, and text what its blocks have. The engine then sets the
 // offset of standard input behind these bytes, where another process reads on.
 type PartUser interface {
 	Used(file int32, text io.Reader) (bytes int64, err error)

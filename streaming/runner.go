@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"mrlocal/internal/disk"
-	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/streaming/child"
 	"mrlocal/streaming/records"
@@ -57,11 +56,14 @@ func (r *runner) leave() {
 	}
 }
 
-// charge asks the run for bytes of memory, until the end of the attempt. If the run has none left,
-// the engine starts the attempt again with all memory that it may have.
+// errNoRoom fails an attempt whose records need more memory than there is.
+var errNoRoom = errors.New("no memory is left within the bound of the run; raise Options.MemoryBytes")
+
+// charge asks the run for bytes of memory, until the end of the attempt. It fails if the
+// run has none left.
 func (r *runner) charge(bytes int64) error {
 	if r.attempt.Charge != nil && !r.attempt.Charge(bytes) {
-		return membudget.ErrNoRoom
+		return errNoRoom
 	}
 	return nil
 }

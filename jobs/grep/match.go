@@ -26,12 +26,12 @@ type lineMatcher interface {
 // newLineMatchers compiles a pattern, given as its simplified tree. It returns a function that makes
 // a lineMatcher for one mapper. It fails with an options error if the pattern is too large.
 func newLineMatchers(tree *syntax.Regexp, b words.Border) (func() lineMatcher, error) {
-	return matchers(dfa.Compile(tree, dfaBorder(b)))
+	return matchers(dfa.Compile(tree, dfa.Border(b)))
 }
 
 // newTextMatchers is newLineMatchers for texts of several lines. Of the lineMatchers, only Find may be used.
 func newTextMatchers(tree *syntax.Regexp, b words.Border) (func() lineMatcher, error) {
-	return matchers(dfa.CompileText(tree, dfaBorder(b)))
+	return matchers(dfa.CompileText(tree, dfa.Border(b)))
 }
 
 // matchers returns a function that makes a lineMatcher of a program. It fails for a nil program.
@@ -40,15 +40,4 @@ func matchers(program *dfa.Program) (func() lineMatcher, error) {
 		return nil, errs.Optionf("Options.Patterns", "the expressions distinguish more than 65,535 classes of characters")
 	}
 	return func() lineMatcher { return program.NewMatcher() }, nil
-}
-
-// dfaBorder returns the border in the form of package dfa.
-func dfaBorder(b words.Border) dfa.Border {
-	switch b {
-	case words.WordEnds:
-		return dfa.WordEnds
-	case words.WholeLine:
-		return dfa.WholeLine
-	}
-	return dfa.Anywhere
 }

@@ -3,8 +3,6 @@ package grep
 import (
 	"bytes"
 	"iter"
-	"regexp/syntax"
-	"slices"
 	"unicode/utf8"
 
 	"mrlocal/errs"
@@ -18,23 +16,6 @@ import (
 // hit is a match in a line, or the part of a match that lies in it. Offsets count from the start of the
 // line. The match begins at begun, which may be negative.
 type hit struct{ start, end, begun int }
-
-// spans reports whether a match of tree may have a newline, or depends on one.
-func spans(tree *syntax.Regexp) bool {
-	switch tree.Op {
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpAnyChar:
-		return true
-	case syntax.OpLiteral:
-		return slices.Contains(tree.Rune, '\n')
-	case syntax.OpCharClass:
-		for i := 0; i < len(tree.Rune); i += 2 {
-			if tree.Rune[i] <= '\n' && '\n' <= tree.Rune[i+1] {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(tree.Sub, spans)
-}
 
 // hold adds a block to the text of the file. It fails if the split has only a part of the file, or if
 // there is no memory.
@@ -53,13 +34,13 @@ func (m *lineMapper) hold(b jobs.Block) error {
 	return nil
 }
 
-// chunks returns the chunks of data, in order. With -v, a match that begins in the last line of a chunk
-// does not lengthen it.
-func (m *lineMapper) chunks(data []byte) iter.Seq2[int, int] {
+// chunks returns the chunks of data, in order. With invert (-v), a match that begins in the last line of a
+// chunk does not lengthen it.
+func (s *search) chunks(data []byte, invert bool) iter.Seq2[int, int] {
 	return func(yield func(low, high int) bool) {
 		low, high := none, 0
 		for at := 0; at < len(data); {
-			start, end := m.search.lines.Find(data, at)
+			start, end := s.lines.Find(data, at)
 			if start == none {
 				break
 			}
@@ -67,7 +48,7 @@ func (m *lineMapper) chunks(data []byte) iter.Seq2[int, int] {
 			if end == first || data[end-1] != '\n' {
 				next = min(lineEnd(data, end)+1, len(data))
 			}
-			if low == none || high < first || m.invert {
+			if low == none || high < first || invert {
 				if low != none && !yield(low, high) {
 					return
 				}
@@ -78,7 +59,7 @@ func (m *lineMapper) chunks(data []byte) iter.Seq2[int, int] {
 				_, width := utf8.DecodeRune(data[at:])
 				at += max(width, 1)
 			}
-			if m.invert {
+			if invert {
 				at = max(at, high)
 			}
 		}
@@ -132,7 +113,7 @@ func (m *lineMapper) hits(data []byte, low, end int) []hit {
 func (m *lineMapper) wholeText(data []byte) {
 	m.offset = 0
 	from := 0
-	for low, high := range m.chunks(data) {
+	for low, high := range m.search.chunks(data, m.invert) {
 		m.lineRun(data, from, low, m.invert)
 		if from = low; !m.done() {
 			m.lineRun(data, low, high, !m.invert)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/errs"
+	"mrlocal/jobs/grep/dfa"
 	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/internal/lines"
@@ -87,7 +88,7 @@ func (p *program) compileSeveral(parts []string, o Options) (several bool, err e
 	if err != nil {
 		return false, patternError(text, err)
 	}
-	if tree = tree.Simplify(); !spans(tree) && !o.Whole {
+	if tree = tree.Simplify(); !dfa.Spans(tree) && !o.Whole {
 		return false, nil
 	}
 	p.newLines, err = newTextMatchers(tree, p.border)

@@ -1,25 +1,34 @@
 package grep
 
 import (
+	"bufio"
 	"bytes"
 	"io"
-	"slices"
+	"iter"
+	"math"
 
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )
 
+// gnuBlock is the number of bytes that GNU grep reads at a time.
+const gnuBlock = 96 << 10
+
 // Used implements jobs.PartUser, as GNU grep leaves its standard input: with -m behind the last
-// selected line, also if lines after it are written (-A). All is used without -m, with -l and -L,
-// and if the file has fewer lines. The frames have no offsets, so Used searches the start of the file once more.
+// selected line, also if lines after it are written (-A). With -q, -l and -L it is left behind the
+// block in which the first selected line ends. All is used if the file has fewer lines. The frames
+// have no offsets, so Used searches the start of the file once more.
 func (r *releaser) Used(file int32, text io.Reader) (int64, error) {
 	binary := r.binary == int64(file) // the mapper has stopped at its first line
+	first := r.want > wantCounts
 	switch {
 	case r.want == wantAny && r.records > 0 && r.file < int64(file): // the job has ended before the file
 		return 0, nil
 	case r.limit == 0:
 		return 0, nil
-	case r.want > wantCounts || !r.limited() || binary && r.limit > 1 || r.single && !binary && r.selected < r.limit:
+	case r.want == wantAny && r.records == 0 || first && (binary && r.noBinary || r.single && r.want != wantAny && r.selected == 0):
+		return -1, nil
+	case !first && (!r.limited() || binary && r.limit > 1 || r.single && !binary && r.selected < r.limit):
 		return -1, nil
 	}
 	s := newSearch(r.program)
@@ -27,58 +36,73 @@ func (r *releaser) Used(file int32, text io.Reader) (int64, error) {
 	// The mappers have given back the memory that their automata charged.
 	s.account(jobs.OwnAttempt{Charge: func(int64) bool { return true }})
 	const leastBytes = 64 << 10
-	buf, left, used := make([]byte, 0, leastBytes), r.limit, int64(0)
-	for {
-		n, err := io.ReadFull(text, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		atEnd := err == io.EOF || err == io.ErrUnexpectedEOF
-		if err != nil && !atEnd {
-			return 0, err
+	blocks, left, used := bufio.NewScanner(text), r.limit, int64(0)
+	blocks.Buffer(make([]byte, leastBytes), math.MaxInt)
+	blocks.Split(func(data []byte, atEnd bool) (int, []byte, error) {
+		whole := bytes.LastIndexByte(data, r.eol) + 1
+		if atEnd && len(data) > 0 {
+			return len(data), data, nil
 		}
-		whole := bytes.LastIndexByte(buf, r.eol) + 1
-		if atEnd {
-			whole = len(buf)
+		if whole == 0 || r.several {
+			return 0, nil, nil
 		}
+		return whole, data[:whole], nil
+	})
+	if first {
+		left = 1
+	}
+	for blocks.Scan() {
+		data := blocks.Bytes()
 		if r.eol == 0 {
-			lines.Exchange(buf[:whole])
+			lines.Exchange(data)
 		}
-		if end := r.skip(s, buf[:whole], &left); left == 0 {
+		if end := r.skip(s, data, &left); left == 0 && first {
+			return (used + int64(end) + gnuBlock - 1) / gnuBlock * gnuBlock, nil
+		} else if left == 0 {
 			return used + int64(end), nil
 		}
-		if atEnd {
-			return -1, nil
-		}
-		used += int64(whole)
-		buf = append(buf[:0], buf[whole:]...)
-		if len(buf) == cap(buf) { // a long line
-			buf = slices.Grow(buf, cap(buf))
-		}
+		used += int64(len(data))
 	}
+	return -1, blocks.Err()
 }
 
-// skip subtracts the selected lines of data, which has whole lines, from left. If left becomes 0, it
-// returns the end of the line.
+// skip subtracts the selected lines of data, which has whole lines, from left. With -U, the lines of a
+// chunk count once. If left becomes 0, it returns the end of the last line.
 func (r *releaser) skip(s *search, data []byte, left *int64) int {
-	s.begin(data)
-	s.tune()
-	for from := 0; from < len(data); {
-		start, end := s.line()
-		low, next := min(start, len(data)), len(data)
-		if start != none {
-			next = min(end+1, next)
+	from := 0
+	// With -v, the lines before what is found are selected.
+	others := func(high int) int {
+		for ; from < high && *left > 0; *left-- {
+			from = min(lineEnd(data[:high], from)+1, high)
 		}
-		// With -v, the lines before the match are selected. Otherwise it is the line of the match.
-		high := next
+		return from
+	}
+	for low, high := range s.found(data, r) {
 		if r.invert {
-			low, high = from, low
-		}
-		for low < high {
-			low = min(lineEnd(data[:high], low)+1, high)
-			if *left--; *left == 0 {
-				return low
+			if others(low); *left == 0 {
+				return from
 			}
+		} else if *left--; *left == 0 {
+			return high
 		}
-		from = next
+		from = high
+	}
+	if r.invert {
+		return others(len(data))
 	}
 	return 0
+}
+
+// found returns the lines of data that match, or with -U the chunks.
+func (s *search) found(data []byte, r *releaser) iter.Seq2[int, int] {
+	if r.several {
+		return s.chunks(data, r.invert)
+	}
+	return func(yield func(low, high int) bool) {
+		s.begin(data)
+		s.tune()
+		for start, end := s.line(); start < len(data) && yield(start, min(end+1, len(data))); {
+			start, end = s.line()
+		}
+	}
 }

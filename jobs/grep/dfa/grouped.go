@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// grouped returns a tree that matches as re does, if ordered with the same preference. Of alternatives that
-// begin alike, it has that beginning once. So a state holds few threads, also if thousands of alternatives
+// grouped returns a tree that matches as re does, with the same preference. Of alternatives that begin
+// alike, it has that beginning once. So a state holds few threads, also if thousands of alternatives
 // may follow. re is not changed.
-func grouped(re *syntax.Regexp, ordered bool) *syntax.Regexp {
+func grouped(re *syntax.Regexp) *syntax.Regexp {
 	if re.Op == syntax.OpCapture {
-		return grouped(re.Sub[0], ordered)
+		return grouped(re.Sub[0])
 	}
 	if len(re.Sub) == 0 {
 		return re
@@ -19,23 +19,23 @@ func grouped(re *syntax.Regexp, ordered bool) *syntax.Regexp {
 	r := *re
 	r.Sub = make([]*syntax.Regexp, len(re.Sub))
 	for i, sub := range re.Sub {
-		r.Sub[i] = grouped(sub, ordered)
+		r.Sub[i] = grouped(sub)
 	}
 	if r.Op == syntax.OpAlternate {
-		return alternation(r.Sub, ordered)
+		return alternation(r.Sub)
 	}
 	return &r
 }
 
 // alternation returns the alternation of subs, which are grouped. Alternatives that begin with
-// different runes never match at one place, so the order between them has no meaning. If ordered, all others
-// keep their order.
-func alternation(subs []*syntax.Regexp, ordered bool) *syntax.Regexp {
+// different runes never match at one place, so the order between them has no meaning. All others keep
+// their order.
+func alternation(subs []*syntax.Regexp) *syntax.Regexp {
 	subs = flat(subs)
 	all := &syntax.Regexp{Op: syntax.OpAlternate}
 	// A rune is its own beginning if no alternative ignores case.
 	fold := slices.ContainsFunc(subs, func(re *syntax.Regexp) bool {
-		first := head(re, ordered)
+		first := head(re)
 		return first != nil && (first.Op == syntax.OpCharClass || first.Flags&syntax.FoldCase != 0)
 	})
 	var order []string // the keys of groups
@@ -43,17 +43,15 @@ func alternation(subs []*syntax.Regexp, ordered bool) *syntax.Regexp {
 	apart := true // whether each rune begins the alternatives of one group only
 	flush := func() {
 		for _, key := range order {
-			all.Sub = append(all.Sub, factored(groups[key], ordered)...)
+			all.Sub = append(all.Sub, factored(groups[key])...)
 		}
 		order, apart = order[:0], true
 		clear(groups)
 	}
 	for _, sub := range subs {
-		first := head(sub, ordered)
+		first := head(sub)
 		if first == nil {
-			if ordered {
-				flush()
-			}
+			flush()
 			all.Sub = append(all.Sub, sub)
 			continue
 		}
@@ -62,7 +60,7 @@ func alternation(subs []*syntax.Regexp, ordered bool) *syntax.Regexp {
 			key = "set" + first.String() // longer than a rune
 		}
 		// Only the alternatives of groups that are apart may pass one another.
-		if apart = apart && one; ordered && !apart && (len(order) != 1 || order[0] != key) {
+		if apart = apart && one; !apart && (len(order) != 1 || order[0] != key) {
 			flush()
 			apart = one
 		}
@@ -79,10 +77,10 @@ func alternation(subs []*syntax.Regexp, ordered bool) *syntax.Regexp {
 }
 
 // factored returns alternatives that match as those of group do: one, if all of group begin alike.
-func factored(group []*syntax.Regexp, ordered bool) []*syntax.Regexp {
-	common := *head(group[0], ordered)
+func factored(group []*syntax.Regexp) []*syntax.Regexp {
+	common := *head(group[0])
 	for _, sub := range group[1:] {
-		next := head(sub, ordered)
+		next := head(sub)
 		if common.Op != syntax.OpLiteral {
 			if !common.Equal(next) {
 				return group
@@ -105,7 +103,7 @@ func factored(group []*syntax.Regexp, ordered bool) []*syntax.Regexp {
 	for i, sub := range group {
 		rest[i] = behindHead(sub, len(common.Rune))
 	}
-	return []*syntax.Regexp{{Op: syntax.OpConcat, Sub: []*syntax.Regexp{&common, alternation(rest, ordered)}}}
+	return []*syntax.Regexp{{Op: syntax.OpConcat, Sub: []*syntax.Regexp{&common, alternation(rest)}}}
 }
 
 // flat returns subs with the alternatives of alternations in their places.
@@ -122,15 +120,11 @@ func flat(subs []*syntax.Regexp) []*syntax.Regexp {
 }
 
 // head returns the literal, set of runes or assertion that re begins with; nil: it begins with
-// something else, of which a match may have more or less. If the order has no meaning, a repetition is a head, too.
-func head(re *syntax.Regexp, ordered bool) *syntax.Regexp {
+// something else, of which a match may have more or less.
+func head(re *syntax.Regexp) *syntax.Regexp {
 	switch re.Op {
 	case syntax.OpConcat:
-		return head(re.Sub[0], ordered)
-	case syntax.OpStar, syntax.OpPlus:
-		if !ordered {
-			return re
-		}
+		return head(re.Sub[0])
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpBeginLine, syntax.OpEndLine,
 		syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return re

@@ -221,7 +221,6 @@ func (d *runes) end(line []byte, from int) (end int) {
 			}
 		}
 	}
-	d.walked += at - from
 	return end
 }
 
@@ -271,7 +270,6 @@ func (d *runes) start(line []byte, from, end int) (start int) {
 			}
 		}
 	}
-	d.walked += end - at
 	return start
 }
 

@@ -30,7 +30,7 @@ import (
 // None is returned as an offset if there is no match. It is larger than any offset.
 const None = math.MaxInt
 
-// Border says which surroundings make a word a match.
+// Border says which surroundings make a word a match. Package dfa has the same values.
 type Border uint8
 
 const (
