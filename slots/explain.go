@@ -177,7 +177,7 @@ func (l *Ledger) record(e trace.Event, texts ...string) {
 		l.digest.Mix(&e, texts)
 		l.stream.Append(e)
 	}
-	if l.observer != nil {
+	if l.observer != nil && e.Op != trace.OpProgress {
 		l.unobserved = append(l.unobserved, e)
 	}
 }

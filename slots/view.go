@@ -159,9 +159,12 @@ func (v *View) Slot(id SlotID) SlotView {
 	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.advanced, s.attempt, s.phase, s.started, s.speculative}
 }
 
-// Runs reports whether an attempt runs on a slot.
-func (v *View) Runs(id SlotID, a AttemptID) bool {
-	return v.l.slots[id].busy && v.l.slots[id].attempt == a
+// RunningOn returns the attempt that runs on a slot, whether the Ledger has ordered its end, and
+// whether it was started beside a running one of its task. ok is false if none runs. It is faster
+// than Slot.
+func (v *View) RunningOn(id SlotID) (a AttemptID, killing, speculative, ok bool) {
+	s := &v.l.slots[id]
+	return s.attempt, s.killing, s.speculative, s.busy
 }
 
 // JobView is a job as a policy sees it.

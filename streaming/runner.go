@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/streaming/child"
 	"mrlocal/streaming/records"
@@ -56,14 +57,11 @@ func (r *runner) leave() {
 	}
 }
 
-// errNoRoom fails an attempt whose records need more memory than there is.
-var errNoRoom = errors.New("no memory is left within the bound of the run; raise Options.MemoryBytes")
-
-// charge asks the run for bytes of memory, until the end of the attempt. It fails if the
-// run has none left.
+// charge asks the run for bytes of memory, until the end of the attempt. If the run has none left,
+// the engine starts the attempt again with all memory that it may have.
 func (r *runner) charge(bytes int64) error {
 	if r.attempt.Charge != nil && !r.attempt.Charge(bytes) {
-		return errNoRoom
+		return membudget.ErrNoRoom
 	}
 	return nil
 }

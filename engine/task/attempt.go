@@ -306,11 +306,14 @@ func (a *SlotAttempt) read(records, bytes int64) {
 
 // charge counts bytes of memory of user code against the lease (jobs.OwnAttempt.Charge). It
 // reports false if the lease has no room beside the least memory of the kvbuffer and of the
-// blocks.
+// blocks. A reduce has neither, and keeps the buffer of its text.
 func (a *SlotAttempt) charge(bytes int64) bool {
 	// The kvbuffer cannot do without its memory. User code can. For instance, it emits the
-	// records that it has folded.
-	keep := a.roomBytes + spill.LeastBytes + overheadBytes
+	// records that it has folded. A large record may take memory twice: in user code, and here.
+	keep := a.roomBytes/2 + spill.LeastBytes + overheadBytes
+	if a.ID.Kind == slots.Reduce {
+		keep = membudget.ChunkBytes
+	}
 	if short := bytes + keep - a.lease.Available(); short > 0 && !a.lease.Grow(short) {
 		return false
 	}

@@ -46,7 +46,8 @@ func (s *Steps) Report(now time.Duration, done Progress) bool {
 	case !s.begun:
 		*s = Steps{Last: done, before: done, base: done, lastAt: now, beforeAt: now, Known: true, begun: true}
 	case !s.Known || done >= s.Last+s.step() || done == AllDone && done > s.Last:
-		*s = Steps{Last: done, before: s.Last, base: s.base, lastAt: now, beforeAt: s.lastAt, Known: true, begun: true}
+		s.before, s.beforeAt = s.Last, s.lastAt
+		s.Last, s.lastAt, s.Known = done, now, true
 	default:
 		return false
 	}
@@ -71,7 +72,10 @@ func (s *Steps) At(now, heard time.Duration) Progress {
 // grown returns the progress at a time d after the progress was p, at the rate between the last
 // two facts.
 func (s *Steps) grown(p Progress, d time.Duration) Progress {
-	hi, lo := bits.Mul64(uint64(max(d, 0)), uint64(s.Last-s.before))
+	if d <= 0 {
+		return p
+	}
+	hi, lo := bits.Mul64(uint64(d), uint64(s.Last-s.before))
 	took := uint64(s.lastAt - s.beforeAt)
 	if hi >= took {
 		return AllDone

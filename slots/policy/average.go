@@ -46,10 +46,9 @@ func (s *speculation) lag(k *sample) time.Duration {
 // lookByAverage replaces the candidates by those of Hadoop's rule, in the order of jobs, kinds
 // and tasks. It is look for that rule.
 func (s *speculation) lookByAverage(v *slots.View) {
-	for rest := s.running; len(rest) > 0; {
-		n := alike(rest)
-		s.judgeByAverage(v, rest[:n])
-		rest = rest[n:]
+	s.link()
+	for _, g := range s.groups {
+		s.judgeByAverage(v, g)
 	}
 	slices.SortStableFunc(s.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind), cmp.Compare(a.Attempt.Task, b.Attempt.Task))
@@ -57,10 +56,8 @@ func (s *speculation) lookByAverage(v *slots.View) {
 }
 
 // judgeByAverage adds the candidates among the running attempts of one job and kind.
-func (s *speculation) judgeByAverage(v *slots.View, running []attempt) {
-	id, kind := running[0].Attempt.Job, running[0].Attempt.Kind
-	m := s.of(id)
-	k := &m.kinds[kind]
+func (s *speculation) judgeByAverage(v *slots.View, g group) {
+	k := &s.of(g.job).kinds[g.kind]
 	if !s.known(k) {
 		return
 	}
@@ -68,36 +65,37 @@ func (s *speculation) judgeByAverage(v *slots.View, running []attempt) {
 	if k.ended == 0 {
 		k.usual = max(1, s.least)
 	}
-	s.setUsual(k)
+	k.setUsual()
 	// Of several attempts of a task, only the one with the most progress counts.
 	sum := int64(0)
-	for i := range running {
-		if r := &running[i]; !s.copied[of(r.Attempt)] || !overtaken(running, i) {
-			sum += int64(r.done)
+	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
+		if done, _ := v.Progress(id); !s.hasCopy(s.places[id].attempt) || !s.overtaken(v, k, id) {
+			sum += int64(done)
 		}
 	}
-	j := v.Job(id)
-	average := averageProgress(j.Done(kind), sum, j.Total(kind))
-	for i := range running {
-		r := &running[i]
-		if s.copied[of(r.Attempt)] {
+	j := v.Job(g.job)
+	average := averageProgress(j.Done(g.kind), sum, j.Total(g.kind))
+	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
+		p := &s.places[id]
+		if s.hasCopy(p.attempt) {
 			continue
 		}
-		if next := v.Now() + k.every(); s.due < 0 || next < s.due {
-			s.due = next
-		}
-		if r.known && farBehind(average, r.done) && v.Now()-r.Started >= s.lag(k) {
-			s.list = append(s.list, candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.done})
+		s.lookAgain(v.Now() + k.every())
+		if done, known := v.Progress(id); known && farBehind(average, done) && v.Now()-p.began >= s.lag(k) {
+			s.list = append(s.list, candidate{Attempt: p.attempt, Tracker: p.tracker, Average: average, Progress: done})
 		}
 	}
 }
 
-// overtaken reports whether another attempt of the same task has more progress than attempt i,
-// or equal progress and an earlier place in the list.
-func overtaken(running []attempt, i int) bool {
-	for o := range running {
-		r := &running[o]
-		if o != i && r.Attempt.Task == running[i].Attempt.Task && (r.done > running[i].done || r.done == running[i].done && o < i) {
+// overtaken reports whether another attempt of the same task has more progress than the one on a
+// slot, or equal progress on an earlier slot.
+func (s *speculation) overtaken(v *slots.View, k *sample, id slots.SlotID) bool {
+	done, _ := v.Progress(id)
+	for other := k.first; other != slots.NoSlot; other = s.places[other].next {
+		if other == id || s.places[other].attempt.Task != s.places[id].attempt.Task {
+			continue
+		}
+		if more, _ := v.Progress(other); more > done || more == done && other < id {
 			return true
 		}
 	}

@@ -23,7 +23,7 @@ type Copies struct {
 	inOrder [trace.Kinds]runningJobs                // by kind; kept only if some jobs are checked and others not
 	counted []bool                                  // by job: it counts in running
 	asked   time.Duration                           // time from which a Probe asked for progress; negative: no Probe is due
-	before  []slots.JobID                           // scratch of look: the jobs with candidates before it
+	groups  []group                                 // scratch of look: those with candidates before or after it
 }
 
 // RuleSpeculative is the rule of copies of running tasks.
@@ -49,17 +49,22 @@ func NewCopies(o *Options, checked [trace.Kinds]slots.PPM, atInput bool, idle fu
 	return &Copies{speculation: s, checked: checked, idle: idle, asked: -1}
 }
 
-// of returns how many copies of a job's tasks of kind k may start. c may be nil.
-func (c *Copies) of(id slots.JobID, k slots.Kind) int32 {
-	if c == nil || !c.open[k] {
+// ranked returns how many copies of a job's tasks of kind k may start, for the rank of the job. c
+// may be nil.
+func (c *Copies) ranked(id slots.JobID, k slots.Kind) int32 {
+	if c == nil || int(id) >= len(c.jobs) || c.jobs[id] == nil {
 		return 0
 	}
-	return c.candidatesOf(id, k)
+	n := &c.jobs[id].kinds[k]
+	if n.ranked = n.worth; !c.open[k] {
+		return 0
+	}
+	return n.worth
 }
 
 // copiesIn returns how many copies of a pool's tasks of kind k may start.
 func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32) {
-	if o.copies == nil || !o.copies.open[k] {
+	if o.copies == nil || !o.copies.open[k] || o.copies.worth[k] == 0 {
 		return 0
 	}
 	o.copies.each(k, func(c *candidate) {
@@ -96,7 +101,7 @@ func (c *Copies) startable(k slots.Kind) int32 {
 	if !c.open[k] {
 		return 0
 	}
-	return c.candidates(k)
+	return c.worth[k]
 }
 
 // look drops stale candidates. If the driver has answered a Probe, it also finds the tasks that
@@ -106,7 +111,7 @@ func (o *Order) look(v *slots.View) {
 	if c == nil {
 		return
 	}
-	jobs := c.jobsOf(c.before[:0])
+	c.groups = c.withCandidates(c.groups[:0])
 	changed := c.expire(v.Now())
 	if c.asked >= 0 && v.Now() >= c.asked { // the Probe is answered; a later look needs another one
 		c.asked = -1
@@ -115,13 +120,13 @@ func (o *Order) look(v *slots.View) {
 			changed = true
 		}
 	}
-	// Jobs that occur twice in the list are ranked twice, which does no harm.
-	if c.before = c.jobsOf(jobs); !changed {
+	if !changed {
 		return
 	}
-	for _, id := range c.before {
-		for k := range slots.Kind(trace.Kinds) {
-			o.rankCopied(v, id, k)
+	c.groups = c.withCandidates(c.groups)
+	for _, g := range c.groups {
+		if k := &c.of(g.job).kinds[g.kind]; k.ranked != k.worth {
+			o.rankCopied(v, g.job, g.kind)
 		}
 	}
 	o.balance(v)
@@ -159,12 +164,12 @@ func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// jobsOf appends the job of each candidate to ids.
-func (c *Copies) jobsOf(ids []slots.JobID) []slots.JobID {
-	for k := range slots.Kind(trace.Kinds) {
-		c.each(k, func(c *candidate) { ids = append(ids, c.Attempt.Job) })
+// withCandidates appends the group of each candidate to groups, as often as it has candidates.
+func (c *Copies) withCandidates(groups []group) []group {
+	for i := range c.list {
+		groups = append(groups, group{c.list[i].Attempt.Job, c.list[i].Attempt.Kind})
 	}
-	return ids
+	return groups
 }
 
 // Speculating passes facts to the copies of an Order. A policy embeds it and so is a

@@ -45,6 +45,11 @@ func total(elapsed time.Duration, score slots.Progress) time.Duration {
 	return time.Duration(min(q, 1<<63-1))
 }
 
+// takes reports whether total is at least t, without a division.
+func takes(elapsed time.Duration, score slots.Progress, t time.Duration) bool {
+	return compareProducts(int64(elapsed), int64(slots.AllDone), int64(t), int64(max(score, 1))) >= 0
+}
+
 // timeLeft returns the time that a task still takes, (1 - score)/rate [LATE08].
 func timeLeft(elapsed time.Duration, score slots.Progress) time.Duration {
 	return total(elapsed, score) - elapsed
@@ -108,15 +113,6 @@ func nth[T cmp.Ordered](all []T, n int) T {
 	return all[n]
 }
 
-// setUsual sets the usual time of a task to the median of the finished tasks, if more have
-// finished since.
-func (s *speculation) setUsual(k *sample) {
-	if k.judged < k.ended {
-		s.totals = append(s.totals[:0], k.times...)
-		k.usual, k.judged = nth(s.totals, len(s.totals)/2), k.ended
-	}
-}
-
 // pays reports whether a copy that takes the usual time ends before the attempt. LATE has no
 // such rule; Hadoop 2.6 has one (DefaultSpeculator). Without the rule the slowest quarter of
 // equally fast tasks would be copied.
@@ -134,130 +130,183 @@ func slowNodeBelow(progress []int64) int64 {
 // there are at most as many as copies may still run. A look costs O(slots), and is due
 // looksATask times in the usual time of a task.
 func (s *speculation) look(v *slots.View) {
+	s.forget(func(*candidate) bool { return true })
 	s.gather(v)
-	s.judgeTrackers(v)
-	s.list, s.due, s.at = s.list[:0], -1, v.Now()
+	s.due, s.at = -1, v.Now()
 	if s.byAverage {
 		s.lookByAverage(v)
-		return
+	} else {
+		s.lookByRate(v)
 	}
+	s.count()
+}
+
+// count counts the candidates that a look has found.
+func (s *speculation) count() {
+	for i := range s.list {
+		a := s.list[i].Attempt
+		s.sampleOf(a).worth++
+		s.worth[a.Kind]++
+	}
+}
+
+// lookByRate finds the candidates by LATE's rule.
+func (s *speculation) lookByRate(v *slots.View) {
 	most := mostCopies(v.Capacity(slots.Map)+v.Capacity(slots.Reduce)) - int32(len(s.copied))
 	if most <= 0 {
 		return // no look is due until a copy ends (Observe)
 	}
-	for rest := s.running; len(rest) > 0; {
-		n := alike(rest)
-		s.judge(v, rest[:n])
-		rest = rest[n:]
+	s.looks++
+	s.linked = false
+	for _, id := range s.busy {
+		s.judge(v, id)
 	}
-	slices.SortStableFunc(s.list, func(a, b candidate) int { return cmp.Compare(b.Left, a.Left) })
+	slices.SortStableFunc(s.list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.Left, a.Left), cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind))
+	})
 	s.list = s.list[:min(len(s.list), int(most))]
-}
-
-// attempt is a running attempt with its progress at the time of a look.
-type attempt struct {
-	slots.SlotView
-	done  slots.Progress
-	known bool // done is known
-}
-
-// alike returns how many attempts at the start of running are of the same job and kind.
-func alike(running []attempt) int {
-	a := running[0].Attempt
-	n := slices.IndexFunc(running, func(r attempt) bool { return r.Attempt.Job != a.Job || r.Attempt.Kind != a.Kind })
-	if n < 0 {
-		return len(running)
+	if len(s.list) > 0 { // else nobody asks whether a tracker is slow
+		s.judgeTrackers(v)
 	}
-	return n
 }
 
-// gather collects the running attempts, sorted by job and kind, the tasks that have a copy
-// already, and the progress of each tracker.
+// group names the running attempts of a job and kind.
+type group struct {
+	job  slots.JobID
+	kind slots.Kind
+}
+
+// gather collects the slots on which attempts run, and the tasks that have a copy already.
 func (s *speculation) gather(v *slots.View) {
-	s.running, s.order = s.running[:0], s.order[:0]
+	s.busy = s.busy[:0]
 	clear(s.copied)
+	for id := range slots.SlotID(len(s.places)) { // nothing ever started on the others
+		a, killing, speculative, ok := v.RunningOn(id)
+		if !ok {
+			continue
+		}
+		p := &s.places[id]
+		p.attempt, p.killing = a, killing
+		s.busy = append(s.busy, id)
+		if speculative {
+			s.copied[of(a)] = true
+		}
+	}
+}
+
+// link links the running attempts of each job and kind, in the order of slots. An attempt that
+// the Ledger has ordered to end does not count.
+func (s *speculation) link() {
+	for _, g := range s.groups { // of an earlier look
+		if m := s.jobs[g.job]; m != nil {
+			m.kinds[g.kind].first = slots.NoSlot
+		}
+	}
+	s.groups = s.groups[:0]
+	for _, id := range s.busy {
+		p := &s.places[id]
+		if p.killing {
+			continue
+		}
+		p.next = slots.NoSlot
+		k := s.sampleOf(p.attempt)
+		if k.first == slots.NoSlot {
+			k.first, k.slowest = id, -1
+			s.groups = append(s.groups, group{p.attempt.Job, p.attempt.Kind})
+		} else {
+			s.places[k.last].next = id
+		}
+		k.last = id
+	}
+}
+
+// judgeTrackers sets the progress of each tracker, and s.slow, below which a tracker is slow.
+func (s *speculation) judgeTrackers(v *slots.View) {
 	s.progress = append(s.progress[:0], s.done...)
 	for range v.Trackers() - len(s.progress) {
 		s.progress = append(s.progress, 0)
 	}
-	for id := range slots.SlotID(v.Slots()) {
-		r := v.Slot(id)
-		if !r.Busy || int(id) >= len(s.places) { // s.places has no slot on which nothing ever started
-			continue
-		}
-		done, known := v.Progress(id)
-		s.progress[r.Tracker] += int64(done)
-		if r.Speculative {
-			s.copied[of(r.Attempt)] = true
-		}
-		if !r.Killing {
-			s.running = append(s.running, attempt{r, done, known})
-			s.places[id].at = int32(len(s.running) - 1)
-			s.order = append(s.order, uint64(r.Attempt.Job)<<32|uint64(r.Attempt.Kind)<<31|uint64(id))
-		}
+	for _, id := range s.busy {
+		done, _ := v.Progress(id)
+		s.progress[s.places[id].tracker] += int64(done)
 	}
-	// An attempt has 120 bytes, so the keys are sorted instead.
-	slices.Sort(s.order)
-	s.running, s.unsorted = s.unsorted[:0], s.running
-	for _, key := range s.order {
-		s.running = append(s.running, s.unsorted[s.places[key&(1<<31-1)].at])
-	}
-}
-
-// judgeTrackers sets s.slow, the progress below which a tracker is slow. Under Hadoop's rule
-// no tracker is.
-func (s *speculation) judgeTrackers(v *slots.View) {
 	s.sorted = s.sorted[:0]
 	for t := range slots.TrackerID(v.Trackers()) {
 		if v.CapacityAt(t, slots.Map)+v.CapacityAt(t, slots.Reduce) > 0 { // a lost tracker has no open slots
 			s.sorted = append(s.sorted, s.progress[t])
 		}
 	}
-	if s.slow = 0; len(s.sorted) > 0 && !s.byAverage {
+	if s.slow = 0; len(s.sorted) > 0 {
 		s.slow = slowNodeBelow(s.sorted)
 	}
 }
 
-// judge adds the candidates among the running attempts of one job and kind. A reduce is judged
+// judge adds the attempt on a slot to the candidates, if it is worth a copy. A reduce is judged
 // only after the maps of its job, because its waiting says nothing about its rate.
-func (s *speculation) judge(v *slots.View, running []attempt) {
-	kind := running[0].Attempt.Kind
-	m := s.of(running[0].Attempt.Job)
-	k := &m.kinds[kind]
-	if !enough(k.ended, k.tasks) || kind == slots.Reduce && m.mapsDone < 0 {
+func (s *speculation) judge(v *slots.View, id slots.SlotID) {
+	p := &s.places[id]
+	a := p.attempt
+	m := s.of(a.Job)
+	k := &m.kinds[a.Kind]
+	if k.looks != s.looks { // the first attempt of this job and kind
+		k.looks, k.ripe = s.looks, enough(k.ended, k.tasks) && (a.Kind == slots.Map || m.mapsDone >= 0)
+	}
+	if !k.ripe || p.killing {
 		return
 	}
-	s.setUsual(k)
-	s.totals = append(s.totals[:0], k.times...)
-	for i := range running {
-		if elapsed := s.elapsed(v, m, &running[i]); running[i].known && longEnough(elapsed, k.usual, s.least) {
-			s.totals = append(s.totals, total(elapsed, running[i].done))
-		}
+	if k.setUsual(); s.hasCopy(a) {
+		return
 	}
-	// The finished tasks and the running ones together decide what is slow.
-	slowest := slowestQuarter(s.totals)
-	for i := range running {
-		r := &running[i]
-		if s.copied[of(r.Attempt)] {
-			continue
-		}
-		if next := v.Now() + k.every(); s.due < 0 || next < s.due {
-			s.due = next
-		}
-		elapsed := s.elapsed(v, m, r)
-		c := candidate{
-			Attempt: r.Attempt, Tracker: r.Tracker,
-			Total: total(elapsed, r.done), Left: timeLeft(elapsed, r.done), Usual: k.usual, Slowest: slowest,
-		}
-		if r.known && longEnough(elapsed, k.usual, s.least) && c.Total >= slowest && pays(c.Left, k.usual) {
-			s.list = append(s.list, c)
-		}
+	s.lookAgain(v.Now() + k.every())
+	elapsed := v.Now() - m.since(a.Kind, p.began)
+	if !longEnough(elapsed, k.usual, s.least) {
+		return
+	}
+	done, known := v.Progress(id)
+	if !known || !takes(elapsed, done, elapsed+k.usual+1) { // a copy would not pay, as for most attempts
+		return
+	}
+	if !s.linked {
+		s.link()
+		s.linked = true
+	}
+	if k.slowest < 0 {
+		k.slowest = s.slowestOf(v, m, a.Kind)
+	}
+	c := candidate{
+		Attempt: a, Tracker: p.tracker,
+		Total: total(elapsed, done), Left: timeLeft(elapsed, done), Usual: k.usual, Slowest: k.slowest,
+	}
+	if c.Total >= k.slowest && pays(c.Left, c.Usual) {
+		s.list = append(s.list, c)
 	}
 }
 
-// elapsed returns how long an attempt has run, as measured.since counts.
-func (s *speculation) elapsed(v *slots.View, m *measured, r *attempt) time.Duration {
-	return v.Now() - m.since(r.Attempt.Kind, s.places[r.ID].began)
+// hasCopy reports whether the task of an attempt has a running copy.
+func (s *speculation) hasCopy(a slots.AttemptID) bool { return len(s.copied) > 0 && s.copied[of(a)] }
+
+// lookAgain makes the next look due at time at, or earlier.
+func (s *speculation) lookAgain(at time.Duration) {
+	if s.due < 0 || at < s.due {
+		s.due = at
+	}
+}
+
+// slowestOf returns the least total time in the slowest quarter of a job's tasks of a kind. The
+// finished tasks and the running ones together decide what is slow.
+func (s *speculation) slowestOf(v *slots.View, m *measured, kind slots.Kind) time.Duration {
+	k := &m.kinds[kind]
+	s.totals = append(s.totals[:0], k.times...)
+	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
+		elapsed := v.Now() - m.since(kind, s.places[id].began)
+		if !longEnough(elapsed, k.usual, s.least) {
+			continue
+		}
+		if done, known := v.Progress(id); known {
+			s.totals = append(s.totals, total(elapsed, done))
+		}
+	}
+	return slowestQuarter(s.totals)
 }
 
 // of returns the task of an attempt.
@@ -315,7 +364,7 @@ func (o *Order) rankRunning(v *slots.View, j slots.JobView, runs bool) {
 func (o *Order) balance(v *slots.View) {
 	for k := range slots.Kind(trace.Kinds) {
 		open := false
-		if o.copies.candidates(k) > 0 {
+		if o.copies.worth[k] > 0 {
 			idle := o.copies.idle(v, k)
 			open = leavesSlots(o.pendingChecked(v, k, idle), idle)
 		}

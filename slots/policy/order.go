@@ -163,7 +163,7 @@ func (o *Order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
 		o.demands[k] = append(o.demands[k], Demand{})
 	}
 	jobs, n := &o.jobs[k][place], o.numberOf(v, j.ID())
-	if j.Pending(k)+o.copies.of(j.ID(), k) > 0 {
+	if j.Pending(k)+o.copies.ranked(j.ID(), k) > 0 {
 		jobs.Set(n, o.jobKey(v, j, k))
 	} else {
 		jobs.Remove(n)

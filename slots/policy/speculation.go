@@ -30,10 +30,13 @@ type speculation struct {
 	list []candidate   // the longest time left first
 	slow int64         // a tracker with less progress is slow
 
-	// During a look. progress is also used by slowTracker, until the next look.
-	running  []attempt       // sorted by job and kind
-	unsorted []attempt       // scratch of gather
-	order    []uint64        // job, kind and slot of each running attempt, sorted
+	worth [trace.Kinds]int32 // number of candidates by kind
+
+	// Of the latest look. progress is kept for slowTracker, the rest is scratch.
+	groups   []group         // of the running attempts, if they are linked
+	looks    int64           // number of looks so far
+	linked   bool            // link was called
+	busy     []slots.SlotID  // slots on which attempts run
 	copied   map[taskOf]bool // tasks that have a running copy
 	progress []int64         // by tracker: done plus the progress of its running attempts
 	sorted   []int64         // progress of trackers with open slots
@@ -70,11 +73,45 @@ type measured struct {
 
 // sample has the times of the last finished tasks of a job and kind.
 type sample struct {
-	times  []time.Duration // of the last mostSample tasks, in a ring
-	ended  int             // number of tasks that finished
-	judged int             // ended when usual was set
-	tasks  int32           // number of tasks, as far as known
-	usual  time.Duration   // the usual time of a task, at the latest look
+	times []time.Duration // of the last mostSample tasks, in a ring
+	order []time.Duration // the same times, sorted
+	ended int             // number of tasks that finished
+	tasks int32           // number of tasks, as far as known
+	usual time.Duration   // the usual time of a task, at the latest look
+
+	first, last slots.SlotID  // of the running attempts at the latest look, which place.next links; first may be NoSlot
+	slowest     time.Duration // as slowestOf, at the latest look that linked them; negative: not known yet
+	looks       int64         // speculation.looks at the latest look that judged them
+	ripe        bool          // they can be judged, at that look
+	worth       int32         // number of candidates
+	ranked      int32         // worth when the job was ranked last (Copies.ranked)
+}
+
+// add adds the time of a finished task. If there are enough, it replaces the oldest one.
+func (k *sample) add(took time.Duration) {
+	at, n := k.ended%mostSample, len(k.times)
+	k.ended++
+	if n < mostSample {
+		k.times, k.order = append(k.times, took), append(k.order, took)
+	} else {
+		n, _ = slices.BinarySearch(k.order, k.times[at])
+		k.times[at] = took
+	}
+	// The place at n is free. It moves to where took belongs.
+	for ; n > 0 && k.order[n-1] > took; n-- {
+		k.order[n] = k.order[n-1]
+	}
+	for ; n+1 < len(k.order) && k.order[n+1] < took; n++ {
+		k.order[n] = k.order[n+1]
+	}
+	k.order[n] = took
+}
+
+// setUsual sets the usual time of a task to the median of the finished tasks, if there are any.
+func (k *sample) setUsual() {
+	if n := len(k.order); n > 0 {
+		k.usual = k.order[n/2]
+	}
 }
 
 // every returns the time between two looks at running tasks of the kind.
@@ -84,7 +121,11 @@ func (k *sample) every() time.Duration { return max(leastWait, k.usual/looksATas
 type place struct {
 	tracker slots.TrackerID
 	began   time.Duration
-	at      int32 // index of its running attempt, during a look
+
+	// Of the latest look at which an attempt ran on the slot.
+	attempt slots.AttemptID
+	killing bool         // the Ledger has ordered its end
+	next    slots.SlotID // of the next attempt of the same job and kind, or NoSlot
 }
 
 // newSpeculation returns a speculation for one Ledger, by the options that concern copies.
@@ -105,7 +146,8 @@ func (s *speculation) known(k *sample) bool {
 // started notes an attempt that a grant has started on a slot of the visited tracker. A task
 // that has a copy now is no candidate any more.
 func (s *speculation) started(v *slots.View, o slots.Start) {
-	*At(&s.places, o.Slot) = place{tracker: v.Tracker(), began: v.Now()}
+	p := At(&s.places, o.Slot)
+	p.tracker, p.began = v.Tracker(), v.Now()
 	s.forgetTask(o.Attempt)
 	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
 }
@@ -115,10 +157,10 @@ func (s *speculation) started(v *slots.View, o slots.Start) {
 func (s *speculation) changed(now time.Duration, j slots.JobView) {
 	id := j.ID()
 	if j.Ended() {
+		s.forget(func(c *candidate) bool { return c.Attempt.Job == id })
 		if int(id) < len(s.jobs) {
 			s.jobs[id] = nil
 		}
-		s.forget(func(c *candidate) bool { return c.Attempt.Job == id })
 		return
 	}
 	m := s.of(id)
@@ -163,13 +205,7 @@ func (s *speculation) wake(now time.Duration, k *sample) {
 func (s *speculation) finished(a slots.AttemptID, now time.Duration, p place) {
 	*At(&s.done, p.tracker) += int64(slots.AllDone)
 	m := s.of(a.Job)
-	k, took := &m.kinds[a.Kind], now-m.since(a.Kind, p.began)
-	if len(k.times) < mostSample {
-		k.times = append(k.times, took)
-	} else {
-		k.times[k.ended%mostSample] = took
-	}
-	k.ended++
+	m.kinds[a.Kind].add(now - m.since(a.Kind, p.began))
 }
 
 // since returns the time from which an attempt's time counts: its start, or for a
@@ -186,20 +222,38 @@ func (s *speculation) of(id slots.JobID) *measured {
 	m := At(&s.jobs, id)
 	if *m == nil {
 		*m = &measured{mapsDone: -1}
+		for k := range (*m).kinds {
+			(*m).kinds[k].first = slots.NoSlot
+		}
 	}
 	return *m
 }
 
+// sampleOf returns the sample of an attempt's job and kind.
+func (s *speculation) sampleOf(a slots.AttemptID) *sample { return &s.of(a.Job).kinds[a.Kind] }
+
 // forgetTask drops the candidate of the attempt's task, if there is one.
 func (s *speculation) forgetTask(a slots.AttemptID) {
-	s.forget(func(c *candidate) bool {
-		return c.Attempt.Job == a.Job && c.Attempt.Kind == a.Kind && c.Attempt.Task == a.Task
-	})
+	if s.worth[a.Kind] > 0 && s.sampleOf(a).worth > 0 {
+		s.forget(func(c *candidate) bool { return of(c.Attempt) == of(a) })
+	}
 }
 
 // forget drops the candidates for which gone returns true.
 func (s *speculation) forget(gone func(c *candidate) bool) {
-	s.list = slices.DeleteFunc(s.list, func(c candidate) bool { return gone(&c) })
+	kept := 0
+	for i := range s.list {
+		if c := &s.list[i]; gone(c) {
+			s.sampleOf(c.Attempt).worth--
+			s.worth[c.Attempt.Kind]--
+			continue
+		}
+		if kept < i {
+			s.list[kept] = s.list[i]
+		}
+		kept++
+	}
+	s.list = s.list[:kept]
 }
 
 // expire drops the candidates that would end before a copy that starts now. It reports whether
@@ -211,26 +265,6 @@ func (s *speculation) expire(now time.Duration) bool {
 	n := len(s.list)
 	s.forget(func(c *candidate) bool { return !pays(c.Left-(now-s.at), c.Usual) })
 	return len(s.list) < n
-}
-
-// candidates returns how many tasks of kind k are worth a copy.
-func (s *speculation) candidates(k slots.Kind) (n int32) {
-	for i := range s.list {
-		if s.list[i].Attempt.Kind == k {
-			n++
-		}
-	}
-	return n
-}
-
-// candidatesOf returns how many tasks of kind k of a job are worth a copy.
-func (s *speculation) candidatesOf(id slots.JobID, k slots.Kind) (n int32) {
-	for i := range s.list {
-		if a := s.list[i].Attempt; a.Job == id && a.Kind == k {
-			n++
-		}
-	}
-	return n
 }
 
 // each calls f with every candidate of kind k. f must not keep or change it.

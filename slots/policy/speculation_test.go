@@ -54,6 +54,7 @@ func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
 	for task := range slots.TaskID(2) {
 		s.list = append(s.list, candidate{Attempt: slots.AttemptID{Kind: slots.Map, Task: task}})
 	}
+	s.count()
 	s.observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
 	if len(s.list) != 1 || s.list[0].Attempt.Task != 0 {
 		t.Errorf("candidates %v, want map 0 alone", s.list)

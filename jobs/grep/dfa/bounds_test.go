@@ -38,7 +38,7 @@ func drawText(t *rapid.T) []byte {
 }
 
 // TestNoCacheIsTooSmall: the results are the same for every size of the cache, also if it is
-// cleared again and again.
+// cleared again and again, and if a simulation replaces the automata.
 func TestNoCacheIsTooSmall(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pattern := drawPattern(rt, rapid.IntRange(0, 3).Draw(rt, "depth"))
@@ -49,7 +49,9 @@ func TestNoCacheIsTooSmall(t *testing.T) {
 		}
 		text := drawText(rt)
 		for _, most := range []int{0, 4 << 10, cacheBytes} {
-			compare(rt, matcherOf(t, pattern, b, most), o, fmt.Sprintf("%q, %d bytes", pattern, most), text)
+			for name, m := range matchersOf(t, pattern, b, most) {
+				compare(rt, m, o, name, text)
+			}
 		}
 	})
 }
@@ -68,6 +70,7 @@ func TestStatesStayInTheirBound(t *testing.T) {
 	text := letters(200 << 10)
 	for _, most := range []int{64 << 10, cacheBytes} {
 		m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, most)
+		m.program.simulated = func() *nfa { return nil }
 		m.CountLines(text)
 		for line := range bytes.Lines(text) {
 			m.Find(bytes.TrimSuffix(line, []byte{'\n'}), 0)
@@ -79,6 +82,17 @@ func TestStatesStayInTheirBound(t *testing.T) {
 			}
 		}
 	}
+}
+
+// longLines returns letters with fewer newlines.
+func longLines(size int) []byte {
+	text := letters(size)
+	for i := range text {
+		if text[i] == '\n' && i%16 != 0 {
+			text[i] = 'a'
+		}
+	}
+	return text
 }
 
 // TestAutomataAreCharged: each automaton takes the memory that charge has granted. The next
@@ -115,17 +129,45 @@ func TestAutomataAreCharged(t *testing.T) {
 	}
 }
 
-// TestTheAutomatonStartsOver: a pattern with a state for each offset of the text fills the cache again
-// and again. The results stay those of package regexp.
-func TestTheAutomatonStartsOver(t *testing.T) {
-	text := letters(20 << 10)
-	for _, b := range borders() {
-		pattern := `[ab]*a[ab]{15}$`
+// exploding lists patterns that have a state for almost each offset of text like letters.
+var exploding = []string{`[ab]*a[ab]{15}$`, `(a|b)*a(a|b){17}`, `a.{30}b`, `(ab|ba|b|aa){6,12}bb`, `\pL*a(?:\w|é){13}b`, `(?:a.*b.*a|b.{9}aab|ab?a.{11}){2}`,
+	`a.{70}b`, `(?i)b\W?(a.*?|[^a]b){30,40}a{3}`}
+
+// TestExplodingPatterns: a pattern with a state for each offset of the text fills the cache again and again. The
+// results stay those of package regexp, whether the automaton starts over or gives up, also within a long line.
+func TestExplodingPatterns(t *testing.T) {
+	for i, pattern := range exploding {
+		b := borders()[i%3]
 		o, err := newOracle(pattern, b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(t, matcherOf(t, pattern, b, 32<<10), o, pattern, text)
+		for name, m := range matchersOf(t, pattern, b, 32<<10) {
+			compare(t, m, o, name, longLines(4<<10))
+			line := bytes.ReplaceAll(letters(8<<10), []byte{'\n'}, nil)
+			if got, want := m.Match(line), o.match(line); got != want {
+				t.Errorf("%s: a long line matches: %v, want %v", name, got, want)
+			}
+		}
+	}
+}
+
+// TestExplodingPatternsAreSimulated: an automaton that makes states without end gives up soon.
+func TestExplodingPatternsAreSimulated(t *testing.T) {
+	text := letters(1 << 20)
+	for _, pattern := range exploding[:3] {
+		m := matcherOf(t, pattern, Anywhere, 64<<10)
+		m.CountLines(text)
+		for line := range bytes.Lines(text[:64<<10]) {
+			m.Find(bytes.TrimSuffix(line, []byte{'\n'}), 0)
+		}
+		if !m.lines.exploded || !m.ends.exploded {
+			t.Errorf("%s: automata make states without end: lines %v, ends %v", pattern, m.lines.exploded, m.ends.exploded)
+		}
+	}
+	m := matcherOf(t, `[ab]+a[ab]{2}$`, Anywhere, 64<<10)
+	if m.CountLines(text); m.lines.exploded {
+		t.Error("an automaton with few states has given up")
 	}
 }
 

@@ -20,6 +20,12 @@ type cache struct {
 	// Memory in bytes, approximately. Fixed rows do not count, because they are never freed.
 	used, most int // in use; most that may be in use
 
+	// explodes decides, when the cache is cleared, whether the automaton shall give up. It is told the
+	// number of states, and of the bytes walked since the last time. nil: never.
+	explodes func(states, walked int) bool
+	exploded bool
+	walked   int
+
 	key  []byte
 	held []uint32 // threads of the state that read returned last
 }
@@ -105,6 +111,10 @@ func (c *cache) clear(live []uint32) {
 	}
 	// The first rows lead only to one another and stay valid. Transitions of other rows may
 	// lead to removed states.
+	if c.explodes != nil {
+		c.exploded = c.exploded || c.explodes(len(c.states), c.walked)
+	}
+	c.walked = 0
 	clear(c.table[c.stays*int(c.width):])
 	clear(c.states[c.fixed:])
 	clear(c.rows)

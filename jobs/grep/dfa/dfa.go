@@ -30,8 +30,10 @@
 // The automaton for lines holds up to manyLinesBytes if the pattern has many instructions. Account
 // charges these bytes.
 //
-// A full cache is cleared, and the automaton starts over. So the time is linear in the text for every
-// pattern: at worst, each byte makes a state, in a time that is linear in the number of instructions.
+// A full cache is cleared, and the automaton starts over. If the cache has filled up within little text,
+// the automaton gives up, and a simulation of all threads searches the next 16 MiB. Large programs have no
+// simulation. So the time is linear in the text for every pattern: at worst, each byte makes a state, in a
+// time that is linear in the number of instructions.
 //
 // Neighbours: regexp/syntax parses patterns; package grep decides what to search
 // for.
@@ -41,6 +43,7 @@ import (
 	"math"
 	"regexp/syntax"
 	"slices"
+	"sync"
 )
 
 // cacheBytes is about the memory of one automaton.
@@ -59,6 +62,7 @@ const (
 // goroutines may share it.
 type Program struct {
 	forward, backward *program
+	simulated         func() *nfa // of forward
 }
 
 // Compile compiles a simplified tree, which it does not change. It returns nil if the pattern
@@ -87,13 +91,14 @@ func Spans(tree *syntax.Regexp) bool {
 }
 
 func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
-	p := &Program{forward: compile(grouped(tree), b, several), backward: compile(grouped(reversed(tree)), b, several)}
+	p := &Program{forward: compile(grouped(tree, true), b, several), backward: compile(grouped(reversed(tree), false), b, several)}
 	if p.forward == nil || p.backward == nil {
 		return nil
 	}
 	p.forward.firsts = newFirsts(p.forward)
 	p.backward.firsts = &firsts{} // a search backwards begins at a given place
 	p.forward.class, p.forward.some = p.forward.classes.bytes()
+	p.simulated = sync.OnceValue(func() *nfa { return newNFA(p.forward) })
 	return p
 }
 
@@ -104,8 +109,10 @@ type Matcher struct {
 	lines      *lines
 	ends       *runes
 	starts     *runes
+	simulated  *simulation
 	cacheBytes int // for ends and starts
 	linesBytes int // for lines
+	rowBytes   int // for the rows of simulated; 0: not charged yet
 	charge     func(bytes int64) bool
 	charged    int // memory of all automata, in bytes
 }
@@ -126,7 +133,7 @@ func (p *Program) NewMatcher() *Matcher {
 func (m *Matcher) Account(charge func(bytes int64) bool) {
 	m.charge = charge
 	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
-		m.lines, m.ends, m.starts, m.charged = nil, nil, nil, 0
+		m.lines, m.ends, m.starts, m.simulated, m.rowBytes, m.charged = nil, nil, nil, nil, 0, 0
 	}
 }
 
@@ -157,15 +164,43 @@ const (
 const None = math.MaxInt
 
 // Match reports whether line, without its newline, matches.
-func (m *Matcher) Match(line []byte) bool { return m.automaton().match(line) }
+func (m *Matcher) Match(line []byte) bool {
+	if d := m.automaton(); !m.simulates(&d.cache, len(line)) {
+		if matched := d.match(line); !d.exploded {
+			return matched
+		}
+	}
+	return m.simulation().match(line)
+}
 
 // CountLines returns the number of lines of data that match. The last line may lack its newline.
-func (m *Matcher) CountLines(data []byte) int64 { return m.automaton().count(data) }
+func (m *Matcher) CountLines(data []byte) (lines int64) {
+	d := m.automaton()
+	if m.simulates(&d.cache, len(data)) {
+		return m.simulation().count(data)
+	}
+	lines = d.count(data)
+	for _, rest := range d.rest {
+		lines += m.simulation().count(rest)
+	}
+	d.rest = d.rest[:0]
+	return lines
+}
 
 // NextLine returns the next line of data that matches, without its newline. from must be the
 // start of a line. start is None if there is no such line.
 func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
-	return m.automaton().next(data, from)
+	d := m.automaton()
+	if !m.simulates(&d.cache, 0) {
+		start, end = d.next(data, from)
+		if start != None || !d.exploded {
+			return start, end
+		}
+		from = end
+	}
+	start, end = m.simulation().next(data, from)
+	m.simulates(&d.cache, min(start, len(data))-from)
+	return start, end
 }
 
 // automaton returns the automaton for lines. The first call makes it, because its memory is
@@ -173,17 +208,56 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 func (m *Matcher) automaton() *lines {
 	if m.lines == nil {
 		m.lines = newLines(m.program.forward, m.room(m.linesBytes))
+		m.lines.explodes = m.explodes
 	}
 	return m.lines
 }
 
-// Find returns the leftmost-first match in a line that begins at or behind from, which must be
-// the start of a rune. start is None if there is no match.
+// explodes reports whether an automaton that has made states while it walked takes longer than a
+// simulation.
+func (m *Matcher) explodes(states, walked int) bool {
+	n := m.program.simulated()
+	return n != nil && walked*n.cost < states*stateCost
+}
+
+// simulation returns the simulation that replaces an automaton that has exploded.
+func (m *Matcher) simulation() *simulation {
+	if m.simulated == nil {
+		m.simulated = newSimulation(m.program.simulated())
+	}
+	return m.simulated
+}
+
+// simulates reports whether a simulation searches text of the given length in place of the automaton of
+// c. After simulatedBytes, the automaton is tried again, because the text may have changed.
+func (m *Matcher) simulates(c *cache, length int) bool {
+	if c.exploded {
+		if c.walked += length; c.walked > simulatedBytes {
+			c.exploded, c.walked = false, 0
+		}
+	}
+	return c.exploded
+}
+
+// simulatedBytes is large enough that an automaton that explodes again costs little.
+const simulatedBytes = 16 << 20
+
+// Find returns the leftmost-first match in a line that begins at or behind from. from is 0, or not before
+// the end of the last match in the same line. start is None if there is no match.
 func (m *Matcher) Find(line []byte, from int) (start, end int) {
 	// Both are made together, because a match with an end needs its beginning too.
 	if m.ends == nil {
 		m.ends = newRunes(m.program.forward, true, m.room(m.cacheBytes))
 		m.starts = newRunes(m.program.backward, false, m.room(m.cacheBytes))
+		m.ends.explodes, m.starts.explodes = m.explodes, m.explodes
+	}
+	if m.simulates(&m.ends.cache, len(line)-from) || m.simulates(&m.starts.cache, len(line)-from) {
+		if m.rowBytes == 0 {
+			m.rowBytes = m.room(m.cacheBytes)
+		}
+		if s := m.simulation(); s.rowBytes(line) <= m.rowBytes {
+			return s.find(line, from)
+		}
 	}
 	// The end is found first, because only a forward search knows which alternative is
 	// preferred.

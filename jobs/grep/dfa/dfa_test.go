@@ -2,6 +2,7 @@ package dfa
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"testing"
@@ -67,6 +68,25 @@ func matcherOf(t testing.TB, pattern string, b Border, most int) *Matcher {
 	m := p.NewMatcher()
 	m.cacheBytes, m.linesBytes = most, most
 	return m
+}
+
+// matchersOf returns Matchers that work in different ways: with a cache of most bytes that starts over for ever, with
+// one that gives up when the program can be simulated, and with simulations from the start.
+func matchersOf(t testing.TB, pattern string, b Border, most int) map[string]*Matcher {
+	all := map[string]*Matcher{}
+	for _, name := range []string{"cleared", "given up", "simulated"} {
+		m := matcherOf(t, pattern, b, most)
+		switch simulated := m.program.simulated() != nil; {
+		case name == "cleared":
+			m.program.simulated = func() *nfa { return nil }
+		case name == "simulated" && simulated:
+			m.automaton().exploded = true
+			m.Find(nil, 0)
+			m.ends.exploded = true
+		}
+		all[fmt.Sprintf("%s, %q, %d bytes", name, pattern, most)] = m
+	}
+	return all
 }
 
 // compare compares m with the standard library: for each line of text, for all
@@ -143,7 +163,9 @@ func FuzzEqualsRegexp(f *testing.F) {
 			return
 		}
 		compare(t, matcherOf(t, pattern, border, cacheBytes), o, pattern, text)
-		compare(t, matcherOf(t, pattern, border, 0), o, pattern+", cleared", text)
+		for name, m := range matchersOf(t, pattern, border, 0) {
+			compare(t, m, o, name, text)
+		}
 	})
 }
 

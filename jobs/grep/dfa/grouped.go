@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// grouped returns a tree that matches as re does, with the same preference. Of alternatives that begin
-// alike, it has that beginning once. So a state holds few threads, also if thousands of alternatives
+// grouped returns a tree that matches as re does, if ordered with the same preference. Of alternatives that
+// begin alike, it has that beginning once. So a state holds few threads, also if thousands of alternatives
 // may follow. re is not changed.
-func grouped(re *syntax.Regexp) *syntax.Regexp {
+func grouped(re *syntax.Regexp, ordered bool) *syntax.Regexp {
 	if re.Op == syntax.OpCapture {
-		return grouped(re.Sub[0])
+		return grouped(re.Sub[0], ordered)
 	}
 	if len(re.Sub) == 0 {
 		return re
@@ -19,23 +19,23 @@ func grouped(re *syntax.Regexp) *syntax.Regexp {
 	r := *re
 	r.Sub = make([]*syntax.Regexp, len(re.Sub))
 	for i, sub := range re.Sub {
-		r.Sub[i] = grouped(sub)
+		r.Sub[i] = grouped(sub, ordered)
 	}
 	if r.Op == syntax.OpAlternate {
-		return alternation(r.Sub)
+		return alternation(r.Sub, ordered)
 	}
 	return &r
 }
 
 // alternation returns the alternation of subs, which are grouped. Alternatives that begin with
-// different runes never match at one place, so the order between them has no meaning. All others keep
-// their order.
-func alternation(subs []*syntax.Regexp) *syntax.Regexp {
+// different runes never match at one place, so the order between them has no meaning. If ordered, all others
+// keep their order.
+func alternation(subs []*syntax.Regexp, ordered bool) *syntax.Regexp {
 	subs = flat(subs)
 	all := &syntax.Regexp{Op: syntax.OpAlternate}
 	// A rune is its own beginning if no alternative ignores case.
 	fold := slices.ContainsFunc(subs, func(re *syntax.Regexp) bool {
-		first := head(re)
+		first := head(re, ordered)
 		return first != nil && (first.Op == syntax.OpCharClass || first.Flags&syntax.FoldCase != 0)
 	})
 	var order []string // the keys of groups
@@ -43,15 +43,17 @@ func alternation(subs []*syntax.Regexp) *syntax.Regexp {
 	apart := true // whether each rune begins the alternatives of one group only
 	flush := func() {
 		for _, key := range order {
-			all.Sub = append(all.Sub, factored(groups[key])...)
+			all.Sub = append(all.Sub, factored(groups[key], ordered)...)
 		}
 		order, apart = order[:0], true
 		clear(groups)
 	}
 	for _, sub := range subs {
-		first := head(sub)
+		first := head(sub, ordered)
 		if first == nil {
-			flush()
+			if ordered {
+				flush()
+			}
 			all.Sub = append(all.Sub, sub)
 			continue
 		}
@@ -60,7 +62,7 @@ func alternation(subs []*syntax.Regexp) *syntax.Regexp {
 			key = "set" + first.String() // longer than a rune
 		}
 		// Only the alternatives of groups that are apart may pass one another.
-		if apart = apart && one; !apart && (len(order) != 1 || order[0] != key) {
+		if apart = apart && one; ordered && !apart && (len(order) != 1 || order[0] != key) {
 			flush()
 			apart = one
 		}
@@ -77,10 +79,10 @@ func alternation(subs []*syntax.Regexp) *syntax.Regexp {
 }
 
 // factored returns alternatives that match as those of group do: one, if all of group begin alike.
-func factored(group []*syntax.Regexp) []*syntax.Regexp {
-	common := *head(group[0])
+func factored(group []*syntax.Regexp, ordered bool) []*syntax.Regexp {
+	common := *head(group[0], ordered)
 	for _, sub := range group[1:] {
-		next := head(sub)
+		next := head(sub, ordered)
 		if common.Op != syntax.OpLiteral {
 			if !common.Equal(next) {
 				return group
@@ -103,7 +105,7 @@ func factored(group []*syntax.Regexp) []*syntax.Regexp {
 	for i, sub := range group {
 		rest[i] = behindHead(sub, len(common.Rune))
 	}
-	return []*syntax.Regexp{{Op: syntax.OpConcat, Sub: []*syntax.Regexp{&common, alternation(rest)}}}
+	return []*syntax.Regexp{{Op: syntax.OpConcat, Sub: []*syntax.Regexp{&common, alternation(rest, ordered)}}}
 }
 
 // flat returns subs with the alternatives of alternations in their places.
@@ -120,11 +122,15 @@ func flat(subs []*syntax.Regexp) []*syntax.Regexp {
 }
 
 // head returns the literal, set of runes or assertion that re begins with; nil: it begins with
-// something else, of which a match may have more or less.
-func head(re *syntax.Regexp) *syntax.Regexp {
+// something else, of which a match may have more or less. If the order has no meaning, a repetition is a head, too.
+func head(re *syntax.Regexp, ordered bool) *syntax.Regexp {
 	switch re.Op {
 	case syntax.OpConcat:
-		return head(re.Sub[0])
+		return head(re.Sub[0], ordered)
+	case syntax.OpStar, syntax.OpPlus:
+		if !ordered {
+			return re
+		}
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpBeginLine, syntax.OpEndLine,
 		syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return re

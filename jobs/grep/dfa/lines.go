@@ -37,6 +37,7 @@ type lines struct {
 	pending  []byte                      // scratch: the bytes of the rune that is being read
 	shapes   map[shape][utf8.UTFMax]byte // for each shape, the first bytes that had it
 	ahead    []uint32                    // scratch of look
+	rest     [][]byte                    // if exploded: the lines that count has not counted
 	skipping bool                        // count leaves each line as soon as it is decided (skip)
 	untried  int                         // number of blocks until skip is tried again
 }
@@ -252,38 +253,43 @@ func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32
 		next := table[state+uint32(class[b])]
 		if next <= last {
 			d.live[stream] = state
+			d.walked += at + 1
 			return at, began
 		}
 		began += next & 1
 		state = next
 	}
 	d.live[stream] = state
+	d.walked += len(text)
 	return len(text), began
 }
 
 // finish walks text to its end, and computes unknown transitions. It returns the number of
-// lines that began behind a line that matched.
-func (d *lines) finish(stream int, text []byte) (began int64) {
-	for {
+// lines that began behind a line that matched. It stops if the automaton has exploded, and returns the
+// rest of text.
+func (d *lines) finish(stream int, text []byte) (began int64, rest []byte) {
+	for !d.exploded {
 		at, n := d.walk(stream, text, 0)
 		began += int64(n)
 		if at == len(text) {
-			return began
+			return began, nil
 		}
 		// walk has stopped at an unknown transition.
 		d.step(stream, uint32(d.class[text[at]]))
 		began += int64(d.live[stream] & 1)
 		text = text[at+1:]
 	}
+	return began, text
 }
 
-// match reports whether line, without its newline, matches.
+// match reports whether line, without its newline, matches. The result has no meaning if the automaton
+// has exploded.
 func (d *lines) match(line []byte) bool {
 	if d.constant != endUnknown {
 		return d.constant == endMatch
 	}
 	d.live[0] = d.begin
-	for {
+	for !d.exploded {
 		at, _ := d.walk(0, line, d.counted)
 		if at == len(line) {
 			break
@@ -310,7 +316,8 @@ func (d *lines) advance(b byte) {
 }
 
 // next finds the next line that matches. from must be the start of a line. start is None if
-// there is none.
+// there is none. If the automaton has exploded, start is None, and the search has to go on at the line
+// that begins at end.
 func (d *lines) next(data []byte, from int) (start, end int) {
 	if from >= len(data) || d.constant == endNoMatch {
 		return None, None
@@ -319,6 +326,9 @@ func (d *lines) next(data []byte, from int) (start, end int) {
 		return from, lineEnd(data, from)
 	}
 	for at := d.start(data, from); at < len(data); at++ {
+		if d.exploded {
+			return None, from + bytes.LastIndexByte(data[from:at], '\n') + 1
+		}
 		n, _ := d.walk(0, data[at:], d.last)
 		if at += n; at == len(data) {
 			break
@@ -371,7 +381,7 @@ func lineEnd(data []byte, at int) int {
 	return len(data)
 }
 
-// count returns the number of lines that match.
+// count returns the number of lines that match. If the automaton has exploded, rest has more lines.
 func (d *lines) count(data []byte) (lines int64) {
 	if len(data) == 0 || d.constant == endNoMatch {
 		return 0
@@ -380,7 +390,9 @@ func (d *lines) count(data []byte) (lines int64) {
 	// separately.
 	whole := bytes.LastIndexByte(data, '\n') + 1
 	if whole < len(data) {
-		if d.match(data[whole:]) {
+		if matched := d.match(data[whole:]); d.exploded {
+			d.leave(data, whole)
+		} else if matched {
 			lines++
 		}
 	}
@@ -412,11 +424,21 @@ func (d *lines) countWhole(data []byte) (lines int64) {
 	var pieces [streams][]byte
 	// Each stream begins at the start of a line, so pieces end at newlines.
 	cut(data, &pieces)
+	whole := pieces
 	lines += d.together(&pieces)
 	for i := range pieces {
-		lines += d.finish(i, pieces[i])
+		began, rest := d.finish(i, pieces[i])
+		d.leave(whole[i], len(whole[i])-len(rest))
+		lines += began
 	}
 	return lines
+}
+
+// leave adds to rest the lines of text from the one at offset at on.
+func (d *lines) leave(text []byte, at int) {
+	if at < len(text) {
+		d.rest = append(d.rest, text[bytes.LastIndexByte(text[:at], '\n')+1:])
+	}
 }
 
 const (
@@ -430,6 +452,10 @@ const (
 // that it has left early.
 func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 	for at := d.start(data, 0); at < len(data); at++ {
+		if d.exploded {
+			d.leave(data, at)
+			break
+		}
 		n, _ := d.walk(0, data[at:], d.last)
 		walked += n
 		if at += n; at == len(data) {
@@ -483,7 +509,7 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 	for i := range d.live {
 		d.live[i] = d.begin
 	}
-	for {
+	for !d.exploded {
 		// All streams walk the same number of bytes, so that the loop has one counter.
 		n := len(pieces[0])
 		for _, p := range pieces {
@@ -493,6 +519,7 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 			break
 		}
 		at, some := d.walkAll(pieces, n)
+		d.walked += at * streams
 		began += int64(some)
 		for i := range pieces {
 			pieces[i] = pieces[i][at:]
@@ -502,8 +529,9 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 			break
 		}
 		for i := range pieces {
-			began += d.finish(i, pieces[i][:1])
-			pieces[i] = pieces[i][1:]
+			some, rest := d.finish(i, pieces[i][:1])
+			began += some
+			pieces[i] = pieces[i][1-len(rest):]
 		}
 	}
 	return began

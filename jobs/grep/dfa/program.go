@@ -274,14 +274,36 @@ func reversed(re *syntax.Regexp) *syntax.Regexp {
 	case syntax.OpEndText:
 		r.Op = syntax.OpBeginText
 	}
-	r.Sub = make([]*syntax.Regexp, len(re.Sub))
-	for i, sub := range re.Sub {
+	subs := re.Sub
+	if re.Op == syntax.OpAlternate {
+		subs = spread(subs)
+	}
+	r.Sub = make([]*syntax.Regexp, len(subs))
+	for i, sub := range subs {
 		if re.Op == syntax.OpConcat {
-			i = len(re.Sub) - 1 - i
+			i = len(subs) - 1 - i
 		}
 		r.Sub[i] = reversed(sub)
 	}
 	return &r
+}
+
+// spread returns alternatives that match as subs do. A common beginning, which the parser has put in front
+// of several of them, is in each again. Backwards it is their end, and would keep equal beginnings apart.
+func spread(subs []*syntax.Regexp) (all []*syntax.Regexp) {
+	for _, sub := range subs {
+		last := len(sub.Sub) - 1
+		if sub.Op != syntax.OpConcat || sub.Sub[last].Op != syntax.OpAlternate {
+			all = append(all, sub)
+			continue
+		}
+		for _, end := range spread(sub.Sub[last].Sub) {
+			one := *sub
+			one.Sub = append(slices.Clone(sub.Sub[:last]), end)
+			all = append(all, &one)
+		}
+	}
+	return all
 }
 
 // findRestarts finds which threads begin at each rune but the first.

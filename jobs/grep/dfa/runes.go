@@ -221,6 +221,7 @@ func (d *runes) end(line []byte, from int) (end int) {
 			}
 		}
 	}
+	d.walked += at - from
 	return end
 }
 
@@ -270,6 +271,7 @@ func (d *runes) start(line []byte, from, end int) (start int) {
 			}
 		}
 	}
+	d.walked += end - at
 	return start
 }
 

@@ -54,7 +54,7 @@ func (r *RAS) refreshHeld(v *slots.View) {
 	r.ready = r.ready[:0]
 	for _, h := range r.held {
 		s := r.byID[h.attempt.Job]
-		if r.ended && !v.Runs(h.slot, h.attempt) {
+		if a, _, _, runs := v.RunningOn(h.slot); r.ended && !(runs && a == h.attempt) {
 			if s != nil {
 				s.held--
 			}
