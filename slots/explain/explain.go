@@ -291,8 +291,12 @@ func (t *explainer) print(text string) {
 	}
 }
 
-// ahead takes the recorded decisions of an Assign before the Ledger makes them again.
-func (t *explainer) ahead(decisions []trace.Event) {
+// ahead takes the recorded decisions of an Assign before the Ledger makes them again. next is the
+// time of the first start or kill behind them, if it is known.
+func (t *explainer) ahead(decisions []trace.Event, next time.Duration) {
+	if m, ok := t.mode.(*moment); ok {
+		m.foresee(decisions, next)
+	}
 	t.starts, t.kills = t.starts[:0], false
 	for i := range decisions {
 		e := &decisions[i]

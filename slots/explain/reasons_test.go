@@ -2,11 +2,13 @@ package explain_test
 
 import (
 	"bytes"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
 )
@@ -114,5 +116,88 @@ func TestAReasonAloneIsThatOfTheWholeList(t *testing.T) {
 	}
 	if compared < 500 {
 		t.Errorf("only %d reasons were compared", compared)
+	}
+}
+
+// asking counts the visits in which a reason is wanted.
+type asking struct {
+	slots.Policy
+	wanted *int
+}
+
+func (p asking) Decide(v *slots.View, d *slots.Decision) {
+	if d.WantsReason() {
+		*p.wanted++
+	}
+	p.Policy.Decide(v, d)
+}
+
+// TestTheStateAtATimeHasTheLastDecisionBeforeIt in the words of the list of all decisions, at the
+// time of each decision, before it and behind it. The policy gives no reasons but in the last
+// Assign that decided something.
+func TestTheStateAtATimeHasTheLastDecisionBeforeIt(t *testing.T) {
+	answers, counted, all := 0, 0, 0
+	for runName := range runs() {
+		for _, policyName := range []string{"fair", "pi-dhfs", "dynamicmr", "fair-deficit"} {
+			if runName == "guard" && policyName != "pi-dhfs" {
+				continue
+			}
+			events := record(t, policyName, runName)
+			var reasons []*explain.Reason
+			err := explain.Reasons(bytes.NewReader(events), explain.Options{Policy: registry.ForReplay}, func(x *explain.Reason) bool {
+				reasons = append(reasons, x)
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range reasons {
+				for _, at := range []time.Duration{time.Duration(x.At) - 1, time.Duration(x.At), time.Duration(x.At) + 1} {
+					last := i - 1
+					if at >= time.Duration(x.At) {
+						for last = i; last+1 < len(reasons) && reasons[last+1].At <= int64(at); last++ {
+						}
+					} else {
+						for last >= 0 && reasons[last].At > int64(at) {
+							last--
+						}
+					}
+					if at < 0 {
+						continue
+					}
+					var b bytes.Buffer
+					if err := explain.Sentences(&b, bytes.NewReader(events), explain.Options{Policy: registry.ForReplay, WhyIdle: -1, At: at, HasAt: true}); err != nil {
+						t.Fatal(err)
+					}
+					want := "There was no decision before it."
+					if last >= 0 {
+						want = "The last decision before it: " + reasons[last].Text
+					}
+					text := strings.Join(strings.Fields(strings.ReplaceAll(b.String(), "\u00a0", " ")), " ")
+					if answers++; !strings.HasSuffix(text, want) {
+						t.Fatalf("%s, %s, at %v: %s\nwant: %s", runName, policyName, at, text, want)
+					}
+				}
+			}
+			if policyName != "fair" { // the others have abilities that asking hides
+				continue
+			}
+			wanted := func(o explain.Options) (n int) {
+				o.WhyIdle = -1
+				o.Policy = func(c slots.Config) (slots.Policy, error) {
+					p, err := registry.ForReplay(c)
+					return asking{p, &n}, err
+				}
+				if err := explain.Sentences(io.Discard, bytes.NewReader(events), o); err != nil {
+					t.Fatal(runName, err)
+				}
+				return n
+			}
+			counted += wanted(explain.Options{At: time.Hour, HasAt: true})
+			all += wanted(explain.Options{Policy: registry.ForReplay})
+		}
+	}
+	if t.Logf("%d answers; reasons in %d visits of %d", answers, counted, all); answers < 300 || counted > 2*len(runs()) || all < 5*counted {
+		t.Errorf("%d answers; reasons were wanted in %d visits of %d", answers, counted, all)
 	}
 }

@@ -245,15 +245,32 @@ func (s *story) numbered(total int32) string {
 // time. The state is that of the replayed Ledger just before the first later event. It has
 // a line per slot, the demand of each kind in the papers' terms, and a paragraph per job.
 type moment struct {
-	t    *explainer
-	last string // the paragraph on the latest decision
+	t     *explainer
+	last  string // the paragraph on the latest decision
+	final uint64 // the decision of the latest Assign that may be the answer; 0: none
+	known uint64 // the latest decision of that Assign
 }
 
-// accepts accepts decisions about attempts. The answer ends with the last of them.
-func (m *moment) accepts(a about) bool { return a.topic.decision() }
+// foresee takes the decisions of an Assign before they are made, and the time of the first one
+// behind them; negative: it is not known. Only the last of them can be the answer, and only if
+// the next one comes after the time in the question.
+func (m *moment) foresee(decisions []trace.Event, next time.Duration) {
+	m.final = 0
+	for i := range decisions {
+		e := &decisions[i]
+		if m.known = e.Seq; (e.Op == trace.OpStart || e.Op == trace.OpKill) && (next < 0 || next > m.t.o.At) {
+			m.final = e.Seq
+		}
+	}
+}
 
-// add keeps the latest paragraph. Any paragraph may be the last one before the time in the
-// question.
+// accepts accepts the decision about an attempt that may be the last one before the time in the
+// question. A kill that a fact has led to is not foreseen.
+func (m *moment) accepts(a about) bool {
+	return a.topic.decision() && (a.seq == m.final || a.topic == kill && a.seq > m.known)
+}
+
+// add keeps the latest paragraph.
 func (m *moment) add(p paragraph) { m.last = p.text }
 
 // end writes the lines on slots, the demand and the jobs, then the last decision.

@@ -54,8 +54,10 @@ type Options struct {
 
 	// Ahead gets the recorded decisions of an Assign, before the Ledger gets the Assign. Then
 	// Wants says for which of its starts the reasons are wanted, as in Ledger.Explain. nil:
-	// for all. The slice is valid during the call.
-	Ahead func(decisions []trace.Event)
+	// for all. The slice is valid during the call. next is the time of the first start or kill
+	// behind these decisions. It is negative if none is among the mostAhead events behind them,
+	// or if there is no start and no kill among the decisions.
+	Ahead func(decisions []trace.Event, next time.Duration)
 	Wants func(start int) bool
 
 	// Event gets every event of the file. It gets a fact or an Assign before the Ledger
@@ -111,7 +113,7 @@ type replay struct {
 	ledger    *slots.Ledger
 	stream    *trace.Stream // of the Ledger
 	event     func(e *trace.Event, texts []string) bool
-	ahead     func(decisions []trace.Event)
+	ahead     func(decisions []trace.Event, next time.Duration)
 	queue     []read        // events that were read from the file
 	taken     int           // of queue: so many were replayed
 	coming    []trace.Event // the decisions for ahead
@@ -141,37 +143,58 @@ type read struct {
 	err   error
 }
 
+// mostAhead is how many events next reads to find the next start or kill.
+const mostAhead = 4096
+
 // next returns the next event of the file. If ahead is set and the event is an Assign, next
 // reads the decisions behind it, up to the next fact or Assign, and passes them on.
 func (r *replay) next() (trace.Event, error) {
-	if len(r.queue) == 0 {
-		r.read()
+	if r.taken >= len(r.queue)/2 { // so that the queue does not grow with the file
+		r.queue = r.queue[:copy(r.queue, r.queue[r.taken:])]
+		r.taken = 0
 	}
-	first := r.queue[r.taken]
-	if r.taken++; r.taken == len(r.queue) {
-		r.queue, r.taken = r.queue[:0], 0
-	}
+	first := *r.queued(r.taken)
+	r.taken++
 	r.line = first.line
 	if r.ahead == nil || first.err != nil || first.event.Op.Class() != trace.Ask {
 		return first.event, first.err
 	}
-	// The queue is empty, because an Assign is the last event that was read.
 	r.coming = r.coming[:0]
-	for r.read() {
-		if e := &r.queue[len(r.queue)-1].event; e.Op.Class() == trace.Decision {
-			r.coming = append(r.coming, *e)
+	at, attempts := r.taken, false
+	for ; ; at++ {
+		q := r.queued(at)
+		if class := q.event.Op.Class(); q.err != nil || class != trace.Decision && class != trace.Detail {
+			break
+		} else if class == trace.Decision {
+			r.coming = append(r.coming, q.event)
+			attempts = attempts || startsOrKills(&q.event)
 		}
 	}
-	r.ahead(r.coming)
+	next := time.Duration(-1)
+	for end := at + mostAhead; attempts && next < 0 && at < end; at++ {
+		q := r.queued(at)
+		if q.err != nil {
+			break
+		}
+		if startsOrKills(&q.event) {
+			next = q.event.At
+		}
+	}
+	r.ahead(r.coming, next)
 	return first.event, nil
 }
 
-// read reads an event of the file into the queue. It reports whether the event is a decision or
-// a detail.
-func (r *replay) read() bool {
-	e, err := r.decoder.Next()
-	r.queue = append(r.queue, read{e, r.decoder.Line(), err})
-	return err == nil && (e.Op.Class() == trace.Decision || e.Op.Class() == trace.Detail)
+// startsOrKills reports whether e is the start or the kill of an attempt.
+func startsOrKills(e *trace.Event) bool { return e.Op == trace.OpStart || e.Op == trace.OpKill }
+
+// queued returns an event of the queue, which reads it first if it is the next one of the file.
+// The result is valid until the next call.
+func (r *replay) queued(at int) *read {
+	if at == len(r.queue) {
+		e, err := r.decoder.Next()
+		r.queue = append(r.queue, read{e, r.decoder.Line(), err})
+	}
+	return &r.queue[at]
 }
 
 // run reads the file to its end, or to the first difference.

@@ -321,7 +321,7 @@ func TestOnlyReasonsThatAreWantedAreGiven(t *testing.T) {
 						granted++
 					}
 				},
-				Ahead: func(decisions []trace.Event) {
+				Ahead: func(decisions []trace.Event, _ time.Duration) {
 					if granted != ahead {
 						t.Errorf("%s: %d of %d starts were made", name, granted, ahead)
 					}
