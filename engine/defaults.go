@@ -91,11 +91,14 @@ func (o Options) Check() error {
 func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	const (
 		heapBytes = 64 << 20 // Go heap of a run, outside of its budget
-		jobBytes  = 8 << 10  // Go heap of a job in Ledger, engine and report
+		leastHeap = 8 << 20
+		jobBytes  = 8 << 10 // Go heap of a job in Ledger, engine and report
 	)
 	l := machine.ReadLimits()
 	o = o.withDefaults(l)
-	return max(l.WorkCores(), min(o.allSlots(), maxSlotCount)) + 2, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
+	// In a small container the heap leaves room for the program, for child processes and for files.
+	heap := min(heapBytes, max(leastHeap, (l.MemoryBytes-o.MemoryBytes)/4))
+	return max(l.WorkCores(), min(o.allSlots(), maxSlotCount)) + 2, o.MemoryBytes + heap + int64(jobCount)*jobBytes
 }
 
 // CheckProcess returns an options error if the limits of the process (ulimit -n, -u and -v) are

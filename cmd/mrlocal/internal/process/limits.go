@@ -74,37 +74,44 @@ func limits(o mrlocal.Options, jobCount int) (restore func()) {
 // CollectLate lets the heap grow to about 32 MiB before each collection of garbage. By default, the
 // runtime collects at 4 MiB, or at twice the live bytes. In a run over thousands of small files,
 // few bytes are live, and such frequent collections take a tenth of the time. With more than 16 MiB
-// live, the heap grows as usual. If the user has set GOGC, CollectLate changes nothing.
+// live, the heap grows as usual. If the user has set GOGC, CollectLate changes nothing. In a small
+// container the heap grows to an eighth of the memory.
 func CollectLate() {
-	usual := debug.SetGCPercent(lateHeap)
-	if usual != 100 {
+	heapBytes := min(lateHeapBytes, max(leastHeapBytes, machine.MemoryBytes()/8))
+	percent := int(heapBytes / leastHeapBytes * usualHeap)
+	usual := debug.SetGCPercent(percent)
+	if usual != usualHeap {
 		debug.SetGCPercent(usual)
 		return
 	}
-	adapt(lateHeap)
+	adapt(percent, int(heapBytes))
 }
 
-// usualHeap and lateHeap are values of GOGC, in percent. The least heap of the runtime is 4 MiB at
-// 100, so it is 32 MiB at lateHeap.
-const usualHeap, lateHeap = 100, 800
+// usualHeap is the value of GOGC by default, in percent. The heap of the runtime then has at least
+// leastHeapBytes.
+const (
+	usualHeap      = 100
+	leastHeapBytes = 4 << 20
+	lateHeapBytes  = 32 << 20
+)
 
-// adapt adapts GOGC to the live bytes after each collection from now on. percent is its current value.
-func adapt(percent int) {
+// adapt adapts GOGC to the live bytes after each collection from now on, for a heap of heapBytes.
+// percent is its current value.
+func adapt(percent, heapBytes int) {
 	// The collector calls the finalizer of an object that is not reachable any more. So each collection
 	// calls this function once.
 	runtime.SetFinalizer(&struct{ next *byte }{new(byte)}, func(*struct{ next *byte }) {
-		const heapBytes = 32 << 20
 		// Package runtime/metrics knows the live bytes, but takes 0.1 ms at each start. So they are
 		// computed from NextGC, which is live bytes × (1 + GOGC/100).
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		liveBytes := max(1, int(m.NextGC)*100/(100+percent))
 		// SetGCPercent stops the world, so small changes are skipped.
-		wanted := min(max((heapBytes-liveBytes)*100/liveBytes, usualHeap), lateHeap)
+		wanted := min(max((heapBytes-liveBytes)*100/liveBytes, usualHeap), heapBytes/leastHeapBytes*usualHeap)
 		if wanted < percent*4/5 || wanted > percent*5/4 {
 			debug.SetGCPercent(wanted)
 			percent = wanted
 		}
-		adapt(percent)
+		adapt(percent, heapBytes)
 	})
 }
