@@ -320,7 +320,7 @@ func (s *search) count() (lines int64) {
 
 // walker returns the matches in one line, or in a whole block if literals alone decide. Its
 // steps are those of regexp.FindAllIndex: after an empty match, the search continues behind the
-// next rune.
+// next rune. The strings of a dictionary may begin within a rune, so it is searched from the next byte.
 type walker struct {
 	search *search
 	text   []byte
@@ -328,6 +328,7 @@ type walker struct {
 
 	empties bool // return empty matches too, except directly behind a match
 	last    int  // end of the last match; -1: none
+	whole   int  // end of the rune before which the last empty match lies
 }
 
 // reset begins a new text, which is borrowed until the next reset.
@@ -346,9 +347,16 @@ func (w *walker) next() (start, end int) {
 			w.at, w.last = end, end
 			return start, end
 		}
-		_, width := utf8.DecodeRune(w.text[end:])
-		w.at = end + max(width, 1)
-		if w.empties && start != w.last {
+		w.at = end + 1
+		inside := end < w.whole
+		if !inside {
+			_, width := utf8.DecodeRune(w.text[end:])
+			w.whole = end + max(width, 1)
+		}
+		if w.search.words == nil {
+			w.at = w.whole
+		}
+		if w.empties && !inside && start != w.last {
 			return start, end
 		}
 	}

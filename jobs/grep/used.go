@@ -101,8 +101,7 @@ func (s *search) found(data []byte, r *releaser) iter.Seq2[int, int] {
 	return func(yield func(low, high int) bool) {
 		s.begin(data)
 		s.tune()
-		for start, end := s.line(); start < len(data) && yield(start, min(end+1, len(data))); {
-			start, end = s.line()
+		for start, end := s.line(); start < len(data) && yield(start, min(end+1, len(data))); start, end = s.line() {
 		}
 	}
 }

@@ -435,3 +435,35 @@ func TestGrepComplaints(t *testing.T) {
 		t.Errorf("got %d and %d lines: %s", code, n, stderr)
 	}
 }
+
+// TestGrepFixedBytesAreGNUs compares strings of any bytes, with the empty string among them. In the C locale,
+// a character of GNU grep is a byte.
+func TestGrepFixedBytesAreGNUs(t *testing.T) {
+	path := gnuGrep(t)
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.SampledFrom([]string{"a", "b", " ", "\xa9", "\xc2", "\xe2", "\x82", "é", "€"})
+		text := strings.Join(rapid.SliceOfN(rapid.OneOf(letters, rapid.Just("\n")), 0, 20).Draw(t, "text"), "")
+		writeFiles(t, map[string]string{filepath.Join(dir, "f"): text})
+		args := []string{"-aF"}
+		for _, flag := range []string{"-o", "-o", "-b", "-c", "-v", "-x", "-m1"} {
+			if rapid.IntRange(0, 3).Draw(t, flag) == 0 {
+				args = append(args, flag)
+			}
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "patterns") {
+			args = append(args, "-e", strings.Join(rapid.SliceOfN(letters, 0, 2).Draw(t, "pattern"), ""))
+		}
+		if rapid.Bool().Draw(t, "within") {
+			args = append(args, "-o", "-e", "", "-e", rapid.SampledFrom([]string{"\xa9", "\x82", "\x82\xac"}).Draw(t, "rest"))
+		}
+		args = append(args, filepath.Join(dir, "f"))
+		c := exec.Command(path, args...)
+		c.Env = append(os.Environ(), "LC_ALL=C")
+		want, _ := c.Output()
+		got, _, code := runGrepTool(3, "", args...)
+		if got != string(want) || code != c.ProcessState.ExitCode() {
+			t.Fatalf("grep %q on %q\ngot  %d %q\nwant %d %q", args, text, code, got, c.ProcessState.ExitCode(), want)
+		}
+	})
+}
