@@ -373,7 +373,7 @@ func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d,
 func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }
 
 // positive returns a function that calls read and refuses a value that is not above 0.
-func positive[T int | int64 | ppm.Share](d *decoder, read func(v ast.Node, key string) T) func(v ast.Node, key string) T {
+func positive[T int | int32 | int64 | ppm.Share](d *decoder, read func(v ast.Node, key string) T) func(v ast.Node, key string) T {
 	return func(v ast.Node, key string) T {
 		value := read(v, key)
 		if d.err == nil && value <= 0 {

@@ -40,7 +40,7 @@ defaults: {slowstart: 0.5, map_time: 20s, reduce_time: {uniform: [15s, 25s]}}
 locality: {replicas: 3, group_trackers: 3}
 users: [{name: ann, max_running_jobs: 2}]
 pools:
-  - {name: prod, weight: 2, min_maps: 4, min_reduces: 1, max_maps: 0, max_reduces: 7, max_running_jobs: 3, mode: fifo, preempt_after: 30s, fair_preempt_after: 60s}
+  - {name: prod, weight: 2, min_maps: 4, min_reduces: 1, max_reduces: 7, max_running_jobs: 3, mode: fifo, preempt_after: 30s, fair_preempt_after: 60s}
                                                            # a comment
   - name: adhoc
 slow: [{tracker: 3, factor: 0.3}]

@@ -213,7 +213,7 @@ func (d *decoder) user(n ast.Node) {
 	u, place := slots.User{}, Pos{}
 	d.mapping(n, "user", []field{
 		{"name", at(&place, into(&u.Name, d.name))},
-		{"max_running_jobs", into(&u.MaxRunning, d.count32)},
+		{"max_running_jobs", into(&u.MaxRunning, positive(d, d.count32))},
 	})
 	d.must(n, "user", u.Name != "", "name")
 	d.file.Users, d.places.userAt = append(d.file.Users, u), append(d.places.userAt, place)
@@ -242,9 +242,9 @@ func (d *decoder) pool(n ast.Node) {
 		{"weight", into(&p.Weight, positive(d, d.share))},
 		{"min_maps", into(&p.MinMaps, d.count32)},
 		{"min_reduces", into(&p.MinReduces, d.count32)},
-		{"max_maps", at(&maxMaps, into(&p.MaxMaps, d.count32))},
-		{"max_reduces", at(&maxReduces, into(&p.MaxReduces, d.count32))},
-		{"max_running_jobs", into(&p.MaxRunning, d.count32)},
+		{"max_maps", at(&maxMaps, into(&p.MaxMaps, positive(d, d.count32)))},
+		{"max_reduces", at(&maxReduces, into(&p.MaxReduces, positive(d, d.count32)))},
+		{"max_running_jobs", into(&p.MaxRunning, positive(d, d.count32))},
 		{"mode", func(v ast.Node, key string) { p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1 }},
 		{"preempt_after", into(&p.PreemptAfter, timeout)},
 		{"fair_preempt_after", into(&p.FairPreemptAfter, timeout)},
