@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -65,11 +67,28 @@ func convertCommand() command.Command {
 				return 0, err
 			}
 			defer events.Close()
-			if err = trace.Convert(e.Stdout, process.Until(ctx, events)); err != nil && !command.Gone(err) {
-				return 0, notEvents(path, err)
+			out := &faultKeeper{w: e.Stdout}
+			switch err = trace.Convert(out, process.Until(ctx, events)); {
+			case err == nil || command.Gone(err):
+				return command.Done, nil
+			case out.err != nil: // the file is good
+				return 0, out.err
 			}
-			return command.Done, nil
+			return 0, notEvents(path, err)
 		}}
+}
+
+// faultKeeper is a writer that keeps the first error of w.
+type faultKeeper struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (k *faultKeeper) Write(p []byte) (int, error) {
+	n, err := k.w.Write(p)
+	k.err = cmp.Or(k.err, err)
+	return n, err
 }
 
 // uiCommand returns mrlocal ui, which shows recorded runs or the playground on a page.

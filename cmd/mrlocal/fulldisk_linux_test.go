@@ -79,3 +79,32 @@ func TestAFullDisk(t *testing.T) {
 		t.Errorf("no map was taken over")
 	}
 }
+
+// TestAFullDeviceIsAFailure: whatever command cannot write its standard output ends with 3 and one line.
+func TestAFullDeviceIsAFailure(t *testing.T) {
+	t.Chdir(writeFiles(t, t.TempDir(), map[string]string{
+		"in":     "a b\n",
+		"w.yaml": "cluster: {map_slots: 1, reduce_slots: 1}\njobs:\n  - {name: A, maps: 2, map_time: 1s}\n",
+		"b.yaml": "jobs:\n  - {name: A, job: wordcount, args: {input: [in], output-file: out}}\n",
+	}))
+	var ignored bytes.Buffer
+	if got := run(t.Context(), []string{"sim", "w.yaml", "--events", "e"}, command.Env{Stdin: strings.NewReader(""), Stdout: &ignored, Stderr: &ignored, Getenv: os.Getenv}); got != 0 {
+		t.Fatal(got, ignored.String())
+	}
+	for _, line := range []string{
+		"version", "--help", "policies", "explain e", "replay e", "compare e e", "convert e", "sim w.yaml", "sweep w.yaml --map-slots 1..2", "batch b.yaml --progress none",
+		"run wordcount in --progress none", "run streaming --quiet --mapper cat --reducer cat in", "stream map wordcount", "completion bash", "man", "workload generate --jobs 3", "reproduce --list", "clean --dry-run",
+		"submit wordcount --input hdfs://a/b --output hdfs://a/c --print",
+	} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		var stderr bytes.Buffer
+		got := run(t.Context(), strings.Fields(line), command.Env{Stdin: strings.NewReader("a b\n"), Stdout: full, Stderr: &stderr, Getenv: os.Getenv})
+		_ = full.Close()
+		if text := stderr.String(); got != 3 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "no space left on device") {
+			t.Errorf("%s: code %d: %s", line, got, text)
+		}
+	}
+}

@@ -152,7 +152,7 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 		o.Ranges = &j.ranges
 	}
 	if group := j.Spec.GroupBytes; group != nil && o.Partition == nil {
-		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key)], parts) }
+		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key):len(key)], parts) }
 	}
 	// A total order without cut points has one part. An empty list, unlike nil, keeps the
 	// kvbuffer from dividing keys by their hashes.

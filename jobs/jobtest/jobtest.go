@@ -509,11 +509,11 @@ func (a *attempt) eachGroup(pairs []pair, prefix func(key []byte) int, do func(k
 		if prefix == nil {
 			return p.key
 		}
-		return p.key[:prefix(p.key)]
+		return p.key[:prefix(p.key):len(p.key)] // panics for a length that the key does not have
 	}
 	for len(pairs) > 0 {
-		n := 1
-		for n < len(pairs) && bytes.Equal(name(pairs[n]), name(pairs[0])) {
+		n, first := 1, name(pairs[0])
+		for n < len(pairs) && bytes.Equal(name(pairs[n]), first) {
 			n++
 		}
 		var vs jobs.Values

@@ -61,7 +61,7 @@ func (g *prefixGroups) NextGroup() bool {
 	}
 	g.first = append(g.first[:0], g.keys.Key()...)
 	g.lent = append(g.lent[:0], g.first...)
-	g.length, g.within = g.prefix(g.first), true
+	g.length, g.within = len(g.first[:g.prefix(g.first):len(g.first)]), true // it panics for a length that the key does not have
 	g.values.Reset(g)
 	return true
 }
@@ -91,7 +91,7 @@ func (g *prefixGroups) step() {
 		return
 	}
 	key := g.keys.Key()
-	g.within = bytes.Equal(key[:g.prefix(key)], g.first[:g.length])
+	g.within = bytes.Equal(key[:g.prefix(key):len(key)], g.first[:g.length])
 }
 
 // Combining runs a combiner over the groups of partitions, in the order of their keys. It is the

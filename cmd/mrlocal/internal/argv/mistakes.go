@@ -42,7 +42,7 @@ func longNames(flags []Flag) []string {
 func unknownLong(name string, flags []Flag) error {
 	switch name { // flags of other commands, which a user may expect here
 	case "resume":
-		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; batches, tools and simulations start anew")
+		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; streaming, batches, tools and simulations start anew")
 	case "alone", "cost", "heartbeat", "seeds":
 		return errs.Optionf("--"+name, "only for simulated runs; mrlocal sim and sweep have it")
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -33,6 +34,10 @@ func Command() command.Command {
 			flags := append(command.RunFlags(j.ShortOutput), command.VerboseFlag())
 			if j.Name != "grep" { // grep has a --quiet of its own, that of GNU grep
 				flags = append(flags, command.QuietFlag())
+			}
+			// The input of such a run is no input of its jobs, so no journal can know it again.
+			if j.Name == "streaming" {
+				flags = slices.DeleteFunc(flags, func(f argv.Spec) bool { return f.Name == "resume" })
 			}
 			return flags
 		}, Run)
