@@ -1,8 +1,6 @@
 package grep
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -12,6 +10,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/jobs/grep/dfa"
+	"mrlocal/jobs/grep/expr"
 	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/internal/lines"
@@ -201,17 +200,28 @@ func (p *program) compileText(text string, exchanged bool) error {
 // for. Above it, most lines contain one, and finding it saves nothing.
 const maxChance = 0.02
 
-// parse parses each pattern alone, so that an error names that pattern.
+// parse parses each pattern alone, so that an error names that pattern. It replaces a pattern by one that
+// package syntax parses.
 func parse(parts []string) ([]*syntax.Regexp, error) {
 	trees := make([]*syntax.Regexp, len(parts))
 	for i, part := range parts {
 		tree, err := syntax.Parse(part, syntax.Perl)
+		if err != nil && expr.LargeRepeat(err) {
+			if parts[i], err = expr.Unroll(part); err == nil {
+				tree, err = syntax.Parse(parts[i], syntax.Perl)
+			}
+		}
 		if err != nil {
 			return nil, patternError(part, err)
 		}
 		trees[i] = tree.Simplify()
 	}
 	return trees, nil
+}
+
+// patternError returns the options error for a wrong pattern.
+func patternError(pattern string, err error) error {
+	return errs.Optionf("Options.Patterns", "%q: %s", pattern, expr.Problem(pattern, err))
 }
 
 // alternatives returns the strings that patterns match, in the order of preference; nil: they match
@@ -235,63 +245,3 @@ func alternatives(trees []*syntax.Regexp) []string {
 
 // mostWords bounds the number of strings that are taken from expressions.
 const mostWords literals.Limit = 1 << 20
-
-// patternError returns the options error for a wrong pattern. It has the position of the error
-// in the pattern, counted from 1.
-func patternError(pattern string, err error) error {
-	var at *syntax.Error
-	if !errors.As(err, &at) {
-		return errs.Optionf("Options.Patterns", "%q: %v", pattern, err)
-	}
-	// The parser names the wrong part but not its position. For parentheses it names the whole
-	// pattern.
-	pos := strings.Index(pattern, at.Expr)
-	switch at.Code {
-	case syntax.ErrTrailingBackslash:
-		pos = len(pattern) - 1
-	case syntax.ErrMissingParen:
-		pos, _ = parens(pattern)
-	case syntax.ErrUnexpectedParen:
-		_, pos = parens(pattern)
-	}
-	text := at.Code.String()
-	if at.Expr != pattern && at.Expr != "" {
-		text += fmt.Sprintf(": %q", at.Expr)
-	}
-	return errs.Optionf("Options.Patterns", "%q: position %d: %s", pattern, max(pos, 0)+1, text)
-}
-
-// parens returns the offset of the last parenthesis that is not closed, and of the first one
-// that closes nothing; -1: there is none.
-func parens(pattern string) (open, closed int) {
-	// Offsets of the parentheses that are open.
-	var stack []int
-	// In a class in brackets, parentheses are ordinary characters.
-	class := false
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\':
-			i++
-		case class:
-			class = c != ']'
-		case c == '[':
-			class = true
-			if strings.HasPrefix(pattern[i+1:], "^") {
-				i++
-			}
-			if strings.HasPrefix(pattern[i+1:], "]") {
-				i++
-			}
-		case c == '(':
-			stack = append(stack, i)
-		case c == ')' && len(stack) == 0:
-			return -1, i
-		case c == ')':
-			stack = stack[:len(stack)-1]
-		}
-	}
-	if len(stack) == 0 {
-		return -1, -1
-	}
-	return stack[len(stack)-1], -1
-}
