@@ -109,7 +109,7 @@ func (m *lineMapper) selectedItem(data []byte, low, end int, flags byte) {
 func (m *lineMapper) partItems(data []byte, low, end int, flags byte) {
 	line, at, none := data[low:end], m.offset+int64(low), flags|itemEmpty
 	if !m.invert {
-		for _, h := range m.hits(data, low, end) {
+		for h := range m.hits(data, low, end) {
 			if h.start < h.end {
 				m.candidate(flags, at+int64(h.begun), m.part(line[h.start:h.end]))
 				// All items but the first get itemMore, so that the limit counts lines.

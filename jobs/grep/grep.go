@@ -43,6 +43,10 @@ const (
 	NamesNever
 )
 
+// Labels has the name in the output of a file, by its path in a Block. A file without an entry has its path as
+// name.
+type Labels = map[string]string
+
 // Options are options of GNU grep, with their letters. The zero value counts the matches of
 // DefaultPattern. Lines, or any field below it except Single, selects lines instead.
 type Options struct {
@@ -73,7 +77,7 @@ type Options struct {
 	Context    *Context // -A, -B, -C; nil: only selected lines
 	Color      bool     // --color=always
 	Colors     string   // changes of GNU grep's default colours, as in its variable GREP_COLORS
-	Label      string   // --label: the path of standard input; "": the usual one
+	Labels     Labels   // --label: what the output calls some files
 	JSON       bool     // --json: messages of ripgrep instead of lines; ignored with -c, -l, -L and -q
 
 	// Single says that there is one file. The job then ends as soon as the rest of the file is

@@ -39,7 +39,7 @@ func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
 		until = next
 	}
 	if hits {
-		for _, h := range m.hits(data, low, until) {
+		for h := range m.hits(data, low, until) {
 			if count++; count > 1 {
 				dst = append(dst, ',')
 			}
@@ -134,14 +134,14 @@ func (r *releaser) beginFile() {
 // appendShown appends the path of the file in the form of messages.
 func (r *releaser) appendShown(dst []byte) []byte {
 	// ripgrep has this name for standard input.
-	if string(r.prefix) == stdinPath {
+	if string(r.prefix) == StdinPath {
 		return appendJSON(dst, []byte("<stdin>"))
 	}
 	return appendJSON(dst, r.prefix)
 }
 
-// stdinPath is the path of standard input in a Block.
-const stdinPath = "(standard input)"
+// StdinPath is the path of standard input in a Block.
+const StdinPath = "(standard input)"
 
 // write writes a part of a message and counts its bytes.
 func (r *releaser) write(p []byte) {

@@ -28,7 +28,7 @@ type form struct {
 	nulNames    bool
 	offsets     bool
 	tab         bool
-	label       string            // path of standard input; "": the usual one
+	labels      Labels            // Options.Labels
 	colors      *color.Scheme     // nil: no colours
 	single      bool              // there is only one file
 	several     bool              // matches may span lines
@@ -65,7 +65,7 @@ func lower(o Options, files int) *form {
 		nulNames: o.NULNames,
 		offsets:  o.Offsets,
 		tab:      o.Tab,
-		label:    o.Label,
+		labels:   o.Labels,
 		single:   o.Single,
 		eol:      '\n',
 		noBinary: o.NoBinary && !o.Text && !o.NULEnded,
@@ -132,12 +132,12 @@ type lineMapper struct {
 	offset   int64 // of the block in the file, in bytes
 	searched int64 // bytes of the file in this split so far
 
-	charge  func(bytes int64) bool
-	inLine  []hit  // scratch of hits
-	held    []byte // if matches may span lines: the text of the file
-	spanned []hit  // matches in the current chunk
-	rest    []hit  // those that the lines behind the current one may have
-	chunkAt int    // the offset of the chunk
+	charge   func(bytes int64) bool
+	held     []byte // if matches may span lines: the text of the file
+	charged  int64  // bytes for messages about chunks
+	spanned  walker // the matches of the current chunk
+	chunkEnd int    // the end of the chunk in held
+	next     hit    // a match that the next line may have; its start is none if there is none
 }
 
 // newLineMapper returns a mapper for one attempt. All attempts share p and f, and only read
@@ -171,7 +171,9 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return m.err
 	}
 	m.frames.out = raw
-	m.enter(b)
+	if m.enter(b); m.err != nil {
+		return m.err
+	}
 	if m.several && !m.done() {
 		return m.hold(b)
 	}
@@ -196,9 +198,7 @@ func (m *lineMapper) enter(b jobs.Block) {
 	if !m.open || b.Offset == 0 {
 		m.leave()
 		m.open, m.file, m.path, m.relative = true, b.File, b.Path, b.Offset != 0
-		if m.path == stdinPath {
-			m.path = cmp.Or(m.label, stdinPath)
-		}
+		m.path = cmp.Or(m.labels[b.Path], b.Path)
 		m.named, m.selected, m.lines, m.searched = false, 0, 0, 0
 		m.prefix = m.prefix[:0]
 		if m.names {
@@ -208,16 +208,22 @@ func (m *lineMapper) enter(b jobs.Block) {
 			m.name()
 		}
 		m.found = m.found && !m.noBinary // the file before may be one whose lines do not count
-		m.binary = (m.binaryMatch != nil || m.noBinary) && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
-		if m.binary {
-			// This frame comes before any line of the file, so that the releaser shows none of
-			// them.
-			m.frames.frame(frameBinary, int64(m.file), []byte(m.path))
+		if m.binary = false; b.Offset == 0 {
+			m.judge(b.Data)
 		}
 	}
 	m.more = !b.Last
 	m.offset = b.Offset
 	m.searched += int64(len(b.Data))
+}
+
+// judge decides by the beginning of a file whether the file is binary. It is called before any line of the file is
+// written, so that the releaser shows none of them.
+func (m *lineMapper) judge(begin []byte) {
+	if (m.binaryMatch != nil || m.noBinary) && !m.binary && bytes.IndexByte(begin[:min(len(begin), binaryHeadBytes)], 0) >= 0 {
+		m.binary = true
+		m.frames.frame(frameBinary, int64(m.file), []byte(m.path))
+	}
 }
 
 // leave writes the counts of the file, at the end of the file or of the split.
@@ -226,6 +232,7 @@ func (m *lineMapper) leave() {
 		return
 	}
 	if len(m.held) > 0 {
+		m.judge(m.held) // the first block may be short
 		m.wholeText(m.held)
 		m.held = m.held[:0]
 	}
@@ -263,7 +270,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 		m.frames.frame(frameOpen, int64(m.file), append(payload, began))
 	}
 	m.frames.flush()
-	return nil
+	return m.err
 }
 
 // done reports whether the rest of the file is not needed.

@@ -70,7 +70,7 @@ func (m *lineMapper) painted(data []byte, low, stop int, selected bool) []byte {
 	// m.shown has line[:at] already.
 	at := 0
 	if selected != m.invert && m.colors.Has(match) { // with -v, the lines around selected ones have the matches
-		for _, h := range m.hits(data, low, stop) {
+		for h := range m.hits(data, low, stop) {
 			if h.start == h.end {
 				continue
 			}

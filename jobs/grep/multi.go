@@ -3,6 +3,7 @@ package grep
 import (
 	"bytes"
 	"iter"
+	"math"
 	"unicode/utf8"
 
 	"mrlocal/errs"
@@ -21,12 +22,12 @@ type hit struct{ start, end, begun int }
 // there is no memory.
 func (m *lineMapper) hold(b jobs.Block) error {
 	if b.Offset != int64(len(m.held)) {
-		return errs.Inputf(b.Path, "a match may span lines, and the file has several splits; raise Options.BlockBytes")
+		return errs.Inputf(m.path, "a match may span lines, and the file has several splits; raise Options.BlockBytes")
 	}
 	if need := len(m.held) + len(b.Data); need > cap(m.held) {
 		more := max(need, 2*cap(m.held)) - cap(m.held)
 		if m.charge != nil && !m.charge(int64(more)) {
-			return errs.Inputf(b.Path, "a match may span lines, and the run has no room for the whole file; raise Options.MemoryBytes")
+			return errs.Inputf(m.path, "a match may span lines, and the run has no room for the whole file; raise Options.MemoryBytes")
 		}
 		m.held = append(make([]byte, 0, cap(m.held)+more), m.held...)
 	}
@@ -73,40 +74,78 @@ func (s *search) chunks(data []byte, invert bool) iter.Seq2[int, int] {
 // lookAhead is the number of bytes behind a chunk that its matches may depend on, as in ripgrep.
 const lookAhead = 128
 
-// searchChunk finds the matches of the chunk data[low:high]. Their offsets count from low.
-func (m *lineMapper) searchChunk(data []byte, low, high int) {
-	m.spanned = m.spanned[:0]
-	w := walker{search: m.search, text: data[:min(len(data), high+lookAhead)], at: low, last: -1, empties: true}
-	for start, end := w.next(); start != none && start < high; start, end = w.next() {
-		m.spanned = append(m.spanned, hit{start - low, end - low, start - low})
-	}
+// enterChunk begins a chunk, which ends before high. Then hits returns its matches.
+func (m *lineMapper) enterChunk(data []byte, low, high int) {
+	m.spanned = walker{search: m.search, text: data[:min(len(data), high+lookAhead)], at: low, last: -1, empties: true}
+	m.chunkEnd, m.next = high, hit{none, none, none}
 }
 
-// hits returns the matches in the line data[low:end], borrowed until the next call.
-func (m *lineMapper) hits(data []byte, low, end int) []hit {
-	m.inLine = m.inLine[:0]
-	if !m.several {
+// nextSpanned returns the next match in the chunk, with offsets in the text. Its start is none at the end.
+func (m *lineMapper) nextSpanned() hit {
+	start, end := m.spanned.next()
+	if start == none || start >= m.chunkEnd {
+		return hit{none, none, none}
+	}
+	return hit{start, end, start}
+}
+
+// measure returns the number of matches in a chunk, at most limit, and the bytes that they have together.
+func (m *lineMapper) measure(data []byte, low, high int, limit int64) (matches, matchBytes int64) {
+	m.enterChunk(data, low, high)
+	for h := m.nextSpanned(); h.start != none && matches < limit; h = m.nextSpanned() {
+		matches, matchBytes = matches+1, matchBytes+int64(h.end-h.start)
+	}
+	return matches, matchBytes
+}
+
+// hits returns the matches in the line data[low:end]. It is ranged over once for each line of a chunk, in order.
+func (m *lineMapper) hits(data []byte, low, end int) iter.Seq[hit] {
+	return func(yield func(hit) bool) {
+		if m.several {
+			m.spannedHits(low, end, yield)
+			return
+		}
 		line := data[low:end]
 		m.inner.begin(line)
 		m.walker.reset(m.inner, line)
 		m.walker.empties = m.json
-		for start, stop := m.walker.next(); start != none; start, stop = m.walker.next() {
-			m.inLine = append(m.inLine, hit{start, stop, start})
+		for start, stop := m.walker.next(); start != none && yield(hit{start, stop, start}); start, stop = m.walker.next() {
 		}
-		return m.inLine
 	}
-	low, end = low-m.chunkAt, end-m.chunkAt
-	// The lines of a chunk come in order.
-	for len(m.rest) > 0 && m.rest[0].end <= low && m.rest[0].start < low {
-		m.rest = m.rest[1:]
-	}
-	for _, h := range m.rest {
-		if h.start > end {
-			break
+}
+
+// spannedHits is hits for a line of a chunk. A match may go on in the next line, so m.next keeps it.
+func (m *lineMapper) spannedHits(low, end int, yield func(hit) bool) {
+	for {
+		if m.next.start == none {
+			if m.next = m.nextSpanned(); m.next.start == none {
+				return
+			}
 		}
-		m.inLine = append(m.inLine, hit{max(h.start, low) - low, min(h.end, end) - low, h.start - low})
+		h := m.next
+		switch passed := h.end <= low && h.start < low; {
+		case h.start > end, !passed && !yield(hit{max(h.start, low) - low, min(h.end, end) - low, h.start - low}), h.end > end:
+			return
+		}
+		m.next.start = none
 	}
-	return m.inLine
+}
+
+// room charges what the message about a chunk takes, and reports whether there is so much. The share of a mapper
+// has room for a message about a few lines.
+func (m *lineMapper) room(data []byte, low, high int) bool {
+	if high-low <= frameBytes || m.charge == nil {
+		return true
+	}
+	// A byte takes up to six bytes in JSON.
+	matches, matchBytes := m.measure(data, low, high, math.MaxInt64)
+	need := 6*(int64(high-low)+matchBytes) + 64*matches
+	if need <= m.charged || m.charge(need-m.charged) {
+		m.charged = max(m.charged, need)
+		return true
+	}
+	m.err = errs.Inputf(m.path, "a match may span lines, and the run has no room for the message about %d of them; raise Options.MemoryBytes", countLines(data[low:high]))
+	return false
 }
 
 // wholeText searches the text of a file.
@@ -137,10 +176,9 @@ func (m *lineMapper) lineRun(data []byte, low, high int, selected bool) {
 	switch {
 	case m.want == wantLines && !m.binary:
 		if chunk {
-			m.searchChunk(data, low, high)
-			m.chunkAt, m.rest = low, m.spanned
+			m.enterChunk(data, low, high)
 		} else {
-			m.rest = nil
+			m.enterChunk(nil, 1, 0) // without matches
 		}
 		if chunk && selected {
 			m.chunk(data, low, high)
@@ -149,8 +187,8 @@ func (m *lineMapper) lineRun(data []byte, low, high int, selected bool) {
 		}
 	case !selected:
 	case m.want == wantCounts && chunk: // as in ripgrep, -c counts the matches
-		m.searchChunk(data, low, high)
-		m.selected = min(m.selected+int64(max(len(m.spanned), 1)), m.limit)
+		matches, _ := m.measure(data, low, high, m.limit-m.selected)
+		m.selected = min(m.selected+max(matches, 1), m.limit)
 	case m.want == wantCounts:
 		m.selected = min(m.selected+countLines(data[low:high]), m.limit)
 	case m.want == wantAny:
@@ -168,6 +206,10 @@ func (m *lineMapper) chunk(data []byte, low, high int) {
 	m.name()
 	m.selected++
 	if m.json { // one message
+		if !m.room(data, low, high) {
+			return
+		}
+		m.enterChunk(data, low, high)
 		m.lines++
 		m.candidate(itemSelected, 0, m.message(data, low, high-bytes.Count(data[high-1:high], []byte{'\n'}), true))
 		m.lines += countLines(data[low:high]) - 1

@@ -88,16 +88,14 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	} else if o.Names == grep.NamesAuto {
 		o.Names = grep.NamesNever
 	}
+	temp := disk.NewTempRoot(c.Options.TempDirs, 0)
+	defer temp.Close()
+	if err := c.spoolPipes(temp, roots, &o); err != nil {
+		return 0, err
+	}
 	chain, err := grep.New(o)
 	if err != nil {
 		return 0, inLetters(err)
-	}
-	if o.Multiline && slices.Contains(roots, "-") {
-		temp := disk.NewTempRoot(c.Options.TempDirs, 0)
-		defer temp.Close()
-		if err := c.spool(temp); err != nil {
-			return 0, err
-		}
 	}
 	files, err := find.Files(roots, f)
 	if err != nil {
@@ -111,9 +109,17 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// The output may be empty although a line was selected, as with -q. So Matched decides.
 	done, err := c.RunChain(ctx, chain)
 	if err != nil {
-		return 0, err
+		return 0, withLabels(err, o.Labels)
 	}
 	return grepCode(done.Matched(), failed.Load(), o.Quiet), nil
+}
+
+// labels returns the name of standard input by --label.
+func (c *Call) labels() grep.Labels {
+	if label, given := c.Line.Value("label"); given {
+		return grep.Labels{grep.StdinPath: label}
+	}
+	return grep.Labels{}
 }
 
 // contextLines returns the value of a flag for lines of context, 0 if it is not given. As in GNU grep, a number
@@ -185,24 +191,69 @@ func (c *Call) leavesOut(root, action string, missing func(path string, cause er
 	return devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// spool copies a standard input that is no regular file to a temporary file. With -U a file must be one
-// split, but a pipe has many.
-func (c *Call) spool(temp *disk.TempRoot) error {
-	if file, ok := c.Stdin.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			return nil
+// spoolPipes copies the pipes among the roots of a search with -U to temporary files. It sets roots to them, and
+// o.Labels to the names of the pipes.
+func (c *Call) spoolPipes(temp *disk.TempRoot, roots []string, o *grep.Options) error {
+	for i, root := range roots {
+		if !o.Multiline {
+			break
+		}
+		if err := c.spool(temp, &roots[i]); err != nil {
+			return errs.Inputf(root, "%w", errs.Cause(err))
+		}
+		if roots[i] != root {
+			o.Labels[roots[i]] = root
 		}
 	}
-	f, err := temp.Create("stdin-*")
+	return nil
+}
+
+// withLabels returns err with the names of pipes instead of the paths of their copies.
+func withLabels(err error, labels grep.Labels) error {
+	for path, name := range labels {
+		if path != grep.StdinPath && strings.Contains(err.Error(), path) {
+			return errs.Inputf("", "%s", strings.ReplaceAll(err.Error(), path, name))
+		}
+	}
+	return err
+}
+
+// spool copies standard input or a named pipe to a temporary file, and sets root or c.Stdin to it. With -U a
+// file must be one split, but a pipe has many. spool does nothing for any other root.
+func (c *Call) spool(temp *disk.TempRoot, root *string) error {
+	in, info := c.Stdin, fs.FileInfo(nil)
+	switch file, isFile := in.(*os.File); {
+	case *root == "-" && isFile:
+		info, _ = file.Stat()
+	case *root != "-":
+		info, _ = os.Stat(*root)
+		if info == nil || info.Mode()&fs.ModeNamedPipe == 0 { // the search names a root that is missing
+			return nil
+		}
+		pipe, err := os.Open(*root)
+		if err != nil {
+			return err
+		}
+		defer pipe.Close()
+		in = pipe
+	}
+	if info != nil && info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := temp.Create("pipe-*")
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(f, c.Stdin); err != nil {
-		return errs.Inputf("(standard input)", "%w", err)
+	if _, err := io.Copy(f, in); err != nil {
+		return errors.Join(err, f.Close())
 	}
-	in, err := f.Open()
+	if *root != "-" {
+		*root = f.Name()
+		return f.Close()
+	}
+	file, err := f.Open()
 	if err == nil {
-		c.Stdin = in
+		c.Stdin = file
 	}
 	return errors.Join(err, f.Close())
 }
@@ -291,7 +342,7 @@ func (c *Call) grepOptions() grep.Options {
 		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
 		Invert: on("invert-match"), IgnoreCase: c.caseFlag() == "ignore-case", Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
-		Offsets: on("byte-offset"), Tab: on("initial-tab"), Colors: c.Getenv("GREP_COLORS"),
+		Offsets: on("byte-offset"), Tab: on("initial-tab"), Colors: c.Getenv("GREP_COLORS"), Labels: c.labels(),
 	}
 	if o.Multiline = on("multiline"); o.Multiline {
 		c.Options.BlockBytes = math.MaxInt64 >> 2 // each file is one split
@@ -299,7 +350,6 @@ func (c *Call) grepOptions() grep.Options {
 			c.Keep(errs.Optionf("-U", "cannot be combined with -z"))
 		}
 	}
-	o.Label, _ = c.Line.Value("label")
 	c.binaryFiles(&o)
 	c.Choice("directories", "read", "recurse", "skip")
 	c.Choice("devices", "read", "skip")

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -141,6 +142,51 @@ func TestGrepMultilineOfAPipe(t *testing.T) {
 	}
 	if stdout, stderr, code := runGrepTool(0, strings.Repeat(text, 40), "-U", "-c", `foo\nbar`); code != 2 || !strings.Contains(stderr, "no room for the whole file; raise --memory") {
 		t.Errorf("got %d %q %q", code, stdout, stderr)
+	}
+}
+
+// TestGrepMultilineOfNamedPipes checks that a pipe with a name is searched as a file is, and is named in the
+// output and in errors.
+func TestGrepMultilineOfNamedPipes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := strings.Repeat("foo\nbar\n", 1<<19)
+	writeFiles(t, map[string]string{"text": text, "huge": strings.Repeat(text, 20)})
+	for _, c := range []struct {
+		file, want string
+		code       int
+	}{{"text", "pipe:524288\ntext:524288\n", 0}, {"huge", "pipe: a match may span lines, and the run has no room", 2}} {
+		if err := exec.Command("mkfifo", "pipe").Run(); err != nil {
+			t.Skip(err)
+		}
+		writer := exec.Command("sh", "-c", "cat "+c.file+" >pipe")
+		if err := writer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := runGrepTool(0, "", "-U", "-c", `foo\nbar`, "pipe", "text")
+		if all := stdout + stderr; code != c.code || !strings.Contains(all, c.want) || strings.Contains(all, "pipe-") {
+			t.Errorf("%s: got %d %q", c.file, code, all)
+		}
+		_ = writer.Wait() // it may have failed, because the search has ended
+		if err := os.Remove("pipe"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGrepMultilineChargesMatches checks that many matches of one chunk take no memory beside the text.
+func TestGrepMultilineChargesMatches(t *testing.T) {
+	const lines = 1 << 22 // a list of their matches would have 96 MiB
+	text := strings.Repeat("\n", lines)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if stdout, stderr, code := runGrepTool(0, text, "-U", "-c", `x*\n`); stdout != "4194304\n" || code != 0 {
+		t.Errorf("got %d %q %q", code, stdout, stderr)
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 64<<20 {
+		t.Errorf("%d bytes", after.TotalAlloc-before.TotalAlloc)
+	}
+	if stdout, stderr, code := runGrepTool(0, text, "-U", "--json", `\n`); code != 2 || stdout != "" && !strings.Contains(stderr, "no room for the message") {
+		t.Errorf("got %d %.80q %q", code, stdout, stderr)
 	}
 }
 
