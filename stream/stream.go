@@ -129,9 +129,14 @@ const (
 
 // Run does one side of a job of chain. It reads stdin to its end, writes records to stdout, and
 // writes counters for Hadoop to stderr. An error of kind errs.BadOptions says that the options
-// are wrong or that the job cannot run under Hadoop Streaming. Run does not watch ctx itself; it
-// passes it to user code.
-func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.Reader, stdout, stderr io.Writer) error {
+// are wrong or that the job cannot run under Hadoop Streaming. A panic of user code is an error. Run
+// does not watch ctx itself; it passes it to user code.
+func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: panic: %v", Sides()[side], p)
+		}
+	}()
 	c, err := newChild(chain, o)
 	if err != nil {
 		return err

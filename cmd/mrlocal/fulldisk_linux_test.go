@@ -94,7 +94,7 @@ func TestAFullDeviceIsAFailure(t *testing.T) {
 	for _, line := range []string{
 		"version", "--help", "policies", "explain e", "replay e", "compare e e", "convert e", "sim w.yaml", "sweep w.yaml --map-slots 1..2", "batch b.yaml --progress none",
 		"run wordcount in --progress none", "run streaming --quiet --mapper cat --reducer cat in", "stream map wordcount", "completion bash", "man", "workload generate --jobs 3", "reproduce --list", "clean --dry-run",
-		"submit wordcount --input hdfs://a/b --output hdfs://a/c --print",
+		"lint streaming -input in -output o -mapper cat|x -reducer cat", "submit wordcount --input hdfs://a/b --output hdfs://a/c --print",
 	} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {

@@ -1,6 +1,7 @@
 package hadoop
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -51,10 +52,15 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			found = append(found, more...)
 		}
 	}
+	var lost error
 	for _, f := range found {
-		fmt.Fprintln(stdout, f)
+		_, wrong := fmt.Fprintln(stdout, f)
+		lost = cmp.Or(lost, wrong)
 	}
 	switch {
+	case lost != nil && !command.Gone(lost):
+		fmt.Fprint(stderr, argv.ErrorLine("lint", lost))
+		return 3
 	case err != nil:
 		fmt.Fprint(stderr, argv.ErrorLine("lint", command.StreamingMistake(err)))
 		return 2
