@@ -73,8 +73,8 @@ func drawWorkload(rt *rapid.T, faulty bool) []string {
 	lines = append(lines, fmt.Sprintf("users: [{name: ann, max_running_jobs: %d}, {name: bob}]", draw("ann's jobs", 1, 2)))
 	lines = append(lines, "pools:")
 	for i := range 3 {
-		lines = append(lines, fmt.Sprintf("  - {name: p%d, weight: %d, min_maps: %d, min_reduces: %d, max_running_jobs: %d, mode: %s%s}", i,
-			draw("weight", 1, 3), draw("min maps", 0, 2), draw("min reduces", 0, 2), draw("running", 0, 2), rapid.SampledFrom([]string{"fair", "fifo"}).Draw(rt, "mode"), rapid.SampledFrom([]string{"", ", preempt_after: 2s", ", fair_preempt_after: 4s"}).Draw(rt, "preempts")))
+		lines = append(lines, fmt.Sprintf("  - {name: p%d, weight: %d, min_maps: %d, min_reduces: %d%s, mode: %s%s}", i,
+			draw("weight", 1, 3), draw("min maps", 0, 2), draw("min reduces", 0, 2), rapid.SampledFrom([]string{"", ", max_running_jobs: 1", ", max_running_jobs: 2"}).Draw(rt, "running"), rapid.SampledFrom([]string{"fair", "fifo"}).Draw(rt, "mode"), rapid.SampledFrom([]string{"", ", preempt_after: 2s", ", fair_preempt_after: 4s"}).Draw(rt, "preempts")))
 	}
 	var faults, slow []string
 	for i := 1; i < trackers; i++ {
