@@ -360,19 +360,27 @@ func (o *Order) rankRunning(v *slots.View, j slots.JobView, runs bool) {
 }
 
 // balance is called after every change. For each kind it decides by SEPB whether copies may
-// start, and if that has changed it ranks the jobs of the candidates again.
+// start. The rankings follow when somebody reads them (settle).
 func (o *Order) balance(v *slots.View) {
 	for k := range slots.Kind(trace.Kinds) {
-		open := false
+		o.copies.open[k] = false
 		if o.copies.worth[k] > 0 {
 			idle := o.copies.idle(v, k)
-			open = leavesSlots(o.pendingChecked(v, k, idle), idle)
+			o.copies.open[k] = leavesSlots(o.pendingChecked(v, k, idle), idle)
 		}
-		if open == o.copies.open[k] {
-			continue
+		if len(o.skipped) > 0 { // settle would put skipped jobs back, so their visit must not put it off
+			o.settle(v, k)
 		}
-		o.copies.open[k] = open
-		o.copies.each(k, func(c *candidate) { o.rankCopied(v, c.Attempt.Job, k) })
+	}
+}
+
+// settle ranks the jobs of the candidates again, if copies of kind k may start now and could not
+// at the last call, or the reverse. Where each free slot takes a copy that changes twice for a
+// copy, but nobody reads the rankings while no slot is free.
+func (o *Order) settle(v *slots.View, k slots.Kind) {
+	if c := o.copies; c != nil && c.settled[k] != c.open[k] {
+		c.settled[k] = c.open[k]
+		c.each(k, func(c *candidate) { o.rankCopied(v, c.Attempt.Job, k) })
 	}
 }
 
@@ -386,7 +394,7 @@ func (o *Order) pendingChecked(v *slots.View, k slots.Kind, enough int32) (n int
 		return 0
 	}
 	// The totals answer for all jobs, and a total below enough is an upper bound that suffices.
-	if all := o.Total[k].Pending; most == c.running || all < enough {
+	if all := o.total[k].Pending; most == c.running || all < enough {
 		return all
 	}
 	r := &c.inOrder[k]

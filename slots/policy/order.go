@@ -24,9 +24,9 @@ import (
 // ranks the jobs that have changed again, so a grant costs O(log pools + log jobs).
 // It belongs to one policy, which makes a new one at Reset.
 type Order struct {
-	Total   [trace.Kinds]Demand // of all pools
-	Updates int64               // number of changes of jobs so far
+	Updates int64 // number of changes of jobs so far
 
+	total   [trace.Kinds]Demand // of all pools
 	shape   Shape
 	pools   [trace.Kinds]slots.Ranking[shareKey]
 	jobs    [trace.Kinds][]slots.Ranking[shareKey] // by pool; the ids are the jobs' numbers there
@@ -146,6 +146,15 @@ func (o *Order) Update(v *slots.View) {
 	}
 }
 
+// Demand returns the demand of all pools for kind k.
+func (o *Order) Demand(v *slots.View, k slots.Kind) *Demand {
+	o.settle(v, k)
+	return &o.total[k]
+}
+
+// Pending returns the pending tasks of all pools of kind k, those of each within its limit.
+func (o *Order) Pending(k slots.Kind) int32 { return o.total[k].Pending }
+
 // placeOf returns the pool of a job in this Order. With LineUp all jobs are in pool 0.
 func (o *Order) placeOf(j slots.JobView) slots.PoolID {
 	if o.shape == LineUp {
@@ -184,14 +193,14 @@ func (o *Order) numberOf(v *slots.View, id slots.JobID) int32 {
 	return o.numbers[id]
 }
 
-// rankPool ranks a pool for kind k, and updates o.Total. A pool leaves the ranking if none of
+// rankPool ranks a pool for kind k, and updates o.total. A pool leaves the ranking if none of
 // its jobs may start a task of the kind, or if it is at its limit.
 func (o *Order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 	o.pools[k].Less = shareLess
 	d, before := o.demandOf(v, id, k), o.demands[k][id]
-	o.Total[k].All += d.All - before.All
-	o.Total[k].Startable += d.Startable - before.Startable
-	o.Total[k].Pending += d.Pending - before.Pending
+	o.total[k].All += d.All - before.All
+	o.total[k].Startable += d.Startable - before.Startable
+	o.total[k].Pending += d.Pending - before.Pending
 	o.demands[k][id] = d
 	if o.jobs[k][id].Len() == 0 || d.Startable == 0 {
 		o.pools[k].Remove(int32(id))
@@ -257,10 +266,11 @@ func (o *Order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
 // It also returns false after the Ledger has refused a pending task because its weight
 // exceeds the tracker's room. The room is kept for that task, because lighter tasks could
 // take it for ever.
-func (o *Order) First(k slots.Kind) (slots.PoolID, bool) {
+func (o *Order) First(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 	if n := len(o.skipped); n > 0 && o.skipped[n-1].why == slots.RefusedWeight && !o.skipped[n-1].copy {
 		return 0, false
 	}
+	o.settle(v, k)
 	id, ok := o.pools[k].First()
 	return slots.PoolID(id), ok
 }
@@ -294,6 +304,7 @@ type Numbers func(pool slots.PoolID) []slots.Number
 // it. It reports whether a task started. numbers are those of the rule, for explanations.
 func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	for {
+		o.settle(v, f.Kind)
 		pool, ok := o.pools[f.Kind].First()
 		if !ok {
 			return false
@@ -308,6 +319,7 @@ func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer, numbers Numbers
 // reports whether a task started. A job that is refused is skipped for the rest of the visit.
 // If anywhere is true, a map starts even if its job waits for a local slot.
 func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer, numbers Numbers, anywhere bool) bool {
+	o.settle(v, f.Kind)
 	id := o.firstJob(pool, f.Kind)
 	if f.Rule == trace.RuleNone {
 		f.Rule = o.shareRule(v, pool, f.Kind)
@@ -342,6 +354,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 // started.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, numbers Numbers) bool {
 	const k = slots.Map
+	o.settle(v, k)
 	pool, ok := o.pools[k].First()
 	if !ok {
 		return false

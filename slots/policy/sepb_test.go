@@ -89,8 +89,8 @@ func TestMoreJobsCheckedNeverLetMoreCopiesStart(t *testing.T) {
 				last, seen := int32(0), 0
 				for _, p := range []slots.PPM{0, 1, slots.One / 20, slots.One / 10, slots.One / 5, slots.One / 3, slots.One / 2, slots.One * 9 / 10, slots.One} {
 					o.copies.checked[k] = p
-					n := o.pendingChecked(v, k, o.Total[k].Pending) // more would be known without a look
-					o.copies.checked[k] = 1                         // the order stays known
+					n := o.pendingChecked(v, k, o.Pending(k)) // more would be known without a look
+					o.copies.checked[k] = 1                   // the order stays known
 					if n < last {
 						rt.Fatalf("%v of the jobs have %d %vs pending, a smaller share %d", p, n, k, last)
 					}

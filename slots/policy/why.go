@@ -14,6 +14,7 @@ import (
 
 // why returns the reasons of a grant to job id of a pool. numbers are those of the rule.
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
+	o.settle(v, k.Other()) // beatenPools reads both kinds
 	w := slots.Why{Numbers: append(numbers(pool), roomNumbers(v)...)}
 	if o.shape != LineUp {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)
@@ -146,7 +147,7 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	switch {
 	case v.Pending(k) == 0:
 		return fmt.Sprintf("no %v is pending", k)
-	case o.Total[k].Startable == 0:
+	case o.Demand(v, k).Startable == 0:
 		return fmt.Sprintf("every pool with a pending %v is at its limit", k)
 	case o.pools[k].Len() > 0:
 		return ""

@@ -120,7 +120,7 @@ func (p *PI) End(v *slots.View, d *slots.Decision) {
 func (p *PI) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
-		if p.Order.Total[k].Startable == 0 {
+		if p.Order.Demand(v, k).Startable == 0 {
 			continue
 		}
 		// unused is cheap, and usually false if nothing can be granted.
@@ -147,7 +147,7 @@ type counts struct {
 // Phase implements PICounts.
 func (c *counts) Phase(v *slots.View, k slots.Kind) Phase {
 	return Phase{
-		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: v.Capacity(k),
+		Pending: c.order.Pending(k), Used: v.Used(k), Capacity: v.Capacity(k),
 		Lending: c.Lending(v, k),
 	}
 }
@@ -262,7 +262,7 @@ func (p *PD) End(v *slots.View, d *slots.Decision) {
 func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	p.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
-		if p.Order.Total[k].Startable == 0 {
+		if p.Order.Demand(v, k).Startable == 0 {
 			continue
 		}
 		if capacity, used := p.Counts.Own(v, k); used < capacity || p.mayLend(v, k.Other()) {
@@ -276,7 +276,7 @@ func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 func (c *counts) Load(v *slots.View) Load {
 	t := v.Tracker()
 	return Load{
-		SlotsDemand:     c.order.Total[slots.Map].All + c.order.Total[slots.Reduce].All,
+		SlotsDemand:     c.order.Demand(v, slots.Map).All + c.order.Demand(v, slots.Reduce).All,
 		SlotsCapacity:   v.Capacity(slots.Map) + v.Capacity(slots.Reduce),
 		TrackerCapacity: v.CapacityAt(t, slots.Map) + v.CapacityAt(t, slots.Reduce),
 		TrackerRunning:  v.RunningAt(t, slots.Map) + v.RunningAt(t, slots.Reduce),

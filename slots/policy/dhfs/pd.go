@@ -107,7 +107,7 @@ func (p *PD) firstPool(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 	if !idle(v, k) && !p.mayLend(v, k.Other()) {
 		return 0, false
 	}
-	return p.Order.First(k)
+	return p.Order.First(v, k)
 }
 
 // idle reports whether the tracker has "idle map slots" (l. 9) or "idle reduce slots" (l. 14),

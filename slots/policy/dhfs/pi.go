@@ -120,7 +120,7 @@ func (p *PI) Next(v *slots.View, d *slots.Decision) bool {
 // own starts a task of kind k, if slots of its own kind are available on the
 // visited tracker. It reports whether a task started.
 func (p *PI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	if p.Order.Total[k].Startable == 0 || !p.Has(v, k, k, 0) {
+	if p.Order.Demand(v, k).Startable == 0 || !p.Has(v, k, k, 0) {
 		return false
 	}
 	return p.Order.Grant(v, d, policy.Offer{Kind: k, Rule: RuleOwnSlots, Move: slots.MoveNever},
@@ -130,7 +130,7 @@ func (p *PI) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 // borrow starts a task of kind k on a borrowed slot, by the paper's counts, if Algorithm 1 allows
 // it. It reports whether a task started.
 func (p *PI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	if p.Order.Total[k].Startable == 0 {
+	if p.Order.Demand(v, k).Startable == 0 {
 		return false
 	}
 	extra := p.extra(v, k)

@@ -149,7 +149,7 @@ func (p *onPI) Next(v *slots.View, d *slots.Decision) bool {
 // one started.
 func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	k := slots.Map
-	if !p.options.PreScheduling || p.Order.Total[k].Startable == 0 || p.Has(v, k, k, 0) {
+	if !p.options.PreScheduling || p.Order.Demand(v, k).Startable == 0 || p.Has(v, k, k, 0) {
 		return false
 	}
 	f, w := p.Counts.Phase(v, k), v.Weights().Of(k)
@@ -164,7 +164,7 @@ func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 // unused.
 func (p *onPI) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
-	unused := weigh(v, other, v.Capacity(other)-p.Order.Total[other].Pending) - v.Used(other)
+	unused := weigh(v, other, v.Capacity(other)-p.Order.Pending(other)) - v.Used(other)
 	return (weigh(v, k, v.Capacity(k)) - v.Used(k) + min(mayStillLend(v, &p.options, other), max(unused, 0))) / v.Weights().Of(k)
 }
 
@@ -236,7 +236,7 @@ func newOnFair(o policy.Options) slots.Policy {
 	}
 	p.BeyondLoad = func(v *slots.View, d *slots.Decision) bool {
 		t, k := v.Tracker(), slots.Map
-		if ExtraIdle(p.Fair.Order.Total[k].All, v.CapacityAt(t, k), v.Capacity(k), v.RunningAt(t, k)) == 0 {
+		if ExtraIdle(p.Fair.Order.Demand(v, k).All, v.CapacityAt(t, k), v.Capacity(k), v.RunningAt(t, k)) == 0 {
 			return false
 		}
 		return preScheduled(v, d, &p.Fair.Order, func(slots.PoolID) []slots.Number { return p.LoadNumbers(v, k) })

@@ -33,7 +33,7 @@ type counts struct {
 func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 	w := v.Weights()
 	return dhfs.Phase{
-		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, v.Capacity(k)),
+		Pending: w.Times(k, c.order.Demand(v, k).Startable), Used: v.Used(k), Capacity: w.Times(k, v.Capacity(k)),
 		Lending: c.Lending(v, k),
 	}
 }
@@ -54,15 +54,16 @@ func (c *counts) Lending(v *slots.View, k slots.Kind) dhfs.Lending {
 // counts, maps do.
 func (c *counts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
 	maps, reduces = c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
-	if t := &c.order.Total; t[slots.Map].Startable == t[slots.Map].Pending && t[slots.Reduce].Startable == t[slots.Reduce].Pending {
+	m, r := c.order.Demand(v, slots.Map), c.order.Demand(v, slots.Reduce)
+	if m.Startable == m.Pending && r.Startable == r.Pending {
 		return maps, reduces // there are no copies
 	}
 	lender := reduces
-	lender.Pending = weigh(v, slots.Reduce, c.order.Total[slots.Reduce].Pending)
+	lender.Pending = weigh(v, slots.Reduce, c.order.Pending(slots.Reduce))
 	if s, _ := dhfs.Algorithm1(maps, lender); borrower == slots.Map || s == dhfs.MapBorrows {
 		return maps, lender
 	}
-	maps.Pending = weigh(v, slots.Map, c.order.Total[slots.Map].Pending)
+	maps.Pending = weigh(v, slots.Map, c.order.Pending(slots.Map))
 	return maps, reduces
 }
 
@@ -96,7 +97,7 @@ func (*counts) Own(v *slots.View, k slots.Kind) (capacity, used int32) {
 func (c *counts) Load(v *slots.View) dhfs.Load {
 	w, t := v.Weights(), v.Tracker()
 	return dhfs.Load{
-		SlotsDemand:     w.Sum([2]int32{c.order.Total[slots.Map].All, c.order.Total[slots.Reduce].All}),
+		SlotsDemand:     w.Sum([2]int32{c.order.Demand(v, slots.Map).All, c.order.Demand(v, slots.Reduce).All}),
 		SlotsCapacity:   w.Sum([2]int32{v.Capacity(slots.Map), v.Capacity(slots.Reduce)}),
 		TrackerCapacity: w.Sum([2]int32{v.CapacityAt(t, slots.Map), v.CapacityAt(t, slots.Reduce)}),
 		TrackerRunning:  w.Sum([2]int32{v.RunningAt(t, slots.Map), v.RunningAt(t, slots.Reduce)}),

@@ -114,7 +114,7 @@ func (f *Fair) Reset() {
 func (f *Fair) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 	f.Order.Update(v)
 	for k := range slots.Kind(trace.Kinds) {
-		if f.Order.Total[k].Startable > 0 && v.Running(k) < v.Capacity(k) {
+		if v.Running(k) < v.Capacity(k) && f.Order.Demand(v, k).Startable > 0 {
 			return t
 		}
 	}
@@ -161,7 +161,7 @@ func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 // fits reports whether a task of kind k may start and the tracker has a slot for it. The slot
 // must be within the tracker's part of the load, except for a map if f.BeyondLoad is set.
 func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
-	return f.Order.Total[k].Startable > 0 && v.FreeHome(t, k) > 0 &&
+	return v.FreeHome(t, k) > 0 && f.Order.Demand(v, k).Startable > 0 &&
 		(v.RunningAt(t, k) < f.loadCap(v, t, k) || k == slots.Map && f.BeyondLoad != nil)
 }
 
@@ -175,7 +175,7 @@ func (f *Fair) idle(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - 
 // The demand is that of all pools, each within its limit (Hadoop 1.0.3,
 // CapBasedLoadManager with a maximal difference of 0).
 func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
-	return demand.ShareOfLoad(f.Order.Total[k].All, v.CapacityAt(t, k), v.Capacity(k))
+	return demand.ShareOfLoad(f.Order.Demand(v, k).All, v.CapacityAt(t, k), v.Capacity(k))
 }
 
 // nextKind returns the kind of the next task. If neither kind is rejected, it is map if the
@@ -196,7 +196,7 @@ func nextKind(v *slots.View, t slots.TrackerID, rejected [2]bool) slots.Kind {
 // LoadNumbers returns the numbers by which the load manager decides for kind k on the visited
 // tracker (loadCap).
 func (f *Fair) LoadNumbers(v *slots.View, k slots.Kind) []slots.Number {
-	t, all := v.Tracker(), f.Order.Total[k].All
+	t, all := v.Tracker(), f.Order.Demand(v, k).All
 	return []slots.Number{
 		slots.Whole(fmt.Sprintf("%v demand", k), all),
 		policy.Ratio(policy.LoadName(k), int64(all), v.Capacity(k)),
